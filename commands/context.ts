@@ -1,6 +1,7 @@
 /** The inputs of a command, after its options and settings are read. */
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../schemas/events.ts'
+import type { kafkaSettings, Read } from '../schemas/settings.ts'
 import type { Send } from './projector.ts'
 
 export type CommandContext = {
@@ -18,3 +19,8 @@ export type KafkaContext = CommandContext & {
   readonly kafka: Kafka
   readonly topics: Readonly<Record<Stream, string>>
 }
+
+export const topicsOf = (settings: Read<typeof kafkaSettings>): KafkaContext['topics'] => ({
+  events: settings.KAFKA_EVENTS_TOPIC,
+  'api-keys': settings.KAFKA_API_KEYS_TOPIC,
+})

@@ -52,12 +52,7 @@ export const readLive = async (send: Send, prefix: string): Promise<Live> => {
   }
   const { generation } = await bodyOf<LiveDocument>(LIVE_ID)
   return {
-    events: {
-      stream: 'events',
-      identity: await bodyOf<GenerationDocument>(generationId(generation)),
-      parkedIndex: indexOf(prefix, generation, 'parked'),
-      indexOf: kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, kind)),
-    },
+    events: eventsIn(await bodyOf<GenerationDocument>(generationId(generation)), prefix),
     'api-keys': {
       stream: 'api-keys',
       identity: await bodyOf<GenerationDocument>(generationId(API_KEYS_GENERATION)),
@@ -66,6 +61,14 @@ export const readLive = async (send: Send, prefix: string): Promise<Live> => {
     },
   }
 }
+
+/** The events of one generation. */
+export const eventsIn = (identity: Identity, prefix: string): LiveStream => ({
+  stream: 'events',
+  identity,
+  parkedIndex: indexOf(prefix, identity.generation, 'parked'),
+  indexOf: kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, identity.generation, kind)),
+})
 
 /**
  * Checks that the projection has the topic, cluster and rules version of this program. Otherwise a record would get

@@ -5,7 +5,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { type AccessIdentity, type IdentityName, identities } from '../schemas/access.ts'
-import { partitionOf } from '../schemas/partition.ts'
 import {
   elasticsearchSettings,
   kafkaSettings,
@@ -16,18 +15,20 @@ import {
 } from '../schemas/settings.ts'
 import { createCredentials } from '../schemas/stored/credentials.ts'
 import { explain } from './analysis/explain.ts'
-import { replay } from './analysis/replay.ts'
+import { type ReplaySteps, replay } from './analysis/replay.ts'
+import { sourceInArchive, sourceInKafka } from './analysis/replay-source.ts'
 import { createOpenRecords, holdKeys, keySourcesOf, noSealKeys, pingRedis, readFrom } from './api.ts'
 import { type AdoptSourceSteps, adoptSource } from './archive/adopt-source.ts'
 import { type ArchiveSteps, archive } from './archive/archive.ts'
 import { restore } from './archive/restore.ts'
 import { verifyDirectory } from './archive/verify.ts'
-import type { CommandContext, KafkaContext } from './context.ts'
+import { type CommandContext, type KafkaContext, topicsOf } from './context.ts'
 import { type DoctorContext, doctor, type Patient } from './doctor/doctor.ts'
 import { auditTopicIn, settingsOf, valuesIn } from './doctor/settings.ts'
 import { type ExportSteps, exportOrganization } from './export/export.ts'
 import { follow } from './export/follow.ts'
 import { runningProcesses } from './export/lock.ts'
+import { sourceOf } from './export/manifest.ts'
 import { openReaders } from './export/readers.ts'
 import { writeReference } from './export/reference.ts'
 import { showTotals } from './export/totals.ts'
@@ -35,17 +36,16 @@ import { CommandError, exitCodes, messageOf } from './failures.ts'
 import { adopt } from './generations/adopt.ts'
 import { diff } from './generations/diff.ts'
 import { drop } from './generations/drop.ts'
-import { identityOf, listGenerations } from './generations/generations.ts'
+import { listGenerations } from './generations/generations.ts'
 import { type RebuildSteps, rebuild } from './generations/rebuild.ts'
 import { rewind } from './generations/rewind.ts'
-import { dropSandbox, listSandboxes } from './generations/sandboxes.ts'
+import { dropSandbox, findAny, listSandboxes } from './generations/sandboxes.ts'
 import { status } from './generations/status.ts'
 import { rollback, swap } from './generations/swap.ts'
 import { upgradeKeys } from './generations/upgrade-keys.ts'
 import { verify } from './generations/verify.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import { rotateKey } from './keys/rotate.ts'
-import { readLive } from './live.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
 import {
@@ -137,6 +137,19 @@ const main = async (args: readonly string[]): Promise<number> => {
     signal: stoppedBySignal(),
   })
   const groupId = (): string => readSettings(projectorSettings, process.env, readFileSync).KAFKA_GROUP_ID
+  const making = (
+    settings: Pick<Read<typeof projectorSettings>, 'ELASTICSEARCH_SHARDS' | 'ELASTICSEARCH_REPLICAS'>,
+  ) => ({
+    retryOptions: {
+      sleep: (milliseconds: number, signal: AbortSignal) => sleep(milliseconds, undefined, { signal }),
+      random: Math.random,
+    },
+    signal: stoppedBySignal(),
+    elapsed,
+    shards: settings.ELASTICSEARCH_SHARDS,
+    replicas: settings.ELASTICSEARCH_REPLICAS,
+    draw,
+  })
   const rebuilding = (settings = readSettings(projectorSettings, process.env, readFileSync)): RebuildSteps => {
     registerCodecs()
     const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
@@ -144,17 +157,16 @@ const main = async (args: readonly string[]): Promise<number> => {
       ...publishing(settings),
       kafkaWithConnectHook: onConnected =>
         new kafkajs.Kafka({ ...kafka, socketFactory: createNotifyingSocketFactory(onConnected) }),
-      retryOptions: {
-        sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }),
-        random: Math.random,
-      },
-      signal: stoppedBySignal(),
-      elapsed,
+      ...making(settings),
       groupId: settings.KAFKA_GROUP_ID,
-      shards: settings.ELASTICSEARCH_SHARDS,
-      replicas: settings.ELASTICSEARCH_REPLICAS,
-      draw,
     }
+  }
+  /** Needs no settings for Kafka. */
+  const replayingArchive = (): ReplaySteps => {
+    const { ELASTICSEARCH_SHARDS, ELASTICSEARCH_REPLICAS } = projectorSettings
+    const names = { ...elasticsearchSettings, ELASTICSEARCH_SHARDS, ELASTICSEARCH_REPLICAS }
+    const settings = readSettings(names, process.env, readFileSync)
+    return { ...reading(settings), ...making(settings) }
   }
   const sealKeys = () => keySourcesOf(readSettings(sealSettings, process.env, readFileSync))
   /** An export reads a key many times. */
@@ -165,20 +177,21 @@ const main = async (args: readonly string[]): Promise<number> => {
           const timeout = setTimeout(run, milliseconds).unref()
           return () => clearTimeout(timeout)
         })
-  const exporting = (settings = readSettings(elasticsearchSettings, process.env, readFileSync)): ExportSteps => {
+  /** @param named a generation, or `sandbox:NAME`; the live generation by default */
+  const exporting = async (named?: string): Promise<ExportSteps> => {
+    const settings = readSettings(elasticsearchSettings, process.env, readFileSync)
     const client = clientOf(settings)
-    const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
-    const context = { out, say, send: createElasticsearch(client).send, prefix, ...time }
+    const send = createElasticsearch(client).send
+    const ours = { out, say, send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX, ...time }
+    const { context, identity } = named === undefined ? { context: ours } : await findAny(named, ours)
+    const read = { client, prefix: context.prefix, generation: identity?.generation }
     const signal = stoppedBySignal()
     return {
-      ...openReaders({ client, prefix, now: elapsed, time: time.now, sleep: time.sleep, signal }),
+      ...openReaders({ ...read, now: elapsed, time: time.now, sleep: time.sleep, signal }),
       ...context,
       draw,
       signal,
-      sourceOf: async (generation, org) => {
-        const { topic, partitions, rules_version } = await identityOf(generation, context)
-        return { topic, partition: partitionOf(org, partitions), rules_version }
-      },
+      sourceOf: sourceOf(context),
       processes: runningProcesses,
       openRecords: createOpenRecords(heldKeys()),
     }
@@ -201,10 +214,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     say,
     draw,
     now: Date.now,
-    readLive: async () => {
-      const { send, prefix } = reading()
-      return { live: await readLive(send, prefix), send }
-    },
+    context: () => reading(),
     signal: stoppedBySignal(),
   })
   const patientOf = (name: IdentityName): Patient => {
@@ -261,14 +271,26 @@ const main = async (args: readonly string[]): Promise<number> => {
           ? adopt({ json }, publishing())
           : adoptSource({ archive: directory, redacted, json }, adopting(), groupId()),
       drop: async options => drop(options, publishing(), groupId()),
-      replay: async options => replay(options, rebuilding()),
+      replay: async options => {
+        if (options.fromArchive === undefined) {
+          const steps = rebuilding()
+          return replay(options, steps, sourceInKafka(steps))
+        }
+        const steps = replayingArchive()
+        return replay(options, steps, sourceInArchive(options.fromArchive, steps))
+      },
       diff: async options => diff(options, reading()),
       explain: async options => explain(options, reading()),
-      exportOrganization: async options => exportOrganization(options, exporting()),
-      showTotals: async options => showTotals(options, exporting()),
+      exportOrganization: async options => exportOrganization(options, await exporting(options.generation)),
+      showTotals: async options => showTotals(options, await exporting(options.generation)),
       listSandboxes: async options => listSandboxes(options, reading()),
-      dropSandbox: async options => dropSandbox(options, publishing(), groupId()),
-      follow: async options => follow(options, { ...exporting(), out }),
+      // Without settings for Kafka: a sandbox from an archive.
+      dropSandbox: async options => {
+        if (!process.env.KAFKA_BROKERS) return dropSandbox(options, reading(), undefined)
+        const context = publishing()
+        return dropSandbox(options, context, { kafka: context.kafka, groupId: groupId() })
+      },
+      follow: async options => follow(options, { ...(await exporting()), out }),
       archive: async options => archive(options, archiving()),
       verifyArchive: async options => verifyDirectory(options, { out, say, draw, elapsed, signal: stoppedBySignal() }),
       restore: async options => restore(options, { ...archiving(), keysDirectory: () => sealKeys()?.directory }),
@@ -280,11 +302,6 @@ const main = async (args: readonly string[]): Promise<number> => {
     { out, error: text => void process.stderr.write(text) },
   )
 }
-
-const topicsOf = (settings: Read<typeof kafkaSettings>): KafkaContext['topics'] => ({
-  events: settings.KAFKA_EVENTS_TOPIC,
-  'api-keys': settings.KAFKA_API_KEYS_TOPIC,
-})
 
 // The output is incomplete: the command has failed, whatever its exit code.
 const outputIsLost = (error: Error): void => {

@@ -89,5 +89,7 @@ export {
   versionsBefore,
 } from '../projector/rules/state.ts'
 export { eventsOptions } from '../projector/start.ts'
+export type { VerifiedLog } from '../projector/stream/archived-log.ts'
+export type { KafkaAccess } from '../projector/stream/kafka-log.ts'
 export type { Bounds } from '../projector/stream/stop-at.ts'
 export { endAtUnhandledErrors } from '../projector/unhandled-errors.ts'

@@ -16,6 +16,7 @@ import { readGenerations } from './generations/generations.ts'
 import { createHealth } from './health.ts'
 import { DISCONNECT_TIMEOUT_MS, FOLLOW_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
 import { prepare, retryKafka, type Settings, type StartContext } from './start.ts'
+import { kafkaLog } from './stream/kafka-log.ts'
 import { createKeepUp } from './stream/keep-up.ts'
 import { createProjectorMetrics } from './stream/metrics.ts'
 import { type RunningStream, type StreamOptions, startStream } from './stream/stream.ts'
@@ -62,10 +63,10 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     const streamAdmin = kafka.admin()
     try {
       await retryKafka(() => streamAdmin.connect(), health, context)
+      const ours = { ...given, metrics: metrics.of(options.stream, options.identity.generation) }
       const { status, stop, abandon } = await startStream(options, {
-        ...given,
-        admin: streamAdmin,
-        metrics: metrics.of(options.stream, options.identity.generation),
+        ...ours,
+        log: kafkaLog(options, { ...ours, admin: streamAdmin }),
         freshnessMs: settings.FRESHNESS_MS,
         fail,
         ...testHooks,

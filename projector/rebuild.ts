@@ -4,18 +4,20 @@
  */
 
 import type { Elasticsearch, RetryOptions } from './elasticsearch/client.ts'
-import { clockMessages, createClocks } from './elasticsearch/clocks.ts'
+import { type Clocks, clockMessages, createClocks } from './elasticsearch/clocks.ts'
 import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
-import { type Ends, fetchEnds, type SourceAdmin } from './kafka/source.ts'
+import { type Ends, fetchEnds } from './kafka/source.ts'
 import { CAUGHT_UP_MS, REBUILD_POLL_MS } from './limits.ts'
+import { archivedLog, type VerifiedLog } from './stream/archived-log.ts'
+import { type KafkaAccess, kafkaLog } from './stream/kafka-log.ts'
 import { createProjectorMetrics } from './stream/metrics.ts'
 import { type Bounds, endWithin } from './stream/stop-at.ts'
-import { type StreamContext, type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
+import { type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
 
 export type RebuildContext = {
-  readonly kafkaWithConnectHook: StreamContext['kafkaWithConnectHook']
-  readonly admin: SourceAdmin
+  /** The topic, or a verified archive of it. */
+  readonly from: KafkaAccess | VerifiedLog
   readonly elasticsearch: Elasticsearch
   readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly now: () => number
@@ -45,20 +47,25 @@ export const rebuildGeneration = async (
   maxRate: number,
   context: RebuildContext,
 ): Promise<'caught up' | 'stopped'> => {
-  const { kafkaWithConnectHook, admin, elasticsearch, retryOptions, now, elapsed, say, signal, testHooks } = context
+  const { from, elasticsearch, retryOptions, now, elapsed, say, signal, testHooks } = context
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => undefined)
   const warn: HealthLog['warn'] = ({ part, reason }, message) => say(`${part} ${message}: ${reason}`)
-  const stream = await startStream(options, {
-    kafkaWithConnectHook,
-    admin,
+  const isArchive = 'reader' in from
+  const ours = {
     elasticsearch,
     retryOptions,
     now,
     elapsed,
-    clocks: createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockMessages[code]) }),
     health: createHealth({ warn, info: () => undefined }, elapsed),
     metrics: createProjectorMetrics(() => []).of(options.stream, options.identity.generation),
+  }
+  const stream = await startStream(options, {
+    ...ours,
+    log: isArchive ? archivedLog(from) : kafkaLog(options, { ...ours, ...from }),
+    clocks: isArchive
+      ? noClocks
+      : createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockMessages[code]) }),
     fail: failure.reject,
     pace: createPace(maxRate, elapsed, retryOptions.sleep, signal),
     ...testHooks,
@@ -76,12 +83,16 @@ export const rebuildGeneration = async (
   }
 }
 
+/** Nothing says up to which time an archive is complete: no time is published. */
+const noClocks: Clocks = { read: () => undefined, state: () => ({ elasticsearch_ahead_ms: null, agree: true }) }
+
 /** Returns whether the generation has caught up; false at the signal. */
 const waitForCatchUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
-  const { admin, positions, onProgress, elapsed, retryOptions, signal } = context
+  const { from, positions, onProgress, elapsed, retryOptions, signal } = context
+  const endsNow = async () => ('reader' in from ? from.archivedEnds : await fetchEnds(from.admin, topic))
   for (;;) {
     const seen = elapsed()
-    const all = (await context.ends?.()) ?? (await fetchEnds(admin, topic))
+    const all = (await context.ends?.()) ?? (await endsNow())
     const ends = all.map(({ partition, end }) => ({ partition, end: endWithin(partition, end, bounds) }))
     const total = ends.reduce((sum, { end }) => sum + end, 0)
     for (let done = -1; done < total; ) {

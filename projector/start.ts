@@ -33,13 +33,14 @@ import {
 import type { Health } from './health.ts'
 import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './kafka/source.ts'
 import { RULES_VERSION } from './rules/rules.ts'
+import type { KafkaAccess } from './stream/kafka-log.ts'
 import type { Wanted } from './stream/keep-up.ts'
 import type { StreamContext, StreamOptions, TestHooks } from './stream/stream.ts'
 
 export type StartContext = {
   readonly kafka: Kafka
   /** The same, with a callback for each new connection of a consumer. */
-  readonly kafkaWithConnectHook: StreamContext['kafkaWithConnectHook']
+  readonly kafkaWithConnectHook: KafkaAccess['kafkaWithConnectHook']
   readonly elasticsearch: Elasticsearch
   readonly log: Logger
   readonly now: () => number

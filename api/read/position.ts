@@ -96,8 +96,9 @@ const NOTHING_READ: Furthest = { publishedTo: -1, time: 0, takenBack: 0, generat
  * Creates the reader of positions.
  * @param prefix of all index names
  * @param later timers for the pauses while a new live generation catches up
+ * @param only for commands: a generation to read in place of the live one
  */
-export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Schedule): PositionReader => {
+export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Schedule, only?: string) => {
   const index = controlIndexOf(prefix)
   const control = (id: string): DocumentName => ({ index, id, form: 'small' })
   const generations = new Map<string, Generation>()
@@ -139,7 +140,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
   const liveGeneration = async (signal: AbortSignal): Promise<Generation> => {
     const [document] = await read([control(LIVE_ID)], signal)
-    return generationNamed(asLive(document).name, signal)
+    return generationNamed(asLive(document, only).name, signal)
   }
 
   /**
@@ -179,7 +180,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       // position was read was also live before.
       const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], signal)
       const [liveDocument, ...found] = others
-      const nowLive = asLive(liveDocument)
+      const nowLive = asLive(liveDocument, only)
       if (nowLive.name !== generation.name) {
         generation = await generationNamed(nowLive.name, signal)
         attempt++
@@ -230,7 +231,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const partitions = partitionsOf(generation)
     const seen = partitions.map(partition => furthestOf(generation, partition))
     const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], signal)
-    const { name } = asLive(others[0])
+    const { name } = asLive(others[0], only)
     // The positions of the new live generation are read next time.
     if (name !== generation.name) {
       live = await generationNamed(name, signal)
@@ -248,7 +249,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     return { generation, partitions: served }
   }
 
-  return { readAt, oldestTime, readLivePositions, readServedPositions }
+  return { readAt, oldestTime, readLivePositions, readServedPositions } satisfies PositionReader
 }
 
 type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeGeneration'>
@@ -278,7 +279,8 @@ const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
 /** Generations of one topic share the same offsets, so their positions are compared; those of other topics are not. */
 const positionKeyOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
-const asLive = (document: DocumentSlice | undefined): Live => {
+const asLive = (document: DocumentSlice | undefined, only: string | undefined): Live => {
+  if (only !== undefined) return { name: only, minPositions: undefined }
   const body = document && smallDocument<LiveDocument>(document).body
   if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
   return { name: body.generation, minPositions: body.floor }

@@ -33,8 +33,10 @@ export const createReaders = (
   /** Milliseconds since 1970. */
   time: () => number,
   later: Schedule,
+  /** For commands: a generation to read in place of the live one. */
+  only?: string,
 ): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
-  const positions = positionsChecked(createPositionReader(prefix, multiGet, later), checkIndices)
+  const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), checkIndices)
   const projectionTime = createProjectionTime(prefix, search, positions.oldestTime)
   const parts = {
     prefix,

@@ -50,6 +50,29 @@ export const assertOver = (
 }
 
 /**
+ * An archive does not say when it was made, so only a later record in it proves that an instant is over.
+ * @param replayed the partitions that are replayed
+ * @throws CommandError if one of them has no later record: Kafka may have more records of that time
+ */
+export const assertTimeArchived = (replayed: readonly number[], firstLater: ReadonlyMap<number, number>): void => {
+  const open = replayed.find(partition => !firstLater.has(partition))
+  if (open === undefined) return
+  const what = `the archive has no record after that time in partition ${open}, and may lack some before it`
+  throw new CommandError(`${what}: archive again later, or say --until-offset`)
+}
+
+/** @throws CommandError if a sandbox that was begun goes further than the log */
+export const assertHas = (bounds: Bounds, ends: Ends, label: string): void => {
+  for (const { partition, end } of ends) {
+    const bound = bounds[partition] ?? 0
+    if (bound <= end) continue
+    throw new CommandError(
+      `${label} goes up to ${bound} in partition ${partition}: the log that is read ends at ${end}`,
+    )
+  }
+}
+
+/**
  * A partition without a requested end is replayed up to its present end.
  * @param firstLater first offset of each partition whose record is later than the requested instant
  * @throws CommandError for an offset beyond the end

@@ -1,20 +1,17 @@
 /**
  * `npm run projection -- replay`: projects the log from its first record up to a point into a sandbox. Uses the
- * projector's own code, for all organizations or one, under the present rules or others. Reads only Kafka; writes only
- * under the prefix of sandboxes.
+ * projector's own code, for all organizations or one, under the present rules or others. Reads only Kafka or an
+ * archive; writes only under the prefix of sandboxes.
  */
-import type { Admin } from 'kafkajs'
+import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, recordsBefore } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
 import type { RebuildSteps } from '../generations/rebuild.ts'
 import { findRemains, isWhole } from '../generations/remains.ts'
-import { assertMadeWith, describeUntil, groupIdOf, inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
-import { connectAdmin } from '../kafka.ts'
+import { assertMadeWith, describeUntil, inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
 import {
-  describeSource,
   eventsOptions,
-  fetchEnds,
   type Identity,
   prepareControl,
   prepareGeneration,
@@ -22,7 +19,8 @@ import {
   rebuildGeneration,
   StopError,
 } from '../projector.ts'
-import { assertOver, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
+import { assertHas, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
+import type { OpenSource, ReplaySource } from './replay-source.ts'
 import { loadRules, type RulesModule } from './rules-module.ts'
 
 export type ReplayOptions = {
@@ -32,11 +30,17 @@ export type ReplayOptions = {
   readonly org: string | undefined
   /** Path of a module. */
   readonly rules: string | undefined
+  /** A directory. By default the log is read from Kafka. */
+  readonly fromArchive: string | undefined
   readonly maxRate: number
   readonly json: boolean
 }
 
-export const replay = async (options: ReplayOptions, given: RebuildSteps): Promise<ExitCode> => {
+/** The inputs of a replay beside its log. */
+export type ReplaySteps = CommandContext &
+  Pick<RebuildSteps, 'retryOptions' | 'signal' | 'elapsed' | 'shards' | 'replicas' | 'draw'>
+
+export const replay = async (options: ReplayOptions, given: ReplaySteps, openSource: OpenSource): Promise<ExitCode> => {
   const context = inSandbox(given)
   const { send, prefix, say, out, now } = context
   const module = options.rules === undefined ? undefined : await loadRules(options.rules)
@@ -44,8 +48,9 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     throw new CommandError('that time is in the future')
   }
   await using stack = new AsyncDisposableStack()
-  const admin = await connectAdmin(context.kafka, stack)
-  const identity = await openSandbox(options, module, admin, context)
+  const time = options.until && 'time' in options.until ? options.until.time : undefined
+  const source = await openSource({ org: options.org, time }, stack)
+  const identity = await openSandbox(options, module, source, context)
   const { generation, sandbox } = identity
   if (sandbox === undefined) throw new Error('a sandbox does not say what it was made with')
 
@@ -63,7 +68,7 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
 
   const { bounds, org } = sandbox
   const stream = {
-    ...eventsOptions(identity, groupIdOf(context.groupId), prefix),
+    ...eventsOptions(identity, source.groupId, prefix),
     bounds,
     ...(org !== null && { org }),
     ...(module && { rules: module.table }),
@@ -74,8 +79,7 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
     throw error
   }
   const ended = await rebuildGeneration(stream, options.maxRate, {
-    kafkaWithConnectHook: context.kafkaWithConnectHook,
-    admin,
+    from: source.from,
     elasticsearch: { send },
     retryOptions: context.retryOptions,
     now,
@@ -94,7 +98,7 @@ export const replay = async (options: ReplayOptions, given: RebuildSteps): Promi
 }
 
 /** Whether the sandbox was deleted, wholly or in part, since it was opened. `drop` deletes its indices first. */
-const isGone = async ({ generation, partitions }: Identity, context: RebuildSteps): Promise<boolean> => {
+const isGone = async ({ generation, partitions }: Identity, context: CommandContext): Promise<boolean> => {
   const found = (await findRemains(context)).get(generation)
   return found === undefined || !isWhole(found, partitions)
 }
@@ -103,22 +107,19 @@ const isGone = async ({ generation, partitions }: Identity, context: RebuildStep
 const openSandbox = async (
   { name, until, org }: ReplayOptions,
   module: RulesModule | undefined,
-  admin: Admin,
-  { send, prefix, shards, replicas, say, topics, now }: RebuildSteps,
+  { identity: source, ends, firstLater, assertOver }: ReplaySource,
+  { send, prefix, shards, replicas, say }: ReplaySteps,
 ): Promise<Identity> => {
   const steps = { request: send, prefix, shards, replicas }
   await prepareControl(steps)
-  const source = await describeSource(admin, topics.events)
   const asked = requestedUntil(until, org, source.partitions)
   const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }
   const generation = name ?? (await firstFree(steps))
   const before = await readGeneration(generation, steps)
   if (before) assertMadeWith(before, wanted)
-  // Ends are read first: records that are appended later are not included.
-  const ends = await fetchEnds(admin, topics.events)
-  const later = until && 'time' in until ? await firstLaterThan(until.time, admin, topics.events) : new Map()
-  if (before === undefined && until && 'time' in until) assertOver(until.time, org, ends, later, now())
-  const bounds = before?.sandbox?.bounds ?? [...boundsOf(asked, org, ends, later)]
+  if (before === undefined) assertOver()
+  const bounds = before?.sandbox?.bounds ?? [...boundsOf(asked, org, ends, firstLater)]
+  assertHas(bounds, ends, sandboxLabel(generation))
   const made = { ...source, sandbox: { ...wanted, bounds } }
   const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
     if (!(error instanceof StopError && error.code === 'index_missing')) throw error
@@ -133,12 +134,6 @@ const openSandbox = async (
       : `making ${sandboxLabel(generation)}, in ${prefix}-${generation}-*`,
   )
   return identity
-}
-
-/** The first offset of each partition whose record is later than `time`; the end if there is none. */
-const firstLaterThan = async (time: number, admin: Admin, topic: string): Promise<Map<number, number>> => {
-  const offsets = await admin.fetchTopicOffsetsByTimestamp(topic, time + 1)
-  return new Map(offsets.map(({ partition, offset }) => [partition, Number(offset)]))
 }
 
 const firstFree = async (steps: Parameters<typeof readGeneration>[1]): Promise<string> => {

@@ -126,6 +126,30 @@ export const verifyPartition = async (
   )
 }
 
+/** The SHA-256 of each segment of a partition, by its first offset. */
+export type VerifiedChain = ReadonlyMap<number, string>
+
+/**
+ * Verifies a partition up to its end in the manifest. Segments after it are of an archive that grows meanwhile.
+ * @throws ArchiveDamaged that names the first fault
+ */
+export const verifyChain = async (
+  target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  archived: ArchivedPartition,
+  onSegment: (segment: Segment) => void,
+): Promise<VerifiedChain> => {
+  const chain = new Map<number, string>()
+  if (archived.end === 0) return chain
+  for await (const segment of segmentsOf(target, manifest, archived)) {
+    const { header, sha256 } = segment
+    chain.set(header.from, sha256)
+    onSegment(segment)
+    if (header.end === archived.end && sha256 === archived.last_sha256 && chain.size === archived.segments) break
+  }
+  return chain
+}
+
 /** @throws ArchiveDamaged that names the first fault */
 export const verifyArchive = async (
   target: ArchiveTarget,
@@ -147,8 +171,15 @@ export const verifyArchive = async (
   return manifests
 }
 
-/** Reads an archive like a log in Kafka, from any offset on. Verify it before: the chain is not checked here. */
-export const readArchivedLog = (target: ArchiveTarget, manifest: ArchiveManifest): LogReader => {
+/**
+ * Reads an archive like a log in Kafka, from any offset on. Verify it before: the chain is not checked here.
+ * @param chains of the partitions that are read: a segment that was replaced since is refused
+ */
+export const readArchivedLog = (
+  target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  chains?: ReadonlyMap<number, VerifiedChain>,
+): LogReader => {
   const starts = new Map<number, readonly number[]>()
   const opened = new Map<number, Segment>()
   return {
@@ -163,6 +194,10 @@ export const readArchivedLog = (target: ArchiveTarget, manifest: ArchiveManifest
       const start = all.findLast(one => one <= from) ?? 0
       const before = opened.get(partition)
       const segment = before?.header.from === start ? before : await openAt(target, manifest, partition, start)
+      if (chains !== undefined && chains.get(partition)?.get(start) !== segment.sha256) {
+        const path = segmentPath(manifest.stream, partition, start)
+        throw new ArchiveDamaged(`${target.name}/${path}: it was replaced after it was verified`)
+      }
       opened.set(partition, segment)
       return { entries: from === start ? segment.entries : segment.entries.slice(from - start), end }
     },

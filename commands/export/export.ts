@@ -21,6 +21,8 @@ import { writeTables } from './tables.ts'
 
 export type ExportOptions = {
   readonly org: string
+  /** A generation, or `sandbox:NAME`. By default the live generation. */
+  readonly generation?: string | undefined
   /** By default the last change. */
   readonly asOf: Moment | undefined
   readonly out: string
@@ -74,13 +76,18 @@ const exportLocked = async (
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<ExitCode> => {
-  const { org, out, parquet, json, open = false } = options
+  const { org, generation, out, parquet, json, open = false } = options
   const { say } = steps
   const begun = await readJson<Begun>(join(out, BEGUN))
   const done = await readJson<Manifest>(join(out, MANIFEST))
   const before = begun ?? done
   if (before && before.organization !== org) {
     throw new CommandError(`${out} has an export of ${before.organization}: choose another directory`)
+  }
+  if (before && before.generation !== generation) {
+    throw new CommandError(
+      `${out} has an export of ${before.generation ?? 'the live generation'}: choose another directory`,
+    )
   }
   if (before && (before.opened ?? false) !== open) {
     const how = before.opened ? 'opened texts: say --open' : 'sealed texts: leave out --open'
@@ -123,7 +130,7 @@ const writeAll = async (
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
-  const { org, out, open = false } = options
+  const { org, generation, out, open = false } = options
   const source = await steps.sourceOf(position.generation.name, org)
   if (begun && begun.rules_version !== source.rules_version) {
     throw new CommandError(`${out} was begun under other rules: choose another directory`)
@@ -134,6 +141,7 @@ const writeAll = async (
     organization: org,
     as_of,
     rules_version,
+    ...(generation !== undefined && { generation }),
     ...(open && { opened: true }),
   } satisfies Begun)
   for (const resource of exportedResources) await write(resource, totals, options, steps, lock)
@@ -152,6 +160,7 @@ const writeAll = async (
     published_at: last ? instantOf(last.at) : null,
     position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
     rules_version,
+    ...(generation !== undefined && { generation }),
     ...(open && { opened: true }),
     ...files.sums,
     files: files.files,
@@ -161,7 +170,7 @@ const writeAll = async (
   await writeJson(join(out, MANIFEST), manifest)
 }
 
-type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'opened'>
+type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened'>
 
 const asOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
 

@@ -4,11 +4,22 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
+import { partitionOf } from '../../schemas/partition.ts'
 import type { Totals } from '../../schemas/resources.ts'
+import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
+import { identityOf } from '../generations/generations.ts'
 import { linesOf } from './lines.ts'
 
 export type ManifestSource = { readonly topic: string; readonly partition: number; readonly rules_version: number }
+/** Returns the reader of the source of an organization's records, and the version of the rules. */
+export const sourceOf =
+  (context: CommandContext) =>
+  async (generation: string, org: string): Promise<ManifestSource> => {
+    const { topic, partitions, rules_version } = await identityOf(generation, context)
+    return { topic, partition: partitionOf(org, partitions), rules_version }
+  }
+
 type FileDescription = {
   readonly file: string
   readonly records: number
@@ -29,6 +40,8 @@ export type Manifest = {
   /** Position just after that change: the next offset. */
   readonly position: { readonly topic: string; readonly partition: number; readonly offset: number }
   readonly rules_version: number
+  /** The generation or sandbox; absent of the live generation. */
+  readonly generation?: string
   /** Present if sealed texts were opened. */
   readonly opened?: true
   readonly owed: Sums

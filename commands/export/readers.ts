@@ -52,6 +52,8 @@ export const UNKNOWN_CURSOR = '--starting-after: expected the id of a change of 
 type Parts = {
   readonly client: Client
   readonly prefix: string
+  /** By default the live generation. */
+  readonly generation?: string | undefined
   /** Milliseconds of any clock. */
   readonly now: () => number
   /** Milliseconds since 1970. */
@@ -72,10 +74,10 @@ export const openReaders = ({ client, ...parts }: Parts): ExportReaders => {
 
 export const readThrough = (
   { search, multiGet, indexIds }: SearchClient,
-  { prefix, time, sleep, signal, now }: Omit<Parts, 'client'>,
+  { prefix, generation, time, sleep, signal, now }: Omit<Parts, 'client'>,
 ): ExportReaders => {
   const check = createCheckIndices(prefix, multiGet, indexIds, now, scheduleTimer)
-  const { readers } = createReaders(prefix, search, multiGet, check, time, scheduleTimer)
+  const { readers } = createReaders(prefix, search, multiGet, check, time, scheduleTimer, generation)
   const isRetryable = (error: unknown): boolean =>
     error instanceof Refusal && error.code === 'unavailable' && !signal.aborted
   const retried = async <Result>(asOf: Moment | undefined, read: () => Promise<Result>): Promise<Result> => {

@@ -15,6 +15,8 @@ type PeriodKind = (typeof periodKinds)[number]
 
 export type TotalsOptions = {
   readonly org: string
+  /** A generation, or `sandbox:NAME`. By default the live generation. */
+  readonly generation?: string | undefined
   readonly asOf: Moment | undefined
   readonly kind: PeriodKind | undefined
   /** File for the picture. */

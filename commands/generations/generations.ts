@@ -77,7 +77,7 @@ export const assertOfOneSource = (a: Identity, b: Identity): void => {
 export const deleteGeneration = async (
   generation: string,
   group: string,
-  admin: Admin,
+  admin: Pick<Admin, 'deleteGroups'> | undefined,
   context: CommandContext,
 ): Promise<void> => {
   const { send, prefix } = context
@@ -87,7 +87,7 @@ export const deleteGeneration = async (
     if (status !== 200 && status !== 404) throw new CommandError(`${generation} cannot be deleted: ${status}`)
   }
   if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
-  await admin.deleteGroups([group]).catch(() => undefined)
+  await admin?.deleteGroups([group]).catch(() => undefined)
   // Found by their ids: `findRemains` has made them searchable.
   const past = Array.from({ length: PAST_POSITIONS }, (_, place) => pastPositionsId(generation, place))
   const path = `/${controlIndexOf(prefix)}/_delete_by_query`

@@ -11,6 +11,7 @@ import {
   fetchEnds,
   type Generations,
   type Identity,
+  type KafkaAccess,
   prepareGeneration,
   type RebuildContext,
   RULES_VERSION,
@@ -23,7 +24,8 @@ import { findRemains } from './remains.ts'
 export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
 
 export type RebuildSteps = KafkaContext &
-  Pick<RebuildContext, 'kafkaWithConnectHook' | 'retryOptions' | 'signal' | 'elapsed' | 'testHooks'> & {
+  Pick<KafkaAccess, 'kafkaWithConnectHook'> &
+  Pick<RebuildContext, 'retryOptions' | 'signal' | 'elapsed' | 'testHooks'> & {
     readonly groupId: string
     readonly shards: number
     readonly replicas?: number | undefined
@@ -73,8 +75,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   say(isNew ? `making ${generation}` : `continuing with ${generation}`)
 
   const ended = await rebuildGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
-    kafkaWithConnectHook: context.kafkaWithConnectHook,
-    admin,
+    from: { kafkaWithConnectHook: context.kafkaWithConnectHook, admin },
     elasticsearch: { send },
     retryOptions: context.retryOptions,
     now,

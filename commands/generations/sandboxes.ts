@@ -3,10 +3,12 @@
  * for that prefix alone cannot touch live indices. In arguments and output a sandbox is `sandbox:NAME`.
  */
 
+import type { Kafka } from 'kafkajs'
 import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxes.ts'
-import type { CommandContext, KafkaContext } from '../context.ts'
+import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
+import { QUIET_MS } from '../limits.ts'
 import { type Identity, RULES_VERSION, readGeneration, StopError } from '../projector.ts'
 import { deleteGeneration, identityOf, recordsBefore, recordsOf } from './generations.ts'
 import { findRemains, isWhole } from './remains.ts'
@@ -111,23 +113,36 @@ export const listSandboxes = async ({ json }: { readonly json: boolean }, given:
   return exitCodes.done
 }
 
+/** @param inKafka of the group that a replay from Kafka joins; undefined without settings for Kafka */
 export const dropSandbox = async (
   { name, json }: { readonly name: string; readonly json: boolean },
-  given: KafkaContext,
-  groupId: string,
+  given: CommandContext,
+  inKafka: { readonly kafka: Kafka; readonly groupId: string } | undefined,
 ): Promise<ExitCode> => {
   const context = inSandbox(given)
-  if (!(await findRemains(context)).has(name)) throw noSandbox(name)
-  const group = groupOf(groupId, name)
+  const found = (await findRemains(context)).get(name)
+  if (found === undefined) throw noSandbox(name)
+  const isMade = new CommandError(`${sandboxLabel(name)} is being made; stop that first`)
+  const group = groupOf(inKafka?.groupId ?? '', name)
   await using stack = new AsyncDisposableStack()
-  const admin = await connectAdmin(context.kafka, stack)
-  const { groups } = await admin.describeGroups([group])
-  if ((groups[0]?.members.length ?? 0) > 0)
-    throw new CommandError(`${sandboxLabel(name)} is being made; stop that first`)
+  const admin = inKafka && (await connectAdmin(inKafka.kafka, stack))
+  const { groups } = (await admin?.describeGroups([group])) ?? { groups: [] }
+  if ((groups[0]?.members.length ?? 0) > 0) throw isMade
+  // A replay from an archive is in no group: its positions tell.
+  if (await isMoving(name, found.positions, context)) throw isMade
   await deleteGeneration(name, group, admin, context)
   context.say(`${sandboxLabel(name)} is dropped`)
   if (json) context.out(`${JSON.stringify({ dropped: sandboxLabel(name) })}\n`)
   return exitCodes.done
+}
+
+/** Whether a sandbox that is not complete goes on. */
+const isMoving = async (name: string, partitions: readonly number[], context: CommandContext): Promise<boolean> => {
+  const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
+  const before = await recordsOf(name, partitions, context)
+  if (identity?.sandbox === undefined || before >= recordsBefore(identity.sandbox.bounds)) return false
+  await context.sleep(QUIET_MS)
+  return (await recordsOf(name, partitions, context)) > before
 }
 
 /** The group id to which `eventsOptions` appends the name of a sandbox. */

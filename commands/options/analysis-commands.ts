@@ -53,18 +53,20 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
     .addOption(new Option('--until-time <instant>', 'replays all records up to this instant').argParser(parseInstant))
     .addOption(new Option('--org <id>', 'only the records of this organization').argParser(parseId('org')))
     .addOption(new Option('--rules <file>', 'a module that replaces some of the rules'))
+    .addOption(new Option('--from-archive <directory>', 'reads an archive of the topic instead of Kafka'))
     .addOption(
       numberOption('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
     )
     .option('--json', 'the sandbox, as JSON')
     .action(
       run((options: ReplayFlags, command: Command) => {
-        const { untilOffset, untilTime: time, org, name, rules, maxRate, json = false } = options
+        const { untilOffset, untilTime: time, org, name, rules, fromArchive, maxRate, json = false } = options
         if (org === undefined && untilOffset?.some(({ partition }) => partition === undefined)) {
           command.error('error: an offset without a partition needs --org')
         }
         const until = untilOffset ? { offsets: untilOffset } : time === undefined ? undefined : { time }
-        return actions.replay({ name, until, org, rules, maxRate: maxRate ?? Number.POSITIVE_INFINITY, json })
+        const rate = maxRate ?? Number.POSITIVE_INFINITY
+        return actions.replay({ name, until, org, rules, fromArchive, maxRate: rate, json })
       }),
     )
     .addHelpText('after', replayHelp)
@@ -90,11 +92,7 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
     .description('shows the history of a payout: its chain from the first to the current payout, and what was paid')
     .argument('<payout>', 'any payout of the chain', parseId('payout'))
     .addOption(new Option('--org <id>', 'its organization').argParser(parseId('org')).makeOptionMandatory())
-    .addOption(
-      new Option('--generation <name>', 'a generation, or sandbox:NAME (default: the live generation)').argParser(
-        parseGenerationOrSandbox,
-      ),
-    )
+    .addOption(generationOption())
     .option('--json', 'as JSON')
     .action(
       run((payout: string, { org, generation, json = false }: ExplainFlags) =>
@@ -110,8 +108,8 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
     .option('--open', 'opens sealed texts with the keys of SEAL_KEYS_DIR; without it they stay sealed')
     .option('--json', 'prints the manifest at the end')
     .action(
-      run(({ org, asOf, out, parquet = false, open = false, json = false }: ExportFlags) =>
-        actions.exportOrganization({ org, asOf, out, parquet, open, json }),
+      run(({ org, generation, asOf, out, parquet = false, open = false, json = false }: ExportFlags) =>
+        actions.exportOrganization({ org, generation, asOf, out, parquet, open, json }),
       ),
     )
     .addHelpText('after', exportHelp)
@@ -122,21 +120,30 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
     .option('--svg <file>', 'draws a chart into this file')
     .option('--json', 'as JSON')
     .action(
-      run(({ org, asOf, kind, svg, json = false }: TotalsFlags) => actions.showTotals({ org, asOf, kind, svg, json })),
+      run(({ org, generation, asOf, kind, svg, json = false }: TotalsFlags) =>
+        actions.showTotals({ org, generation, asOf, kind, svg, json }),
+      ),
     )
 }
 
 const withOrgAndAsOf = (command: Command): Command =>
   command
     .addOption(orgOption())
+    .addOption(generationOption())
     .addOption(
       new Option('--as-of <moment>', 'a past instant, or the id of a change (default: the last change)').argParser(
         parseAsOf,
       ),
     )
 
+const generationOption = (): Option =>
+  new Option('--generation <name>', 'a generation, or sandbox:NAME (default: the live generation)').argParser(
+    parseGenerationOrSandbox,
+  )
+
 type ExportFlags = {
   readonly org: string
+  readonly generation?: string
   readonly asOf?: Moment
   readonly out: string
   readonly parquet?: boolean
@@ -145,6 +152,7 @@ type ExportFlags = {
 }
 type TotalsFlags = {
   readonly org: string
+  readonly generation?: string
   readonly asOf?: Moment
   readonly svg?: string
   readonly kind?: (typeof periodKinds)[number]
@@ -152,8 +160,8 @@ type TotalsFlags = {
 }
 
 const exportHelp = `
-Writes reps, periods, payouts (current then), their statements and payroll_files of the live generation, each as the API answers it, and
-manifest.json: the moment, number of records, bytes and SHA-256 of each file, what is owed and paid by currency, and a digest of all. Fails if the
+Writes reps, periods, payouts (current then), their statements and payroll_files of the live generation or of --generation, each as the API answers it,
+and manifest.json: the moment, number of records, bytes and SHA-256 of each file, what is owed and paid by currency, and a digest of all. Fails if the
 files do not add up to the projection's totals, or have another number of reps or periods. The same moment gives the same bytes. The same command
 continues an export that was stopped or killed; it checks a finished one and leaves it unchanged. Only one export at a time may write into a directory.
 Names, e-mail addresses and labels that were published sealed stay sealed; with --open they are opened, and empty with "erased": true if the key
@@ -165,6 +173,7 @@ type ReplayFlags = {
   readonly untilTime?: number
   readonly org?: string
   readonly rules?: string
+  readonly fromArchive?: string
   readonly maxRate?: number
   readonly json?: boolean
 }
@@ -198,9 +207,12 @@ differences of each organization with their lines. A page that would be too long
 Exit codes: 0 nothing differs; 1 it could not be done; 2 the command line is wrong; 3 something differs.`
 
 const replayHelp = `
-Reads only Kafka, in a consumer group of its own ({KAFKA_GROUP_ID}-sandbox-NAME), and writes only to {ELASTICSEARCH_INDEX_PREFIX}-sandbox-*:
+Reads only Kafka or an archive; Kafka in a consumer group of its own ({KAFKA_GROUP_ID}-sandbox-NAME), and writes only to {ELASTICSEARCH_INDEX_PREFIX}-sandbox-*:
 credentials for these are enough. Without --until-time, a partition without --until-offset is replayed up to its present end.
 With --org an offset needs no partition: --org org_1 --until-offset 1200.
+--from-archive reads an archive (npm run archive) and needs no Kafka, nor settings for it. It verifies the archive first, and refuses a damaged one
+by name. The sandbox is the one that a replay from Kafka makes up to the same offsets: diff compares it with generations and sandboxes of the topic,
+and either replay continues the other. --until-time then needs a later record in each partition.
 --until-time uses the times that Kafka gave the records. It must be over: each partition has a later record, or the time is 30 s ago.
 The same command with --name continues a replay that was stopped.
 Other commands call a sandbox sandbox:NAME; list --sandbox lists sandboxes, drop sandbox:NAME deletes one.

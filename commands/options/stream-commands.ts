@@ -9,7 +9,7 @@ import type { CheckRulesOptions } from '../validate/check-rules.ts'
 import type { ValidateOptions } from '../validate/validate.ts'
 import type { RunAction } from './analysis-commands.ts'
 import type { ArchiveActions } from './archive-commands.ts'
-import { numberOption, parseId } from './arguments.ts'
+import { numberOption, parseGenerationOrSandbox, parseId } from './arguments.ts'
 import type { KeyActions } from './key-commands.ts'
 
 export type StreamActions = KeyActions &
@@ -32,11 +32,18 @@ export const addValidate = (program: Command, actions: StreamActions, run: RunAc
     .argument('<file>', 'lines of JSON; - for standard input')
     .option('--type <type>', 'the event type of all lines, which are the data of events')
     .addOption(numberOption('--partitions <number>', 'of the events topic', 1, 1_000_000).default(PARTITIONS_DEFAULT))
-    .option('--live', 'the records would follow everything that is projected now')
+    .addOption(
+      new Option('--live', 'the records would follow everything that is projected now').conflicts('generation'),
+    )
+    .addOption(
+      new Option('--generation <name>', 'they would follow everything in a generation, or in sandbox:NAME').argParser(
+        parseGenerationOrSandbox,
+      ),
+    )
     .option('--json', 'a line of JSON for each record')
     .action(
-      run((file: string, { type, partitions, live = false, json = false }: Flags) =>
-        actions.validate({ file, type, partitions, live, json }),
+      run((file: string, { type, partitions, live = false, generation, json = false }: Flags) =>
+        actions.validate({ file, type, partitions, live, generation, json }),
       ),
     )
     .addHelpText('after', help)
@@ -125,11 +132,12 @@ type Flags = {
   readonly type?: string
   readonly partitions: number
   readonly live?: boolean
+  readonly generation?: string
   readonly json?: boolean
 }
 
 const help = `
 A line is a record (an object with value, key, headers), an event (type and data; with specversion a CloudEvents event), or, with --type, the data
 of an event. contract/records.ndjson has examples. Without --live the file is a whole log: nothing exists before its first line, and no service
-is needed. With --live it reads the projector's settings for Elasticsearch from the environment. Nothing is written or published.
+is needed. With --live or --generation it reads the projector's settings for Elasticsearch from the environment. Nothing is written or published.
 Exit codes: 0 all would be applied or are duplicates; 1 it could not be done; 2 the command line is wrong; 3 some would be parked.`

@@ -2,15 +2,16 @@
  * `npm run validate`: foresees what becomes of records before they are published. In: a file of records or events. Out:
  * for each whether it would be applied, a duplicate, or parked and why. Read-only.
  * Without `live` the file is a whole log: nothing exists before its first line. With it, the file follows everything
- * that is projected now.
+ * that is projected now; with a generation, everything in that generation or sandbox.
  */
 import { parkCodes } from '../../schemas/errors.ts'
-import type { Stream } from '../../schemas/events.ts'
+import type { CommandContext } from '../context.ts'
 import { linesIn } from '../export/lines.ts'
-import { type ExitCode, exitCodes } from '../failures.ts'
-import type { Live } from '../live.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { findAny } from '../generations/sandboxes.ts'
+import { eventsIn, type LiveStream, readLive } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
-import { Cache, explainInvalid, multiGet, type ReadDocuments, readDocuments, type Send } from '../projector.ts'
+import { Cache, explainInvalid, multiGet, type ReadDocuments, readDocuments } from '../projector.ts'
 import { readLine } from './read-lines.ts'
 
 export type ValidateOptions = {
@@ -20,6 +21,8 @@ export type ValidateOptions = {
   /** Of the events topic, if the file does not follow a live projection. */
   readonly partitions: number
   readonly live: boolean
+  /** A generation, or `sandbox:NAME`, which the file follows. */
+  readonly generation?: string | undefined
   readonly json: boolean
 }
 
@@ -30,15 +33,15 @@ export type ValidateSteps = {
   /** Overwrites a progress line; undefined if nobody sees it. */
   readonly draw: ((line: string) => void) | undefined
   readonly now: () => number
-  /** The live projection. Only called with `live`. */
-  readonly readLive: () => Promise<{ readonly live: Live; readonly send: Send }>
+  /** Only called with `live` or a generation. */
+  readonly context: () => CommandContext
   readonly signal: AbortSignal
 }
 
 const PROGRESS_LINES = 1_000
 
 export const validateFile = async (options: ValidateOptions, steps: ValidateSteps): Promise<ExitCode> => {
-  const decide = options.live ? await decideLive(steps) : decideFromNothing(options.partitions)
+  const decide = await decideAfter(options, steps)
   const counts = new Map<string, number>()
   let lineNumber = 0
   for await (const line of linesIn(steps.open(options.file), 'a line')) {
@@ -46,7 +49,7 @@ export const validateFile = async (options: ValidateOptions, steps: ValidateStep
     lineNumber++
     if (line.length === 0) continue
     const given = readLine(line, lineNumber, { type: options.type, partitions: decide.partitions, now: steps.now() })
-    const outcome = await decide.next(given)
+    const outcome = await decide.next(given, lineNumber)
     const code = outcome.outcome === 'parked' ? outcome.code : undefined
     counts.set(code ?? outcome.outcome, (counts.get(code ?? outcome.outcome) ?? 0) + 1)
     const detail = code === 'data_invalid' ? explainInvalid(given.stream, given.record) : undefined
@@ -68,11 +71,12 @@ const summarize = (counts: ReadonlyMap<string, number>, { say }: ValidateSteps):
 
 type Decide = {
   readonly partitions: number
-  readonly next: (given: ReturnType<typeof readLine>) => Promise<Outcome>
+  readonly next: (given: ReturnType<typeof readLine>, line: number) => Promise<Outcome>
 }
+type Sources = { readonly events: Source; readonly 'api-keys'?: Source }
 type Source = { readonly topic: string; readonly partitions: number; readonly read: ReadDocuments }
 
-const decideOn = (sources: Readonly<Record<Stream, Source>>, firstOffset: number): Decide => {
+const decideOn = (sources: Sources, firstOffset: number): Decide => {
   // All partitions share one cache: the documents of an organization are in one partition.
   const fromNothing = firstOffset === 0
   const caches = { events: new Cache(fromNothing), 'api-keys': new Cache(fromNothing) }
@@ -80,8 +84,11 @@ const decideOn = (sources: Readonly<Record<Stream, Source>>, firstOffset: number
   let latest = 0
   return {
     partitions: sources.events.partitions,
-    next: async ({ stream, partition, record }) => {
-      const { topic, partitions, read } = sources[stream]
+    next: async ({ stream, partition, record }, line) => {
+      const source = sources[stream]
+      if (source === undefined)
+        throw new CommandError(`line ${line}: a record of API keys: only --live knows the API keys`)
+      const { topic, partitions, read } = source
       // The time of an event never goes back.
       latest = Math.max(latest, record.timestamp)
       const cache = caches[stream]
@@ -101,12 +108,21 @@ const decideFromNothing = (partitions: number): Decide => {
   )
 }
 
-const decideLive = async ({ readLive }: ValidateSteps): Promise<Decide> => {
-  const { live, send } = await readLive()
-  const sourceOf = ({ identity, indexOf }: Live[Stream]): Source => ({
+const decideAfter = async (
+  { live, generation, partitions }: ValidateOptions,
+  steps: ValidateSteps,
+): Promise<Decide> => {
+  if (!live && generation === undefined) return decideFromNothing(partitions)
+  const context = steps.context()
+  const sourceIn = ({ identity, indexOf }: LiveStream): Source => ({
     topic: identity.topic,
     partitions: identity.partitions,
-    read: readDocuments(documents => multiGet(send, documents), indexOf),
+    read: readDocuments(documents => multiGet(context.send, documents), indexOf),
   })
-  return decideOn({ events: sourceOf(live.events), 'api-keys': sourceOf(live['api-keys']) }, AFTER_ALL_OFFSETS)
+  if (generation === undefined) {
+    const { events, 'api-keys': keys } = await readLive(context.send, context.prefix)
+    return decideOn({ events: sourceIn(events), 'api-keys': sourceIn(keys) }, AFTER_ALL_OFFSETS)
+  }
+  const { identity, context: where } = await findAny(generation, context)
+  return decideOn({ events: sourceIn(eventsIn(identity, where.prefix)) }, AFTER_ALL_OFFSETS)
 }

@@ -18,8 +18,8 @@ import type { PublishedPosition } from '../flow/publish.ts'
 import type { Batch } from '../flow/queue.ts'
 import { type Identity, recordHash } from '../kafka/source.ts'
 import { VERIFYING_TRUSTED_MS } from '../limits.ts'
-import type { Consumption } from './consume.ts'
 import type { StreamStatus } from './metrics.ts'
+import type { Consumption } from './stream-log.ts'
 import type { Standing } from './watchdog.ts'
 
 export type AssignSteps = {

@@ -5,7 +5,7 @@
  */
 
 import { COMMIT_INTERVAL_MS } from '../limits.ts'
-import type { Consumption } from './consume.ts'
+import type { Consumption } from './stream-log.ts'
 
 export type Committer = ReturnType<typeof createCommitter>
 

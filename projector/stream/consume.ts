@@ -34,26 +34,7 @@ import {
   SESSION_TIMEOUT_MS,
 } from '../limits.ts'
 import { assignerOf, type InstallationIdentity } from './group.ts'
-
-export type Handlers = {
-  /** Exactly these partitions are ours from now on. All are paused until they are sought and resumed. */
-  readonly onAssigned: (partitions: readonly number[]) => void
-  readonly onBatch: (partition: number, batch: Batch) => void
-  readonly sleep: (milliseconds: number) => Promise<void>
-  /** A rebalance began. */
-  readonly onRebalancing: () => void
-  /** The client failed and restarts automatically. */
-  readonly onTrouble: (name: string) => void
-  readonly onStopped: (error: StopError) => void
-}
-
-export type Consumption = {
-  readonly seek: (partition: number, offset: number) => void
-  readonly pause: (partition: number) => void
-  readonly resume: (partition: number) => void
-  readonly commit: (partition: number, position: number) => Promise<void>
-  readonly stop: () => Promise<void>
-}
+import type { Consumption, Handlers } from './stream-log.ts'
 
 /** Joins the group and begins to read. @throws StopError `access_refused`; an error of the client if Kafka is away */
 export const consume = async (

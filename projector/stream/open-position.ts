@@ -5,13 +5,13 @@ import { type PublishedPosition, readPosition } from '../flow/publish.ts'
 import type { PublishedTimes } from '../flow/publish-times.ts'
 import { assertSameIndices } from '../generations/indices.ts'
 import type { Health } from '../health.ts'
-import { assertNotTruncated, type Ends, type Identity, type SourceAdmin } from '../kafka/source.ts'
-import { endsOf } from './monitor-source.ts'
+import { assertNotTruncated, type Ends, type Identity } from '../kafka/source.ts'
+import type { StreamLog } from './stream-log.ts'
 
 type OpenedStream = { readonly identity: Identity; readonly controlIndex: string; readonly prefix: string }
 
 type OpenSteps = {
-  readonly admin: SourceAdmin
+  readonly log: Pick<StreamLog, 'ends'>
   readonly elasticsearch: Elasticsearch
   readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly health: Health
@@ -27,7 +27,7 @@ export const openPosition = async (
   steps: OpenSteps,
   signal: AbortSignal,
 ): Promise<PublishedPosition> => {
-  const { admin, elasticsearch, identifyNow, times } = steps
+  const { log, elasticsearch, identifyNow, times } = steps
   const retried =
     (send: Send): Ask =>
     request =>
@@ -40,7 +40,7 @@ export const openPosition = async (
   const { generation, topic } = identity
   const published = await readPosition(partition, { index: controlIndex, generation, request, replace, times })
   // After the position: another owner may have published past ends that were read before.
-  const ends = await keepTrying(() => endsOf(admin, topic), signal, retryOptions)
+  const ends = await keepTrying(log.ends, signal, retryOptions)
   assertNotTruncated(topic, partition, published.current().position, ends)
   return published
 }

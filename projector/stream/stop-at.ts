@@ -5,7 +5,7 @@
  */
 
 import type { Batch } from '../flow/queue.ts'
-import type { Consumption } from './consume.ts'
+import type { Consumption } from './stream-log.ts'
 
 /** By partition, the first offset that is not taken. */
 export type Bounds = readonly number[]

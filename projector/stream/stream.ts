@@ -2,7 +2,6 @@
  * One topic, from its consumer group to its indices. Puts the steps of the flow together, and watches the ends of the
  * partitions and the source. Commission events and API keys each have a stream.
  */
-import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
 import { bulks, createBatcher, multiGets, replacements } from '../elasticsearch/batch-requests.ts'
 import {
@@ -14,7 +13,7 @@ import {
   type RetryOptions,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
-import { asUnavailable, kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
@@ -28,7 +27,7 @@ import { watchIndices } from '../generations/indices.ts'
 import { firstKeyRulesUntil } from '../generations/key-rules.ts'
 import { keepPositionsOf } from '../generations/past-positions.ts'
 import type { Health } from '../health.ts'
-import type { Identity, SourceAdmin } from '../kafka/source.ts'
+import type { Identity } from '../kafka/source.ts'
 import {
   BULKS_IN_FLIGHT,
   DECIDED_BYTES,
@@ -45,13 +44,11 @@ import type { IndexKind } from '../rules/state.ts'
 import { createWeightedSemaphore, limitConcurrency, shared } from '../semaphore.ts'
 import { Assignment, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
-import { type Consumption, consume } from './consume.ts'
-import { enterGroup } from './group.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
-import { identify, monitorSource } from './monitor-source.ts'
+import { monitorSource } from './monitor-source.ts'
 import { openPosition } from './open-position.ts'
 import { type Bounds, restingAt, upToBound } from './stop-at.ts'
-import { watchOwners } from './watch-owners.ts'
+import type { Consumption, LogHandlers, StreamLog } from './stream-log.ts'
 import { disturbing, Watchdog } from './watchdog.ts'
 
 export type StreamOptions = {
@@ -69,9 +66,7 @@ export type StreamOptions = {
 }
 
 export type StreamContext = {
-  /** Creates a client that calls back for each new connection, before its first use. */
-  readonly kafkaWithConnectHook: (onConnected: () => void) => Kafka
-  readonly admin: SourceAdmin
+  readonly log: StreamLog
   readonly elasticsearch: Elasticsearch
   readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly now: () => number
@@ -105,7 +100,7 @@ export type RunningStream = {
 }
 
 export const startStream = async (options: StreamOptions, given: StreamContext): Promise<RunningStream> => {
-  const { identity, groupId } = options
+  const { identity } = options
   const part = { generation: identity.generation, name: 'consumer' }
   const watchdog = new Watchdog(given.stuckMs ?? STUCK_MS)
   const health = disturbing(watchdog, given.health)
@@ -121,7 +116,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const times = createPublishedTimes(options.controlIndex, identity.generation, request =>
     retryUntilAborted('publish', closed.signal, context, () => context.elasticsearch.send(request, closed.signal)),
   )
-  const identifyNow = shared(() => identify(context.admin, identity))
+  const identifyNow = shared(context.log.identify)
   const assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
@@ -138,52 +133,36 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     now: context.elapsed,
   })
 
-  health.prepare(part, 'looking at the group')
-  const installation = await enterGroup(options, context, stopping.signal)
-  const kafka = context.kafkaWithConnectHook(() => assignment.onReconnected())
-  health.prepare(part, 'joining the group')
-  // The first assignment can come before `consume` returns: it waits for `joined`.
-  const joined = Promise.withResolvers<void>()
-  consumption = await keepTrying(
-    async () => {
-      try {
-        const consuming = await consume(kafka, identity, groupId, installation, {
-          onAssigned: partitions => void joined.promise.then(() => assignment.onAssigned(partitions)),
-          onBatch: (partition, batch) => assignment.onBatch(partition, upToBound(partition, batch, options.bounds)),
-          sleep: milliseconds => context.retryOptions.sleep(milliseconds, stopping.signal).catch(() => undefined),
-          onRebalancing: () => assignment.onRebalancing(),
-          onTrouble: name => {
-            // Not `health`: the watchdog knows the state of the consumer from `inGroup`.
-            given.health.set(part, name)
-            assignment.close()
-          },
-          onStopped: context.fail,
-        })
-        return restingAt(options.bounds, consuming)
-      } catch (error) {
-        return asUnavailable(error)
-      }
+  // The first assignment can come before `open` returns: it waits for `opened`.
+  const opened = Promise.withResolvers<void>()
+  const handlers: LogHandlers = {
+    onAssigned: partitions => void opened.promise.then(() => assignment.onAssigned(partitions)),
+    onBatch: (partition, batch) => assignment.onBatch(partition, upToBound(partition, batch, options.bounds)),
+    onReconnected: () => assignment.onReconnected(),
+    onRebalancing: () => assignment.onRebalancing(),
+    onTrouble: name => {
+      // Not `health`: the watchdog knows the state of the consumer from `inGroup`.
+      given.health.set(part, name)
+      assignment.close()
     },
-    stopping.signal,
-    { ...context.retryOptions, onTrouble: trouble => given.health.set(part, trouble && 'Kafka does not answer') },
-  )
-  joined.resolve()
+    onStopped: context.fail,
+    fail: context.fail,
+  }
+  const reading = await context.log.open(handlers, stopping.signal)
+  consumption = restingAt(options.bounds, reading.consumption)
+  opened.resolve()
 
   const watched = { ...options, part, assignment, committer, watchdog }
-  const { topic, partitions, generation } = identity
-  const owners = { groupId, generation, topic, partitions, installation }
-  const onUnowned = (count: number): void => context.metrics.setUnowned(topic, count)
   const isOurs = (): boolean => assignment.flows().some(([partition]) => partition === 0)
   const keeping = { ...context, send: context.elasticsearch.send, isOurs }
   const watching = Promise.all([
     ...[monitorSource, watchIndices].map(watch => watch(watched, context, stopping.signal)),
     keepsPositions(options) ? keepPositionsOf(options, keeping, stopping.signal) : undefined,
-    // Not `health`: another installation's partition must not reset the watchdog.
-    watchOwners(owners, { ...context, health: given.health, onUnowned }, stopping.signal),
+    reading.watch(stopping.signal),
   ])
   const leave = async (): Promise<void> => {
     stopping.abort()
-    context.metrics.forgetUnowned(topic)
+    context.metrics.forgetUnowned(identity.topic)
     await watching
     assignment.close()
     closed.abort()

@@ -77,7 +77,7 @@ test('every command of docs/analysts.md does what the guide says', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
   // The test sets $OUT to a folder that it can read.
   const commands = blocks
-    .filter(block => !/^python3|duckdb/m.test(block))
+    .filter(block => !/^python3|duckdb|--from-archive/m.test(block))
     .join('')
     .replace('$(mktemp -d)', folder)
   expect(commands).toContain(folder)
@@ -119,6 +119,19 @@ test('every command of docs/analysts.md does what the guide says', async () => {
   } finally {
     rmSync(folder, { recursive: true })
   }
+})
+
+test('the job of the guide replays an archive without Kafka, and its page names what other rules change', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
+  file.onTestFinished(async () => rmSync(folder, { recursive: true }))
+  const job = blocks.find(block => block.includes('--from-archive')) ?? 'exit 9'
+  expect(job).toContain('unset KAFKA_BROKERS')
+  const { code, out, said } = await run(job, { OUT: folder })
+  expect({ code, said: code === 0 ? '' : said }).toEqual({ code: 0, said: '' })
+  const page = readFileSync(join(folder, 'paid.html'), 'utf8')
+  expect(page).toContain('<h1>Differences: sandbox:main and sandbox:branch</h1>')
+  expect(page).toContain(organization.id)
+  expect(out).toContain(String(replaced?.period_id))
 })
 
 test('every request of docs/reading.md gets the answer that the page shows', async () => {

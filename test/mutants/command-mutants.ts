@@ -40,6 +40,31 @@ export const commandMutants: readonly Mutant[] = [
     replace: '    if (time <= now || (firstLater',
   },
   {
+    name: 'a replay from an archive accepts a time that the archive may not have reached',
+    file: 'commands/analysis/replay-bounds.ts',
+    find: 'replayed.find(partition => !firstLater.has(partition))',
+    replace: 'replayed.find(() => false)',
+  },
+  {
+    name: 'a sandbox that goes further than the archive counts as complete',
+    file: 'commands/analysis/replay-bounds.ts',
+    find: '    if (bound <= end) continue\n',
+    replace: '    continue\n',
+  },
+  {
+    name: 'a replay reads a segment that was replaced after the archive was verified',
+    file: 'commands/archive/read-archive.ts',
+    find: 'if (chains !== undefined && chains',
+    replace: 'if (chains === undefined && chains',
+  },
+  {
+    name: 'a replay does not verify the partitions of an archive',
+    file: 'commands/archive/read-archive.ts',
+    find: '  for await (const segment of segmentsOf(target, manifest, archived)) {\n    const { header, sha256 } = segment\n',
+    replace:
+      '  for (const from of await startsOf(target, manifest, archived)) {\n    const segment = await openAt(target, manifest, archived.partition, from)\n    const { header, sha256 } = segment\n',
+  },
+  {
     name: 'an export does not look for another export in its directory',
     file: 'commands/export/lock.ts',
     find: '      if (!isLock(name) || name === ours) continue\n',

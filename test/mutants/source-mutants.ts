@@ -4,6 +4,18 @@ import type { Mutant } from './mutant.ts'
 
 export const sourceMutants: readonly Mutant[] = [
   {
+    name: 'records of aborted transactions in an archive are projected',
+    file: 'projector/stream/archived-log.ts',
+    find: "entries.filter(({ kind }) => kind === 'record')",
+    replace: '[...entries]',
+  },
+  {
+    name: 'a partition of an archive that was paused is not read on',
+    file: 'projector/stream/archived-log.ts',
+    find: '          reading.running = false\n',
+    replace: '',
+  },
+  {
     name: 'a hole in the log is ignored',
     file: 'projector/stream/consume.ts',
     find: '    if (Number(offset) !== next) return next\n',

@@ -10,6 +10,7 @@ import { createHealth } from '../../projector/health.ts'
 import { FOLLOW_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { prepare, type Settings } from '../../projector/start.ts'
+import { kafkaLog } from '../../projector/stream/kafka-log.ts'
 import { createKeepUp, type KeepUp } from '../../projector/stream/keep-up.ts'
 import { type RunningStream, type StreamOptions, startStream, type TestHooks } from '../../projector/stream/stream.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
@@ -103,12 +104,10 @@ export class Projector {
     const look = await prepare(settings, this.#kafka.admin(), health, context)
     const start = async (options: StreamOptions, failOne: (error: unknown) => void): Promise<RunningStream> => {
       const admin = this.#kafka.admin()
+      const ours = { ...shared, clocks, health, metrics: silent }
       return startStream(options, {
-        ...shared,
-        clocks,
-        admin,
-        health,
-        metrics: silent,
+        ...ours,
+        log: kafkaLog(options, { ...ours, admin }),
         fail: failOne,
         ...this.#rules(),
       })

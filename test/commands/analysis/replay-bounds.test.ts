@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import { AS_OF_MARGIN } from '../../../api/limits.ts'
-import { assertOver, boundsOf, requestedUntil } from '../../../commands/analysis/replay-bounds.ts'
+import {
+  assertHas,
+  assertOver,
+  assertTimeArchived,
+  boundsOf,
+  requestedUntil,
+} from '../../../commands/analysis/replay-bounds.ts'
 import { addUntilOffset, parseInstant } from '../../../commands/options/arguments.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 
@@ -88,4 +94,17 @@ test('an instant is over if each replayed partition has a later record, or after
     if (partition === ours) expect(isOver(now - 1, without, org)).toThrow('not over')
     else expect(isOver(now - 1, without, org)).not.toThrow()
   }
+})
+
+test('a log that ends before the bounds of a sandbox cannot continue it', () => {
+  expect(() => assertHas([10, 20, 30], ends, 'sandbox:s1')).not.toThrow()
+  expect(() => assertHas([10, 21, 30], ends, 'sandbox:s1')).toThrow(
+    'sandbox:s1 goes up to 21 in partition 1: the log that is read ends at 20',
+  )
+})
+
+test('only a later record in each replayed partition proves that an archive has all of a time', () => {
+  const later = new Map([[1, 5]])
+  expect(() => assertTimeArchived([1], later)).not.toThrow()
+  expect(() => assertTimeArchived([1, 2], later)).toThrow('no record after that time in partition 2')
 })

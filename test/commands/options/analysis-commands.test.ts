@@ -8,6 +8,7 @@ test('a replay takes offsets or a time, for all organizations or one', async () 
     until: undefined,
     org: undefined,
     rules: undefined,
+    fromArchive: undefined,
     maxRate: Infinity,
     json: false,
   }
@@ -35,6 +36,10 @@ test('a replay takes offsets or a time, for all organizations or one', async () 
   expect(
     (await said('projection', 'replay', '--until-time', '1970-01-01T00:00:01Z', '--max-rate', '5', '--json')).called,
   ).toMatchObject(['replay', { until: { time: 1_000 }, maxRate: 5, json: true }])
+  expect((await said('projection', 'replay', '--from-archive', './archive')).called).toMatchObject([
+    'replay',
+    { fromArchive: './archive' },
+  ])
   for (const wrong of [
     ['--until-offset', '5'],
     ['--until-offset', '0:5', '--until-offset', '0:6'],

@@ -19,7 +19,9 @@ const run = async (lines: readonly string[], options: Partial<ValidateOptions> =
       say: line => void said.push(line),
       draw: undefined,
       now: () => 1_700_000_000_000,
-      readLive: () => Promise.reject(new Error('not called')),
+      context: () => {
+        throw new Error('not called')
+      },
       signal: new AbortController().signal,
     },
   )

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Consumption } from '../../../projector/stream/consume.ts'
 import { endWithin, restingAt, upToBound } from '../../../projector/stream/stop-at.ts'
+import type { Consumption } from '../../../projector/stream/stream-log.ts'
 import { repsOf } from '../running-flow.ts'
 
 test('only the records of a batch before the bound are taken, and the batch ends at the bound', () => {

@@ -1,18 +1,19 @@
 /** The real commands of an operator, each in its own simulated process, which can be killed at any request. */
 
 import { replay } from '../../../commands/analysis/replay.ts'
+import { sourceInKafka } from '../../../commands/analysis/replay-source.ts'
 import { exportOrganization } from '../../../commands/export/export.ts'
 import type { Processes } from '../../../commands/export/lock.ts'
+import { sourceOf } from '../../../commands/export/manifest.ts'
 import { readThrough } from '../../../commands/export/readers.ts'
 import type { ExitCode } from '../../../commands/failures.ts'
 import { drop } from '../../../commands/generations/drop.ts'
-import { identityOf, listGenerations } from '../../../commands/generations/generations.ts'
+import { listGenerations } from '../../../commands/generations/generations.ts'
 import { rebuild } from '../../../commands/generations/rebuild.ts'
 import { dropSandbox, listSandboxes } from '../../../commands/generations/sandboxes.ts'
 import { rollback, swap } from '../../../commands/generations/swap.ts'
 import { verify } from '../../../commands/generations/verify.ts'
 import { again } from '../../../commands/parked/parked.ts'
-import { partitionOf } from '../../../schemas/partition.ts'
 import { SimulatedProcess } from '../clock.ts'
 import { API_KEYS, EVENTS } from '../history.ts'
 import { createKafka } from '../kafka.ts'
@@ -121,10 +122,11 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     case 'drop':
       return drop({ generation: told.generation, json }, context, groupId)
     case 'drop sandbox':
-      return dropSandbox({ name: told.generation, json }, context, groupId)
+      return dropSandbox({ name: told.generation, json }, context, { kafka, groupId })
     case 'replay': {
-      const options = { name: told.sandbox, until: undefined, org: undefined, rules: undefined, json }
-      return replay({ ...options, maxRate: Number.POSITIVE_INFINITY }, making)
+      const nothing = { until: undefined, org: undefined, rules: undefined, fromArchive: undefined }
+      const options = { ...nothing, name: told.sandbox, maxRate: Number.POSITIVE_INFINITY, json }
+      return replay(options, making, sourceInKafka(making))
     }
     case 'publish-again': {
       const options = { positions: told.positions, filter: {}, publish: true, force: false, waitSeconds: 60, json }
@@ -135,17 +137,13 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
       const indexIds = async (names: readonly string[]) => new Map(names.map(name => [name, `uuid-of-${name}`]))
       const reads = { ...searchesOf(running, services), indexIds }
       const reading = readThrough(reads, { prefix: PREFIX, time: now, sleep, signal, now })
-      const sourceOf = async (generation: string, org: string) => {
-        const { topic, partitions, rules_version } = await identityOf(generation, context)
-        return { topic, partition: partitionOf(org, partitions), rules_version }
-      }
       const options = { org: told.org, asOf: undefined, out: told.directory, parquet: false, json }
       return exportOrganization(options, {
         ...reading,
         ...context,
         draw: undefined,
         signal,
-        sourceOf,
+        sourceOf: sourceOf(context),
         processes: processesOf(host),
       })
     }

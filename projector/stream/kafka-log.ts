@@ -1,0 +1,48 @@
+/** A topic in Kafka as the log of a stream: joins the group, reads, and watches that every partition has an owner. */
+import type { Kafka } from 'kafkajs'
+import { keepTrying } from '../elasticsearch/client.ts'
+import { asUnavailable } from '../elasticsearch/retry.ts'
+import type { Identity, SourceAdmin } from '../kafka/source.ts'
+import { consume } from './consume.ts'
+import { enterGroup } from './group.ts'
+import type { StreamMetrics } from './metrics.ts'
+import { endsOf, identify } from './monitor-source.ts'
+import type { StreamLog } from './stream-log.ts'
+import { watchOwners } from './watch-owners.ts'
+
+export type KafkaAccess = {
+  /** Creates a client that calls back for each new connection, before its first use. */
+  readonly kafkaWithConnectHook: (onConnected: () => void) => Kafka
+  readonly admin: SourceAdmin
+}
+
+type Read = { readonly identity: Identity; readonly groupId: string; readonly prefix: string }
+type KafkaLogContext = KafkaAccess &
+  Parameters<typeof enterGroup>[1] &
+  Pick<Parameters<typeof watchOwners>[1], 'elapsed'> & { readonly metrics: Pick<StreamMetrics, 'setUnowned'> }
+
+export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
+  const { identity, groupId } = read
+  const { topic, partitions, generation } = identity
+  const { admin, health, metrics, retryOptions } = context
+  const part = { generation, name: 'consumer' }
+  return {
+    identify: () => identify(admin, identity),
+    ends: () => endsOf(admin, topic),
+    open: async ({ onReconnected, ...handlers }, signal) => {
+      health.prepare(part, 'looking at the group')
+      const installation = await enterGroup(read, context, signal)
+      const kafka = context.kafkaWithConnectHook(onReconnected)
+      health.prepare(part, 'joining the group')
+      const sleep = (milliseconds: number) => retryOptions.sleep(milliseconds, signal).catch(() => undefined)
+      const consumption = await keepTrying(
+        () => consume(kafka, identity, groupId, installation, { ...handlers, sleep }).catch(asUnavailable),
+        signal,
+        { ...retryOptions, onTrouble: trouble => health.set(part, trouble && 'Kafka does not answer') },
+      )
+      const owners = { groupId, generation, topic, partitions, installation }
+      const onUnowned = (count: number): void => metrics.setUnowned(topic, count)
+      return { consumption, watch: watching => watchOwners(owners, { ...context, onUnowned }, watching) }
+    },
+  }
+}

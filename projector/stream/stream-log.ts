@@ -1,0 +1,49 @@
+/**
+ * The log that a stream reads: a topic in Kafka (`kafka-log.ts`), or an archive of one (`archived-log.ts`). Everything
+ * after it is the same: the positions, the decisions and the writes.
+ */
+import type { StopError } from '../failures.ts'
+import type { Batch } from '../flow/queue.ts'
+import type { Ends } from '../kafka/source.ts'
+
+export type StreamLog = {
+  /** Checks that it is the log of the projection, from its first record on. @throws StopError; Unavailable */
+  readonly identify: () => Promise<Ends>
+  /** @throws StopError; Unavailable */
+  readonly ends: () => Promise<Ends>
+  /** Begins to read. @throws StopError */
+  readonly open: (handlers: LogHandlers, signal: AbortSignal) => Promise<OpenedLog>
+}
+
+export type LogHandlers = Omit<Handlers, 'sleep'> & {
+  /** A new connection was made, maybe to another log. */
+  readonly onReconnected: () => void
+  /** The log cannot be read. */
+  readonly fail: (error: unknown) => void
+}
+
+export type OpenedLog = {
+  readonly consumption: Consumption
+  /** Watches until the signal that every partition is read. */
+  readonly watch: (signal: AbortSignal) => Promise<void>
+}
+
+export type Handlers = {
+  /** Exactly these partitions are ours from now on. All are paused until they are sought and resumed. */
+  readonly onAssigned: (partitions: readonly number[]) => void
+  readonly onBatch: (partition: number, batch: Batch) => void
+  readonly sleep: (milliseconds: number) => Promise<void>
+  /** A rebalance began. */
+  readonly onRebalancing: () => void
+  /** The client failed and restarts automatically. */
+  readonly onTrouble: (name: string) => void
+  readonly onStopped: (error: StopError) => void
+}
+
+export type Consumption = {
+  readonly seek: (partition: number, offset: number) => void
+  readonly pause: (partition: number) => void
+  readonly resume: (partition: number) => void
+  readonly commit: (partition: number, position: number) => Promise<void>
+  readonly stop: () => Promise<void>
+}
