@@ -256,10 +256,10 @@ const main = async (args: readonly string[]): Promise<number> => {
       swap: async options => swap(options, reading()),
       rollback: async options => rollback(options, reading()),
       rewind: async options => rewind(options, publishing()),
-      adopt: async ({ archive: directory, json }) =>
+      adopt: async ({ archive: directory, redacted, json }) =>
         directory === undefined
           ? adopt({ json }, publishing())
-          : adoptSource({ archive: directory, json }, adopting(), groupId()),
+          : adoptSource({ archive: directory, redacted, json }, adopting(), groupId()),
       drop: async options => drop(options, publishing(), groupId()),
       replay: async options => replay(options, rebuilding()),
       diff: async options => diff(options, reading()),
@@ -271,7 +271,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       follow: async options => follow(options, { ...exporting(), out }),
       archive: async options => archive(options, archiving()),
       verifyArchive: async options => verifyDirectory(options, { out, say, draw, elapsed, signal: stoppedBySignal() }),
-      restore: async options => restore(options, archiving()),
+      restore: async options => restore(options, { ...archiving(), keysDirectory: () => sealKeys()?.directory }),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),
       doctor: async options => doctor(options, examining()),

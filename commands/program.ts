@@ -50,7 +50,7 @@ type Actions = AnalysisActions &
     readonly swap: (options: SwapOptions) => Promise<ExitCode>
     readonly rollback: (options: Omit<SwapOptions, 'generation'>) => Promise<ExitCode>
     readonly rewind: (options: RewindOptions) => Promise<ExitCode>
-    readonly adopt: (options: { readonly archive: string | undefined; readonly json: boolean }) => Promise<ExitCode>
+    readonly adopt: (options: AdoptOptions) => Promise<ExitCode>
     readonly drop: (options: { readonly generation: string; readonly json: boolean }) => Promise<ExitCode>
   }
 
@@ -226,8 +226,14 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
       'takes over indices that were restored from a snapshot: all records are read again before the API serves them',
     )
     .option('--archive <directory>', 'instead, takes another cluster as the source, after a proof with this archive')
+    .option('--redacted <file>', 'with --archive: the topics have the log that restore --redact made; its list')
     .option('--json', 'the adopted generations, as JSON')
-    .action(run(({ archive, json = false }: { archive?: string; json?: boolean }) => actions.adopt({ archive, json })))
+    .action(
+      run(({ archive, redacted, json = false }: Partial<AdoptOptions>, command: Command) => {
+        if (redacted !== undefined && archive === undefined) command.error('error: --redacted needs --archive')
+        return actions.adopt({ archive, redacted, json })
+      }),
+    )
 
   projection
     .command('rewind')
@@ -260,6 +266,11 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
   addUpgradeKeys(projection, actions, run)
 }
 
+type AdoptOptions = {
+  readonly archive: string | undefined
+  readonly redacted: string | undefined
+  readonly json: boolean
+}
 type RewindFlags = { readonly snapshotStart: number; readonly json?: boolean }
 type SwapFlags = { readonly force?: string; readonly json?: boolean }
 type ListFlags = Filter & { readonly newest?: true; readonly limit: number; readonly json?: true }

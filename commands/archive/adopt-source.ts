@@ -6,7 +6,8 @@
  *   names the other cluster. Documents, positions and ids stay as they are.
  * Promises: nothing is changed before all of this is so: the archive is whole, and is of the cluster, topics and
  *   partitions that the projection names; it reaches each position, and has there the record that the projection read
- *   last; the topics have every record of the archive at its offset with its time, and no more. A projector that still
+ *   last; the topics have every record of the archive at its offset with its time, and no more. With the list of
+ *   a redaction, they have the redacted records instead, and the positions get their hashes. A projector that still
  *   runs on the old cluster stops at its next position: each position changes with the source.
  * Can go wrong: the first difference is named with its partition and offset. An interrupted run can be repeated.
  */
@@ -41,10 +42,16 @@ import {
 import type { ArchiveSteps } from './archive.ts'
 import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
+import { type Redaction, readRedaction } from './redact-log.ts'
 import { compareWithArchive } from './restore-partition.ts'
-import { type ArchiveTarget, directoryTarget } from './target.ts'
+import { directoryTarget } from './target.ts'
 
-export type AdoptSourceOptions = { readonly archive: string; readonly json: boolean }
+export type AdoptSourceOptions = {
+  readonly archive: string
+  /** The list of `restore --redact`: the topics have the redacted log. */
+  readonly redacted?: string | undefined
+  readonly json: boolean
+}
 export type AdoptSourceSteps = KafkaContext & Pick<ArchiveSteps, 'draw' | 'elapsed' | 'signal' | 'openCluster'>
 
 type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
@@ -59,7 +66,7 @@ type Adopted = {
 
 /** @throws ArchiveDamaged; CommandError that names the first difference */
 export const adoptSource = async (
-  { archive, json }: AdoptSourceOptions,
+  { archive, redacted, json }: AdoptSourceOptions,
   steps: AdoptSourceSteps,
   groupId: string,
 ): Promise<ExitCode> => {
@@ -76,6 +83,7 @@ export const adoptSource = async (
     [API_KEYS_GENERATION, ...namesOf(generations)],
     await readManifests(target),
     sources,
+    redacted !== undefined,
     steps,
   )
   const changed: string[] = []
@@ -83,15 +91,26 @@ export const adoptSource = async (
     say(`verifying ${archive}`)
     const manifests = await verifyArchive(target, reportProgress(steps), signal)
     await waitUntilProjectorsStopped(names, sources, admin, steps, groupId)
-    const adopted = await readAllAdopted(names, generations.live, sources, target, manifests, steps)
-    await compareTopics(adopted, target, manifests, admin, steps, stack)
+    const archived = (stream: Stream) => readArchivedLog(target, manifests[stream])
+    const redaction =
+      redacted === undefined ? undefined : await readRedaction(redacted, archived('events'), manifests.events, signal)
+    const logs: Logs = { archived, redaction }
+    const adopted = await readAllAdopted(names, generations.live, sources, logs, steps)
+    await compareTopics(adopted, logs, manifests, admin, steps, stack)
     // The events last: commands look at the source of the live generation.
-    for (const one of adopted) changed.push(await changeSource(one, sources[one.stream], steps))
+    for (const one of adopted) changed.push(await changeSource(one, sources[one.stream], redaction, steps))
   }
   if (changed.length === 0) say('the projection has this source already: nothing is changed')
   if (json) out(`${JSON.stringify({ adopted: changed, sources })}\n`)
   return exitCodes.done
 }
+
+/** The archived logs, and the redaction of the events that the topics have. */
+type Logs = { readonly archived: (stream: Stream) => LogReader; readonly redaction: Redaction | undefined }
+
+/** The hash that a record has in the redacted log; undefined if it is as before. */
+const redactedHash = ({ redaction }: Pick<Logs, 'redaction'>, stream: Stream, partition: number, offset: number) =>
+  stream === 'events' ? redaction?.hashOf(partition, offset) : undefined
 
 const waitUntilProjectorsStopped = async (
   names: readonly string[],
@@ -112,8 +131,7 @@ const readAllAdopted = async (
   names: readonly string[],
   live: string,
   sources: Sources,
-  target: ArchiveTarget,
-  manifests: Manifests,
+  { archived, redaction }: Logs,
   steps: AdoptSourceSteps,
 ): Promise<Adopted[]> => {
   const adopted: Adopted[] = []
@@ -121,7 +139,9 @@ const readAllAdopted = async (
     const stream = streamOf(name)
     try {
       const found = await readAdopted(name, sources[stream].partitions, steps)
-      await assertArchived(found, readArchivedLog(target, manifests[stream]))
+      await assertArchived(found, archived(stream), (partition, offset) =>
+        redactedHash({ redaction }, stream, partition, offset),
+      )
       adopted.push(found)
     } catch (error) {
       if (name === API_KEYS_GENERATION || name === live || !(error instanceof CommandError)) throw error
@@ -134,7 +154,7 @@ const readAllAdopted = async (
 /** Compares each topic that a generation is to be given with the archive. */
 const compareTopics = async (
   adopted: readonly Adopted[],
-  target: ArchiveTarget,
+  { archived: archivedOf, redaction }: Logs,
   manifests: Manifests,
   admin: Admin,
   steps: AdoptSourceSteps,
@@ -154,7 +174,8 @@ const compareTopics = async (
     for (const warning of await checkTopicConfiguration(admin, topic)) say(warning)
     const cluster = await openCluster(topic)
     stack.defer(cluster.disconnect)
-    const archived = readArchivedLog(target, manifests[stream])
+    const unchanged = archivedOf(stream)
+    const archived = redaction && stream === 'events' ? redaction.reader(unchanged) : unchanged
     const log = readLog(cluster, topic)
     const ends = await fetchEnds(admin, topic)
     for (const { partition, end } of manifests[stream].partitions) {
@@ -169,11 +190,15 @@ const compareTopics = async (
 
 const streamOf = (generation: string): Stream => (generation === API_KEYS_GENERATION ? 'api-keys' : 'events')
 
-/** The generations that have another source. @throws CommandError unless the archive is of that source */
+/**
+ * The generations that have another source; with a redaction, those of the archived events, too.
+ * @throws CommandError unless the archive is of that source
+ */
 const findNames = async (
   names: readonly string[],
   manifests: Manifests,
   sources: Sources,
+  isRedacted: boolean,
   steps: AdoptSourceSteps,
 ): Promise<string[]> => {
   const found: string[] = []
@@ -185,7 +210,8 @@ const findNames = async (
       throw new CommandError(`${what}: parked records have the name of their topic. Use a topic of the same name`)
     }
     assertEqual(`partitions of ${wanted.topic}`, body.partitions, wanted.partitions)
-    if (body.cluster_id === wanted.cluster_id) continue
+    const isOfArchive = streamOf(name) === 'events' && body.cluster_id === archived.cluster_id
+    if (body.cluster_id === wanted.cluster_id && !(isRedacted && isOfArchive)) continue
     assertEqual(`cluster of ${name} and of the archive`, body.cluster_id, archived.cluster_id)
     assertEqual(`topic of ${name} and of the archive`, body.topic, archived.topic)
     assertEqual(`partitions of ${name} and of the archive`, body.partitions, archived.partitions.length)
@@ -218,8 +244,15 @@ type HasRead = {
   readonly positions: readonly { readonly _source: PositionDocument }[]
 }
 
-/** @throws CommandError unless the archive has what the generation has read, up to its position */
-export const assertArchived = async ({ generation, positions }: HasRead, archived: LogReader): Promise<void> => {
+/**
+ * @param redacted the hash of a record in the redacted log: the generation may have been adopted before
+ * @throws CommandError unless the archive has what the generation has read, up to its position
+ */
+export const assertArchived = async (
+  { generation, positions }: HasRead,
+  archived: LogReader,
+  redacted: (partition: number, offset: number) => string | undefined = () => undefined,
+): Promise<void> => {
   const { generation: name, topic } = generation._source.body
   for (const [partition, { _source }] of positions.entries()) {
     const { position, last } = _source.body
@@ -235,6 +268,7 @@ export const assertArchived = async ({ generation, positions }: HasRead, archive
         const expected = entry.offset === last?.offset ? last.sha256 : undefined
         const got = entry.kind === 'record' ? recordHash(entry) : undefined
         if (got === expected) continue
+        if (expected !== undefined && redacted(partition, entry.offset) === expected) continue
         const what = `the archive has another record at offset ${entry.offset} of partition ${partition} of ${topic}`
         throw new CommandError(`${what} than ${name} has read. Nothing is changed`)
       }
@@ -247,17 +281,23 @@ export const assertArchived = async ({ generation, positions }: HasRead, archive
 const changeSource = async (
   { generation, positions }: Adopted,
   { cluster_id }: Source,
+  redaction: Redaction | undefined,
   steps: AdoptSourceSteps,
 ): Promise<string> => {
   const identity = generation._source.body
+  const stream = streamOf(identity.generation)
   for (const [partition, position] of positions.entries()) {
-    const body = { ...position._source.body, source: cluster_id }
+    const { last } = position._source.body
+    const sha256 = redactedHash({ redaction }, stream, partition, last?.offset ?? -1) ?? last?.sha256
+    const changed = last && sha256 !== undefined ? { ...last, sha256 } : last
+    const body = { ...position._source.body, last: changed, source: cluster_id }
     const document: PositionDocument = { kind: 'position', body }
     await replace(positionId(identity.generation, partition), position, document, steps)
   }
   const document: GenerationDocument = { kind: 'generation', body: { ...identity, cluster_id } }
   await replace(generationId(identity.generation), generation, document, steps)
-  steps.say(`${identity.generation} has cluster ${cluster_id} as its source now; it had ${identity.cluster_id}`)
+  const log = redaction && stream === 'events' ? 'the redacted log of cluster' : 'cluster'
+  steps.say(`${identity.generation} has ${log} ${cluster_id} as its source now; it had ${identity.cluster_id}`)
   return identity.generation
 }
 

@@ -1,6 +1,7 @@
 /**
  * `npm run restore`: makes both topics anew from an archive. In: an archive, and topics that are empty or that an
  * earlier run has begun to restore. Out: every record at its offset with its time, compared record by record.
+ * With `--redact`, personal texts of one rep are replaced, and the topics are compared with the redacted log.
  * Promises: nothing is written before the whole archive was verified and the topics were compared with it. A run that
  * was stopped or killed continues where it was.
  */
@@ -10,18 +11,36 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { TIMES_KEPT_WAIT_MS } from '../limits.ts'
-import { appendLog, checkTopicConfiguration, describeSource, fetchEnds, readLog, withRight } from '../projector.ts'
+import {
+  appendLog,
+  checkTopicConfiguration,
+  describeSource,
+  fetchEnds,
+  type LogReader,
+  readLog,
+  withRight,
+} from '../projector.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { type ArchiveManifest, archivedStreams } from './manifest.ts'
-import { offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
+import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
+import { type Redaction, type RedactOptions, redactLog, writeRedaction } from './redact-log.ts'
 import { appendFrom, compareWithArchive, type PartitionRestore } from './restore-partition.ts'
 import { type ArchiveTarget, directoryTarget } from './target.ts'
 
-export type RestoreOptions = { readonly from: string; readonly json: boolean }
+export type RestoreOptions = {
+  readonly from: string
+  /** Restores the log without the texts of a rep that were published in the open. */
+  readonly redact?: RedactOptions | undefined
+  readonly json: boolean
+}
 export type RestoreSteps = Pick<
   ArchiveSteps,
   'out' | 'say' | 'draw' | 'elapsed' | 'sleep' | 'signal' | 'kafka' | 'topics' | 'openCluster'
->
+> & {
+  readonly now: () => number
+  /** SEAL_KEYS_DIR, for the receipt of a redaction. */
+  readonly keysDirectory: () => string | undefined
+}
 
 /** @throws ArchiveDamaged; CommandError for a topic that is not empty and not a part of this archive */
 export const restore = async (options: RestoreOptions, steps: RestoreSteps): Promise<ExitCode> => {
@@ -34,8 +53,12 @@ export const restore = async (options: RestoreOptions, steps: RestoreSteps): Pro
   }
 }
 
-const restoreTopics = async ({ from, json }: RestoreOptions, steps: RestoreSteps): Promise<ExitCode> => {
+const restoreTopics = async ({ from, redact, json }: RestoreOptions, steps: RestoreSteps): Promise<ExitCode> => {
   const { say, out, signal, topics } = steps
+  const keysDirectory = redact && steps.keysDirectory()
+  if (redact && keysDirectory === undefined) {
+    throw new CommandError('SEAL_KEYS_DIR is not set: the receipt of the redaction is written there')
+  }
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(steps.kafka, stack)
   const target = directoryTarget(from)
@@ -44,16 +67,21 @@ const restoreTopics = async ({ from, json }: RestoreOptions, steps: RestoreSteps
   const total = offsetsIn(manifests)
 
   const counted = countOffsets(total, steps)
+  const redaction = redact && (await redactEvents(target, manifests, redact, counted.onDone, steps))
+  if (redaction) counted.startAgain()
   const parts: PartitionRestore[] = []
   for (const stream of archivedStreams) {
     const topic = topics[stream]
     await assertFits(admin, topic, manifests[stream])
     for (const warning of await checkTopicConfiguration(admin, topic)) say(warning)
-    parts.push(...(await openParts(stream, manifests[stream], target, counted.onDone, steps, stack)))
+    const archived = readArchivedLog(target, manifests[stream])
+    const log = redaction && stream === 'events' ? redaction.reader(archived) : archived
+    parts.push(...(await openParts(stream, manifests[stream], log, counted.onDone, steps, stack)))
   }
   // Each partition is compared with the archive before the first record is appended anywhere.
   say('comparing what is in the topics')
   const begun = await Promise.all(parts.map(async part => compareWithArchive(part, await stableEndOf(part))))
+  if (redaction && redact && keysDirectory) await writeRedaction(redaction, redact, keysDirectory, steps.now())
   if (begun.some((position, index) => position < (parts[index]?.end ?? 0))) {
     say('appending')
     for (const stream of archivedStreams) await setTimestampType(admin, topics[stream], 'CreateTime')
@@ -71,9 +99,27 @@ const restoreTopics = async ({ from, json }: RestoreOptions, steps: RestoreSteps
   const records = archivedStreams
     .flatMap(stream => manifests[stream].partitions)
     .reduce((sum, archived) => sum + archived.records, 0)
-  if (json) out(`${JSON.stringify({ from, topics: Object.values(topics), records, offsets: total })}\n`)
+  const redacted = redaction?.list.changes.length
+  if (json) {
+    const names = Object.values(topics)
+    out(`${JSON.stringify({ from, topics: names, records, offsets: total, ...(redacted && { redacted }) })}\n`)
+  }
+  if (redact) say(`${redacted} records of ${redact.rep} are redacted; ${redact.changes} has the list`)
   say(`restored and compared: ${records} records, ${total} offsets, in ${Object.values(topics).join(' and ')}`)
   return exitCodes.done
+}
+
+const redactEvents = async (
+  target: ArchiveTarget,
+  { events }: Manifests,
+  redact: RedactOptions,
+  onDone: (offsets: number) => void,
+  { say, signal }: RestoreSteps,
+): Promise<Redaction> => {
+  say(`looking for texts of ${redact.rep} of ${redact.org}`)
+  const redaction = await redactLog(readArchivedLog(target, events), events, redact, onDone, signal)
+  say(`${redaction.list.changes.length} records have texts in the open`)
+  return redaction
 }
 
 /** Shows the progress of one pass over all offsets. */
@@ -104,7 +150,7 @@ const assertFits = async (admin: Admin, topic: string, { partitions: archived }:
 const openParts = async (
   stream: Stream,
   manifest: ArchiveManifest,
-  target: ArchiveTarget,
+  archived: LogReader,
   onDone: (offsets: number) => void,
   { topics, openCluster, signal }: RestoreSteps,
   stack: AsyncDisposableStack,
@@ -114,7 +160,7 @@ const openParts = async (
   stack.defer(cluster.disconnect)
   const [log, appender] = [readLog(cluster, topic), appendLog(cluster, topic)]
   return manifest.partitions.map(({ partition, end }) => {
-    return { archived: readArchivedLog(target, manifest), log, appender, partition, end, onDone, signal }
+    return { archived, log, appender, partition, end, onDone, signal }
   })
 }
 

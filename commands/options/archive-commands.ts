@@ -1,5 +1,6 @@
 /** `npm run archive`, `restore`: options and help. */
 import { type Command, Option } from 'commander'
+import { isId } from '../../schemas/values.ts'
 import type { ArchiveOptions } from '../archive/archive.ts'
 import type { RestoreOptions } from '../archive/restore.ts'
 import type { VerifyArchiveOptions } from '../archive/verify.ts'
@@ -44,11 +45,31 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
     .command('restore')
     .description('Makes both topics anew from an archive: every record at its offset with its time.')
     .addOption(new Option('--from <directory>', 'an archive').makeOptionMandatory())
+    .addOption(
+      new Option('--redact <organization rep...>', 'without the texts of this rep that were published in the open'),
+    )
+    .option('--changes <file>', 'with --redact: the list of all records that differ from the archive')
     .option('--json', 'as JSON')
-    .action(run(({ from, json = false }: { from: string; json?: boolean }) => actions.restore({ from, json })))
+    .action(
+      run(({ from, redact, changes, json = false }: RestoreFlags, command: Command) => {
+        if ((redact === undefined) !== (changes === undefined))
+          command.error('error: give --redact ORGANIZATION REP and --changes FILE together')
+        if (redact === undefined || changes === undefined) return actions.restore({ from, json })
+        const [org, rep, ...others] = redact
+        if (!isId('org', org) || !isId('rep', rep) || others.length > 0)
+          command.error(`error: --redact: expected org_… rep_…; got ${redact.join(' ')}`)
+        return actions.restore({ from, redact: { org, rep, changes }, json })
+      }),
+    )
     .addHelpText('after', restoreHelp)
 }
 
+type RestoreFlags = {
+  readonly from: string
+  readonly redact?: string[]
+  readonly changes?: string
+  readonly json?: boolean
+}
 type ArchiveFlags = { readonly to?: string[]; readonly follow?: boolean; readonly json?: boolean }
 
 const archiveHelp = `
@@ -66,4 +87,6 @@ with as many partitions as in the archive. They must be empty, or have the begin
 Needs the rights of restore in docs/access.md: Read, Write, DescribeConfigs and AlterConfigs on both topics, and Write and Describe on the
 transactional ids that begin with commission-restore-. It verifies the archive, sets message.timestamp.type to CreateTime, appends, sets LogAppendTime
 and compares every record. The same command continues a restore that was stopped or killed.
+--redact replaces the name, e-mail address and labels of a rep that were published in the open by sealed texts that nobody can open (docs/privacy.md), and
+writes their receipt into SEAL_KEYS_DIR. Offsets, times and decisions stay.
 Exit codes: 0 restored and compared; 1 it could not be done, or was stopped; 2 the command line is wrong.`

@@ -7,7 +7,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { access, constants, open, readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { type KeySources, keyFileOf, readSealKey, receiptFileOf, type Vault } from '../api.ts'
 import { CommandError } from '../failures.ts'
 import { writeWhole } from '../whole-file.ts'
@@ -50,16 +50,20 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
   // Before the receipt: without the right to do this, nothing is changed.
   const inVault = vault !== undefined && (await isInVault(vault, key_id)) ? vault : undefined
   if (inVault) await change(inVault, 'POST', `keys/${key_id}/config`, { deletion_allowed: true })
-  if (!(await exists(receiptFile))) {
-    await writeWhole(receiptFile, `${JSON.stringify(receipt, null, 2)}\n`)
-    await syncDirectory(directory)
-  }
+  await writeReceipt(receiptFile, receipt)
   if (inVault) await change(inVault, 'DELETE', `keys/${key_id}`)
   if (await exists(keyFile)) await overwrite(keyFile)
   await rm(keyFile, { force: true })
   await syncDirectory(directory)
   const state = await keyStateOf(sources, key_id)
   if (state !== 'erased') throw new CommandError(`the key ${key_id} is ${state} after its removal`)
+}
+
+/** A receipt that is there stays as it is. */
+export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<void> => {
+  if (await exists(file)) return
+  await writeWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+  await syncDirectory(dirname(file))
 }
 
 /** @throws CommandError if Vault does not answer */

@@ -14,10 +14,10 @@ export const archiveMutants: readonly Mutant[] = [
     flow: KILLED,
   },
   {
-    name: 'the manifest names a segment before it is durable',
+    name: 'a segment gets its name before the manifest names it',
     file: 'commands/archive/topic-archive.ts',
-    find: '    await target.stage(path, bytes)\n',
-    replace: '    void target.stage(path, bytes).catch(() => undefined)\n',
+    find: '    await writeManifest(target, next)\n    manifest = next\n    await target.finish(path)\n',
+    replace: '    await target.finish(path)\n    await writeManifest(target, next)\n    manifest = next\n',
   },
   {
     name: 'a segment does not name the one before it',

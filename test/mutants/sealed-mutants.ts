@@ -56,8 +56,8 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'a key is removed before its receipt is written',
     file: 'commands/subjects/destroy-key.ts',
-    find: '  if (!(await exists(receiptFile))) {\n',
-    replace: '  await rm(keyFile, { force: true })\n  if (!(await exists(receiptFile))) {\n',
+    find: '  await writeReceipt(receiptFile, receipt)\n',
+    replace: '  await rm(keyFile, { force: true })\n  await writeReceipt(receiptFile, receipt)\n',
   },
   {
     name: 'a key that Vault does not have counts as destroyed',
@@ -88,5 +88,50 @@ export const sealedMutants: readonly Mutant[] = [
     file: 'commands/subjects/destroy-key.ts',
     find: "  if (inVault) await change(inVault, 'POST', `keys/${key_id}/config`, { deletion_allowed: true })\n",
     replace: '',
+  },
+  {
+    name: 'redacted texts that were different become equal',
+    file: 'commands/archive/redact-record.ts',
+    find: 'const number = texts.get(text) ?? texts.size + 1',
+    replace: 'const number = 1',
+    flow: 'test/flow/redacted.long.test.ts',
+  },
+  {
+    name: 'a record that was invalid becomes valid by its redaction',
+    file: 'commands/archive/redact-record.ts',
+    find: 'const isAsBefore = verdictOf(redacted) === verdictOf(value)',
+    replace: 'const isAsBefore = true',
+  },
+  {
+    name: 'a redaction leaves the records that cannot be decoded',
+    file: 'commands/archive/redact-record.ts',
+    find: "return mentions(record, subject) ? checked(UNDECODABLE, ['value']) : undefined",
+    replace: 'return undefined',
+  },
+  {
+    name: 'a redaction takes the same rep of another organization',
+    file: 'commands/archive/redact-record.ts',
+    find: '  if (owner !== org) return []\n',
+    replace: '',
+  },
+  {
+    name: 'sealed texts are redacted, too',
+    file: 'commands/archive/redact-record.ts',
+    find: 'return isEmpty || isSealed ? []',
+    replace: 'return isEmpty || (isSealed && rep.length === 0) ? []',
+  },
+  {
+    name: 'adopt compares the topics with the archive as it was, not with its redaction',
+    file: 'commands/archive/adopt-source.ts',
+    find: "const archived = redaction && stream === 'events' ? redaction.reader(unchanged) : unchanged",
+    replace: 'const archived = unchanged',
+    flow: 'test/flow/redacted.long.test.ts',
+  },
+  {
+    name: 'adopt believes a list that was changed',
+    file: 'commands/archive/redact-log.ts',
+    find: 'if (isDeepStrictEqual(list, redaction.list)) return redaction',
+    replace: 'if (list.changes !== undefined) return redaction',
+    flow: 'test/flow/redacted.long.test.ts',
   },
 ]
