@@ -89,7 +89,7 @@ export const deleteGeneration = async (
   if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
   await admin?.deleteGroups([group]).catch(() => undefined)
   // Found by their ids: `findRemains` has made them searchable.
-  const past = Array.from({ length: PAST_POSITIONS }, (_, place) => pastPositionsId(generation, place))
+  const past = Array.from({ length: PAST_POSITIONS }, (_, slot) => pastPositionsId(generation, slot))
   const path = `/${controlIndexOf(prefix)}/_delete_by_query`
   const body = { query: { ids: { values: past } } }
   const { status } = await send({ method: 'POST', path, query: { conflicts: 'proceed' }, body })

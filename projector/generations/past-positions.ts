@@ -115,7 +115,7 @@ export const readPastPositions = async (
   until: number,
   steps: Steps,
 ): Promise<PastPositions | undefined> => {
-  const ids = Array.from({ length: PAST_POSITIONS }, (_, place) => pastPositionsId(identity.generation, place))
+  const ids = Array.from({ length: PAST_POSITIONS }, (_, slot) => pastPositionsId(identity.generation, slot))
   const found = await readControlDocuments<PastPositionsDocument>(ids, steps)
   const copy = copyOf(identity)
   return found

@@ -38,7 +38,7 @@ export const LIVE_ID = 'live'
 export const generationId = (generation: string): string => `generation:${generation}`
 export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
 export const timesId = (generation: string): string => `times:${generation}`
-export const pastPositionsId = (generation: string, place: number): string => `past:${generation}:${place}`
+export const pastPositionsId = (generation: string, slot: number): string => `past:${generation}:${slot}`
 
 /** Ids of projected documents. Each contains the organization, so that no id names another organization's document. */
 export const recordId = (org: string, id: string): string => `${org}:${id}`
