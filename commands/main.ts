@@ -209,11 +209,8 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
   const adopting = (): AdoptSourceSteps => ({ ...archiving(), ...publishing() })
   const validating = (): ValidateSteps => ({
+    ...{ out, say, draw, now: Date.now },
     open: file => (file === '-' ? process.stdin : createReadStream(file)),
-    out,
-    say,
-    draw,
-    now: Date.now,
     context: () => reading(),
     signal: stoppedBySignal(),
   })

@@ -39,7 +39,7 @@ export {
 } from '../projector/generations/generations.ts'
 export { readIndexIds } from '../projector/generations/indices.ts'
 export { firstKeyRulesUntil, knowsKeyRules } from '../projector/generations/key-rules.ts'
-export { type PastPositions, readPastPositions } from '../projector/generations/past-positions.ts'
+export { listPastPositions, type PastPositions, readPastPositions } from '../projector/generations/past-positions.ts'
 export { prepareControl, prepareGeneration, readGeneration } from '../projector/generations/prepare.ts'
 export { accessRefusal, withRight } from '../projector/kafka/access-refusal.ts'
 export {

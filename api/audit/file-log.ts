@@ -31,6 +31,8 @@ export const createFileLog = (path: string): AuditLog => {
     let at = 0
     let begin = 0
     try {
+      // Before the write, too: a renamed file may be compressed and removed at any time.
+      if (file && !(await file.isStillAt(path))) await close()
       file ??= await openFile(path)
       begin = file.isCutOff ? 1 : 0
       bytes = Buffer.from(`${begin ? '\n' : ''}${lines.map(({ text }) => text).join('')}`)

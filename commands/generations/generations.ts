@@ -3,9 +3,7 @@ import type { Admin } from 'kafkajs'
 import {
   controlIndexOf,
   generationId,
-  PAST_POSITIONS,
   type PositionDocument,
-  pastPositionsId,
   positionId,
   timesId,
 } from '../../schemas/stored/documents.ts'
@@ -15,6 +13,7 @@ import {
   documentPath,
   type Generations,
   type Identity,
+  listPastPositions,
   multiGet,
   type Request,
   readGeneration,
@@ -88,14 +87,9 @@ export const deleteGeneration = async (
   }
   if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
   await admin?.deleteGroups([group]).catch(() => undefined)
-  // Found by their ids: `findRemains` has made them searchable.
-  const past = Array.from({ length: PAST_POSITIONS }, (_, slot) => pastPositionsId(generation, slot))
-  const path = `/${controlIndexOf(prefix)}/_delete_by_query`
-  const body = { query: { ids: { values: past } } }
-  const { status } = await send({ method: 'POST', path, query: { conflicts: 'proceed' }, body })
-  if (status !== 200 && status !== 404) throw new CommandError(`${generation} cannot be deleted: ${status}`)
+  const past = await listPastPositions(generation, { send, prefix })
   const ids = positions.map(partition => positionId(generation, partition))
-  for (const id of [...ids, timesId(generation), generationId(generation)]) {
+  for (const id of [...past, ...ids, timesId(generation), generationId(generation)]) {
     await remove(documentPath(controlIndexOf(prefix), id))
   }
 }

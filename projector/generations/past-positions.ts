@@ -115,14 +115,23 @@ export const readPastPositions = async (
   until: number,
   steps: Steps,
 ): Promise<PastPositions | undefined> => {
-  const ids = Array.from({ length: PAST_POSITIONS }, (_, slot) => pastPositionsId(identity.generation, slot))
-  const found = await readControlDocuments<PastPositionsDocument>(ids, steps)
+  const found = await readControlDocuments<PastPositionsDocument>(pastPositionsIds(identity.generation), steps)
   const copy = copyOf(identity)
   return found
     .flatMap(document => (document.found ? [document._source.body] : []))
     .filter(({ time, copy: of }) => time <= until && of === copy)
     .reduce<PastPositions | undefined>((newest, one) => (newest && newest.time >= one.time ? newest : one), undefined)
 }
+
+/** Returns the ids of the kept positions of a generation that are there. */
+export const listPastPositions = async (generation: string, steps: Steps): Promise<string[]> => {
+  const ids = pastPositionsIds(generation)
+  const found = await readControlDocuments<PastPositionsDocument>(ids, steps)
+  return ids.filter((_, index) => found[index]?.found)
+}
+
+const pastPositionsIds = (generation: string): string[] =>
+  Array.from({ length: PAST_POSITIONS }, (_, slot) => pastPositionsId(generation, slot))
 
 const readControlDocuments = async <Source>(
   ids: readonly string[],

@@ -19,7 +19,6 @@ export class Administration {
     if (method === 'DELETE' && first === '_pit') return this.#close((body as { id: string }).id)
     if (method === 'DELETE' && second === '_doc') return this.#deleteDocument(first, third)
     if (method === 'DELETE') return this.#deleteIndices(first.split(','), query?.ignore_unavailable === true)
-    if (second === '_delete_by_query') return this.#deleteDocuments(first, (body as DeleteAsked).query.ids.values)
     if (first === '_resolve') return this.#namesOf(third.replace(/\*$/, ''))
     if (second === '_pit') return this.#open(first)
     if (first === '_search') return this.#scan(body as ScanAsked)
@@ -40,15 +39,6 @@ export class Administration {
     return index.delete(id)
       ? { status: 200, body: { result: 'deleted' } }
       : { status: 404, body: { result: 'not_found' } }
-  }
-
-  /** Deletes the documents of these ids that a search finds. */
-  #deleteDocuments(name: string, ids: readonly string[]): Answer {
-    const index = this.#indices.get(name)
-    if (index === undefined) return NO_INDEX
-    const seen = new Set(searchable(index).map(({ id }) => id))
-    const deleted = ids.filter(id => seen.has(id) && index.delete(id)).length
-    return { status: 200, body: { deleted } }
   }
 
   #namesOf(start: string): Answer {
@@ -86,7 +76,6 @@ export class Administration {
   }
 }
 
-type DeleteAsked = { readonly query: { readonly ids: { readonly values: readonly string[] } } }
 type ScanAsked = {
   readonly pit: { readonly id: string }
   readonly size: number

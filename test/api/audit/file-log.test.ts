@@ -48,19 +48,22 @@ test('after a rename the next line begins a new file', async () => {
   renameSync(path, `${path}.1`)
   expect(await write('b')).toEqual({ lines: 1 })
   expect(await write('c')).toEqual({ lines: 1 })
-  expect([content(`${path}.1`), content()]).toEqual(['a\nb\n', 'c\n'])
+  expect([content(`${path}.1`), content()]).toEqual(['a\n', 'b\nc\n'])
   await log.end()
 })
 
 test('lines of a file that is removed during the write are written again, and once', async () => {
   const { path, log, write, content } = created()
   await write('a')
+  // The first look of a write comes before it.
+  let looks = 0
   let removals = 1
   faults.beforeStat = () => {
-    if (removals-- > 0) unlinkSync(path)
+    if (looks++ > 0 && removals-- > 0) unlinkSync(path)
   }
   expect(await write('b')).toEqual({ lines: 1 })
   expect(content()).toBe('b\n')
+  looks = 0
   removals = 100
   expect(await write('c')).toEqual({ lines: 0, failure: 'removed' })
   faults.beforeStat = () => undefined

@@ -42,11 +42,6 @@ const given = (live: object, documents: [string, object][], indices: string[], c
       return { status: 200, body: { docs: (body as { docs: { _id: string }[] }).docs.map(({ _id }) => found(_id)) } }
     }
     if (operation === '_refresh') return { status: 200, body: {} }
-    if (operation === '_delete_by_query') {
-      deleted.push({ path, time })
-      for (const past of (body as { query: { ids: { values: string[] } } }).query.ids.values) bodies.delete(past)
-      return { status: 200, body: {} }
-    }
     if (operation === '_search') {
       const ids = [...bodies.keys()].filter(of => of !== 'live')
       return { status: 200, body: { hits: { hits: ids.map(_id => ({ _id })) } } }
@@ -104,7 +99,8 @@ test('a drop deletes all indices in one request, the kept positions, and the doc
   expect([...bodies.keys()].filter(id => id.startsWith('past'))).toEqual(['past:g1:2879'])
   expect(deleted.map(({ path }) => path)).toEqual([
     `/${indicesOf('g2').sort().join()}`,
-    '/p-control/_delete_by_query',
+    '/p-control/_doc/past%3Ag2%3A0',
+    '/p-control/_doc/past%3Ag2%3A2879',
     '/p-control/_doc/position%3Ag2%3A0',
     '/p-control/_doc/times%3Ag2',
     '/p-control/_doc/generation%3Ag2',
