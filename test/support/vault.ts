@@ -1,7 +1,7 @@
 /**
  * A double of HashiCorp Vault: the part of the transit secrets engine's HTTP API that this project uses, in memory. No
  * test runs against a real Vault. It follows the pages "Transit secrets engine (API)" of Vault's API documentation
- * (versions 1.4 to 1.20 describe these endpoints alike), and for the statuses of refusals, which the pages do not name,
+ * (one stored version was read), and for the statuses of refusals, which the pages do not name,
  * the sources of Vault: 404 with no errors for a key that is not there, 404 with an error for an engine that is not
  * there, 400 for a key that may not be exported or deleted, 403 for a token, 503 while it is sealed.
  */
