@@ -183,7 +183,6 @@ describe('when lines cannot be written', () => {
     // The directory becomes a file: it works for every user, also one who may write anywhere.
     renameSync(inner, join(folder, 'old'))
     writeFileSync(inner, '')
-    await read(api.url, '/reps', key)
     return { api, path, folder, inner, before }
   }
 
