@@ -11,9 +11,10 @@ const loggingInto = (fd: number, now = () => performance.now()) => {
   const bounded = boundLog({ stdout: undefined }, files, now)
   const stream = pino.destination({ ...bounded.options, dest: fd })
   let isEnded = false
-  // A write may be under way when the log ends: its file is closed then. A process has exited before it can fail.
+  // A write may be under way when the log ends: its file is closed then. A process has exited before it can fail. pino
+  // ends the log itself if the reader has left (EPIPE).
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (!isEnded || error.code !== 'EBADF') throw error
+    if (error.code !== 'EPIPE' && !(isEnded && error.code === 'EBADF')) throw error
   })
   const said: number[] = []
   const log = pino({ base: null }, stream)
