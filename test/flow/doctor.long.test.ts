@@ -19,8 +19,20 @@ const names = ['projector', 'topics', 'keys', 'parked', 'projection', 'events-pu
 const rightsOf = (name: IdentityName): readonly KafkaRight[] =>
   (identities[name] as AccessIdentity).kafka.filter(({ resource }) => resource.type !== 'TransactionalId')
 
+/** Kafka: Read, Write and Delete include Describe. Without a Describe of its own, such a user still has it. */
+const isIncluded = ({ operation, resource }: KafkaRight, others: readonly KafkaRight[]): boolean =>
+  operation === 'Describe' &&
+  others.some(
+    other =>
+      ['Read', 'Write', 'Delete'].includes(other.operation) &&
+      other.resource.type === resource.type &&
+      other.resource.name === resource.name,
+  )
+
 const lacking = (['projector', 'topics', 'projection', 'keys'] as const).flatMap(name =>
-  rightsOf(name).map((right, index) => ({ name, right, user: `${name}-without-${index}`, what: describeRight(right) })),
+  rightsOf(name)
+    .map((right, index) => ({ name, right, user: `${name}-without-${index}`, what: describeRight(right) }))
+    .filter(({ right }) => !isIncluded(right, rightsOf(name))),
 )
 function describeRight({ operation, resource }: KafkaRight): string {
   return `${operation} on ${resource.type} ${resource.name}`
