@@ -1,5 +1,5 @@
 /**
- * Keeps each key, or why there is none, for a short time.
+ * Keeps each answer about a key (the key, or the reason why it is missing) for a short time.
  * Promises: sees a change within SEAL_KEY_AGE_MAX. A key leaves memory when its time is up. At most SEAL_KEYS_HELD keys
  *   are held. Requests that need the same key at the same time read it once.
  */

@@ -61,7 +61,7 @@ export const listSegments = async (target: ArchiveTarget, stream: Stream, partit
     })
     .sort((a, b) => a - b)
 
-/** Returns undefined if there is none. @throws ArchiveDamaged */
+/** Returns the manifest of a topic; undefined without a file. @throws ArchiveDamaged */
 export const readManifest = async (target: ArchiveTarget, stream: Stream): Promise<ArchiveManifest | undefined> => {
   const path = manifestPath(stream)
   const bytes = await target.read(path)

@@ -9,7 +9,7 @@ export const settingsOf = (name: IdentityName) => {
   return { ...(kafka.length > 0 && kafkaSettings), ...(elasticsearch && elasticsearchSettings) }
 }
 
-/** Returns the topic of the audit log; undefined if the log is elsewhere, or there is none. */
+/** Returns the topic of the audit log; undefined if AUDIT_LOG names no topic. */
 export const auditTopicIn = ({ AUDIT_LOG: target }: Readonly<Record<string, unknown>>): string | undefined =>
   /^kafka:(.+)$/.exec(String(target))?.[1]
 
