@@ -69,7 +69,13 @@ const copyProgram = async (): Promise<string> => {
   return folder
 }
 
-type Outcome = { readonly notices: boolean; readonly milliseconds: number; readonly output: string }
+type Outcome = {
+  readonly notices: boolean
+  /** The check did not end in time, and was killed. */
+  readonly isKilled: boolean
+  readonly milliseconds: number
+  readonly output: string
+}
 
 /** Runs a check. After `most` milliseconds it kills the check with all its processes, and counts this as noticed. */
 const carryOut = async (
@@ -95,7 +101,11 @@ const carryOut = async (
   const end = (): void => {
     if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
   }
-  const timer = setTimeout(end, most)
+  let isKilled = false
+  const timer = setTimeout(() => {
+    isKilled = true
+    end()
+  }, most)
   const interrupted = (): void => {
     end()
     process.exit(130)
@@ -104,7 +114,7 @@ const carryOut = async (
   const [code] = await once(child, 'exit')
   clearTimeout(timer)
   process.off('SIGINT', interrupted)
-  return { notices: code !== 0, milliseconds: performance.now() - began, output }
+  return { notices: code !== 0, isKilled, milliseconds: performance.now() - began, output }
 }
 
 /** Characters of a check's output that are kept, the last ones. */
@@ -159,8 +169,8 @@ const main = async (): Promise<number> => {
         const noticed: string[] = []
         for (const check of [...(values.quick ? [nearby(mutant)] : []), ...always, ...flowOf(mutant)]) {
           if (values.quick && noticed.length > 0) break
-          const { notices } = await carryOut(check, folder, settings, most.get(check.name))
-          if (notices) noticed.push(check.name)
+          const { notices, isKilled } = await carryOut(check, folder, settings, most.get(check.name))
+          if (notices) noticed.push(isKilled ? `${check.name} (did not end in time)` : check.name)
         }
         if (noticed.length === 0) survivors++
         const by = noticed.length === 0 ? 'SURVIVED' : `noticed by ${noticed.join(', ')}`
