@@ -1,24 +1,26 @@
 # The project's own image: the projector, the API, the creation of the topics and the commands. The command says which one runs.
-FROM node:24.21-slim AS packages
-WORKDIR /app
+FROM node:24.21-slim AS files
+WORKDIR /image/app
 COPY package.json package-lock.json .npmrc ./
 # The native parts of snappy and lz4 are optional packages and needed, so --omit=optional would be wrong. Also optional,
 # and not needed: Node itself, which is in the base image. Nor are types and source maps, half of the rest.
 RUN npm ci --omit=dev --ignore-scripts \
- && rm -rf node_modules/.bin node_modules/.package-lock.json node_modules/node-linux-* \
+ && rm -rf package-lock.json .npmrc node_modules/.bin node_modules/.package-lock.json node_modules/node-linux-* \
  && find node_modules/swagger-ui-dist -type f ! -name swagger-ui-bundle.js ! -name swagger-ui.css ! -name package.json ! -name 'LICENSE*' ! -name NOTICE -delete \
  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
-
-FROM node:24.21-slim
-ENV NODE_ENV=production NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning
-WORKDIR /app
-COPY --from=packages /app/node_modules node_modules
-COPY package.json ./
 COPY schemas schemas
 COPY projector projector
 COPY api api
 COPY commands commands
 COPY contract/records.ndjson contract/
+# The modes and times of a clone differ from machine to machine. With one mode and one time for all, two builds give the same layer.
+RUN chmod -R u=rwX,go=rX /image/app && find /image/app -exec touch -h -d @0 {} +
+
+FROM node:24.21-slim
+ENV NODE_ENV=production NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning
+# One layer, and before WORKDIR: a directory that exists already would get the time of the build.
+COPY --from=files /image /
+WORKDIR /app
 
 LABEL org.opencontainers.image.title=commission-api \
       org.opencontainers.image.description="Projects commission events from Kafka into Elasticsearch and serves them over a read-only HTTP API" \

@@ -234,7 +234,7 @@ describe('tests', () => {
     expect(find(tests, 'code', /\.(?:only|skip|todo|fails)\b/)).toEqual([])
   })
 
-  test('are left out only where a machine lacks a program or a device', () => {
+  test('are left out only where a machine lacks a program, an engine or a device', () => {
     const reasons = [
       'redisProgram === undefined',
       'goProgram === undefined',
@@ -247,6 +247,7 @@ describe('tests', () => {
       'programs.includes(undefined)',
       '(await findJdk(process.env)).jdk === undefined',
       'canRunSeveralNodes',
+      'dockerAnswers',
       "existsSync('/dev/full')",
     ]
     const conditions = tests.flatMap(({ path, spoken }) =>

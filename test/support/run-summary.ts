@@ -6,6 +6,7 @@ import { globSync } from 'node:fs'
 import { matchesGlob } from 'node:path'
 import type { Reporter, TestModule } from 'vitest/node'
 import { type Project, projects } from '../projects.ts'
+import { dockerAnswers } from './docker.ts'
 import { leftOut } from './programs.ts'
 
 const SLOWEST_FILES = 5
@@ -35,6 +36,7 @@ const summarize = (modules: readonly TestModule[]): string[] => {
     if (left > 0) lines.push(`left out: ${name}, ${left} files; \`${project.command}\` runs them`)
   }
   lines.push('left out: planted bugs and more seeds; `npm run mutants` and `npm run simulate` run them')
+  if (!dockerAnswers) lines.push('left out: the image (no Docker engine answers)')
   const missing = leftOut()
   return missing === undefined ? lines : [...lines, missing]
 }
