@@ -20,6 +20,7 @@ import { sourceInArchive, sourceInKafka } from './analysis/replay-source.ts'
 import { createOpenRecords, holdKeys, keySourcesOf, noSealKeys, pingRedis, readFrom } from './api.ts'
 import { type AdoptSourceSteps, adoptSource } from './archive/adopt-source.ts'
 import { type ArchiveSteps, archive } from './archive/archive.ts'
+import { targetOpener } from './archive/open-target.ts'
 import { restore } from './archive/restore.ts'
 import { verifyDirectory } from './archive/verify.ts'
 import { type CommandContext, type KafkaContext, topicsOf } from './context.ts'
@@ -136,6 +137,11 @@ const main = async (args: readonly string[]): Promise<number> => {
     draw,
     signal: stoppedBySignal(),
   })
+  const openingTargets = (signal: AbortSignal) =>
+    targetOpener({
+      ...{ say, elapsed, signal, now: time.now, random: Math.random, environment: process.env, readFile: readFileSync },
+      sleep: milliseconds => sleep(milliseconds, undefined, { signal }).catch(() => undefined),
+    })
   const groupId = (): string => readSettings(projectorSettings, process.env, readFileSync).KAFKA_GROUP_ID
   const making = (
     settings: Pick<Read<typeof projectorSettings>, 'ELASTICSEARCH_SHARDS' | 'ELASTICSEARCH_REPLICAS'>,
@@ -204,6 +210,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     return {
       ...{ out, say, draw, elapsed, signal, kafka, processes: runningProcesses, ...time },
       topics: topicsOf(settings),
+      openTarget: openingTargets(signal),
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, signal),
     }
   }
@@ -274,7 +281,8 @@ const main = async (args: readonly string[]): Promise<number> => {
           return replay(options, steps, sourceInKafka(steps))
         }
         const steps = replayingArchive()
-        return replay(options, steps, sourceInArchive(options.fromArchive, steps))
+        const openTarget = openingTargets(steps.signal)
+        return replay(options, steps, sourceInArchive(options.fromArchive, { ...steps, openTarget }))
       },
       diff: async options => diff(options, reading()),
       explain: async options => explain(options, reading()),
@@ -289,7 +297,10 @@ const main = async (args: readonly string[]): Promise<number> => {
       },
       follow: async options => follow(options, { ...(await exporting()), out }),
       archive: async options => archive(options, archiving()),
-      verifyArchive: async options => verifyDirectory(options, { out, say, draw, elapsed, signal: stoppedBySignal() }),
+      verifyArchive: async options => {
+        const signal = stoppedBySignal()
+        return verifyDirectory(options, { out, say, draw, elapsed, signal, openTarget: openingTargets(signal) })
+      },
       restore: async options => restore(options, { ...archiving(), keysDirectory: () => sealKeys()?.directory }),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),
