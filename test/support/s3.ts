@@ -1,6 +1,6 @@
 /**
- * A real S3 server for tests: versitygw, built by Go from `test/support/versitygw`. It keeps objects as files, so a test
- * can damage one. Its extended attributes are in a folder beside them: some file systems have none.
+ * A real S3 server for tests: versitygw, built by Go from `test/support/versitygw`. It keeps objects as files, so a
+ * test can damage one. Their attributes are in a folder beside them: some file systems have no extended attributes.
  */
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

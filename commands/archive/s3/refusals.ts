@@ -1,7 +1,15 @@
 /**
  * Refusals of S3, in words that say what to do. Only the code of the store is shown: its own words can have the key.
  */
-import type { S3Answer, S3Bucket } from './send.ts'
+import type { IncomingHttpHeaders } from 'node:http'
+
+export type S3Answer = {
+  readonly status: number
+  /** `Code` of an error. */
+  readonly code: string | undefined
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
 
 /** Codes that say that the credentials are wrong, or were replaced. */
 const credentialCodes: Readonly<Record<string, string>> = {
@@ -17,7 +25,7 @@ export const refusalOf = (
   where: string,
   method: 'GET' | 'PUT',
   { status, code, headers, body }: S3Answer,
-  { bucket, region, endpoint }: Pick<S3Bucket, 'bucket' | 'region' | 'endpoint'>,
+  { bucket, region, endpoint }: { bucket: string; region: string; endpoint: string | undefined },
   now: number,
 ): string => {
   const got = `${status}${code === undefined ? '' : ` ${code}`}`
@@ -40,7 +48,7 @@ export const refusalOf = (
   }
   if (status === 403) {
     const right = method === 'PUT' ? 's3:PutObject' : 's3:GetObject, and s3:ListBucket of the bucket'
-    return `${where}: the store refuses access (${got}): this key needs ${right} (docs/access.md#s3-archives)`
+    return `${where}: the store refuses access (${got}): this key needs ${right} (docs/archive.md#s3)`
   }
   if (status === 501) return `${where}: ${noConditions} (${got})`
   return `${where}: the store answers ${got} to ${method}`

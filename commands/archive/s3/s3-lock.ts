@@ -12,8 +12,8 @@ import { randomUUID } from 'node:crypto'
 import { isRunning, type Lock, type LockSteps, type Owner } from '../../export/lock.ts'
 import { CommandError } from '../../failures.ts'
 import { S3_LOCK_HEARTBEAT_MS } from '../../limits.ts'
+import type { S3Object, S3Objects } from './objects.ts'
 import { noConditions } from './refusals.ts'
-import type { S3Object, S3Objects } from './s3-target.ts'
 
 const LOCK_PATH = 'archive.lock'
 /** An entity tag that no object has. */

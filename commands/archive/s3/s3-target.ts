@@ -10,35 +10,14 @@
  */
 import { CommandError } from '../../failures.ts'
 import { type ArchiveTarget, otherRun } from '../target.ts'
+import { openObjects } from './objects.ts'
 import { lockArchive } from './s3-lock.ts'
 import type { SendS3 } from './send.ts'
 
 export type S3Address = { readonly bucket: string; readonly prefix: string }
 
-/** An object and its entity tag. */
-export type S3Object = { readonly bytes: Buffer; readonly tag: string }
-export type S3Objects = {
-  readonly get: (path: string) => Promise<S3Object | undefined>
-  /**
-   * Stores an object if the present one has the entity tag `over`, or if there is none. Returns the new entity tag;
-   * undefined if the condition does not hold.
-   */
-  readonly put: (path: string, bytes: Buffer, over: string | undefined, once?: boolean) => Promise<string | undefined>
-}
-
 export const s3Target = (name: string, { prefix }: S3Address, send: SendS3): ArchiveTarget => {
-  const keyOf = (path: string): string => (prefix === '' ? path : `${prefix}/${path}`)
-  const objects: S3Objects = {
-    get: async path => {
-      const { status, body, headers } = await send({ method: 'GET', key: keyOf(path) })
-      return status === 404 ? undefined : { bytes: body, tag: tagIn(name, headers) }
-    },
-    put: async (path, body, over, once = false) => {
-      const condition = over === undefined ? { 'If-None-Match': '*' } : { 'If-Match': over }
-      const { status, headers } = await send({ method: 'PUT', key: keyOf(path), headers: condition, body, once })
-      return status === 200 ? tagIn(name, headers) : undefined
-    },
-  }
+  const objects = openObjects(name, prefix, send)
   const tags = new Map<string, string>()
   const store = async (path: string, bytes: Buffer, over: string | undefined): Promise<void> => {
     let tag = await objects.put(path, bytes, over)
@@ -57,7 +36,7 @@ export const s3Target = (name: string, { prefix }: S3Address, send: SendS3): Arc
       else tags.set(path, found.tag)
       return found?.bytes
     },
-    list: folder => listFolder(`${keyOf(folder)}/`, send),
+    list: folder => listFolder(`${objects.keyOf(folder)}/`, send),
     create: (path, bytes) => store(path, bytes, undefined),
     replace: (path, bytes) => store(path, bytes, tags.get(path)),
     lock: steps => lockArchive(name, objects, steps),
@@ -105,9 +84,4 @@ const decoded = (text: string): string | undefined => {
   } catch {
     return undefined
   }
-}
-
-const tagIn = (name: string, { etag }: { readonly etag?: string | undefined }): string => {
-  if (etag === undefined) throw new CommandError(`${name}: the store answers without an ETag`)
-  return etag
 }

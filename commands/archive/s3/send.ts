@@ -8,9 +8,9 @@
  *   sent again. Credentials are read for each request: another program may renew their files.
  * Can go wrong: refusals are errors that say what to do (`refusals.ts`). Only 200, 404 of a key and 412 are returned.
  */
-import { type IncomingHttpHeaders, Agent as PlainAgent, request as plainRequest } from 'node:http'
+import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
-import { sign } from 'aws4'
+import aws4 from 'aws4'
 import { CommandError } from '../../failures.ts'
 import {
   S3_ANSWER_BYTES,
@@ -20,7 +20,7 @@ import {
   S3_RETRY_SAID_MS,
   S3_SILENT_MS,
 } from '../../limits.ts'
-import { certificateRefused, isRefusedCertificate, namesCredentials, refusalOf } from './refusals.ts'
+import { certificateRefused, isRefusedCertificate, namesCredentials, refusalOf, type S3Answer } from './refusals.ts'
 
 export type S3Credentials = {
   readonly accessKeyId: string
@@ -57,13 +57,6 @@ export type S3Request = {
   /** Without a second attempt. */
   readonly once?: boolean
 }
-export type S3Answer = {
-  readonly status: number
-  /** `Code` of an error. */
-  readonly code: string | undefined
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
-}
 /** @throws CommandError that says what to do */
 export type SendS3 = (request: S3Request) => Promise<S3Answer>
 
@@ -90,7 +83,7 @@ export const createSendS3 = (to: S3Bucket, steps: S3Steps): SendS3 => {
     }
     const toSign = { service: 's3', region: to.region, method, path, headers: unsigned, host: base.host }
     // aws4 hashes bytes as they are; its types know texts only.
-    const signed = sign({ ...toSign, body: body as unknown as string }, withoutAbsent(credentials))
+    const signed = aws4.sign({ ...toSign, body: body as unknown as string }, withoutAbsent(credentials))
     return new Promise(resolve => {
       const asked = (isTls ? tlsRequest : plainRequest)({
         ...{ agent, method, path, timeout: S3_SILENT_MS, hostname: base.hostname, port: base.port || undefined },
