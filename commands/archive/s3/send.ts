@@ -8,6 +8,7 @@
  *   sent again. Credentials are read for each request: another program may renew their files.
  * Can go wrong: refusals are errors that say what to do (`refusals.ts`). Only 200, 404 of a key and 412 are returned.
  */
+import { createHash } from 'node:crypto'
 import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import aws4 from 'aws4'
@@ -54,7 +55,7 @@ export type S3Request = {
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
-  /** Without a second attempt. */
+  /** With a second attempt only: the server may have closed the connection. */
   readonly once?: boolean
 }
 /** @throws CommandError that says what to do */
@@ -79,7 +80,12 @@ export const createSendS3 = (to: S3Bucket, steps: S3Steps): SendS3 => {
       ...request.headers,
       Host: base.host,
       'X-Amz-Date': new Date(steps.now()).toISOString().replace(/[:-]|\.\d{3}/g, ''),
-      ...(body && { 'Content-Type': 'application/octet-stream', 'Content-Length': String(body.length) }),
+      ...(body && {
+        'Content-Type': 'application/octet-stream',
+        'Content-Length': String(body.length),
+        // A bucket with Object Lock demands it.
+        'Content-MD5': createHash('md5').update(body).digest('base64'),
+      }),
     }
     const toSign = { service: 's3', region: to.region, method, path, headers: unsigned, host: base.host }
     // aws4 hashes bytes as they are; its types know texts only.
@@ -127,7 +133,7 @@ export const createSendS3 = (to: S3Bucket, steps: S3Steps): SendS3 => {
       if (isRefusedCertificate(reason)) throw new CommandError(certificateRefused(base.host, reason))
       first ??= steps.elapsed()
       const waited = steps.elapsed() - first
-      if (request.once || steps.signal.aborted || waited > S3_PATIENCE_MS) {
+      if ((request.once && attempt > 0) || steps.signal.aborted || waited > S3_PATIENCE_MS) {
         const tried = `${attempt + 1} ${attempt === 0 ? 'attempt' : 'attempts'} in ${Math.ceil(waited / 1_000)} s`
         throw new CommandError(`${where}: ${base.host} does not answer: ${reason} (${tried})`)
       }
