@@ -104,6 +104,19 @@ export const ENTRY_BYTES_MAX = 600 * MiB
 /** With `--follow`: milliseconds between two looks at the ends, and until records are in a segment. */
 export const ARCHIVE_POLL_MS = 1_000
 export const ARCHIVE_FLUSH_MS = 60_000
+/**
+ * Requests to S3: milliseconds without a byte until a request is given up; between two attempts, at first and at most;
+ * between two messages about it; until the command ends with an error.
+ */
+export const S3_SILENT_MS = 30_000
+export const S3_RETRY_FIRST_MS = 200
+export const S3_RETRY_MAX_MS = 10_000
+export const S3_RETRY_SAID_MS = 10_000
+export const S3_PATIENCE_MS = 120_000
+/** Bytes of an object, or of one page of a list: one larger entry, compressed badly. */
+export const S3_ANSWER_BYTES = ENTRY_BYTES_MAX + SEGMENT_BYTES
+/** Milliseconds between two writes of the lock of an archive in S3. A bucket with versions keeps each of them. */
+export const S3_LOCK_HEARTBEAT_MS = 20_000
 /** Records, and bytes of them, that a restore appends at once; or one larger record. */
 export const RESTORE_RECORDS = 2_000
 export const RESTORE_BYTES = 768 * 1024

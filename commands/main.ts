@@ -20,6 +20,7 @@ import { sourceInArchive, sourceInKafka } from './analysis/replay-source.ts'
 import { createOpenRecords, holdKeys, keySourcesOf, noSealKeys, pingRedis, readFrom } from './api.ts'
 import { type AdoptSourceSteps, adoptSource } from './archive/adopt-source.ts'
 import { type ArchiveSteps, archive } from './archive/archive.ts'
+import { targetOpener } from './archive/open-target.ts'
 import { restore } from './archive/restore.ts'
 import { verifyDirectory } from './archive/verify.ts'
 import { type CommandContext, type KafkaContext, topicsOf } from './context.ts'
@@ -130,12 +131,12 @@ const main = async (args: readonly string[]): Promise<number> => {
     }
     return { ...context, sleep, signal }
   }
-  const erasing = (): SubjectsContext => ({
-    ...reading(),
-    keys: sealKeys(),
-    draw,
-    signal: stoppedBySignal(),
-  })
+  const erasing = (): SubjectsContext => ({ ...reading(), keys: sealKeys(), draw, signal: stoppedBySignal() })
+  const storing = (signal = stoppedBySignal()) => {
+    const wait = (milliseconds: number) => sleep(milliseconds, undefined, { signal }).catch(() => undefined)
+    const steps = { say, elapsed, signal, sleep: wait, now: time.now, random: Math.random }
+    return { signal, openTarget: targetOpener({ ...steps, environment: process.env, readFile: readFileSync }) }
+  }
   const groupId = (): string => readSettings(projectorSettings, process.env, readFileSync).KAFKA_GROUP_ID
   const making = (
     settings: Pick<Read<typeof projectorSettings>, 'ELASTICSEARCH_SHARDS' | 'ELASTICSEARCH_REPLICAS'>,
@@ -200,11 +201,11 @@ const main = async (args: readonly string[]): Promise<number> => {
     registerCodecs()
     const config = kafkaConfig(settings, 'commission-archive', readFileSync)
     const kafka = new kafkajs.Kafka(config)
-    const signal = stoppedBySignal()
+    const targets = storing()
     return {
-      ...{ out, say, draw, elapsed, signal, kafka, processes: runningProcesses, ...time },
+      ...{ out, say, draw, elapsed, kafka, processes: runningProcesses, ...time, ...targets },
       topics: topicsOf(settings),
-      openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, signal),
+      openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, targets.signal),
     }
   }
   const adopting = (): AdoptSourceSteps => ({ ...archiving(), ...publishing() })
@@ -232,13 +233,8 @@ const main = async (args: readonly string[]): Promise<number> => {
     return { ...patient, kafka: { admin: kafka.admin(), open: () => openAuthorizedOperations(config, kafka.logger()) } }
   }
   const examining = (): DoctorContext => ({
-    out,
-    say,
-    patientOf,
+    ...{ out, say, patientOf, readFile: readFileSync, now: Date.now, signal: stoppedBySignal() },
     hasKafka: Boolean(process.env.KAFKA_BROKERS),
-    readFile: readFileSync,
-    now: Date.now,
-    signal: stoppedBySignal(),
   })
   // Awaited here: without `await` the clients would be closed while the command runs.
   return await runProgram(
@@ -274,7 +270,7 @@ const main = async (args: readonly string[]): Promise<number> => {
           return replay(options, steps, sourceInKafka(steps))
         }
         const steps = replayingArchive()
-        return replay(options, steps, sourceInArchive(options.fromArchive, steps))
+        return replay(options, steps, sourceInArchive(options.fromArchive, { ...steps, ...storing(steps.signal) }))
       },
       diff: async options => diff(options, reading()),
       explain: async options => explain(options, reading()),
@@ -289,7 +285,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       },
       follow: async options => follow(options, { ...(await exporting()), out }),
       archive: async options => archive(options, archiving()),
-      verifyArchive: async options => verifyDirectory(options, { out, say, draw, elapsed, signal: stoppedBySignal() }),
+      verifyArchive: async options => verifyDirectory(options, { out, say, draw, elapsed, ...storing() }),
       restore: async options => restore(options, { ...archiving(), keysDirectory: () => sealKeys()?.directory }),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),

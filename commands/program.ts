@@ -225,7 +225,7 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
     .description(
       'takes over indices that were restored from a snapshot: all records are read again before the API serves them',
     )
-    .option('--archive <directory>', 'instead, takes another cluster as the source, after a proof with this archive')
+    .option('--archive <archive>', 'instead, takes another cluster as the source, after a proof with this archive')
     .option('--redacted <file>', 'with --archive: the topics have the log that restore --redact made; its list')
     .option('--json', 'the adopted generations, as JSON')
     .action(

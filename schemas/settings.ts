@@ -4,6 +4,7 @@
  */
 
 import {
+  accessKey,
   anything,
   auditLog,
   broker,
@@ -94,6 +95,16 @@ export const sealSettings = {
     'transit',
   ),
   SEAL_KEYS_VAULT_CA_FILE: optional(anything),
+}
+
+/** Of archives at an address `s3://BUCKET/PREFIX`. */
+export const archiveS3Settings = {
+  ARCHIVE_S3_ENDPOINT: optional(url(['https:', 'http:'])),
+  ARCHIVE_S3_REGION: withDefault(text('a region as eu-central-1', /^[a-z0-9-]{1,63}$/), 'us-east-1'),
+  ARCHIVE_S3_ACCESS_KEY_ID: secret(required(accessKey)),
+  ARCHIVE_S3_SECRET_ACCESS_KEY: secret(required(accessKey)),
+  ARCHIVE_S3_SESSION_TOKEN: secret(optional(accessKey)),
+  ARCHIVE_S3_CA_FILE: optional(anything),
 }
 
 export const apiSettings = {

@@ -3,8 +3,8 @@
  * stands for the topic that it was made from.
  */
 import { partitionOf } from '../../schemas/partition.ts'
+import type { OpenTarget } from '../archive/open-target.ts'
 import { readArchivedLog, readManifests, type VerifiedChain, verifyChain } from '../archive/read-archive.ts'
-import { directoryTarget } from '../archive/target.ts'
 import type { KafkaContext } from '../context.ts'
 import { type ProgressSteps, reportProgress } from '../generations/progress.ts'
 import { groupIdOf } from '../generations/sandboxes.ts'
@@ -60,7 +60,7 @@ export const sourceInKafka =
     }
   }
 
-type ArchiveSteps = ProgressSteps & { readonly signal: AbortSignal }
+type ArchiveSteps = ProgressSteps & { readonly signal: AbortSignal; readonly openTarget: OpenTarget }
 
 /**
  * Verifies the partitions that the replay reads, before anything is projected. While it reads, each segment must be the
@@ -70,7 +70,7 @@ type ArchiveSteps = ProgressSteps & { readonly signal: AbortSignal }
 export const sourceInArchive =
   (directory: string, steps: ArchiveSteps): OpenSource =>
   async ({ org, time }) => {
-    const target = directoryTarget(directory)
+    const target = await steps.openTarget(directory)
     const { events: manifest } = await readManifests(target)
     const { cluster_id, topic, partitions } = manifest
     const ours = org === undefined ? undefined : partitionOf(org, partitions.length)

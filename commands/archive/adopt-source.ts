@@ -44,7 +44,6 @@ import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
 import { type Redaction, readRedaction } from './redact-log.ts'
 import { compareWithArchive } from './restore-partition.ts'
-import { directoryTarget } from './target.ts'
 
 export type AdoptSourceOptions = {
   readonly archive: string
@@ -52,7 +51,8 @@ export type AdoptSourceOptions = {
   readonly redacted?: string | undefined
   readonly json: boolean
 }
-export type AdoptSourceSteps = KafkaContext & Pick<ArchiveSteps, 'draw' | 'elapsed' | 'signal' | 'openCluster'>
+export type AdoptSourceSteps = KafkaContext &
+  Pick<ArchiveSteps, 'draw' | 'elapsed' | 'signal' | 'openCluster' | 'openTarget'>
 
 type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
 type Sources = Readonly<Record<Stream, Source>>
@@ -77,7 +77,7 @@ export const adoptSource = async (
     events: await describeSource(admin, topics.events),
     'api-keys': await describeSource(admin, topics['api-keys']),
   }
-  const target = directoryTarget(archive)
+  const target = await steps.openTarget(archive)
   const generations = await readAll(steps)
   const names = await findNames(
     [API_KEYS_GENERATION, ...namesOf(generations)],

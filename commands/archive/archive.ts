@@ -1,18 +1,19 @@
 /**
- * `npm run archive`: copies both topics into archives, every offset of every partition. In: Kafka, and directories.
- * Out: one archive in each directory. Promises: reads only up to the last stable offset; a run that was stopped or
- * killed continues where it was; each directory is an archive of its own, which no other one delays or damages.
+ * `npm run archive`: copies both topics into archives, every offset of every partition. In: Kafka, and targets:
+ * directories, or addresses in S3. Out: one archive in each target. Promises: reads only up to the last stable offset;
+ * a run that was stopped or killed continues where it was; each target is an archive of its own, which no other one
+ * delays or damages.
  */
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
-import { type LockSteps, lockDirectory } from '../export/lock.ts'
+import type { LockSteps } from '../export/lock.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_POLL_MS } from '../limits.ts'
 import { describeSource, fetchEnds, type LogCluster, type LogReader, readLog } from '../projector.ts'
 import { archivedStreams } from './manifest.ts'
-import { directoryTarget, makeArchiveDirectory } from './target.ts'
+import type { OpenTarget } from './open-target.ts'
 import { openTopicArchive, type TopicArchive } from './topic-archive.ts'
 
 export type ArchiveOptions = {
@@ -30,6 +31,7 @@ export type ArchiveSteps = LockSteps & {
   readonly kafka: Kafka
   readonly topics: Readonly<Record<Stream, string>>
   readonly openCluster: (topic: string) => Promise<LogCluster>
+  readonly openTarget: OpenTarget
 }
 
 type Log = {
@@ -42,16 +44,15 @@ type Log = {
 
 export const archive = async ({ to, follow, json }: ArchiveOptions, steps: ArchiveSteps): Promise<ExitCode> => {
   await using stack = new AsyncDisposableStack()
+  const targets = await Promise.all(to.map(steps.openTarget))
   const logs = await openLogs(steps, stack)
   const copies: (readonly [Log, TopicArchive])[][] = []
-  for (const directory of to) {
-    await makeArchiveDirectory(directory)
-    const lock = await lockDirectory(directory, steps, 'archive')
+  for (const target of targets) {
+    const lock = await target.lock(steps)
     stack.defer(lock.release)
     const copy: (readonly [Log, TopicArchive])[] = []
     for (const log of logs) {
       const source = { stream: log.stream, cluster_id: log.clusterId, topic: log.reader.topic }
-      const target = directoryTarget(directory)
       copy.push([log, await openTopicArchive(target, source, log.partitions, lock.assertHeld)])
     }
     copies.push(copy)

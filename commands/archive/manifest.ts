@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { Stream } from '../../schemas/events.ts'
 import { ArchiveDamaged, type ArchivedSource, NO_RECORDS, NO_SEGMENT } from './segment.ts'
-import { type ArchiveTarget, STAGED } from './target.ts'
+import type { ArchiveTarget } from './target.ts'
 
 export const MANIFEST_FORMAT = 'commission-archive-1'
 export const archivedStreams = ['events', 'api-keys'] as const satisfies readonly Stream[]
@@ -52,7 +52,7 @@ const segmentFolder = (stream: Stream, partition: number): string => `${stream}/
 export const segmentPath = (stream: Stream, partition: number, from: number): string =>
   `${segmentFolder(stream, partition)}/${String(from).padStart(SEGMENT_DIGITS, '0')}.zst`
 
-/** The first offsets of the segments of a partition that have their names, in order. */
+/** The first offsets of the segments of a partition, in order. */
 export const listSegments = async (target: ArchiveTarget, stream: Stream, partition: number): Promise<number[]> =>
   (await target.list(segmentFolder(stream, partition)))
     .flatMap(name => {
@@ -79,12 +79,7 @@ export const readManifest = async (target: ArchiveTarget, stream: Stream): Promi
 export const writeManifest = async (target: ArchiveTarget, manifest: ArchiveManifest): Promise<void> => {
   const path = manifestPath(manifest.stream)
   const text = `${JSON.stringify({ ...manifest, sha256: sumOf(manifest) }, null, 2)}\n`
-  await target.stage(path, Buffer.from(text))
-  await target.finish(path)
+  await target.replace(path, Buffer.from(text))
 }
 
 const sumOf = (manifest: ArchiveManifest): string => createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
-
-/** Reads a segment; the last one may have its temporary name still, if the archiving process was killed. */
-export const readSegment = async (target: ArchiveTarget, path: string): Promise<Buffer | undefined> =>
-  (await target.read(path)) ?? (await target.read(`${path}${STAGED}`))

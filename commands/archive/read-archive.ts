@@ -12,7 +12,6 @@ import {
   archivedStreams,
   listSegments,
   readManifest,
-  readSegment,
   segmentPath,
 } from './manifest.ts'
 import { ArchiveDamaged, addEntryToDigest, NO_RECORDS, NO_SEGMENT, openSegment, type Segment } from './segment.ts'
@@ -45,16 +44,21 @@ export async function* segmentsOf(
   let next = 0
   let previous = NO_SEGMENT
   let count = 0
-  for (const from of await startsOf(target, manifest, archived)) {
+  for (const from of await listSegments(target, stream, partition)) {
     const path = segmentPath(stream, partition, from)
-    if (from >= end) throw new ArchiveDamaged(`${where}: the log is longer than its manifest, which ends at ${end}`)
+    if (from > end) {
+      if (await hasGrown(target, manifest, archived)) break
+      throw new ArchiveDamaged(`${where}: the log is longer than its manifest, which ends at ${end}`)
+    }
     if (from > next) throw new ArchiveDamaged(`${where}: the segment that begins with offset ${next} is lost`)
     if (from < next) throw new ArchiveDamaged(`${target.name}/${path}: its offsets are in the segment before it`)
-    const segment = await openAt(target, manifest, partition, from)
+    const segment = await openSegmentAt(target, manifest, partition, from)
     if (segment.header.previous !== previous) {
       const what = `expected ${previous}, got ${segment.header.previous}`
       throw new ArchiveDamaged(`${target.name}/${path}: the SHA-256 of the segment before it: ${what}`)
     }
+    // A run stores a segment, then the manifest that names it. Between the two the segment does not count.
+    if (from === end) continue
     yield segment
     previous = segment.sha256
     next = segment.header.end
@@ -71,19 +75,18 @@ export async function* segmentsOf(
   }
 }
 
-/** First offsets of the segments, also of one that was not finished when its process was killed. */
-const startsOf = async (
+/** True if a run has added segments since the manifest was read. */
+const hasGrown = async (
   target: ArchiveTarget,
   { stream }: ArchiveManifest,
-  { partition, last_segment }: ArchivedPartition,
-): Promise<number[]> => {
-  const starts = await listSegments(target, stream, partition)
-  if (last_segment === null || starts.includes(last_segment)) return starts
-  const staged = await readSegment(target, segmentPath(stream, partition, last_segment))
-  return staged === undefined ? starts : [...starts, last_segment].sort((a, b) => a - b)
+  { partition, end }: ArchivedPartition,
+): Promise<boolean> => {
+  const { end: now = 0 } = (await readManifest(target, stream))?.partitions[partition] ?? {}
+  return now > end
 }
 
-const openAt = async (
+/** Reads the segment that begins with an offset, and checks that it is of this log. @throws ArchiveDamaged */
+export const openSegmentAt = async (
   target: ArchiveTarget,
   { stream, cluster_id, topic }: ArchiveManifest,
   partition: number,
@@ -91,7 +94,7 @@ const openAt = async (
 ): Promise<Segment> => {
   const path = segmentPath(stream, partition, from)
   const name = `${target.name}/${path}`
-  const bytes = await readSegment(target, path)
+  const bytes = await target.read(path)
   if (bytes === undefined) throw new ArchiveDamaged(`${name}: this segment is lost`)
   const segment = await openSegment(bytes, name)
   const expected = { stream, cluster_id, topic, partition, from }
@@ -189,11 +192,11 @@ export const readArchivedLog = (
       if (archived === undefined) throw new Error('a partition that the archive does not have')
       const { end } = archived
       if (from >= end) return { entries: [], end }
-      const all = starts.get(partition) ?? (await startsOf(target, manifest, archived))
+      const all = starts.get(partition) ?? (await listSegments(target, manifest.stream, partition))
       starts.set(partition, all)
       const start = all.findLast(one => one <= from) ?? 0
       const before = opened.get(partition)
-      const segment = before?.header.from === start ? before : await openAt(target, manifest, partition, start)
+      const segment = before?.header.from === start ? before : await openSegmentAt(target, manifest, partition, start)
       if (chains !== undefined && chains.get(partition)?.get(start) !== segment.sha256) {
         const path = segmentPath(manifest.stream, partition, start)
         throw new ArchiveDamaged(`${target.name}/${path}: it was replaced after it was verified`)

@@ -25,7 +25,7 @@ import { type ArchiveManifest, archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
 import { type Redaction, type RedactOptions, redactLog, writeRedaction } from './redact-log.ts'
 import { appendFrom, compareWithArchive, type PartitionRestore } from './restore-partition.ts'
-import { type ArchiveTarget, directoryTarget } from './target.ts'
+import type { ArchiveTarget } from './target.ts'
 
 export type RestoreOptions = {
   readonly from: string
@@ -35,7 +35,7 @@ export type RestoreOptions = {
 }
 export type RestoreSteps = Pick<
   ArchiveSteps,
-  'out' | 'say' | 'draw' | 'elapsed' | 'sleep' | 'signal' | 'kafka' | 'topics' | 'openCluster'
+  'out' | 'say' | 'draw' | 'elapsed' | 'sleep' | 'signal' | 'kafka' | 'topics' | 'openCluster' | 'openTarget'
 > & {
   readonly now: () => number
   /** SEAL_KEYS_DIR, for the receipt of a redaction. */
@@ -61,7 +61,7 @@ const restoreTopics = async ({ from, redact, json }: RestoreOptions, steps: Rest
   }
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(steps.kafka, stack)
-  const target = directoryTarget(from)
+  const target = await steps.openTarget(from)
   say(`verifying ${from}`)
   const manifests = await verifyArchive(target, reportProgress(steps), signal)
   const total = offsetsIn(manifests)

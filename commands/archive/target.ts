@@ -1,10 +1,13 @@
 /**
- * Where an archive is stored. The only file that knows directories: another kind of storage implements `ArchiveTarget`.
+ * Where an archive is stored. `ArchiveTarget` is all that the other files know of it. This file has the directory;
+ * `s3/s3-target.ts` has S3; `open-target.ts` chooses.
  * Promises: a file is there whole or not at all, also when the power fails: temporary file, fsync, rename, fsync of the
- * directory. `stage` makes a file durable under a temporary name; `finish` gives it its name.
+ * directory.
  */
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { type Lock, type LockSteps, lockDirectory } from '../export/lock.ts'
+import { CommandError } from '../failures.ts'
 
 export type ArchiveTarget = {
   /** For messages. */
@@ -13,39 +16,52 @@ export type ArchiveTarget = {
   readonly read: (path: string) => Promise<Buffer | undefined>
   /** The names of the files in a folder; none if there is no such folder. */
   readonly list: (folder: string) => Promise<readonly string[]>
-  readonly stage: (path: string, bytes: Buffer) => Promise<void>
-  /** Does nothing if the file has its name already. */
-  readonly finish: (path: string) => Promise<void>
+  /** Stores a new file. @throws CommandError if there is one with other bytes */
+  readonly create: (path: string, bytes: Buffer) => Promise<void>
+  /** Stores a file in the place of the one that was read or written last. */
+  readonly replace: (path: string, bytes: Buffer) => Promise<void>
+  /** One run at a time may write. @throws CommandError while another one does */
+  readonly lock: (steps: LockSteps) => Promise<Lock>
 }
 
-/** The ending of a file that is not finished. */
-export const STAGED = '.new'
+/** The ending of a file that is not whole yet. */
+const UNFINISHED = '.new'
 
-export const directoryTarget = (directory: string): ArchiveTarget => ({
-  name: directory,
-  read: path => readFile(join(directory, path)).catch(ifMissing(undefined)),
-  list: folder => readdir(join(directory, folder)).catch(ifMissing<string[]>([])),
-  stage: async (path, bytes) => {
+export const directoryTarget = (directory: string): ArchiveTarget => {
+  const store = async (path: string, bytes: Buffer): Promise<void> => {
     const file = join(directory, path)
     await makeFolders(directory, dirname(path))
     // A file of a killed process, or a link to another file: removed, never written through.
-    await rm(`${file}${STAGED}`, { force: true })
-    await using handle = await open(`${file}${STAGED}`, 'wx')
-    await handle.writeFile(bytes)
-    await handle.sync()
+    await rm(`${file}${UNFINISHED}`, { force: true })
+    {
+      await using handle = await open(`${file}${UNFINISHED}`, 'wx')
+      await handle.writeFile(bytes)
+      await handle.sync()
+    }
+    await rename(`${file}${UNFINISHED}`, file)
     await syncFolder(dirname(file))
-  },
-  finish: async path => {
-    const file = join(directory, path)
-    await rename(`${file}${STAGED}`, file).catch(ifMissing(undefined))
-    await syncFolder(dirname(file))
-  },
-})
-
-/** Creates the directory of an archive unless it exists. */
-export const makeArchiveDirectory = async (directory: string): Promise<void> => {
-  await mkdir(directory).catch(ifDirectory(directory))
+  }
+  const read = (path: string) => readFile(join(directory, path)).catch(ifMissing(undefined))
+  return {
+    name: directory,
+    read,
+    list: folder => readdir(join(directory, folder)).catch(ifMissing<string[]>([])),
+    create: async (path, bytes) => {
+      const before = await read(path)
+      if (before === undefined) return store(path, bytes)
+      if (!before.equals(bytes)) throw new CommandError(otherRun(`${directory}/${path}`))
+    },
+    replace: store,
+    lock: async steps => {
+      await mkdir(directory).catch(ifDirectory(directory))
+      return lockDirectory(directory, steps, 'archive')
+    },
+  }
 }
+
+/** The message about a file that this run did not write. */
+export const otherRun = (name: string): string =>
+  `${name}: another run has written it meanwhile. Let that run end, then run the same command again`
 
 /** Not recursive: Node's own never ends where the system creates no directory. */
 const makeFolders = async (directory: string, folder: string): Promise<void> => {

@@ -3,8 +3,8 @@
  *
  * In: entries of the log, in order. Out: segments, and the manifest that names the last one of each partition.
  * Promises: a kill at any moment leaves a valid archive, which the next run continues without a gap. A segment is
- *   durable under its temporary name, then the manifest names it, then it gets its name: a segment that the manifest
- *   does not name does not count, and one that it names is there.
+ *   stored, then the manifest names it: a segment that the manifest names is there. The next run takes in a segment
+ *   that was stored and not named. A stored segment is never written again.
  * Can go wrong: the target has the archive of another log, or is damaged: refused before anything is written.
  */
 import { CommandError } from '../failures.ts'
@@ -15,18 +15,11 @@ import {
   type ArchiveManifest,
   newManifest,
   readManifest,
-  readSegment,
   segmentPath,
   writeManifest,
 } from './manifest.ts'
-import {
-  ArchiveDamaged,
-  type ArchivedSource,
-  addEntryToDigest,
-  encodeEntry,
-  openSegment,
-  sealSegment,
-} from './segment.ts'
+import { openSegmentAt } from './read-archive.ts'
+import { ArchiveDamaged, type ArchivedSource, addEntryToDigest, encodeEntry, sealSegment } from './segment.ts'
 import type { ArchiveTarget } from './target.ts'
 
 /** Entries of a partition that are in no segment yet. */
@@ -68,31 +61,23 @@ export const openTopicArchive = async (
   let manifest = before ?? newManifest(source, partitions)
   if (before === undefined) await writeManifest(target, manifest)
   const growing: Growing[] = []
-  for (const archived of manifest.partitions) growing.push(await continueAt(target, manifest, archived))
+  for (const { partition } of manifest.partitions) {
+    manifest = await takeInStored(target, manifest, partition)
+    growing.push(await continueAt(target, manifest, partition))
+  }
 
   const seal = async (part: Growing): Promise<void> => {
-    const archived = manifest.partitions[part.partition]
-    if (archived === undefined) throw new Error('an archive without its partition')
+    const archived = archivedPartition(manifest, part.partition)
     const { partition, entries, position, records, digest } = part
     const { end: from, last_sha256: previous } = archived
     Object.assign(part, { entries: [], bytes: 0, records: 0 })
     const { bytes, sha256 } = await sealSegment({ ...source, partition, from, end: position, previous }, entries)
-    const path = segmentPath(stream, partition, from)
-    await target.stage(path, bytes)
-    const grown = {
-      ...archived,
-      end: position,
-      records: archived.records + records,
-      segments: archived.segments + 1,
-      last_segment: from,
-      last_sha256: sha256,
-      digest,
-    }
-    const next = { ...manifest, partitions: manifest.partitions.map(one => (one === archived ? grown : one)) }
+    await assertHeld()
+    await target.create(segmentPath(stream, partition, from), bytes)
+    const next = withSegment(manifest, archived, { end: position, records, sha256, digest })
     await assertHeld()
     await writeManifest(target, next)
     manifest = next
-    await target.finish(path)
   }
   const partOf = (partition: number): Growing => {
     const part = growing[partition]
@@ -132,23 +117,63 @@ export const openTopicArchive = async (
   }
 }
 
-/** Finishes what a killed process left, and reads the last entry. @throws ArchiveDamaged */
-const continueAt = async (
+type Added = { readonly end: number; readonly records: number; readonly sha256: string; readonly digest: string }
+
+/** The manifest with one more segment of a partition. */
+const withSegment = (
+  manifest: ArchiveManifest,
+  archived: ArchivedPartition,
+  { end, records, sha256, digest }: Added,
+): ArchiveManifest => {
+  const grown = {
+    ...archived,
+    end,
+    records: archived.records + records,
+    segments: archived.segments + 1,
+    last_segment: archived.end,
+    last_sha256: sha256,
+    digest,
+  }
+  return { ...manifest, partitions: manifest.partitions.map(one => (one === archived ? grown : one)) }
+}
+
+const archivedPartition = (manifest: ArchiveManifest, partition: number): ArchivedPartition => {
+  const archived = manifest.partitions[partition]
+  if (archived === undefined) throw new Error('an archive without its partition')
+  return archived
+}
+
+/** Names the segments that a killed run has stored without naming them. @throws ArchiveDamaged */
+const takeInStored = async (
   target: ArchiveTarget,
-  { stream }: ArchiveManifest,
-  { partition, end, digest, last_segment, last_sha256 }: ArchivedPartition,
-): Promise<Growing> => {
+  manifest: ArchiveManifest,
+  partition: number,
+): Promise<ArchiveManifest> => {
+  const archived = archivedPartition(manifest, partition)
+  const path = segmentPath(manifest.stream, partition, archived.end)
+  if ((await target.read(path)) === undefined) return manifest
+  const { header, sha256, entries } = await openSegmentAt(target, manifest, partition, archived.end)
+  if (header.previous !== archived.last_sha256) {
+    const what = `expected ${archived.last_sha256}, got ${header.previous}`
+    throw new ArchiveDamaged(`${target.name}/${path}: the SHA-256 of the segment before it: ${what}`)
+  }
+  const digest = entries.reduce((sum, entry) => addEntryToDigest(sum, entry), archived.digest)
+  const records = entries.filter(({ kind }) => kind === 'record').length
+  const next = withSegment(manifest, archived, { end: header.end, records, sha256, digest })
+  await writeManifest(target, next)
+  return takeInStored(target, next, partition)
+}
+
+/** Reads the last entry. @throws ArchiveDamaged */
+const continueAt = async (target: ArchiveTarget, manifest: ArchiveManifest, partition: number): Promise<Growing> => {
+  const { end, digest, last_segment, last_sha256 } = archivedPartition(manifest, partition)
   const part = { partition, position: end, entries: [], bytes: 0, records: 0, digest, since: 0 }
   if (last_segment === null) return { ...part, last: undefined }
-  const path = segmentPath(stream, partition, last_segment)
-  const name = `${target.name}/${path}`
-  const bytes = await readSegment(target, path)
-  if (bytes === undefined) throw new ArchiveDamaged(`${name}: this segment is lost`)
-  const { header, sha256, entries } = await openSegment(bytes, name)
+  const { header, sha256, entries } = await openSegmentAt(target, manifest, partition, last_segment)
   if (sha256 !== last_sha256 || header.end !== end) {
+    const name = `${target.name}/${segmentPath(manifest.stream, partition, last_segment)}`
     throw new ArchiveDamaged(`${name}: it is not the last segment that the manifest names`)
   }
-  await target.finish(path)
   const last = entries.at(-1)
   return { ...part, last: last && encodeEntry(last) }
 }

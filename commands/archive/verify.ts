@@ -2,8 +2,8 @@
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { archivedStreams } from './manifest.ts'
+import type { OpenTarget } from './open-target.ts'
 import { offsetsIn, verifyArchive } from './read-archive.ts'
-import { directoryTarget } from './target.ts'
 
 export type VerifyArchiveOptions = { readonly directory: string; readonly json: boolean }
 export type VerifyArchiveSteps = {
@@ -12,6 +12,7 @@ export type VerifyArchiveSteps = {
   readonly draw: ((line: string) => void) | undefined
   readonly elapsed: () => number
   readonly signal: AbortSignal
+  readonly openTarget: OpenTarget
 }
 
 /** @throws ArchiveDamaged */
@@ -19,7 +20,7 @@ export const verifyDirectory = async (
   { directory, json }: VerifyArchiveOptions,
   steps: VerifyArchiveSteps,
 ): Promise<ExitCode> => {
-  const manifests = await verifyArchive(directoryTarget(directory), reportProgress(steps), steps.signal)
+  const manifests = await verifyArchive(await steps.openTarget(directory), reportProgress(steps), steps.signal)
   const topics = archivedStreams.map(stream => manifests[stream])
   const records = topics.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)
   const offsets = offsetsIn(manifests)

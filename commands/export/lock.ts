@@ -40,7 +40,7 @@ export type Lock = {
 const PID_NAMESPACE = 'place'
 
 /** Identifies a process. The content of a lock file, which other versions of this program read too. */
-type Owner = {
+export type Owner = {
   readonly host: string
   readonly [PID_NAMESPACE]: string | null
   readonly pid: number
@@ -67,7 +67,7 @@ export const lockDirectory = async (
       if (!isLock(name) || name === ours) continue
       const other = join(directory, name)
       const found = await readOwner(other)
-      if (await isRunning(other, found, owner, steps)) {
+      if (await isRunning(() => timeOf(other), found, owner, steps)) {
         const who = found === undefined ? '' : ` (process ${found.pid} on ${found.host})`
         throw new CommandError(
           `another ${work} writes into ${directory}${who}: let it end, or choose another directory`,
@@ -99,8 +99,9 @@ export const lockDirectory = async (
   }
 }
 
-const isRunning = async (
-  file: string,
+/** @param watched returns something that changes while the other one runs; undefined if it has ended */
+export const isRunning = async (
+  watched: () => Promise<string | number | undefined>,
   other: Owner | undefined,
   ours: Owner,
   { say, sleep, processes }: LockSteps,
@@ -109,14 +110,12 @@ const isRunning = async (
   if (other !== undefined && namespace != null && namespace === ours[PID_NAMESPACE]) {
     return (await processes.startOf(other.pid)) === other.started
   }
-  const before = await timeOf(file)
+  const before = await watched()
   if (before === undefined) return false
-  say(
-    `${other?.host ?? 'somebody'} may be writing into this directory: watching for up to ${LOCK_WATCHED_MS / 1_000} s`,
-  )
+  say(`${other?.host ?? 'somebody'} may be writing there: watching for up to ${LOCK_WATCHED_MS / 1_000} s`)
   for (let waited = 0; waited < LOCK_WATCHED_MS; waited += LOCK_HEARTBEAT_MS) {
     await sleep(LOCK_HEARTBEAT_MS)
-    const now = await timeOf(file)
+    const now = await watched()
     if (now === undefined) return false
     if (now !== before) return true
   }

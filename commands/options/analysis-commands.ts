@@ -53,7 +53,9 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
     .addOption(new Option('--until-time <instant>', 'replays all records up to this instant').argParser(parseInstant))
     .addOption(new Option('--org <id>', 'only the records of this organization').argParser(parseId('org')))
     .addOption(new Option('--rules <file>', 'a module that replaces some of the rules'))
-    .addOption(new Option('--from-archive <directory>', 'reads an archive of the topic instead of Kafka'))
+    .addOption(
+      new Option('--from-archive <archive>', 'reads an archive (directory, s3://…) of the topic instead of Kafka'),
+    )
     .addOption(
       numberOption('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
     )

@@ -17,12 +17,12 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
   const archive = program
     .command('archive')
     .description('Copies both topics into an archive: every offset, and how to see that nothing is missing or changed.')
-    .option('--to <directory...>', 'target directory; repeat it for several archives; created if missing')
+    .option('--to <target...>', 'directory, created if missing, or s3://BUCKET/PREFIX; repeat it for several archives')
     .option('--follow', 'goes on with new records until it is stopped')
     .option('--json', 'a line of JSON for each archive: its manifests')
     .action(
       run(({ to = [], follow = false, json = false }: ArchiveFlags, command: Command) => {
-        if (to.length === 0) command.error('error: name a directory with --to, or verify one: archive verify DIRECTORY')
+        if (to.length === 0) command.error('error: name a target with --to, or verify one: archive verify TARGET')
         return actions.archive({ to, follow, json })
       }),
     )
@@ -30,7 +30,7 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
   archive
     .command('verify')
     .description('reads a whole archive again, and names the first thing that is wrong')
-    .argument('<directory>', 'an archive')
+    .argument('<archive>', 'a directory, or s3://BUCKET/PREFIX')
     .option('--json', 'as JSON: the manifests')
     .action(
       run((directory: string, _: object, command: Command) => {
@@ -44,7 +44,7 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
   program
     .command('restore')
     .description('Makes both topics anew from an archive: every record at its offset with its time.')
-    .addOption(new Option('--from <directory>', 'an archive').makeOptionMandatory())
+    .addOption(new Option('--from <archive>', 'a directory, or s3://BUCKET/PREFIX').makeOptionMandatory())
     .addOption(
       new Option('--redact <organization rep...>', 'without the texts of this rep that were published in the open'),
     )
@@ -73,8 +73,9 @@ type RestoreFlags = {
 type ArchiveFlags = { readonly to?: string[]; readonly follow?: boolean; readonly json?: boolean }
 
 const archiveHelp = `
-Reads the projector's settings for Kafka from the environment, and needs the rights of archive in docs/access.md. Each directory is an archive of
-its own. The same command continues an archive; a kill at any moment leaves a valid one. Only one run at a time may write into a directory.
+Reads the projector's settings for Kafka from the environment, and needs the rights of archive in docs/access.md. Each target is an archive of
+its own. The same command continues an archive; a kill at any moment leaves a valid one. Only one run at a time may write into a target.
+An address s3://BUCKET/PREFIX needs the settings ARCHIVE_S3_… of docs/settings.md, and the rights of docs/archive.md#s3.
 Without --follow it ends at the present end of the topics. With it, records are in a segment after a minute at most; end it with Ctrl-C.
 Exit codes: 0 done, or stopped while it followed; 1 it could not be done, or was stopped before; 2 the command line is wrong.`
 

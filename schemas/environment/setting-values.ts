@@ -59,6 +59,7 @@ export const secret = <Value>(setting: Setting<Value>): Setting<Value> => ({ ...
 export const broker = text('host:port', /^[^\s:,/]+:\d{1,5}$/)
 export const topic = text('a topic name: 1 to 249 of a-z A-Z 0-9 . _ -', /^[a-zA-Z0-9._-]{1,249}$/)
 export const anything = text('a text that is not empty', /^.+$/)
+export const accessKey = text('a text without white space', /^[!-~]+$/)
 export const auditLog = text(
   'stdout, a path that begins with /, or kafka: and a topic',
   /^(?:stdout|\/.+|kafka:[\w.-]{1,249})$/,

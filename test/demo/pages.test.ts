@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { parkCodes, refusals } from '../../schemas/errors.ts'
 import { eventSchemas } from '../../schemas/events.ts'
 import { eventExamples } from '../../schemas/reference/examples.ts'
-import { apiSettings, projectorSettings, topicSettings } from '../../schemas/settings.ts'
+import { apiSettings, archiveS3Settings, projectorSettings, topicSettings } from '../../schemas/settings.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (page: string) => readFileSync(join(root, page), 'utf8')
@@ -25,9 +25,9 @@ test('docs/errors.md has a heading for each code: refusals, then park codes in t
 })
 
 test('docs/settings.md lists every setting', () => {
-  const all = Object.entries({ ...topicSettings, ...projectorSettings, ...apiSettings })
+  const all = Object.entries({ ...topicSettings, ...projectorSettings, ...apiSettings, ...archiveS3Settings })
   const settings = all.flatMap(([name, { secret }]) => (secret ? [name, `${name}_FILE`] : [name]))
-  const listed = [...read('docs/settings.md').matchAll(/`([A-Z][A-Z_]+)`/g)].map(([, name]) => name)
+  const listed = [...read('docs/settings.md').matchAll(/`([A-Z][A-Z0-9_]+)`/g)].map(([, name]) => name)
   expect(settings.filter(name => !listed.includes(name))).toEqual([])
 })
 

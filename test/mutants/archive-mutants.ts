@@ -3,6 +3,7 @@ import type { Mutant } from './mutant.ts'
 
 const KILLED = 'test/flow/archive-killed.long.test.ts'
 const RESTORED = 'test/flow/archive.test.ts'
+const IN_S3 = 'test/flow/archive-s3.long.test.ts'
 const ADOPTED = 'test/flow/adopt-archive.long.test.ts'
 
 export const archiveMutants: readonly Mutant[] = [
@@ -14,10 +15,42 @@ export const archiveMutants: readonly Mutant[] = [
     flow: KILLED,
   },
   {
-    name: 'a segment gets its name before the manifest names it',
+    name: 'the manifest names a segment before it is stored',
     file: 'commands/archive/topic-archive.ts',
-    find: '    await writeManifest(target, next)\n    manifest = next\n    await target.finish(path)\n',
-    replace: '    await target.finish(path)\n    await writeManifest(target, next)\n    manifest = next\n',
+    find: `    await target.create(segmentPath(stream, partition, from), bytes)
+    const next = withSegment(manifest, archived, { end: position, records, sha256, digest })
+    await assertHeld()
+    await writeManifest(target, next)
+`,
+    replace: `    const next = withSegment(manifest, archived, { end: position, records, sha256, digest })
+    await writeManifest(target, next)
+    await target.create(segmentPath(stream, partition, from), bytes)
+`,
+  },
+  {
+    name: 'a segment that a killed run has stored is left alone',
+    file: 'commands/archive/topic-archive.ts',
+    find: '  if ((await target.read(path)) === undefined) return manifest\n',
+    replace: '  if ((await target.read(path)) !== null) return manifest\n',
+  },
+  {
+    name: 'of two runs that begin together both write into a bucket',
+    file: 'commands/archive/s3/s3-lock.ts',
+    find: '  if (!(await write(encode(), present?.tag))) refuse(',
+    replace: '  if (!(await write(encode(), present?.tag)) && beat < 0) refuse(',
+    flow: IN_S3,
+  },
+  {
+    name: 'an object that another run has written is taken for ours',
+    file: 'commands/archive/s3/s3-target.ts',
+    find: '      if (!found?.bytes.equals(bytes)) throw',
+    replace: '      if (found === undefined) throw',
+  },
+  {
+    name: 'a list of a bucket ends after its first page',
+    file: 'commands/archive/s3/s3-target.ts',
+    find: '    token = isTruncated ? next : undefined\n',
+    replace: '    token = undefined\n',
   },
   {
     name: 'a segment does not name the one before it',

@@ -43,7 +43,7 @@ const needed = [
   {
     program: goProgram,
     name: 'golang-go',
-    tests: 'the client of oapi-codegen, the publisher in Go and the Helm chart',
+    tests: 'the client of oapi-codegen, the publisher in Go, the Helm chart and archives in S3',
   },
   {
     program: javaProgram && mavenProgram,

@@ -43,7 +43,9 @@ const archived = async (t: Scope): Promise<string> => {
 }
 const open = async (directory: string, org?: string, time?: number) => {
   await using stack = new AsyncDisposableStack()
-  const steps = { say: () => undefined, draw: undefined, elapsed: () => 0, signal: new AbortController().signal }
+  const signal = new AbortController().signal
+  const openTarget = async (address: string) => directoryTarget(address)
+  const steps = { say: () => undefined, draw: undefined, elapsed: () => 0, signal, openTarget }
   const source = await sourceInArchive(directory, steps)({ org, time }, stack)
   if (!('reader' in source.from)) throw new Error('not an archive')
   return { ...source, reader: source.from.reader }
