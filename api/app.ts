@@ -54,7 +54,7 @@ type ApiParts = {
   readonly readSealKey?: ReadSealKey
   /** Called for every answer that a client did not read in time. */
   readonly onDeliveryTimeout: () => void
-  /** Timers of the same clock as `now`; by default those of the process. */
+  /** Timers of the same clock as `elapsed`; by default those of the process. */
   readonly later?: Schedule
   readonly log: Log
   /** Where reads are recorded; by default nowhere. */
@@ -64,11 +64,11 @@ type ApiParts = {
   readonly observe: ObserveRequest
   readonly onRateLimited: (by: 'key' | 'under_way' | 'address') => void
   /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
+  readonly elapsed: () => number
   /** At least 0, below 1. */
   readonly random: () => number
   /** Milliseconds since 1970. */
-  readonly time: () => number
+  readonly now: () => number
   readonly newRequestId: () => string
 }
 
@@ -82,19 +82,19 @@ type Api = {
 
 /** Puts the steps together. Opens no connection and does not listen. */
 export const createApi = (parts: ApiParts): Api => {
-  const { prefix, log, now, later = scheduleTimer } = parts
+  const { prefix, log, elapsed, later = scheduleTimer } = parts
   const holdings = createHoldings()
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
   const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: batched }, holdings)
-  const checkIndices = createCheckIndices(prefix, batched, parts.elasticsearch.indexIds, now, later)
-  const { positions, readers, createWatch } = createReaders(prefix, search, multiGet, checkIndices, parts.time, later)
-  const keys = keysChecked(createApiKeyCache(prefix, multiGet, now, parts.time), checkIndices)
+  const checkIndices = createCheckIndices(prefix, batched, parts.elasticsearch.indexIds, elapsed, later)
+  const { positions, readers, createWatch } = createReaders(prefix, search, multiGet, checkIndices, parts.now, later)
+  const keys = keysChecked(createApiKeyCache(prefix, multiGet, elapsed, parts.now), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits
   const shares = createShares(limits, later)
-  const admitKey = createAdmitKey(keys, createFailedLogins(now, parts.failuresPerAddress), shares, later)
+  const admitKey = createAdmitKey(keys, createFailedLogins(elapsed, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
-  const watch = createWatch(runPermitted(shares.readsOfOrganization), now)
+  const watch = createWatch(runPermitted(shares.readsOfOrganization), elapsed)
   const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
   const router = createRoutes(readers, createOpenRecords(parts.readSealKey ?? noSealKeys), watch.remember)
 
@@ -103,13 +103,13 @@ export const createApi = (parts: ApiParts): Api => {
     answerErrors({
       log,
       observe: parts.observe,
-      now,
+      elapsed,
       random: parts.random,
       addressOf,
-      admitLine: createRefusalLog(now),
+      admitLine: createRefusalLog(elapsed),
     }),
     ...(parts.audit
-      ? [auditReads({ ...parts.audit, time: parts.time, addressOf, admitLine: createRefusalLog(now) })]
+      ? [auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })]
       : []),
     identifyRequest(parts.newRequestId, later),
     deliverAnswer(parts.budget, later, parts.onDeliveryTimeout),
@@ -128,12 +128,12 @@ export const createApi = (parts: ApiParts): Api => {
       rate: parts.rate,
       inFlightMax,
       counter: parts.counter,
-      now,
+      elapsed,
       onLimited: () => parts.onRateLimited('key'),
     }),
     limitInFlight(shares, () => parts.onRateLimited('under_way')),
     requireRoute,
-    waitForChange(CHANGES_ROUTE, watch, reservation, now),
+    waitForChange(CHANGES_ROUTE, watch, reservation, elapsed),
     shareReads(shares.readsOfOrganization),
     reserveReads(reservation),
     router.routes(),

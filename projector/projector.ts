@@ -89,7 +89,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     readLiveGeneration,
     health,
     log,
-    now: elapsed,
+    elapsed,
     signal,
   })
   const admin = kafka.admin()

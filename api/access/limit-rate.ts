@@ -16,13 +16,13 @@ type Parts = {
   /** Requests of a key that may be in flight at once, for the RateLimit-Policy header. */
   readonly inFlightMax: number
   readonly counter: RequestCounter
-  readonly now: () => number
+  readonly elapsed: () => number
   /** Called for every request over the limit. */
   readonly onLimited: () => void
 }
 
 /** Step: counts the request and its answer. @throws Refusal `forbidden` or `rate_limited` */
-export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts): RequestStep => {
+export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Parts): RequestStep => {
   const policy = [
     `"default";q=${rate.requests};w=${rate.windowSeconds};qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}`,
     `"concurrent";q=${inFlightMax};qu="concurrent-requests"`,
@@ -33,7 +33,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
     // A key id is unique only within its organization.
     const counterKey = `${key.org}:${key.id}`
     const counted = await count(counter, counterKey)
-    const windowEnds = now() + counted.msBeforeNext
+    const windowEnds = elapsed() + counted.msBeforeNext
     ctx.set('RateLimit-Policy', policy)
     setLeft(ctx, counted.remainingPoints, counted.msBeforeNext)
     // 403 takes precedence over 429. A forbidden request counts, too.
@@ -45,7 +45,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
     }
     ctx.state.refundRate = () => {
       // A unit of a window that has ended is not given back to the next window.
-      const left = windowEnds - now()
+      const left = windowEnds - elapsed()
       if (left <= 0) return
       void giveBack(counter, counterKey)
       setLeft(ctx, counted.remainingPoints + 1, left)
@@ -59,9 +59,9 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
       return
     }
     // If the window has ended, the units would count against the next one.
-    if (more <= 0 || now() >= windowEnds) return
+    if (more <= 0 || elapsed() >= windowEnds) return
     charge(counter, counterKey, more)
-    setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - now())
+    setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - elapsed())
   }
 }
 

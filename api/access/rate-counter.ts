@@ -39,13 +39,13 @@ type CounterCallbacks = {
 
 /**
  * Exact over all processes with the same Redis and name. Returns at once, even if Redis is away.
- * @param now milliseconds
+ * @param elapsed milliseconds of a monotonic clock
  */
 export const createRedisCounter = (
   url: string,
   name: string,
   rate: Rate,
-  now: () => number,
+  elapsed: () => number,
   callbacks: CounterCallbacks,
 ): SharedCounter => {
   const client = createClient({
@@ -75,7 +75,7 @@ export const createRedisCounter = (
   const insurance = new Insurance(rate, () => {
     localCounts++
     // A frozen Redis keeps its connections open: without this pause, each request would wait for its timeout.
-    if (now() >= askAgainAt) askAgainAt = now() + REDIS_RETRY_INTERVAL
+    if (elapsed() >= askAgainAt) askAgainAt = elapsed() + REDIS_RETRY_INTERVAL
     reportShared(false)
     callbacks.onLocalCount()
   })
@@ -91,7 +91,7 @@ export const createRedisCounter = (
     timeoutMs: REDIS_ANSWER_TIME_MAX,
     insuranceLimiter: insurance,
   })
-  const counter = (): RequestCounter => (now() < askAgainAt ? insurance : redisLimiter)
+  const counter = (): RequestCounter => (elapsed() < askAgainAt ? insurance : redisLimiter)
   return {
     consume: async key => {
       const before = localCounts

@@ -13,12 +13,12 @@ import type { ReadReservation } from './deliver-answer.ts'
 /** Milliseconds. */
 const SHORT_WAIT = 1_000
 
-/** Step: waits. @param path the pattern of the route that can wait; @param now milliseconds of a monotonic clock */
+/** Step: waits. @param path the pattern of the route that can wait; @param elapsed milliseconds of a monotonic clock */
 export const waitForChange = (
   path: string,
   { wait }: ChangeWatch,
   reservation: ReadReservation,
-  now: () => number,
+  elapsed: () => number,
 ): RequestStep => {
   return async (ctx, next) => {
     const { state } = ctx
@@ -27,7 +27,7 @@ export const waitForChange = (
       const milliseconds = asked.wait * 1_000
       let begun: number | undefined
       const onWait = (): void => {
-        begun = now()
+        begun = elapsed()
         reservation.close(ctx)
         state.renewTime(milliseconds)
         // No byte passes while the request waits.
@@ -40,7 +40,7 @@ export const waitForChange = (
       } finally {
         reservation.close(ctx)
         if (begun !== undefined) {
-          state.waited = now() - begun
+          state.waited = elapsed() - begun
           state.renewTime(0)
           ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
         }

@@ -21,7 +21,7 @@ export type Audit = {
 
 type Parts = Audit & {
   /** Milliseconds since 1970. */
-  readonly time: () => number
+  readonly now: () => number
   readonly addressOf: AddressOf
   readonly admitLine: AdmitLine
 }
@@ -30,14 +30,14 @@ type Parts = Audit & {
 const DESCRIPTION = `${BASE_PATH}/openapi.json`
 
 /** Step: writes the line of each request. @throws Refusal `unavailable` if a strict audit has no line */
-export const auditReads = ({ writer, isStrict, time, addressOf, admitLine }: Parts): RequestStep => {
+export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Parts): RequestStep => {
   const write = async (ctx: RequestContext, status: number): Promise<void> => {
     const { state, method } = ctx
     const address = addressOf(ctx.req)
     const isFlood = state.key === undefined || status === refusals.rate_limited
     const admitted = isFlood ? admitLine(address) : { unlogged: 0 }
     if (admitted === undefined) return
-    const line = auditLineOf(state, { time: time(), method, status, address, ...admitted })
+    const line = auditLineOf(state, { time: now(), method, status, address, ...admitted })
     const outcome = await writer.write(line)
     if (isStrict && outcome !== 'written') throw unavailable('audit_not_written')
   }

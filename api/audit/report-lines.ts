@@ -10,20 +10,20 @@ type Parts = {
   readonly say: Log['say']
   readonly count: (outcome: 'written' | 'lost', lines: number) => void
   /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
+  readonly elapsed: () => number
 }
 
-export const createAuditReport = ({ say, count, now }: Parts): OnLines => {
+export const createAuditReport = ({ say, count, elapsed }: Parts): OnLines => {
   let unreported = 0
   let isLosing = false
   let reportedAt = Number.NEGATIVE_INFINITY
   let reason = 'unknown'
 
   const report = (): void => {
-    if (now() - reportedAt < AUDIT_REPORT_INTERVAL) return
+    if (elapsed() - reportedAt < AUDIT_REPORT_INTERVAL) return
     say('error', 'lines of the audit log are lost', { lines: unreported, reason })
     unreported = 0
-    reportedAt = now()
+    reportedAt = elapsed()
   }
 
   return (outcome, lines, because = 'unknown') => {

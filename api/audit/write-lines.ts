@@ -35,14 +35,14 @@ type Parts = {
   readonly isStrict: boolean
   readonly onLines: OnLines
   /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
+  readonly elapsed: () => number
   readonly later: Schedule
 }
 
 /** `settle` runs at most once: later calls have no effect. */
 type Waiting = { readonly line: AuditLine; readonly bytes: number; readonly settle: (outcome: WriteOutcome) => void }
 
-export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts): AuditWriter => {
+export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Parts): AuditWriter => {
   const queue = new Set<Waiting>()
   let held = 0
   /** When the present write began. */
@@ -51,7 +51,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
   /** The last write took too long. */
   let wasSlow = false
 
-  const isStuck = (): boolean => writingSince !== undefined && now() - writingSince >= AUDIT_WAIT_MAX
+  const isStuck = (): boolean => writingSince !== undefined && elapsed() - writingSince >= AUDIT_WAIT_MAX
 
   const takeBatch = (): Waiting[] => {
     const batch: Waiting[] = []
@@ -68,7 +68,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
   const writeAll = async (): Promise<void> => {
     while (queue.size > 0) {
       const batch = takeBatch()
-      writingSince = now()
+      writingSince = elapsed()
       const { lines, failure } = await log.write(batch.map(({ line }) => line))
       wasSlow = isStuck()
       for (const [index, { bytes, settle }] of batch.entries()) {
@@ -111,7 +111,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
     queue.add(waiting)
     held += bytes
     if (writingSince === undefined) {
-      writingSince = now()
+      writingSince = elapsed()
       writing = writeAll()
     }
     // A strict line is always tried: otherwise nothing would find out that the log is back.

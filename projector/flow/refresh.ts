@@ -26,7 +26,7 @@ export type RefreshSteps = {
   readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
   /** Tries once. */
   readonly send: Send
-  readonly now: () => number
+  readonly elapsed: () => number
   readonly sleep: (milliseconds: number) => Promise<void>
   /** Milliseconds from the beginning of one refresh to the next. */
   readonly interval: number
@@ -53,7 +53,7 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
     await Promise.race([ended.promise, waitUntil(lastBegan + steps.interval, steps.interval)])
     // Later calls belong to the next refresh: their writes may not be acknowledged when this one begins.
     next = undefined
-    lastBegan = steps.now()
+    lastBegan = steps.elapsed()
     await steps.keepTrying(() => refreshNow(round()))
   }
   /** Tries once. Writes of partitions that are far behind never wait: nobody waits for single records then. */
@@ -71,7 +71,7 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   }
   /** Waits until a time, but never longer than `max`: the clock may be set back. */
   const waitUntil = async (time: number, max: number): Promise<void> => {
-    const left = Math.min(time - steps.now(), max)
+    const left = Math.min(time - steps.elapsed(), max)
     if (left > 0) await steps.sleep(left)
   }
 

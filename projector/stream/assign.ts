@@ -31,8 +31,8 @@ export type AssignSteps = {
   readonly identify: (signal: AbortSignal) => Promise<void>
   readonly startFlow: (partition: number, published: PublishedPosition, signal: AbortSignal) => PartitionFlow
   readonly fail: (error: unknown) => void
-  /** Milliseconds, on any clock. */
-  readonly now: () => number
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
 }
 
 type Assigned = {
@@ -71,7 +71,9 @@ export class Assignment {
   isTrusted(partition: number): boolean {
     const assigned = this.#partitions.get(partition)
     if (!assigned?.hasRead || assigned.mustFindLastRecord) return false
-    return assigned.phase === 'reading' || Math.abs(this.#steps.now() - assigned.verifyingSince) < VERIFYING_TRUSTED_MS
+    return (
+      assigned.phase === 'reading' || Math.abs(this.#steps.elapsed() - assigned.verifyingSince) < VERIFYING_TRUSTED_MS
+    )
   }
 
   /** Whether we are in the group and read all assigned partitions, of which there may be none. */
@@ -128,7 +130,7 @@ export class Assignment {
     for (const [partition, assigned] of this.#partitions) {
       const { flow, phase } = assigned
       if (flow === undefined || phase === 'positioning') continue
-      if (phase === 'reading') assigned.verifyingSince = this.#steps.now()
+      if (phase === 'reading') assigned.verifyingSince = this.#steps.elapsed()
       assigned.phase = 'positioning'
       this.#carryOut(assigned, async () => {
         await this.#identify(assigned)

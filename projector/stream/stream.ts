@@ -130,7 +130,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       draining ? undefined : consumption,
     ),
     fail: context.fail,
-    now: context.elapsed,
+    elapsed: context.elapsed,
   })
 
   // The first assignment can come before `open` returns: it waits for `opened`.
@@ -203,7 +203,7 @@ const createRefreshing = (context: StreamContext): Refreshing => {
   return createRefresh({
     keepTrying: attempt => retryUntilAborted('refresh', lifetime, context, attempt),
     send: request => elasticsearch.send(request),
-    now: elapsed,
+    elapsed,
     sleep: milliseconds => retryOptions.sleep(milliseconds, lifetime),
     interval: context.freshnessMs ?? REFRESH_INTERVAL_MS,
   })

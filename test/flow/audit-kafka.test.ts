@@ -69,7 +69,7 @@ const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean)
     onLines: (outcome, lines) => {
       counted[outcome] += lines
     },
-    now: () => performance.now(),
+    elapsed: () => performance.now(),
     later: scheduleTimer,
   })
   scope.onTestFinished(() => writer.end())

@@ -226,8 +226,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a key is still valid at the instant of its expiry',
     file: 'api/read/api-keys.ts',
-    find: 'if (time() < expiresAt) return holder',
-    replace: 'if (time() <= expiresAt) return holder',
+    find: 'if (now() < expiresAt) return holder',
+    replace: 'if (now() <= expiresAt) return holder',
   },
   {
     name: 'the expiry of a key is looked at in its look-up, and not while its holder is cached',

@@ -127,8 +127,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a refresh that began before the write was acknowledged makes the write searchable',
     file: 'projector/flow/refresh.ts',
-    find: '    next = undefined\n    lastBegan = steps.now()\n    await steps.keepTrying(() => refreshNow(round()))',
-    replace: '    lastBegan = steps.now()\n    await steps.keepTrying(() => refreshNow(round()))\n    next = undefined',
+    find: '    next = undefined\n    lastBegan = steps.elapsed()\n    await steps.keepTrying(() => refreshNow(round()))',
+    replace:
+      '    lastBegan = steps.elapsed()\n    await steps.keepTrying(() => refreshNow(round()))\n    next = undefined',
   },
   {
     name: 'a position goes back when another owner was ahead',

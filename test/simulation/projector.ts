@@ -113,7 +113,7 @@ export class Projector {
       })
     }
     const readLiveGeneration = async () => (await readGenerations({ request: this.link.send, prefix: PREFIX }))?.live
-    const keepUp = createKeepUp({ start, fail, readLiveGeneration, health, log, now: elapsed, signal })
+    const keepUp = createKeepUp({ start, fail, readLiveGeneration, health, log, elapsed, signal })
     this.#keepUp = keepUp
     for (;;) {
       await keepUp.run(await look(keepUp.failed()))

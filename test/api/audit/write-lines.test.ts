@@ -23,7 +23,7 @@ const created = (isStrict: boolean) => {
       counted[outcome] += lines
       if (outcome === 'lost') reasons.push(because)
     },
-    now: () => clock,
+    elapsed: () => clock,
     later: (milliseconds, run) => {
       const timer = { at: clock + milliseconds, run }
       timers.push(timer)

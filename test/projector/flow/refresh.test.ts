@@ -29,7 +29,7 @@ const setUp = (interval = 0) => {
       }
     },
     send: sending(({ method, path }) => requests.call(`${method} ${path}`)),
-    now: clock.now,
+    elapsed: clock.now,
     sleep: clock.sleep,
     interval,
   })
