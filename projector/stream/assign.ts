@@ -60,10 +60,10 @@ export class Assignment {
     this.#steps = steps
   }
 
-  /** The partitions that flow now. */
+  /** The partitions that have begun to read, also while they are verified again. */
   flows(): [partition: number, flow: PartitionFlow][] {
-    return [...this.#partitions].flatMap(([partition, { flow, hasRead: verified }]) =>
-      flow && verified ? [[partition, flow]] : [],
+    return [...this.#partitions].flatMap(([partition, { flow, hasRead }]) =>
+      flow && hasRead ? [[partition, flow]] : [],
     )
   }
 
@@ -83,7 +83,7 @@ export class Assignment {
 
   standing(): Standing {
     const partitions = [...this.#partitions].map(([partition, { phase, flow }]) => {
-      const { readTo = -1, writtenTo = -1, searchableTo = -1, end = -1 } = flow?.progress ?? {}
+      const { readTo = -1, writtenTo = -1, publishedTo: searchableTo = -1, end = -1 } = flow?.progress ?? {}
       return { partition, phase, readTo, writtenTo, searchableTo, end }
     })
     return { inGroup: this.#joined && !this.#rebalancing, partitions }
@@ -235,13 +235,22 @@ export class Assignment {
   }
 }
 
-/** Returns the progress of the flowing partitions. */
+/** Returns the progress of the flowing partitions. Logs and metrics call the published position `searchableTo`. */
 export const statusOf = (
   assignment: Assignment,
   { generation, topic }: Pick<Identity, 'generation' | 'topic'>,
   committedTo: (partition: number) => number,
 ): StreamStatus[] =>
   assignment.flows().map(([partition, flow]) => {
-    const { farBehind: _, ...progress } = flow.progress
-    return { generation, topic, partition, ...progress, committedTo: committedTo(partition) }
+    const { farBehind: _, readTo, writtenTo, publishedTo: searchableTo, ...progress } = flow.progress
+    return {
+      generation,
+      topic,
+      partition,
+      readTo,
+      writtenTo,
+      searchableTo,
+      ...progress,
+      committedTo: committedTo(partition),
+    }
   })

@@ -89,14 +89,14 @@ const watchEnds = async (
       // Never share an identification begun before `time`: its ends would be older than `reading`.
       const ends = due ? await log.identify() : await log.ends()
       if (due) identified = time
-      for (const { partition, flow, searchableTo, publishedUntil } of before) {
+      for (const { partition, flow, publishedTo, publishedUntil } of before) {
         if (publishedUntil > 0) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
-        assertNotTruncated(identity.topic, partition, searchableTo, ends)
+        assertNotTruncated(identity.topic, partition, publishedTo, ends)
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
         const wanted = endWithin(partition, end, bounds)
         // Records after a bound are not included, so no time can be published.
         if (assignment.isTrusted(partition)) flow.sawEnd(wanted, wanted === end ? reading : undefined)
-        void committer.offer(partition, searchableTo)
+        void committer.offer(partition, publishedTo)
       }
       // Only this detects a topic that was created again between two fetches.
       if (due) assignment.verifyAgain()

@@ -176,13 +176,13 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     abandon: () => withTimeout(LEAVE_TIMEOUT_MS, leave()),
     stop: async () => {
       draining = true
-      refreshing.endDelays()
+      refreshing.endAllDelays()
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
       const idle = Promise.all(assignment.flows().map(([, flow]) => flow.waitUntilIdle()))
       await Promise.race([idle, context.retryOptions.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
       const positions = assignment
         .flows()
-        .map(([partition, flow]): [number, number] => [partition, flow.progress.searchableTo])
+        .map(([partition, flow]): [number, number] => [partition, flow.progress.publishedTo])
       await withTimeout(STREAMS_STOP_TIMEOUT_MS, committer.flush(positions).then(leave))
     },
   }
@@ -258,7 +258,7 @@ const createFlowStarter = (
         }),
         load: async (events, cache) => {
           const loaded = await load(events, cache, readDocuments(getAndReport, indexOf))
-          await pace?.(loaded.events)
+          await pace?.(loaded.count)
           return loaded
         },
         write: rendered => {
@@ -275,7 +275,7 @@ const createFlowStarter = (
             )
         },
         refresh: refreshing.refresh,
-        endDelay: refreshing.endDelay,
+        endRefreshDelay: refreshing.endDelay,
         searchedIndices,
         published,
         commit: position => committer.offer(partition, position),
