@@ -118,7 +118,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     remember(org, asked, last)
     // Behind a cursor the organization has records, so that nothing is read.
     if (asked.startingAfter !== undefined) return { ...last, time: await projectionTime(org, last, 'records', signal) }
-    const time = await permitted(org, signal, () => projectionTime(org, last, 'nothing', signal))
+    const time = await permitted(org, signal, () => projectionTime(org, last, 'unknown', signal))
     return { ...last, time }
   }
 
