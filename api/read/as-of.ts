@@ -66,7 +66,7 @@ export const createPositionAt = (
     const after = await firstAfter(org, position, milliseconds, signal)
     if (after === undefined) {
       const time = await projectionTime(org, position, 'unknown', signal)
-      // Only the projection time proves that an instant is over. But a time of a clock that was ahead does not count: an
+      // Only the projection time proves that an instant is over. But the projector's clock may have been ahead: an
       // instant that the local clock has not passed is not over.
       const latest = Math.min(time, now()) - AS_OF_MARGIN
       if (milliseconds > latest) throw notOver(latest)

@@ -115,7 +115,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
     sliceMultiGet(await multiGet(names, signal), names)
 
-  /** Reads positions of a generation, with the document of all times if it is due, and other documents. */
+  /** Reads positions of a generation, the document of all times if it is due, and then other documents. */
   const readWithTimes = async (
     generation: Generation,
     partitions: readonly number[],
@@ -168,13 +168,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const seenNow = seenOf(generation, partition)
     const { time, takenBack, timeFrom } = laterTime(seenNow, timeToShow)
     const isFurther = published.publishedTo >= seenNow.publishedTo
-    seen.set(positionKeyOf(generation, partition), {
-      publishedTo: isFurther ? published.publishedTo : seenNow.publishedTo,
-      positionFrom: isFurther ? generation.name : seenNow.positionFrom,
-      time,
-      takenBack,
-      timeFrom,
-    })
+    const { publishedTo, positionFrom } = isFurther ? { ...published, positionFrom: generation.name } : seenNow
+    seen.set(positionKeyOf(generation, partition), { publishedTo, positionFrom, time, takenBack, timeFrom })
     return { publishedTo: published.publishedTo, time: timeToShow.time, takenBack: timeToShow.takenBack }
   }
 
@@ -185,7 +180,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const partition = partitionOf(org, generation.partitions)
       const seenBefore = seenOf(generation, partition)
       const names = documents(generation)
-      // The live document comes after the position: see the head of this file.
+
       const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], signal)
       const [liveDocument, ...found] = others
       const nowLive = asLive(liveDocument, only)
@@ -218,12 +213,10 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     for (let polls = 0; ; polls++) {
       const allSeen = partitions.map(partition => seenOf(generation, partition))
       const { positionOf } = await readWithTimes(generation, partitions, [], signal)
-      const positions = allSeen.map((seenBefore, partition) => ({ seenBefore, published: positionOf(partition) }))
-      const isBehind = positions.some(({ seenBefore, published }) => isLagging(generation, seenBefore, published))
+      const positions = allSeen.map((before, partition) => ({ before, published: positionOf(partition) }))
+      const isBehind = positions.some(({ before, published }) => isLagging(generation, before, published))
       if (!isBehind || polls >= SWAP_POLLS_MAX)
-        return positions.map(({ seenBefore, published }, partition) =>
-          remember(generation, partition, seenBefore, published),
-        )
+        return positions.map(({ before, published }, partition) => remember(generation, partition, before, published))
       await pause(later, signal)
     }
   }

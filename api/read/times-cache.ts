@@ -14,7 +14,7 @@ import type { Schedule } from '../time-limits.ts'
 type Position = PositionDocument['body']
 
 export type TimesCache = {
-  /** Returns the id of the document if a request should read it now, else nothing. The caller passes it to `remember`. */
+  /** Returns the id of the document if a request should read it now, else nothing. The caller calls `remember` then. */
   readonly due: (generation: string) => string[]
   /** Remembers the document that was read; undefined if it does not exist yet. */
   readonly remember: (generation: string, document: DocumentSlice | undefined) => void
