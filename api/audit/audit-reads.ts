@@ -2,7 +2,7 @@
  * In: a request. Out: its answer, after its line is in the audit log.
  * Promises: nobody gets an answer with records before its line is written, and a request has one line. An answer
  *   without a list of its records is a defect, and is not sent. Refusals have lines, too; those without a key and those
- *   of a limit may be a flood, so log-refusals.ts limits them.
+ *   of a limit may be a flood, so `answer/log-refusals.ts` limits them.
  * Can go wrong: the line cannot be written → `unavailable` if the audit is strict. Else the answer goes out, and the
  *   writer counts the lost line.
  */

@@ -10,12 +10,12 @@ import type { Schedule } from '../time-limits.ts'
 import type { AuditLine } from './audit-line.ts'
 
 /** The number of lines, from the first one, that are written; and why the others are not. Fixed words only. */
-export type Written = { readonly lines: number; readonly failure?: string }
+export type WriteResult = { readonly lines: number; readonly reason?: string }
 
 /** A log that lines are written to: a file, the standard output or a topic. One write at a time. */
 export type AuditLog = {
   /** Never rejects. */
-  readonly write: (lines: readonly AuditLine[]) => Promise<Written>
+  readonly write: (lines: readonly AuditLine[]) => Promise<WriteResult>
   readonly end: () => Promise<void>
 }
 
@@ -28,7 +28,7 @@ export type AuditWriter = {
 }
 
 /** Told about every line once: `written`, or `lost` and why. */
-export type OnLines = (outcome: 'written' | 'lost', lines: number, because?: string) => void
+export type OnLines = (outcome: 'written' | 'lost', lines: number, reason?: string) => void
 
 type Parts = {
   readonly log: AuditLog
@@ -39,8 +39,8 @@ type Parts = {
   readonly later: Schedule
 }
 
-/** `settle` runs at most once: later calls have no effect. */
-type Waiting = { readonly line: AuditLine; readonly bytes: number; readonly settle: (outcome: WriteOutcome) => void }
+/** A line in the queue. `onWritten` is called when its write ends; without effect if its request waits no longer. */
+type Waiting = { readonly line: AuditLine; readonly bytes: number; readonly onWritten: (outcome: WriteOutcome) => void }
 
 export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Parts): AuditWriter => {
   const queue = new Set<Waiting>()
@@ -69,20 +69,20 @@ export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Pa
     while (queue.size > 0) {
       const batch = takeBatch()
       writingSince = elapsed()
-      const { lines, failure } = await log.write(batch.map(({ line }) => line))
+      const { lines, reason } = await log.write(batch.map(({ line }) => line))
       wasSlow = isStuck()
-      for (const [index, { bytes, settle }] of batch.entries()) {
+      for (const [index, { bytes, onWritten }] of batch.entries()) {
         held -= bytes
-        settle(index < lines ? 'written' : 'lost')
+        onWritten(index < lines ? 'written' : 'lost')
       }
       if (lines > 0) onLines('written', lines)
-      if (lines < batch.length) onLines('lost', batch.length - lines, failure)
+      if (lines < batch.length) onLines('lost', batch.length - lines, reason)
     }
     writingSince = undefined
   }
 
-  const lost = (because: string): WriteOutcome => {
-    onLines('lost', 1, because)
+  const lost = (reason: string): WriteOutcome => {
+    onLines('lost', 1, reason)
     return 'lost'
   }
 
@@ -95,7 +95,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Pa
     const waiting = {
       line,
       bytes,
-      settle: (outcome: WriteOutcome) => {
+      onWritten: (outcome: WriteOutcome) => {
         cancel()
         resolve(outcome)
       },
@@ -114,8 +114,10 @@ export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Pa
       writingSince = elapsed()
       writing = writeAll()
     }
-    // A strict line is always tried: otherwise nothing would find out that the log is back.
-    return stuck || (wasSlow && !isStrict) ? 'late' : promise
+    // If the audit is not strict, nobody waits for a slow log: the line is written later. If it is strict, the request
+    // waits, also after a slow write: otherwise all requests would be refused even when the log is fast again.
+    const isSlow = stuck || wasSlow
+    return isSlow && !isStrict ? 'late' : promise
   }
 
   return {
