@@ -1,4 +1,4 @@
-/** The flow of a request: one step a line, in order. The first check that fails gives the answer. */
+/** The flow of a request: one step after the other, in order. The first check that fails gives the answer. */
 
 import Koa from 'koa'
 import { openapi } from '../schemas/reference/openapi.ts'
@@ -11,7 +11,7 @@ import type { Rate, RequestCounter } from './access/rate-counter.ts'
 import { runPermitted, shareReads } from './access/share-reads.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerErrors, type ObserveRequest } from './answer/answer-errors.ts'
-import { createReadReservation, deliverAnswer, reserveReads } from './answer/deliver-answer.ts'
+import { createReadReservation, limitDelivery, reserveReads } from './answer/limit-delivery.ts'
 import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
@@ -98,6 +98,9 @@ export const createApi = (parts: ApiParts): Api => {
   const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
   const router = createRoutes(readers, createOpenRecords(parts.readSealKey ?? noSealKeys), watch.remember)
 
+  // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
+  // So `answerErrors` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has
+  // prepared the answer, and before Koa sends it.
   const steps = [
     traceRequest,
     answerErrors({
@@ -108,11 +111,12 @@ export const createApi = (parts: ApiParts): Api => {
       addressOf,
       admitLine: createRefusalLog(elapsed),
     }),
+    // The audit counts refusals for its limit of lines apart from the log.
     ...(parts.audit
       ? [auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })]
       : []),
     identifyRequest(parts.newRequestId, later),
-    deliverAnswer(parts.budget, later, parts.onDeliveryTimeout),
+    limitDelivery(parts.budget, later, parts.onDeliveryTimeout),
     refuseEarly,
     findRoute(router),
     serveOpenapi(JSON.stringify(openapi)),

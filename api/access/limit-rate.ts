@@ -2,7 +2,7 @@
  * In: an authenticated request. Out: the same request, counted, if its key may read the route and has units left.
  * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
  *   so that large answers cost more. Every answer from here on shows the units left. A 304 to an entity tag that the
- *   client has gives the unit back.
+ *   client has refunds the unit.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
@@ -43,11 +43,11 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
       ctx.set('Retry-After', String(secondsUntil(counted.msBeforeNext)))
       throw new Refusal('rate_limited')
     }
-    ctx.state.refundRate = () => {
-      // A unit of a window that has ended is not given back to the next window.
+    ctx.state.refundUnit = () => {
+      // A unit of a window that has ended is not refunded to the next window.
       const left = windowEnds - elapsed()
       if (left <= 0) return
-      void giveBack(counter, counterKey)
+      void refund(counter, counterKey)
       setLeft(ctx, counted.remainingPoints + 1, left)
     }
     await next()
@@ -83,10 +83,10 @@ const count = async (counter: RequestCounter, key: string): Promise<RateLimiterR
 }
 
 /** Never rejects, because nobody waits for it. At worst the request stays counted. */
-const giveBack = async (counter: RequestCounter, key: string): Promise<void> => {
+const refund = async (counter: RequestCounter, key: string): Promise<void> => {
   try {
     const { consumedPoints } = await counter.reward(key)
-    // The window has ended meanwhile: the new window has nothing to give back.
+    // The window has ended meanwhile: the new window has nothing to refund.
     if (consumedPoints < 0) await counter.penalty(key)
   } catch {
     // The request stays counted.

@@ -15,12 +15,15 @@ import {
 
 export type Rate = { readonly requests: number; readonly windowSeconds: number }
 
-/** Each method resolves to the current count of the key. Over the limit, `consume` rejects with the count. */
+/**
+ * The names are those of rate-limiter-flexible. Each method resolves to the current count of the key. Over the limit,
+ * `consume` rejects with the count.
+ */
 export type RequestCounter = {
   readonly consume: (key: string) => Promise<RateLimiterRes>
-  /** Gives one unit back. */
+  /** Refunds one unit. */
   readonly reward: (key: string) => Promise<RateLimiterRes>
-  /** Counts units, 1 by default, even over the limit. */
+  /** Charges units, 1 by default, even over the limit. */
   readonly penalty: (key: string, units?: number) => Promise<RateLimiterRes>
 }
 

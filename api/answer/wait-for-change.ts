@@ -8,7 +8,7 @@ import { holderOf, type RequestStep } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
 import { readListParameters } from '../read/read-parameters.ts'
 import type { ChangeWatch } from '../read/watch-changes.ts'
-import type { ReadReservation } from './deliver-answer.ts'
+import type { ReadReservation } from './limit-delivery.ts'
 
 /** Milliseconds. */
 const SHORT_WAIT = 1_000
@@ -48,7 +48,7 @@ export const waitForChange = (
       if (state.waited !== undefined && !state.nothingBefore) await state.recheckKey?.()
     }
     // A request that did not wait costs a unit, whatever its answer: a client that asks in a loop must have a limit.
-    if (asked?.wait && (state.waited ?? 0) < SHORT_WAIT) delete state.refundRate
+    if (asked?.wait && (state.waited ?? 0) < SHORT_WAIT) delete state.refundUnit
     await next()
   }
 }
