@@ -24,8 +24,8 @@ const TOPIC = 'kafka:'
 
 /** @throws SettingsError if the file cannot be written, or settings of Kafka are wrong */
 export const openAudit = async ({ target, isStrict, onLines, elapsed, later, ...parts }: Parts): Promise<Audit> => {
-  const log = await openLog(target, parts)
-  return { isStrict, writer: createAuditWriter({ log, isStrict, onLines, elapsed, later }) }
+  const auditLog = await openLog(target, parts)
+  return { isStrict, writer: createAuditWriter({ auditLog, isStrict, onLines, elapsed, later }) }
 }
 
 const openLog = async (

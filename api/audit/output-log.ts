@@ -1,12 +1,12 @@
 /**
- * The audit log on the standard output, between the lines of the log. Each line has `"audit":true`.
+ * The audit log on the standard output, between the lines of the process log. Each line has `"audit":true`.
  * Promises: lines of both logs never mix. A line counts as written when the pipe or the terminal has taken it.
  * Can go wrong: nobody reads → the lines wait in the stream, which takes a bounded number of bytes. The reader has left
  *   → they are lost.
  */
 import type { AuditLog, WriteResult } from './write-lines.ts'
 
-/** The stream of the log (sonic-boom). It must keep no bytes back: then `drain` means that all are written. */
+/** The stream of the process log (sonic-boom). It must keep no bytes back: then `drain` means that all are written. */
 export type OutputStream = {
   write(text: string): unknown
   on(event: 'drop' | 'drain' | 'error', listener: () => void): unknown

@@ -2,8 +2,8 @@
  * In: lines of the audit log. Out: whether each is written. Lines that arrive during a write are written together next.
  * Promises: each line is written at most once, in order. Waiting lines take a bounded amount of memory, and nobody
  *   waits longer than AUDIT_WAIT_MAX.
- * Can go wrong: the log takes no line → `lost`. It is slow → `late`: the line is still written if the audit is not
- *   strict, and dropped if it is.
+ * Can go wrong: the audit log takes no line → `lost`. It is slow → `late`: the line is still written if the audit is
+ *   not strict, and dropped if it is.
  */
 import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'
@@ -12,7 +12,7 @@ import type { AuditLine } from './audit-line.ts'
 /** The number of lines, from the first one, that are written; and why the others are not. Fixed words only. */
 export type WriteResult = { readonly lines: number; readonly reason?: string }
 
-/** A log that lines are written to: a file, the standard output or a topic. One write at a time. */
+/** Where the lines are written: a file, the standard output or a topic. One write at a time. */
 export type AuditLog = {
   /** Never rejects. */
   readonly write: (lines: readonly AuditLine[]) => Promise<WriteResult>
@@ -31,7 +31,7 @@ export type AuditWriter = {
 export type OnLines = (outcome: 'written' | 'lost', lines: number, reason?: string) => void
 
 type Parts = {
-  readonly log: AuditLog
+  readonly auditLog: AuditLog
   readonly isStrict: boolean
   readonly onLines: OnLines
   /** Milliseconds of a monotonic clock. */
@@ -42,7 +42,7 @@ type Parts = {
 /** A line in the queue. `onWritten` is called when its write ends; without effect if its request waits no longer. */
 type Waiting = { readonly line: AuditLine; readonly bytes: number; readonly onWritten: (outcome: WriteOutcome) => void }
 
-export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Parts): AuditWriter => {
+export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later }: Parts): AuditWriter => {
   const queue = new Set<Waiting>()
   let held = 0
   /** When the present write began. */
@@ -69,7 +69,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Pa
     while (queue.size > 0) {
       const batch = takeBatch()
       writingSince = elapsed()
-      const { lines, reason } = await log.write(batch.map(({ line }) => line))
+      const { lines, reason } = await auditLog.write(batch.map(({ line }) => line))
       wasSlow = isStuck()
       for (const [index, { bytes, onWritten }] of batch.entries()) {
         held -= bytes
@@ -114,8 +114,8 @@ export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Pa
       writingSince = elapsed()
       writing = writeAll()
     }
-    // If the audit is not strict, nobody waits for a slow log: the line is written later. If it is strict, the request
-    // waits, also after a slow write: otherwise all requests would be refused even when the log is fast again.
+    // If the audit is not strict, nobody waits for a slow audit log: the line is written later. A strict request waits,
+    // also after a slow write: otherwise all requests would be refused even when the audit log is fast again.
     const isSlow = stuck || wasSlow
     return isSlow && !isStrict ? 'late' : promise
   }
@@ -124,7 +124,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, elapsed, later }: Pa
     write: async line => write(line),
     end: async () => {
       await writing
-      await log.end()
+      await auditLog.end()
     },
   }
 }

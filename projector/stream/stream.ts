@@ -66,7 +66,7 @@ export type StreamOptions = {
 }
 
 export type StreamContext = {
-  readonly log: StreamLog
+  readonly streamLog: StreamLog
   readonly elasticsearch: Elasticsearch
   readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly now: () => number
@@ -116,7 +116,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const times = createPublishedTimes(options.controlIndex, identity.generation, request =>
     retryUntilAborted('publish', closed.signal, context, () => context.elasticsearch.send(request, closed.signal)),
   )
-  const identifyNow = shared(context.log.identify)
+  const identifyNow = shared(context.streamLog.identify)
   const assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
@@ -148,7 +148,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     onStopped: context.fail,
     fail: context.fail,
   }
-  const reading = await context.log.open(handlers, stopping.signal)
+  const reading = await context.streamLog.open(handlers, stopping.signal)
   consumption = restingAt(options.bounds, reading.consumption)
   opened.resolve()
 

@@ -107,7 +107,7 @@ export class Projector {
       const ours = { ...shared, clocks, health, metrics: silent }
       return startStream(options, {
         ...ours,
-        log: kafkaLog(options, { ...ours, admin }),
+        streamLog: kafkaLog(options, { ...ours, admin }),
         fail: failOne,
         ...this.#rules(),
       })

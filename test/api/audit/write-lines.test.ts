@@ -12,12 +12,12 @@ const created = (isStrict: boolean) => {
   const reasons: (string | undefined)[] = []
   let clock = 0
   let timers: { readonly at: number; readonly run: () => void }[] = []
-  const log: AuditLog = {
+  const auditLog: AuditLog = {
     write: lines => new Promise(done => void writes.push({ texts: lines.map(({ text }) => text), done })),
     end: async () => undefined,
   }
   const writer = createAuditWriter({
-    log,
+    auditLog,
     isStrict,
     onLines: (outcome, lines, reason) => {
       counted[outcome] += lines
