@@ -1,4 +1,4 @@
-/** The flow of a request: one step a line, in order. The first check that fails gives the answer. */
+/** The flow of a request: one step after the other, in order. The first check that fails gives the answer. */
 
 import Koa from 'koa'
 import { openapi } from '../schemas/reference/openapi.ts'
@@ -11,7 +11,7 @@ import type { Rate, RequestCounter } from './access/rate-counter.ts'
 import { runPermitted, shareReads } from './access/share-reads.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerErrors, type ObserveRequest } from './answer/answer-errors.ts'
-import { createReadReservation, deliverAnswer, reserveReads } from './answer/deliver-answer.ts'
+import { createReadReservation, limitDelivery, reserveReads } from './answer/limit-delivery.ts'
 import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
@@ -54,7 +54,7 @@ type ApiParts = {
   readonly readSealKey?: ReadSealKey
   /** Called for every answer that a client did not read in time. */
   readonly onDeliveryTimeout: () => void
-  /** Timers of the same clock as `now`; by default those of the process. */
+  /** Timers of the same clock as `elapsed`; by default those of the process. */
   readonly later?: Schedule
   readonly log: Log
   /** Where reads are recorded; by default nowhere. */
@@ -64,11 +64,11 @@ type ApiParts = {
   readonly observe: ObserveRequest
   readonly onRateLimited: (by: 'key' | 'under_way' | 'address') => void
   /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
+  readonly elapsed: () => number
   /** At least 0, below 1. */
   readonly random: () => number
   /** Milliseconds since 1970. */
-  readonly time: () => number
+  readonly now: () => number
   readonly newRequestId: () => string
 }
 
@@ -82,37 +82,41 @@ type Api = {
 
 /** Puts the steps together. Opens no connection and does not listen. */
 export const createApi = (parts: ApiParts): Api => {
-  const { prefix, log, now, later = scheduleTimer } = parts
+  const { prefix, log, elapsed, later = scheduleTimer } = parts
   const holdings = createHoldings()
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
   const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: batched }, holdings)
-  const checkIndices = createCheckIndices(prefix, batched, parts.elasticsearch.indexIds, now, later)
-  const { positions, readers, createWatch } = createReaders(prefix, search, multiGet, checkIndices, parts.time, later)
-  const keys = keysChecked(createApiKeyCache(prefix, multiGet, now, parts.time), checkIndices)
+  const checkIndices = createCheckIndices(prefix, batched, parts.elasticsearch.indexIds, elapsed, later)
+  const { positions, readers, createWatch } = createReaders(prefix, search, multiGet, checkIndices, parts.now, later)
+  const keys = keysChecked(createApiKeyCache(prefix, multiGet, elapsed, parts.now), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits
   const shares = createShares(limits, later)
-  const admitKey = createAdmitKey(keys, createFailedLogins(now, parts.failuresPerAddress), shares, later)
+  const admitKey = createAdmitKey(keys, createFailedLogins(elapsed, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
-  const watch = createWatch(runPermitted(shares.readsOfOrganization), now)
+  const watch = createWatch(runPermitted(shares.readsOfOrganization), elapsed)
   const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
   const router = createRoutes(readers, createOpenRecords(parts.readSealKey ?? noSealKeys), watch.remember)
 
+  // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
+  // So `answerErrors` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has
+  // prepared the answer, and before Koa sends it.
   const steps = [
     traceRequest,
     answerErrors({
       log,
       observe: parts.observe,
-      now,
+      elapsed,
       random: parts.random,
       addressOf,
-      admitLine: createRefusalLog(now),
+      admitLine: createRefusalLog(elapsed),
     }),
+    // The audit counts refusals for its limit of lines apart from the log.
     ...(parts.audit
-      ? [auditReads({ ...parts.audit, time: parts.time, addressOf, admitLine: createRefusalLog(now) })]
+      ? [auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })]
       : []),
     identifyRequest(parts.newRequestId, later),
-    deliverAnswer(parts.budget, later, parts.onDeliveryTimeout),
+    limitDelivery(parts.budget, later, parts.onDeliveryTimeout),
     refuseEarly,
     findRoute(router),
     serveOpenapi(JSON.stringify(openapi)),
@@ -128,12 +132,12 @@ export const createApi = (parts: ApiParts): Api => {
       rate: parts.rate,
       inFlightMax,
       counter: parts.counter,
-      now,
+      elapsed,
       onLimited: () => parts.onRateLimited('key'),
     }),
     limitInFlight(shares, () => parts.onRateLimited('under_way')),
     requireRoute,
-    waitForChange(CHANGES_ROUTE, watch, reservation, now),
+    waitForChange(CHANGES_ROUTE, watch, reservation, elapsed),
     shareReads(shares.readsOfOrganization),
     reserveReads(reservation),
     router.routes(),

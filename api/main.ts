@@ -63,8 +63,8 @@ const collectBuffersLater = (): void => {
 const start = async (): Promise<void> => {
   collectBuffersLater()
   const settings = readSettings(apiSettings, process.env, readFileSync)
-  const now = () => performance.now()
-  const bounded = boundLog(process, files, now)
+  const elapsed = () => performance.now()
+  const bounded = boundLog(process, files, elapsed)
   const stream = pino.destination({
     ...bounded.options,
     // Lines of the audit are written at once, and with them the others.
@@ -99,14 +99,14 @@ const start = async (): Promise<void> => {
     ),
     otherNodes: settings.ELASTICSEARCH_URL.length - 1,
     observe: metrics.elasticsearch,
-    now,
+    elapsed,
   })
   const rate = { requests: settings.RATE_LIMIT_REQUESTS, windowSeconds: settings.RATE_LIMIT_WINDOW_SECONDS }
   const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
   const shared =
     settings.REDIS_URL === undefined
       ? undefined
-      : createRedisCounter(settings.REDIS_URL, `${prefix}-rate`, rate, now, {
+      : createRedisCounter(settings.REDIS_URL, `${prefix}-rate`, rate, elapsed, {
           onSharedChange: shared => {
             metrics.setRateShared(shared)
             if (shared) log.say('info', 'Redis counts the requests of each key')
@@ -122,8 +122,8 @@ const start = async (): Promise<void> => {
           isStrict: settings.AUDIT_STRICT === 'true',
           stdout: stream,
           createProducers,
-          onLines: createAuditReport({ say: log.say, count: metrics.countAuditLines, now }),
-          now,
+          onLines: createAuditReport({ say: log.say, count: metrics.countAuditLines, elapsed }),
+          elapsed,
           later: scheduleTimer,
         })
   const keyUses = createKeyUses(Date.now)
@@ -135,16 +135,16 @@ const start = async (): Promise<void> => {
     trustedProxies: settings.API_TRUSTED_PROXIES,
     mayStore: settings.API_CACHE !== 'no-store',
     budget,
-    ...sealKeysOf(settings, now),
+    ...sealKeysOf(settings, elapsed),
     onDeliveryTimeout: metrics.countDeliveryTimeout,
     log,
     audit,
     onKeyUsed: keyUses.use,
     observe: metrics.request,
     onRateLimited: metrics.countRateLimited,
-    now,
+    elapsed,
     random: Math.random,
-    time: Date.now,
+    now: Date.now,
     newRequestId,
   })
 
@@ -249,7 +249,7 @@ const createProducers = async () => {
 }
 
 /** @throws SettingsError if the directory cannot be read. Vault may be away at the start. */
-const sealKeysOf = (settings: Read<typeof apiSettings>, now: () => number): { readSealKey?: ReadSealKey } => {
+const sealKeysOf = (settings: Read<typeof apiSettings>, elapsed: () => number): { readSealKey?: ReadSealKey } => {
   const sources = keySourcesOf(settings)
   if (sources === undefined) return {}
   const { directory } = sources
@@ -258,7 +258,7 @@ const sealKeysOf = (settings: Read<typeof apiSettings>, now: () => number): { re
   } catch {
     throw new SettingsError([{ name: 'SEAL_KEYS_DIR', expected: 'a directory that can be read', got: directory }])
   }
-  return { readSealKey: holdKeys(readFrom(sources), now, scheduleUnref) }
+  return { readSealKey: holdKeys(readFrom(sources), elapsed, scheduleUnref) }
 }
 
 /** A timer that does not keep the process alive. */

@@ -124,7 +124,7 @@ export const RESTORE_BYTES = 768 * 1024
 export const TIMES_KEPT_WAIT_MS = 2_000
 
 /**
- * Milliseconds that kept positions must be older than the begin of a snapshot. The clocks of Elasticsearch's nodes must
+ * Milliseconds that past positions must be older than the begin of a snapshot. The clocks of Elasticsearch's nodes must
  * not differ by more: one node dates the positions, another one the snapshot.
  */
 export const REWIND_MARGIN_MS = 60_000

@@ -188,7 +188,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     const read = { client, prefix: context.prefix, generation: identity?.generation }
     const signal = stoppedBySignal()
     return {
-      ...openReaders({ ...read, now: elapsed, time: time.now, sleep: time.sleep, signal }),
+      ...openReaders({ ...read, elapsed, now: time.now, sleep: time.sleep, signal }),
       ...context,
       draw,
       signal,

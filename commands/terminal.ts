@@ -45,13 +45,13 @@ export type ProgressOutput = {
 
 /**
  * Shows the progress of a long command: redraws one line of a terminal, or prints a line from time to time.
- * @param now milliseconds of any clock
+ * @param clock milliseconds of any clock
  */
-export const createProgressLine = ({ say, draw }: ProgressOutput, now: () => number): ((line: string) => void) => {
-  let printedAt = now()
+export const createProgressLine = ({ say, draw }: ProgressOutput, clock: () => number): ((line: string) => void) => {
+  let printedAt = clock()
   return line => {
     if (draw) return draw(line)
-    const time = now()
+    const time = clock()
     if (time - printedAt < PROGRESS_INTERVAL_MS) return
     printedAt = time
     say(line)

@@ -35,7 +35,7 @@ export type DemoParts = {
   /** Makes the names of a run unique on services that others use too. */
   readonly run: string
   /** Milliseconds of a clock that never goes back. */
-  readonly now: () => number
+  readonly elapsed: () => number
   /** Returns the expected records of an organization. Tests replace it. */
   readonly expect: typeof expectedOf
 }

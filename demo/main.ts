@@ -72,7 +72,7 @@ const run = async (options: DemoOptions): Promise<number> => {
     },
     node: [process.execPath, ...process.execArgv],
     run: randomBytes(4).toString('hex'),
-    now: () => performance.now(),
+    elapsed: () => performance.now(),
     expect: expectedOf,
   })
   return differences.length === 0 ? 0 : 1

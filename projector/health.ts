@@ -26,7 +26,7 @@ type Task = { readonly part: string; readonly slowAt: number }
 export type HealthLog = Readonly<Record<'warn' | 'info', (details: HealthLogFields, message: string) => void>>
 type HealthLogFields = { readonly part: string; readonly reason?: string; readonly what?: string }
 
-export const createHealth = (log: HealthLog, now: () => number): Health => {
+export const createHealth = (log: HealthLog, elapsed: () => number): Health => {
   const preparing = new Map<string, string>()
   const reported = new Map<string, Map<unknown, string>>()
   const running = new Set<Task>()
@@ -66,7 +66,7 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
     },
     during: async (of, task, slow = Number.POSITIVE_INFINITY) => {
       const part = labelOf(of)
-      const who: Task = { part, slowAt: now() + slow }
+      const who: Task = { part, slowAt: elapsed() + slow }
       running.add(who)
       try {
         return await task(reason => report(part, who, reason))
@@ -82,7 +82,7 @@ export const createHealth = (log: HealthLog, now: () => number): Health => {
       }
     },
     reasons: () => {
-      const late = [...running].filter(({ slowAt }) => slowAt <= now())
+      const late = [...running].filter(({ slowAt }) => slowAt <= elapsed())
       const reasons = new Map(preparing)
       for (const { part } of late) reasons.set(part, 'no answer for some seconds')
       for (const [part, all] of reported) reasons.set(part, [...all.values()].at(-1) ?? '')

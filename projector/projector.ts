@@ -66,7 +66,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
       const ours = { ...given, metrics: metrics.of(options.stream, options.identity.generation) }
       const { status, stop, abandon } = await startStream(options, {
         ...ours,
-        log: kafkaLog(options, { ...ours, admin: streamAdmin }),
+        streamLog: kafkaLog(options, { ...ours, admin: streamAdmin }),
         freshnessMs: settings.FRESHNESS_MS,
         fail,
         ...testHooks,
@@ -89,7 +89,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     readLiveGeneration,
     health,
     log,
-    now: elapsed,
+    elapsed,
     signal,
   })
   const admin = kafka.admin()

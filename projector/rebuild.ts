@@ -62,7 +62,7 @@ export const rebuildGeneration = async (
   }
   const stream = await startStream(options, {
     ...ours,
-    log: isArchive ? archivedLog(from) : kafkaLog(options, { ...ours, ...from }),
+    streamLog: isArchive ? archivedLog(from) : kafkaLog(options, { ...ours, ...from }),
     clocks: isArchive
       ? noClocks
       : createClocks({ send: elasticsearch.send, now, elapsed, onChange: code => say(clockMessages[code]) }),

@@ -22,9 +22,9 @@ type LogStream = {
 /**
  * @param program the process: its stdout is the log
  * @param files the default export of `node:fs`
- * @param now milliseconds of a monotonic clock
+ * @param elapsed milliseconds of a monotonic clock
  */
-export const boundLog = (program: { readonly stdout: unknown }, files: Files, now: () => number) => {
+export const boundLog = (program: { readonly stdout: unknown }, files: Files, elapsed: () => number) => {
   // HAZARD: a shell's pipe is blocking: a write to a full pipe blocks the process, even at its end. Node makes the pipe
   // non-blocking when it opens stdout.
   void program.stdout
@@ -36,12 +36,12 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, no
    */
   const flushInTime = (flush: () => void): void => {
     const { writeSync } = files
-    const deadline = now() + LOG_END_TIME
+    const deadline = elapsed() + LOG_END_TIME
     files.writeSync = (fd, text, ...others) => {
       try {
         return writeSync(fd, text, ...others)
       } catch (error) {
-        if (error instanceof Error && 'code' in error && error.code === 'EAGAIN' && now() < deadline) throw error
+        if (error instanceof Error && 'code' in error && error.code === 'EAGAIN' && elapsed() < deadline) throw error
         return Buffer.byteLength(text)
       }
     }

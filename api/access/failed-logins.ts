@@ -13,13 +13,13 @@ export type FailedLogins = {
   readonly reserve: (address: string | undefined) => Release | undefined
 }
 
-/** @param now milliseconds of a monotonic clock */
-export const createFailedLogins = (now: () => number, max = FAILURES_PER_ADDRESS): FailedLogins => {
+/** @param elapsed milliseconds of a monotonic clock */
+export const createFailedLogins = (elapsed: () => number, max = FAILURES_PER_ADDRESS): FailedLogins => {
   const windows = new LRUCache<string, { count: number; readonly ends: number }>({ max: ADDRESSES_REMEMBERED })
   const windowOf = (network: string) => {
     const known = windows.get(network)
-    if (known !== undefined && known.ends > now()) return known
-    const window = { count: 0, ends: now() + FAILURES_WINDOW_SECONDS * 1_000 }
+    if (known !== undefined && known.ends > elapsed()) return known
+    const window = { count: 0, ends: elapsed() + FAILURES_WINDOW_SECONDS * 1_000 }
     windows.set(network, window)
     return window
   }

@@ -2,7 +2,7 @@
  * In: an authenticated request. Out: the same request, counted, if its key may read the route and has units left.
  * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
  *   so that large answers cost more. Every answer from here on shows the units left. A 304 to an entity tag that the
- *   client has gives the unit back.
+ *   client has refunds the unit.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
@@ -16,13 +16,13 @@ type Parts = {
   /** Requests of a key that may be in flight at once, for the RateLimit-Policy header. */
   readonly inFlightMax: number
   readonly counter: RequestCounter
-  readonly now: () => number
+  readonly elapsed: () => number
   /** Called for every request over the limit. */
   readonly onLimited: () => void
 }
 
 /** Step: counts the request and its answer. @throws Refusal `forbidden` or `rate_limited` */
-export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts): RequestStep => {
+export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Parts): RequestStep => {
   const policy = [
     `"default";q=${rate.requests};w=${rate.windowSeconds};qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}`,
     `"concurrent";q=${inFlightMax};qu="concurrent-requests"`,
@@ -33,7 +33,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
     // A key id is unique only within its organization.
     const counterKey = `${key.org}:${key.id}`
     const counted = await count(counter, counterKey)
-    const windowEnds = now() + counted.msBeforeNext
+    const windowEnds = elapsed() + counted.msBeforeNext
     ctx.set('RateLimit-Policy', policy)
     setLeft(ctx, counted.remainingPoints, counted.msBeforeNext)
     // 403 takes precedence over 429. A forbidden request counts, too.
@@ -43,11 +43,11 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
       ctx.set('Retry-After', String(secondsUntil(counted.msBeforeNext)))
       throw new Refusal('rate_limited')
     }
-    ctx.state.refundRate = () => {
-      // A unit of a window that has ended is not given back to the next window.
-      const left = windowEnds - now()
+    ctx.state.refundUnit = () => {
+      // A unit of a window that has ended is not refunded to the next window.
+      const left = windowEnds - elapsed()
       if (left <= 0) return
-      void giveBack(counter, counterKey)
+      void refund(counter, counterKey)
       setLeft(ctx, counted.remainingPoints + 1, left)
     }
     await next()
@@ -59,9 +59,9 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
       return
     }
     // If the window has ended, the units would count against the next one.
-    if (more <= 0 || now() >= windowEnds) return
+    if (more <= 0 || elapsed() >= windowEnds) return
     charge(counter, counterKey, more)
-    setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - now())
+    setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - elapsed())
   }
 }
 
@@ -83,10 +83,10 @@ const count = async (counter: RequestCounter, key: string): Promise<RateLimiterR
 }
 
 /** Never rejects, because nobody waits for it. At worst the request stays counted. */
-const giveBack = async (counter: RequestCounter, key: string): Promise<void> => {
+const refund = async (counter: RequestCounter, key: string): Promise<void> => {
   try {
     const { consumedPoints } = await counter.reward(key)
-    // The window has ended meanwhile: the new window has nothing to give back.
+    // The window has ended meanwhile: the new window has nothing to refund.
     if (consumedPoints < 0) await counter.penalty(key)
   } catch {
     // The request stays counted.

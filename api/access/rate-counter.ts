@@ -15,12 +15,15 @@ import {
 
 export type Rate = { readonly requests: number; readonly windowSeconds: number }
 
-/** Each method resolves to the current count of the key. Over the limit, `consume` rejects with the count. */
+/**
+ * The names are those of rate-limiter-flexible. Each method resolves to the current count of the key. Over the limit,
+ * `consume` rejects with the count.
+ */
 export type RequestCounter = {
   readonly consume: (key: string) => Promise<RateLimiterRes>
-  /** Gives one unit back. */
+  /** Refunds one unit. */
   readonly reward: (key: string) => Promise<RateLimiterRes>
-  /** Counts units, 1 by default, even over the limit. */
+  /** Charges units, 1 by default, even over the limit. */
   readonly penalty: (key: string, units?: number) => Promise<RateLimiterRes>
 }
 
@@ -39,13 +42,13 @@ type CounterCallbacks = {
 
 /**
  * Exact over all processes with the same Redis and name. Returns at once, even if Redis is away.
- * @param now milliseconds
+ * @param elapsed milliseconds of a monotonic clock
  */
 export const createRedisCounter = (
   url: string,
   name: string,
   rate: Rate,
-  now: () => number,
+  elapsed: () => number,
   callbacks: CounterCallbacks,
 ): SharedCounter => {
   const client = createClient({
@@ -75,7 +78,7 @@ export const createRedisCounter = (
   const insurance = new Insurance(rate, () => {
     localCounts++
     // A frozen Redis keeps its connections open: without this pause, each request would wait for its timeout.
-    if (now() >= askAgainAt) askAgainAt = now() + REDIS_RETRY_INTERVAL
+    if (elapsed() >= askAgainAt) askAgainAt = elapsed() + REDIS_RETRY_INTERVAL
     reportShared(false)
     callbacks.onLocalCount()
   })
@@ -91,7 +94,7 @@ export const createRedisCounter = (
     timeoutMs: REDIS_ANSWER_TIME_MAX,
     insuranceLimiter: insurance,
   })
-  const counter = (): RequestCounter => (now() < askAgainAt ? insurance : redisLimiter)
+  const counter = (): RequestCounter => (elapsed() < askAgainAt ? insurance : redisLimiter)
   return {
     consume: async key => {
       const before = localCounts

@@ -26,16 +26,16 @@ export type ObserveRequest = (
 type Parts = {
   readonly log: Log
   readonly observe: ObserveRequest
-  readonly now: () => number
+  readonly elapsed: () => number
   readonly random: () => number
   readonly addressOf: AddressOf
   readonly admitLine: AdmitLine
 }
 
 /** First step: answers errors of all following steps, and logs and counts the request. Never rejects. */
-export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }: Parts): RequestStep => {
+export const answerErrors = ({ log, observe, elapsed, random, addressOf, admitLine }: Parts): RequestStep => {
   return async (ctx, next) => {
-    const begun = now()
+    const begun = elapsed()
     let reason: string | undefined
     let isOfAddress = false
     try {
@@ -49,7 +49,7 @@ export const answerErrors = ({ log, observe, now, random, addressOf, admitLine }
       if (isRetryable(refusal.code) && !ctx.response.get('Retry-After')) ctx.set('Retry-After', retryAfter(random))
     }
     // A request that waits for a change is not slow.
-    const milliseconds = now() - begun - (ctx.state.waited ?? 0)
+    const milliseconds = elapsed() - begun - (ctx.state.waited ?? 0)
     observe(ctx.method, ctx.state.route, ctx.status, milliseconds, reason)
     if (!isOfAddress) {
       log.answer(ctx.state, ctx.method, ctx.status, milliseconds, reason)

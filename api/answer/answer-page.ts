@@ -136,7 +136,7 @@ const isAny = (header: string): boolean => header.trim() === '*'
 export const answerNotModified = (ctx: RequestContext, asked: string): void => {
   ctx.status = NOT_MODIFIED
   ctx.body = null
-  if (!isAny(asked)) ctx.state.refundRate?.()
+  if (!isAny(asked)) ctx.state.refundUnit?.()
 }
 
 /**

@@ -11,17 +11,17 @@ import { ADDRESSES_REMEMBERED, REFUSALS_LOGGED, REFUSALS_LOGGED_IN_ALL, REFUSALS
 export type AdmitLine = (address: string | undefined) => { readonly unlogged: number } | undefined
 type Window = { readonly ends: number; lines: number }
 
-/** @param now milliseconds of a monotonic clock */
-export const createRefusalLog = (now: () => number): AdmitLine => {
+/** @param elapsed milliseconds of a monotonic clock */
+export const createRefusalLog = (elapsed: () => number): AdmitLine => {
   const windows = new LRUCache<string, Window & { unlogged: number }>({ max: ADDRESSES_REMEMBERED })
-  const newWindow = (): Window => ({ ends: now() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })
+  const newWindow = (): Window => ({ ends: elapsed() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })
   let all = newWindow()
 
   return address => {
     const network = networkOf(address)
-    if (now() >= all.ends) all = newWindow()
+    if (elapsed() >= all.ends) all = newWindow()
     const before = windows.get(network)
-    const window = before && now() < before.ends ? before : { ...newWindow(), unlogged: before?.unlogged ?? 0 }
+    const window = before && elapsed() < before.ends ? before : { ...newWindow(), unlogged: before?.unlogged ?? 0 }
     windows.set(network, window)
     if (window.lines >= REFUSALS_LOGGED || all.lines >= REFUSALS_LOGGED_IN_ALL) {
       window.unlogged++

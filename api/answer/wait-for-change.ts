@@ -8,17 +8,17 @@ import { holderOf, type RequestStep } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
 import { readListParameters } from '../read/read-parameters.ts'
 import type { ChangeWatch } from '../read/watch-changes.ts'
-import type { ReadReservation } from './deliver-answer.ts'
+import type { ReadReservation } from './limit-delivery.ts'
 
 /** Milliseconds. */
 const SHORT_WAIT = 1_000
 
-/** Step: waits. @param path the pattern of the route that can wait; @param now milliseconds of a monotonic clock */
+/** Step: waits. @param path the pattern of the route that can wait; @param elapsed milliseconds of a monotonic clock */
 export const waitForChange = (
   path: string,
   { wait }: ChangeWatch,
   reservation: ReadReservation,
-  now: () => number,
+  elapsed: () => number,
 ): RequestStep => {
   return async (ctx, next) => {
     const { state } = ctx
@@ -27,7 +27,7 @@ export const waitForChange = (
       const milliseconds = asked.wait * 1_000
       let begun: number | undefined
       const onWait = (): void => {
-        begun = now()
+        begun = elapsed()
         reservation.close(ctx)
         state.renewTime(milliseconds)
         // No byte passes while the request waits.
@@ -40,7 +40,7 @@ export const waitForChange = (
       } finally {
         reservation.close(ctx)
         if (begun !== undefined) {
-          state.waited = now() - begun
+          state.waited = elapsed() - begun
           state.renewTime(0)
           ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
         }
@@ -48,7 +48,7 @@ export const waitForChange = (
       if (state.waited !== undefined && !state.nothingBefore) await state.recheckKey?.()
     }
     // A request that did not wait costs a unit, whatever its answer: a client that asks in a loop must have a limit.
-    if (asked?.wait && (state.waited ?? 0) < SHORT_WAIT) delete state.refundRate
+    if (asked?.wait && (state.waited ?? 0) < SHORT_WAIT) delete state.refundUnit
     await next()
   }
 }

@@ -16,7 +16,7 @@ type Outcome = {
   readonly method: string
   readonly status: number
   readonly address: string | undefined
-  /** Refusals of this address without a line since its last line. */
+  /** How many refusals of this address got no line since its last line. */
   readonly unlogged: number
 }
 

@@ -2,7 +2,7 @@
  * In: a request. Out: its answer, after its line is in the audit log.
  * Promises: nobody gets an answer with records before its line is written, and a request has one line. An answer
  *   without a list of its records is a defect, and is not sent. Refusals have lines, too; those without a key and those
- *   of a limit may be a flood, so log-refusals.ts limits them.
+ *   of a limit may be a flood, so `answer/log-refusals.ts` limits them.
  * Can go wrong: the line cannot be written → `unavailable` if the audit is strict. Else the answer goes out, and the
  *   writer counts the lost line.
  */
@@ -21,7 +21,7 @@ export type Audit = {
 
 type Parts = Audit & {
   /** Milliseconds since 1970. */
-  readonly time: () => number
+  readonly now: () => number
   readonly addressOf: AddressOf
   readonly admitLine: AdmitLine
 }
@@ -30,14 +30,14 @@ type Parts = Audit & {
 const DESCRIPTION = `${BASE_PATH}/openapi.json`
 
 /** Step: writes the line of each request. @throws Refusal `unavailable` if a strict audit has no line */
-export const auditReads = ({ writer, isStrict, time, addressOf, admitLine }: Parts): RequestStep => {
+export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Parts): RequestStep => {
   const write = async (ctx: RequestContext, status: number): Promise<void> => {
     const { state, method } = ctx
     const address = addressOf(ctx.req)
     const isFlood = state.key === undefined || status === refusals.rate_limited
     const admitted = isFlood ? admitLine(address) : { unlogged: 0 }
     if (admitted === undefined) return
-    const line = auditLineOf(state, { time: time(), method, status, address, ...admitted })
+    const line = auditLineOf(state, { time: now(), method, status, address, ...admitted })
     const outcome = await writer.write(line)
     if (isStrict && outcome !== 'written') throw unavailable('audit_not_written')
   }

@@ -8,7 +8,7 @@
  */
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import type { AuditLine } from './audit-line.ts'
-import type { AuditLog, Written } from './write-lines.ts'
+import type { AuditLog, WriteResult } from './write-lines.ts'
 
 /** Only the user of the process reads the file: it says who reads whose pay. */
 const MODE = 0o600
@@ -26,26 +26,29 @@ export const createFileLog = (path: string): AuditLog => {
     await closing?.handle.close().catch(() => undefined)
   }
 
-  const append = async (lines: readonly AuditLine[], tries: number): Promise<Written> => {
+  const append = async (lines: readonly AuditLine[], tries: number): Promise<WriteResult> => {
     let bytes = Buffer.alloc(0)
-    let at = 0
-    let begin = 0
+    let bytesWritten = 0
+    /** Bytes before the first line: a newline, if the last line was cut off. */
+    let bytesBefore = 0
     try {
       // Before the write, too: a renamed file may be compressed and removed at any time.
       if (file && !(await file.isStillAt(path))) await close()
       file ??= await openFile(path)
-      begin = file.isCutOff ? 1 : 0
-      bytes = Buffer.from(`${begin ? '\n' : ''}${lines.map(({ text }) => text).join('')}`)
-      while (at < bytes.length) at += (await file.handle.write(bytes, at)).bytesWritten
+      bytesBefore = file.isCutOff ? 1 : 0
+      bytes = Buffer.from(`${file.isCutOff ? '\n' : ''}${lines.map(({ text }) => text).join('')}`)
+      while (bytesWritten < bytes.length) {
+        bytesWritten += (await file.handle.write(bytes, bytesWritten)).bytesWritten
+      }
       file.isCutOff = false
       if (await file.isStillAt(path)) return { lines: lines.length }
       const isRemoved = (await file.handle.stat()).nlink === 0
       await close()
       if (!isRemoved) return { lines: lines.length }
-      return tries > 1 ? await append(lines, tries - 1) : { lines: 0, failure: 'removed' }
+      return tries > 1 ? await append(lines, tries - 1) : { lines: 0, reason: 'removed' }
     } catch (error) {
       await close()
-      return { lines: linesIn(bytes.subarray(begin, at)), failure: codeOf(error) }
+      return { lines: linesIn(bytes.subarray(bytesBefore, bytesWritten)), reason: codeOf(error) }
     }
   }
 
@@ -54,7 +57,7 @@ export const createFileLog = (path: string): AuditLog => {
 
 type OpenFile = {
   readonly handle: FileHandle
-  /** The last line has no end. */
+  /** Whether the last line has no end, because a write was cut off. */
   isCutOff: boolean
   readonly isStillAt: (path: string) => Promise<boolean>
 }

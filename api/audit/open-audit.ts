@@ -16,16 +16,16 @@ type Parts = {
   /** Returns the function that creates producers. @throws SettingsError if settings of Kafka are wrong */
   readonly createProducers: () => Promise<() => Pick<Producer, 'connect' | 'disconnect' | 'send'>>
   readonly onLines: OnLines
-  readonly now: () => number
+  readonly elapsed: () => number
   readonly later: Schedule
 }
 
 const TOPIC = 'kafka:'
 
 /** @throws SettingsError if the file cannot be written, or settings of Kafka are wrong */
-export const openAudit = async ({ target, isStrict, onLines, now, later, ...parts }: Parts): Promise<Audit> => {
-  const log = await openLog(target, parts)
-  return { isStrict, writer: createAuditWriter({ log, isStrict, onLines, now, later }) }
+export const openAudit = async ({ target, isStrict, onLines, elapsed, later, ...parts }: Parts): Promise<Audit> => {
+  const auditLog = await openLog(target, parts)
+  return { isStrict, writer: createAuditWriter({ auditLog, isStrict, onLines, elapsed, later }) }
 }
 
 const openLog = async (

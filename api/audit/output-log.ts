@@ -1,12 +1,12 @@
 /**
- * The audit log on the standard output, between the lines of the log. Each line has `"audit":true`.
+ * The audit log on the standard output, between the lines of the process log. Each line has `"audit":true`.
  * Promises: lines of both logs never mix. A line counts as written when the pipe or the terminal has taken it.
  * Can go wrong: nobody reads → the lines wait in the stream, which takes a bounded number of bytes. The reader has left
  *   → they are lost.
  */
-import type { AuditLog, Written } from './write-lines.ts'
+import type { AuditLog, WriteResult } from './write-lines.ts'
 
-/** The stream of the log (sonic-boom). It must keep no bytes back: then `drain` means that all are written. */
+/** The stream of the process log (sonic-boom). It must keep no bytes back: then `drain` means that all are written. */
 export type OutputStream = {
   write(text: string): unknown
   on(event: 'drop' | 'drain' | 'error', listener: () => void): unknown
@@ -15,21 +15,22 @@ export type OutputStream = {
 export const createOutputLog = (stream: OutputStream): AuditLog => {
   let isGone = false
   let isDropped = false
-  let settle = (_: Written['failure']): void => undefined
+  /** Ends the write under way, if there is one, with the reason why its lines are lost. */
+  let endWrite: (reason: WriteResult['reason']) => void = () => undefined
   stream.on('drop', () => {
     isDropped = true
   })
-  stream.on('drain', () => settle(undefined))
+  stream.on('drain', () => endWrite(undefined))
   stream.on('error', () => {
     isGone = true
-    settle('reader_has_left')
+    endWrite('reader_has_left')
   })
 
   return {
     write: async lines => {
-      if (isGone) return { lines: 0, failure: 'reader_has_left' }
-      const { promise, resolve } = Promise.withResolvers<Written['failure']>()
-      settle = resolve
+      if (isGone) return { lines: 0, reason: 'reader_has_left' }
+      const { promise, resolve } = Promise.withResolvers<WriteResult['reason']>()
+      endWrite = resolve
       isDropped = false
       let taken = 0
       for (const { text } of lines) {
@@ -37,10 +38,10 @@ export const createOutputLog = (stream: OutputStream): AuditLog => {
         if (isDropped) break
         taken++
       }
-      if (taken === 0) return { lines: 0, failure: 'too_many_wait' }
-      const failure = await promise
-      if (failure !== undefined) return { lines: 0, failure }
-      return taken < lines.length ? { lines: taken, failure: 'too_many_wait' } : { lines: taken }
+      if (taken === 0) return { lines: 0, reason: 'too_many_wait' }
+      const reason = await promise
+      if (reason !== undefined) return { lines: 0, reason }
+      return taken < lines.length ? { lines: taken, reason: 'too_many_wait' } : { lines: taken }
     },
     end: async () => undefined,
   }

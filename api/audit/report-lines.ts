@@ -10,28 +10,28 @@ type Parts = {
   readonly say: Log['say']
   readonly count: (outcome: 'written' | 'lost', lines: number) => void
   /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
+  readonly elapsed: () => number
 }
 
-export const createAuditReport = ({ say, count, now }: Parts): OnLines => {
+export const createAuditReport = ({ say, count, elapsed }: Parts): OnLines => {
   let unreported = 0
   let isLosing = false
   let reportedAt = Number.NEGATIVE_INFINITY
-  let reason = 'unknown'
+  let lastReason = 'unknown'
 
   const report = (): void => {
-    if (now() - reportedAt < AUDIT_REPORT_INTERVAL) return
-    say('error', 'lines of the audit log are lost', { lines: unreported, reason })
+    if (elapsed() - reportedAt < AUDIT_REPORT_INTERVAL) return
+    say('error', 'lines of the audit log are lost', { lines: unreported, reason: lastReason })
     unreported = 0
-    reportedAt = now()
+    reportedAt = elapsed()
   }
 
-  return (outcome, lines, because = 'unknown') => {
+  return (outcome, lines, reason = 'unknown') => {
     count(outcome, lines)
     if (outcome === 'lost') {
       unreported += lines
       isLosing = true
-      reason = because
+      lastReason = reason
       report()
     } else if (isLosing && unreported === 0) {
       isLosing = false

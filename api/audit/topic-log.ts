@@ -43,7 +43,7 @@ export const createTopicLog = (topic: string, createProducer: () => Sender): Aud
       } catch (error) {
         // Nobody waits: a client of a silent broker takes long to disconnect.
         void end()
-        return { lines: 0, failure: wordOf(error) }
+        return { lines: 0, reason: wordOf(error) }
       }
     },
     end,

@@ -2,20 +2,20 @@
  * In: lines of the audit log. Out: whether each is written. Lines that arrive during a write are written together next.
  * Promises: each line is written at most once, in order. Waiting lines take a bounded amount of memory, and nobody
  *   waits longer than AUDIT_WAIT_MAX.
- * Can go wrong: the log takes no line → `lost`. It is slow → `late`: the line is still written if the audit is not
- *   strict, and dropped if it is.
+ * Can go wrong: the audit log takes no line → `lost`. It is slow → `late`: the line is still written if the audit is
+ *   not strict, and dropped if it is.
  */
 import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'
 import type { AuditLine } from './audit-line.ts'
 
 /** The number of lines, from the first one, that are written; and why the others are not. Fixed words only. */
-export type Written = { readonly lines: number; readonly failure?: string }
+export type WriteResult = { readonly lines: number; readonly reason?: string }
 
-/** A log that lines are written to: a file, the standard output or a topic. One write at a time. */
+/** Where the lines are written: a file, the standard output or a topic. One write at a time. */
 export type AuditLog = {
   /** Never rejects. */
-  readonly write: (lines: readonly AuditLine[]) => Promise<Written>
+  readonly write: (lines: readonly AuditLine[]) => Promise<WriteResult>
   readonly end: () => Promise<void>
 }
 
@@ -28,21 +28,21 @@ export type AuditWriter = {
 }
 
 /** Told about every line once: `written`, or `lost` and why. */
-export type OnLines = (outcome: 'written' | 'lost', lines: number, because?: string) => void
+export type OnLines = (outcome: 'written' | 'lost', lines: number, reason?: string) => void
 
 type Parts = {
-  readonly log: AuditLog
+  readonly auditLog: AuditLog
   readonly isStrict: boolean
   readonly onLines: OnLines
   /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
+  readonly elapsed: () => number
   readonly later: Schedule
 }
 
-/** `settle` runs at most once: later calls have no effect. */
-type Waiting = { readonly line: AuditLine; readonly bytes: number; readonly settle: (outcome: WriteOutcome) => void }
+/** A line in the queue. `onWritten` is called when its write ends; without effect if its request waits no longer. */
+type Waiting = { readonly line: AuditLine; readonly bytes: number; readonly onWritten: (outcome: WriteOutcome) => void }
 
-export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts): AuditWriter => {
+export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later }: Parts): AuditWriter => {
   const queue = new Set<Waiting>()
   let held = 0
   /** When the present write began. */
@@ -51,7 +51,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
   /** The last write took too long. */
   let wasSlow = false
 
-  const isStuck = (): boolean => writingSince !== undefined && now() - writingSince >= AUDIT_WAIT_MAX
+  const isStuck = (): boolean => writingSince !== undefined && elapsed() - writingSince >= AUDIT_WAIT_MAX
 
   const takeBatch = (): Waiting[] => {
     const batch: Waiting[] = []
@@ -68,21 +68,21 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
   const writeAll = async (): Promise<void> => {
     while (queue.size > 0) {
       const batch = takeBatch()
-      writingSince = now()
-      const { lines, failure } = await log.write(batch.map(({ line }) => line))
+      writingSince = elapsed()
+      const { lines, reason } = await auditLog.write(batch.map(({ line }) => line))
       wasSlow = isStuck()
-      for (const [index, { bytes, settle }] of batch.entries()) {
+      for (const [index, { bytes, onWritten }] of batch.entries()) {
         held -= bytes
-        settle(index < lines ? 'written' : 'lost')
+        onWritten(index < lines ? 'written' : 'lost')
       }
       if (lines > 0) onLines('written', lines)
-      if (lines < batch.length) onLines('lost', batch.length - lines, failure)
+      if (lines < batch.length) onLines('lost', batch.length - lines, reason)
     }
     writingSince = undefined
   }
 
-  const lost = (because: string): WriteOutcome => {
-    onLines('lost', 1, because)
+  const lost = (reason: string): WriteOutcome => {
+    onLines('lost', 1, reason)
     return 'lost'
   }
 
@@ -95,7 +95,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
     const waiting = {
       line,
       bytes,
-      settle: (outcome: WriteOutcome) => {
+      onWritten: (outcome: WriteOutcome) => {
         cancel()
         resolve(outcome)
       },
@@ -111,18 +111,20 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
     queue.add(waiting)
     held += bytes
     if (writingSince === undefined) {
-      writingSince = now()
+      writingSince = elapsed()
       writing = writeAll()
     }
-    // A strict line is always tried: otherwise nothing would find out that the log is back.
-    return stuck || (wasSlow && !isStrict) ? 'late' : promise
+    // If the audit is not strict, nobody waits for a slow audit log: the line is written later. A strict request waits,
+    // also after a slow write: otherwise all requests would be refused even when the audit log is fast again.
+    const isSlow = stuck || wasSlow
+    return isSlow && !isStrict ? 'late' : promise
   }
 
   return {
     write: async line => write(line),
     end: async () => {
       await writing
-      await log.end()
+      await auditLog.end()
     },
   }
 }

@@ -50,7 +50,7 @@ type Parts = {
   /** Nodes besides the first: a read is retried on another node if one cannot be reached. */
   readonly otherNodes: number
   readonly observe: Observe
-  readonly now: () => number
+  readonly elapsed: () => number
   /** Budget of the whole process. A command that reads page by page needs none. */
   readonly budget?: AnswerBudget
 }
@@ -59,7 +59,7 @@ const HEADERS = { 'content-type': 'application/json', accept: 'application/json'
 
 /** Creates the reads of Elasticsearch. Each rejects only with a Refusal `unavailable`. */
 export const createSearchClient = (parts: Parts): SearchClient => {
-  const { transport, otherNodes, observe, now, budget } = parts
+  const { transport, otherNodes, observe, elapsed, budget } = parts
   let inFlight = 0
 
   const ask = async (request: Asked, signal: AbortSignal, arrived?: CountBytes): Promise<Buffer | TooMuch> => {
@@ -78,7 +78,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
 
   const read = async (operation: Operation, request: Asked, signal: AbortSignal, arrived?: CountBytes) => {
     if (inFlight >= READS_IN_FLIGHT_MAX) throw unavailable('reads_in_flight')
-    const begun = now()
+    const begun = elapsed()
     let outcome = 'ok'
     inFlight++
     try {
@@ -91,7 +91,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       throw failure
     } finally {
       inFlight--
-      observe(operation, outcome, now() - begun)
+      observe(operation, outcome, elapsed() - begun)
     }
   }
 

@@ -47,8 +47,8 @@ export type RequestState = {
   nothingBefore?: ReadPosition
   /** Rejects if the key of the request was revoked since. */
   recheckKey?: () => Promise<void>
-  /** Gives back what the request counted against its key. */
-  refundRate?: () => void
+  /** Refunds the unit that the request was charged. */
+  refundUnit?: () => void
 }
 export type RequestStep = Koa.Middleware<RequestState>
 export type RequestContext = Koa.ParameterizedContext<RequestState>

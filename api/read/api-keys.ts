@@ -50,16 +50,16 @@ type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unkn
 
 /**
  * Creates the look-up of keys and its cache.
- * @param now milliseconds of a monotonic clock
- * @param time milliseconds since 1970
+ * @param elapsed milliseconds of a monotonic clock
+ * @param now milliseconds since 1970
  */
 export const createApiKeyCache = (
   prefix: string,
   multiGet: MultiGet,
+  elapsed: () => number,
   now: () => number,
-  time: () => number,
 ): ApiKeyCache => {
-  const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now } }
+  const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now: elapsed } }
   const known = new LRUCache<string, FoundKey>(options)
   const unknown = new LRUCache<string, true>(options)
   const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
@@ -71,7 +71,7 @@ export const createApiKeyCache = (
 
   /** Not at the look-up alone: a key can expire while its holder is cached, or while its request waits. */
   const inForce = (digest: string, { holder, expiresAt }: FoundKey): KeyHolder | 'unknown' => {
-    if (time() < expiresAt) return holder
+    if (now() < expiresAt) return holder
     valid.delete(digest)
     return 'unknown'
   }
@@ -86,13 +86,13 @@ export const createApiKeyCache = (
     const remembered = rememberedOf(digest)
     if (remembered !== undefined) return remembered
 
-    const asked = now()
+    const asked = elapsed()
     const names = [{ index: apiKeysIndexOf(prefix), id: digest, form: 'small' } as const, position]
     const [document, served] = sliceMultiGet(await multiGet(names, signal), names)
     requireServed(served)
     const found = document && keyIn(document)
     // The age counts from the request: a slow answer is old when it arrives.
-    const ttl = Math.max(1, KEY_CACHE_TIME - (now() - asked))
+    const ttl = Math.max(1, KEY_CACHE_TIME - (elapsed() - asked))
     if (found === undefined) {
       unknown.set(digest, true, { ttl })
       valid.delete(digest)

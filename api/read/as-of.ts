@@ -58,14 +58,16 @@ export const createPositionAt = (
       return { ...position, publishedTo: changeOffset + 1 }
     }
     const { milliseconds } = asOf
-    // `takenBack` is in the key: a result that was found under a time that was taken back may be wrong.
+    // If the projector takes a time back, an instant that counted as over may not be over. `takenBack` then differs, so
+    // that the result is not found again.
     const key = `${position.generation.name}:${position.takenBack}:${org}:${milliseconds}`
     const known = remembered.get(key)
     if (known !== undefined) return { ...position, publishedTo: known }
     const after = await firstAfter(org, position, milliseconds, signal)
     if (after === undefined) {
-      const time = await projectionTime(org, position, 'nothing', signal)
-      // The local clock cannot prove that an instant is over, but it can prove that an instant is not.
+      const time = await projectionTime(org, position, 'unknown', signal)
+      // Only the projection time proves that an instant is over. But the projector's clock may have been ahead: an
+      // instant that the local clock has not passed is not over.
       const latest = Math.min(time, now()) - AS_OF_MARGIN
       if (milliseconds > latest) throw notOver(latest)
     }

@@ -29,12 +29,12 @@ export type CheckIndices = (generation: string) => Promise<void> | undefined
 /** `at`: milliseconds of the clock when the last check that proved the indices began. */
 type LastCheck = { at: number; running: Promise<void> | undefined }
 
-/** Creates the check of the index ids of a generation. @param now milliseconds of a monotonic clock */
+/** Creates the check of the index ids of a generation. @param elapsed milliseconds of a monotonic clock */
 export const createCheckIndices = (
   prefix: string,
   multiGet: MultiGet,
   indexIds: IndexIds,
-  now: () => number,
+  elapsed: () => number,
   later: Schedule,
 ): CheckIndices => {
   const lastChecks = new Map<string, LastCheck>()
@@ -63,7 +63,7 @@ export const createCheckIndices = (
     })
 
   const checkShared = (generation: string, last: LastCheck): Promise<void> => {
-    const begun = now()
+    const begun = elapsed()
     last.running ??= checkWithRetries(generation)
       .then(
         () => {
@@ -84,7 +84,7 @@ export const createCheckIndices = (
   return generation => {
     const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, running: undefined }
     lastChecks.set(generation, last)
-    const age = now() - last.at
+    const age = elapsed() - last.at
     if (age < INDICES_CHECK_INTERVAL) return undefined
     const running = checkShared(generation, last)
     if (age >= INDICES_CACHE_TIME) return running

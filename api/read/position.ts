@@ -5,8 +5,13 @@
  *   except one that the projector took back.
  * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
  *
- * Only this file defines which records are visible. `seq` of a record is the offset of the event that made it;
- * `until_seq` is the offset of the event that replaced it. Everything at an offset below `publishedTo` is searchable.
+ * Only this file defines which records are visible (`isVisible`), and which of them are replaced (`isReplaced`). `seq`
+ * of a record is the offset of the event that made it; `until_seq` is the offset of the event that replaced it.
+ * Everything at an offset below `publishedTo` is searchable.
+ *
+ * Control documents are read in one multi-get, and one shard has them all: it reads them in the order of the request.
+ * The live document comes after the positions. If a swap came between the two, it names another generation than the
+ * one whose positions were read, and the request starts again with that one.
  */
 
 import { partitionOf } from '../../schemas/partition.ts'
@@ -29,7 +34,7 @@ import {
 import { Refusal, unavailable } from '../failures.ts'
 import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
 import { type Schedule, waitOrAbort } from '../time-limits.ts'
-import { createKeptTimes } from './kept-times.ts'
+import { createTimesCache } from './times-cache.ts'
 
 /** A partition's position when a request read it. `time`: milliseconds of the projector's clock. */
 export type ReadPosition = {
@@ -47,8 +52,8 @@ export type Generation = {
 }
 
 /**
- * The live document. `minPositions`: by partition, the positions up to which readers may have seen the previous
- * generation; undefined if there are none, null if they are not known yet.
+ * The live document. `minPositions` (stored as `floor`): by partition, the positions up to which readers may have seen
+ * the previous generation; undefined if there are none, null if they are not known yet.
  */
 type Live = { readonly name: string; readonly minPositions: readonly number[] | null | undefined }
 
@@ -58,16 +63,17 @@ export const isVisible = (seq: number, position: ReadPosition): boolean => seq <
 /** Whether a reader at this position may know that a record is replaced. */
 export const isReplaced = (untilSeq: number, position: ReadPosition): boolean => untilSeq < position.publishedTo
 
-/** The first rule as a range of `seq` in a search. */
+/** `isVisible` as a range of `seq` in a search. */
 export const visibleRange = (position: ReadPosition) => ({ lt: position.publishedTo })
-/** The opposite of the second rule, as a range of `until_seq` in a search. */
+/** The opposite of `isReplaced`, as a range of `until_seq` in a search. */
 export const notReplacedRange = (position: ReadPosition) => ({ gte: position.publishedTo })
 
 /**
- * How documents are read with the position. `at-position`: no earlier than it. `known-before`: the client knows them
- * from an earlier answer, so they existed before this request began.
+ * How old the documents may be that are read with the position. `at-position`: no older than it. `may-be-older`: as old
+ * as the beginning of the request. That is enough if the client knows them from an earlier answer, and only what never
+ * changes is read of them.
  */
-type Freshness = 'at-position' | 'known-before'
+type Freshness = 'at-position' | 'may-be-older'
 
 export type PositionReader = {
   readonly readAt: (org: string, documents: DocumentsOf, freshness: Freshness, signal: AbortSignal) => Promise<ReadAt>
@@ -75,7 +81,7 @@ export type PositionReader = {
   readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
   /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
   readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
-  /** The same, without the positions of partitions that are not served. */
+  /** The same, with undefined in place of a position that `readAt` would refuse. Does not wait for a new generation. */
   readonly readServedPositions: (signal: AbortSignal) => Promise<ServedPositions>
 }
 /** The positions of the live generation, by partition. */
@@ -88,9 +94,9 @@ export type ServedPositions = {
 type ReadAt = { readonly position: ReadPosition; readonly documents: readonly (DocumentSlice | undefined)[] }
 
 type PartitionPosition = Pick<ReadPosition, 'publishedTo' | 'time' | 'takenBack'>
-/** The furthest position and the latest time that this process has read of a partition, and the generation of each. */
-type Furthest = PartitionPosition & { readonly generation: string; readonly timeGeneration: string }
-const NOTHING_READ: Furthest = { publishedTo: -1, time: 0, takenBack: 0, generation: '', timeGeneration: '' }
+/** The highest position and the latest time that this process has read of a partition, and the generation of each. */
+type Seen = PartitionPosition & { readonly positionFrom: string; readonly timeFrom: string }
+const NOTHING_SEEN: Seen = { publishedTo: -1, time: 0, takenBack: 0, positionFrom: '', timeFrom: '' }
 
 /**
  * Creates the reader of positions.
@@ -102,14 +108,14 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   const index = controlIndexOf(prefix)
   const control = (id: string): DocumentName => ({ index, id, form: 'small' })
   const generations = new Map<string, Generation>()
-  const times = createKeptTimes(later)
-  const furthestRead = new Map<string, Furthest>()
+  const times = createTimesCache(later)
+  const seen = new Map<string, Seen>()
   let live: Generation | undefined
 
   const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
     sliceMultiGet(await multiGet(names, signal), names)
 
-  /** Reads positions of a generation, with the document of all times if it is due, and other documents. */
+  /** Reads positions of a generation, the document of all times if it is due, and then other documents. */
   const readWithTimes = async (
     generation: Generation,
     partitions: readonly number[],
@@ -119,15 +125,17 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const due = times.due(generation.name)
     const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...due]
     const found = await read([...ids.map(control), ...names], signal)
-    if (due.length > 0) times.keep(generation.name, found[partitions.length])
+    if (due.length > 0) times.remember(generation.name, found[partitions.length])
     /** @throws Refusal if the position is missing, or documents before it may be */
     const positionOf = (partition: number): PartitionPosition =>
-      asPosition(found[partitions.indexOf(partition)], position => times.complete(generation.name, partition, position))
+      asPosition(found[partitions.indexOf(partition)], position =>
+        times.withLatestTime(generation.name, partition, position),
+      )
     return { positionOf, others: found.slice(ids.length) }
   }
 
-  const furthestOf = (generation: Generation, partition: number): Furthest =>
-    furthestRead.get(positionKeyOf(generation, partition)) ?? NOTHING_READ
+  const seenOf = (generation: Generation, partition: number): Seen =>
+    seen.get(positionKeyOf(generation, partition)) ?? NOTHING_SEEN
 
   const generationNamed = async (name: string, signal: AbortSignal): Promise<Generation> => {
     const known = generations.get(name)
@@ -144,29 +152,25 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   }
 
   /**
-   * Remembers a position that was read, and returns it with the time to show.
-   * @param seen the furthest position when the request began
+   * Remembers a position that was read, and returns it with the time to show. Other requests may have read later
+   * positions meanwhile: they go into what is remembered, and not into the answer to this request.
+   * @param seenBefore what this process had read when the request began
    * @throws Refusal if the position is behind it
    */
   const remember = (
     generation: Generation,
     partition: number,
-    seen: Furthest,
+    seenBefore: Seen,
     published: PartitionPosition,
   ): PartitionPosition => {
-    if (published.publishedTo < seen.publishedTo) throw unavailable('position_went_back')
-    const furthest = furthestOf(generation, partition)
-    const shown = laterTime(seen, { ...published, timeGeneration: generation.name })
-    const latest = laterTime(furthest, shown)
-    const isFurther = published.publishedTo >= furthest.publishedTo
-    furthestRead.set(positionKeyOf(generation, partition), {
-      publishedTo: Math.max(published.publishedTo, furthest.publishedTo),
-      generation: isFurther ? generation.name : furthest.generation,
-      time: latest.time,
-      takenBack: latest.takenBack,
-      timeGeneration: latest.timeGeneration,
-    })
-    return { publishedTo: published.publishedTo, time: shown.time, takenBack: shown.takenBack }
+    if (published.publishedTo < seenBefore.publishedTo) throw unavailable('position_went_back')
+    const timeToShow = laterTime(seenBefore, { ...published, timeFrom: generation.name })
+    const seenNow = seenOf(generation, partition)
+    const { time, takenBack, timeFrom } = laterTime(seenNow, timeToShow)
+    const isFurther = published.publishedTo >= seenNow.publishedTo
+    const { publishedTo, positionFrom } = isFurther ? { ...published, positionFrom: generation.name } : seenNow
+    seen.set(positionKeyOf(generation, partition), { publishedTo, positionFrom, time, takenBack, timeFrom })
+    return { publishedTo: published.publishedTo, time: timeToShow.time, takenBack: timeToShow.takenBack }
   }
 
   const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
@@ -174,10 +178,9 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     let polls = 0
     for (let attempt = 0; attempt < 2; ) {
       const partition = partitionOf(org, generation.partitions)
-      const seen = furthestOf(generation, partition)
+      const seenBefore = seenOf(generation, partition)
       const names = documents(generation)
-      // This order matters: documents of one shard are read one after the other. A generation that is live after its
-      // position was read was also live before.
+
       const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], signal)
       const [liveDocument, ...found] = others
       const nowLive = asLive(liveDocument, only)
@@ -189,16 +192,16 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       live = generation
       const published = positionOf(partition)
       const isBelowMinimum = published.publishedTo < minPositionOf(nowLive, partition)
-      if ((isBelowMinimum || isLagging(generation, seen, published)) && polls++ < SWAP_POLLS_MAX) {
+      if ((isBelowMinimum || isLagging(generation, seenBefore, published)) && polls++ < SWAP_POLLS_MAX) {
         await pause(later, signal)
         continue
       }
       // Another process may have shown a later position of the previous generation.
       if (isBelowMinimum) throw unavailable('position_went_back')
-      const position = { generation, ...remember(generation, partition, seen, published) }
+      const position = { generation, ...remember(generation, partition, seenBefore, published) }
       // A multi-get reads different shards in any order. A document may be older than the position if the position has
       // moved since this process last read it, or belongs to another generation. Then the documents are read again.
-      const hasMoved = published.publishedTo !== seen.publishedTo || seen.generation !== generation.name
+      const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.name
       const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
       return { position, documents: mustReadAgain ? await read(names, signal) : found }
     }
@@ -208,12 +211,12 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {
     const partitions = partitionsOf(generation)
     for (let polls = 0; ; polls++) {
-      const seenBefore = partitions.map(partition => furthestOf(generation, partition))
+      const allSeen = partitions.map(partition => seenOf(generation, partition))
       const { positionOf } = await readWithTimes(generation, partitions, [], signal)
-      const positions = seenBefore.map((seen, partition) => ({ seen, published: positionOf(partition) }))
-      const isBehind = positions.some(({ seen, published }) => isLagging(generation, seen, published))
+      const positions = allSeen.map((before, partition) => ({ before, published: positionOf(partition) }))
+      const isBehind = positions.some(({ before, published }) => isLagging(generation, before, published))
       if (!isBehind || polls >= SWAP_POLLS_MAX)
-        return positions.map(({ seen, published }, partition) => remember(generation, partition, seen, published))
+        return positions.map(({ before, published }, partition) => remember(generation, partition, before, published))
       await pause(later, signal)
     }
   }
@@ -229,7 +232,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   const readServedPositions: PositionReader['readServedPositions'] = async signal => {
     const generation = live ?? (await liveGeneration(signal))
     const partitions = partitionsOf(generation)
-    const seen = partitions.map(partition => furthestOf(generation, partition))
+    const allSeen = partitions.map(partition => seenOf(generation, partition))
     const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], signal)
     const { name } = asLive(others[0], only)
     // The positions of the new live generation are read next time.
@@ -240,7 +243,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     live = generation
     const served = partitions.map(partition => {
       try {
-        return remember(generation, partition, seen[partition] ?? NOTHING_READ, positionOf(partition))
+        return remember(generation, partition, allSeen[partition] ?? NOTHING_SEEN, positionOf(partition))
       } catch (error) {
         if (error instanceof Refusal) return undefined
         throw error
@@ -252,11 +255,11 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   return { readAt, oldestTime, readLivePositions, readServedPositions } satisfies PositionReader
 }
 
-type Time = Pick<Furthest, 'time' | 'takenBack' | 'timeGeneration'>
+type Time = Pick<Seen, 'time' | 'takenBack' | 'timeFrom'>
 
 /** Returns the later time. In one generation a higher `takenBack` wins: the projector took the other time back. */
 const laterTime = (known: Time, read: Time): Time => {
-  const isSameGeneration = known.timeGeneration === read.timeGeneration
+  const isSameGeneration = known.timeFrom === read.timeFrom
   if (isSameGeneration && known.takenBack > read.takenBack) return known
   if (isSameGeneration && known.takenBack < read.takenBack) return read
   return { ...read, time: Math.max(known.time, read.time) }
@@ -267,8 +270,8 @@ const minPositionOf = ({ minPositions }: Live, partition: number): number =>
   minPositions === null ? Number.POSITIVE_INFINITY : (minPositions?.[partition] ?? 0)
 
 /** Whether a new live generation is still behind what was read of the previous one. That lasts milliseconds. */
-const isLagging = ({ name }: Generation, seen: Furthest, published: PartitionPosition): boolean =>
-  published.publishedTo < seen.publishedTo && seen.generation !== name
+const isLagging = ({ name }: Generation, seenBefore: Seen, published: PartitionPosition): boolean =>
+  published.publishedTo < seenBefore.publishedTo && seenBefore.positionFrom !== name
 
 const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -301,17 +304,17 @@ const asGeneration = (name: string, document: DocumentSlice | undefined): Genera
 
 const partitionsOf = ({ partitions }: Generation): number[] => Array.from({ length: partitions }, (_, index) => index)
 
-/** @param complete returns the position with a later time, if one is known */
+/** @param withLatestTime returns the position with a later time, if one is known */
 const asPosition = (
   document: DocumentSlice | undefined,
-  complete: (position: PositionDocument['body']) => PositionDocument['body'],
+  withLatestTime: (position: PositionDocument['body']) => PositionDocument['body'],
 ): PartitionPosition => {
   const body = document && smallDocument<PositionDocument>(document).body
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')
   }
-  // The projector reads restored indices again from the first record. Until then documents may be old or missing.
+  // After a restore the projector reads the topic again. Until `serve_from` documents may be old or missing.
   if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')
-  const { position, time, taken_back = 0 } = complete(body)
+  const { position, time, taken_back = 0 } = withLatestTime(body)
   return { publishedTo: position, time, takenBack: taken_back }
 }

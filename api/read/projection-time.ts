@@ -1,6 +1,6 @@
 /**
- * In: an organization, the position its page was read at, and whether the page has records. Out: the instant up to
- *   which everything published for the organization is included.
+ * In: an organization, the position its page was read at, and whether it is known to have records. Out: the instant up
+ *   to which everything published for the organization is included.
  * Promises: the time of its partition. For an organization without records, the oldest time of all partitions, so that
  *   nobody can tell which partition is idle.
  */
@@ -14,7 +14,8 @@ import { type PositionReader, type ReadPosition, visibleRange } from './position
 export type ProjectionTime = (
   org: string,
   position: ReadPosition,
-  found: 'records' | 'nothing',
+  /** Whether the caller found records of the organization. */
+  found: 'records' | 'unknown',
   signal: AbortSignal,
 ) => Promise<number>
 

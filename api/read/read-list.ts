@@ -49,7 +49,7 @@ export const findPlace = async (
   signal: AbortSignal,
 ): Promise<ListPlace> => {
   const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
-  const { position: current, documents } = await readAt(org, lookup.documents, 'known-before', signal)
+  const { position: current, documents } = await readAt(org, lookup.documents, 'may-be-older', signal)
   const [after, change] = lookup.sortValues(documents, current.generation)
   const position = await positionAt(org, current, asOf, change, signal)
   if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
@@ -78,7 +78,7 @@ export const createReadList = (parts: ReaderParts): ReadList => {
 
     const last = hits.at(-1)
     if (last) cursors.remember(org, generation, nameOf(last, list), last.sortValue)
-    const time = await projectionTime(org, current, last || after !== undefined ? 'records' : 'nothing', signal)
+    const time = await projectionTime(org, current, last || after !== undefined ? 'records' : 'unknown', signal)
     return { position: { ...position, time }, hits, hasMore }
   }
 }

@@ -157,7 +157,7 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
   return async (org, { asOf, period }, signal) => {
     const { current, position } = await readDocumentsAsOf(org, () => [], asOf, signal)
     const last = await lastChange(org, position, signal)
-    const time = await parts.projectionTime(org, current, last ? 'records' : 'nothing', signal)
+    const time = await parts.projectionTime(org, current, last ? 'records' : 'unknown', signal)
     const totals = last ? await sumOnce(org, position, last.id, period, signal) : []
     return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }

@@ -22,7 +22,7 @@ export type Readers = {
 }
 
 /** Creates the watch of changes. */
-type CreateWatch = (permitted: RunPermitted, now: () => number) => ChangeWatch
+type CreateWatch = (permitted: RunPermitted, elapsed: () => number) => ChangeWatch
 
 /** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
 export const createReaders = (
@@ -31,7 +31,7 @@ export const createReaders = (
   multiGet: MultiGet,
   checkIndices: CheckIndices,
   /** Milliseconds since 1970. */
-  time: () => number,
+  now: () => number,
   later: Schedule,
   /** For commands: a generation to read in place of the live one. */
   only?: string,
@@ -44,7 +44,7 @@ export const createReaders = (
     readPage: createReadPage(search),
     projectionTime,
     cursors: createCursorResolver(prefix),
-    positionAt: createPositionAt(prefix, search, projectionTime, time),
+    positionAt: createPositionAt(prefix, search, projectionTime, now),
   }
   const readers = {
     list: createReadList(parts),
@@ -52,10 +52,19 @@ export const createReaders = (
     history: createReadHistory(parts),
     totals: createReadTotals(parts, search),
   }
-  const createWatch: CreateWatch = (permitted, now) => {
+  const createWatch: CreateWatch = (permitted, elapsed) => {
     const findChange = createFindChange(parts, search)
     const { readServedPositions } = positions
-    return createChangeWatch({ prefix, search, findChange, readServedPositions, projectionTime, permitted, later, now })
+    return createChangeWatch({
+      prefix,
+      search,
+      findChange,
+      readServedPositions,
+      projectionTime,
+      permitted,
+      later,
+      elapsed,
+    })
   }
   return { positions, readers, createWatch }
 }

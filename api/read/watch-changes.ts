@@ -88,19 +88,19 @@ type WatchParts = {
   readonly permitted: RunPermitted
   readonly later: Schedule
   /** Milliseconds of a monotonic clock. */
-  readonly now: () => number
+  readonly elapsed: () => number
 }
 
 /** Creates the watch of a process. */
 export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
-  const { prefix, search, findChange, readServedPositions, projectionTime, permitted, later, now } = parts
+  const { prefix, search, findChange, readServedPositions, projectionTime, permitted, later, elapsed } = parts
   const waiters = new Set<Waiter>()
   const lastCursors = new LRUCache<string, ReadPosition>({ max: LAST_CURSORS_REMEMBERED })
   let isLooking = false
   let ended = false
 
   const wait: ChangeWatch['wait'] = async (org, asked, milliseconds, signal, onWait) => {
-    const begun = now()
+    const begun = elapsed()
     const remembered = lastCursors.get(cursorKeyOf(org, asked))
     const known = remembered
       ? { found: false, position: remembered }
@@ -118,7 +118,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     remember(org, asked, last)
     // Behind a cursor the organization has records, so that nothing is read.
     if (asked.startingAfter !== undefined) return { ...last, time: await projectionTime(org, last, 'records', signal) }
-    const time = await permitted(org, signal, () => projectionTime(org, last, 'nothing', signal))
+    const time = await permitted(org, signal, () => projectionTime(org, last, 'unknown', signal))
     return { ...last, time }
   }
 
@@ -163,7 +163,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
 
   /** Ends a wait without a change. If its last look is too old, the page is read. */
   const settleWithLook = (waiter: Waiter): void =>
-    waiter.settle(now() - waiter.seenAt <= LOOK_AGE_MAX ? waiter.position : undefined)
+    waiter.settle(elapsed() - waiter.seenAt <= LOOK_AGE_MAX ? waiter.position : undefined)
 
   const keepLooking = (pause = LOOK_INTERVAL): void => {
     if (isLooking || waiters.size === 0) return
@@ -179,7 +179,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
 
   /** Returns the milliseconds until the next look: the more requests this one sent, the later. */
   const look = async (signal: AbortSignal): Promise<number> => {
-    const begun = now()
+    const begun = elapsed()
     const looking = [...waiters]
     const { generation, partitions } = await readServedPositions(signal)
     const isSame = ({ position }: Waiter): boolean => position.generation.name === generation.name
@@ -213,7 +213,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
    */
   const findForFilter = (waiter: Waiter): void => {
     if (waiter.isFinding) return
-    const begun = now()
+    const begun = elapsed()
     waiter.isFinding = true
     const finding = withTimeLimit(READ_TIME_MAX, later, signal =>
       permitted(waiter.org, signal, () => findChange(waiter.org, waiter.asked, signal)),

@@ -7,14 +7,14 @@ import { SEAL_KEY_AGE_MAX, SEAL_KEYS_HELD } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'
 import type { ReadSealKey, SealKey } from './key-store.ts'
 
-/** @param now milliseconds of a monotonic clock */
-export const holdKeys = (read: ReadSealKey, now: () => number, later: Schedule): ReadSealKey => {
+/** @param elapsed milliseconds of a monotonic clock */
+export const holdKeys = (read: ReadSealKey, elapsed: () => number, later: Schedule): ReadSealKey => {
   const held = new Map<string, { readonly readAt: number; readonly key: Promise<SealKey> }>()
   let isSweeping = false
 
   /** Drops what is too old; the oldest come first. */
   const sweep = (): void => {
-    const oldest = now() - SEAL_KEY_AGE_MAX
+    const oldest = elapsed() - SEAL_KEY_AGE_MAX
     for (const [id, { readAt }] of held) {
       if (readAt > oldest) break
       held.delete(id)
@@ -25,12 +25,12 @@ export const holdKeys = (read: ReadSealKey, now: () => number, later: Schedule):
 
   return id => {
     const found = held.get(id)
-    if (found && now() - found.readAt < SEAL_KEY_AGE_MAX) return found.key
+    if (found && elapsed() - found.readAt < SEAL_KEY_AGE_MAX) return found.key
     held.delete(id)
     const [first] = held.keys()
     if (held.size >= SEAL_KEYS_HELD && first !== undefined) held.delete(first)
     const key = read(id)
-    held.set(id, { readAt: now(), key })
+    held.set(id, { readAt: elapsed(), key })
     if (!isSweeping) {
       isSweeping = true
       later(SEAL_KEY_AGE_MAX, sweep)

@@ -54,10 +54,10 @@ type Parts = {
   readonly prefix: string
   /** By default the live generation. */
   readonly generation?: string | undefined
-  /** Milliseconds of any clock. */
-  readonly now: () => number
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
   /** Milliseconds since 1970. */
-  readonly time: () => number
+  readonly now: () => number
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -67,17 +67,17 @@ export const openReaders = ({ client, ...parts }: Parts): ExportReaders => {
     transport: createTransport(client),
     otherNodes: 0,
     observe: () => undefined,
-    now: parts.now,
+    elapsed: parts.elapsed,
   })
   return readThrough(elasticsearch, parts)
 }
 
 export const readThrough = (
   { search, multiGet, indexIds }: SearchClient,
-  { prefix, generation, time, sleep, signal, now }: Omit<Parts, 'client'>,
+  { prefix, generation, now, sleep, signal, elapsed }: Omit<Parts, 'client'>,
 ): ExportReaders => {
-  const check = createCheckIndices(prefix, multiGet, indexIds, now, scheduleTimer)
-  const { readers } = createReaders(prefix, search, multiGet, check, time, scheduleTimer, generation)
+  const check = createCheckIndices(prefix, multiGet, indexIds, elapsed, scheduleTimer)
+  const { readers } = createReaders(prefix, search, multiGet, check, now, scheduleTimer, generation)
   const isRetryable = (error: unknown): boolean =>
     error instanceof Refusal && error.code === 'unavailable' && !signal.aborted
   const retried = async <Result>(asOf: Moment | undefined, read: () => Promise<Result>): Promise<Result> => {

@@ -1,8 +1,8 @@
 /**
  * `npm run projection -- rewind`: takes over indices that were restored from a snapshot, like `adopt`, but reads the
- * events again from kept positions only.
+ * events again from past positions only.
  *
- * Everything before kept positions was stored before their time. Each index of a snapshot is copied after the snapshot
+ * Everything before past positions was stored before their time. Each index of a snapshot is copied after the snapshot
  * began. So every index of the copy has all documents before positions that are older than its begin. Nothing in the
  * copy shows when it began: an index without later documents may be old, or may have had nothing to write. So the
  * operator says it. Documents after the positions may be in some of the indices: projectors compare them, as after a
@@ -35,7 +35,7 @@ export const rewind = async ({ snapshotStart, json }: RewindOptions, context: Ka
   return exitCodes.done
 }
 
-/** @throws CommandError if no kept positions are old enough */
+/** @throws CommandError if no past positions are old enough */
 const restartBefore = async (
   snapshotStart: number,
   identity: Identity,

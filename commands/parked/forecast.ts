@@ -34,7 +34,7 @@ export type Forecaster = {
 
 export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forecaster => {
   const { topic, partitions } = stream.identity
-  const cache = new Cache(false)
+  const cache = new Cache({ fromFirstRecord: false })
   let seq = AFTER_ALL_OFFSETS
 
   const decide = async (
@@ -65,7 +65,7 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
       const forecast = await decide(
         parked,
         offset,
-        new Cache(false),
+        new Cache({ fromFirstRecord: false }),
         () => false,
         () => false,
       )

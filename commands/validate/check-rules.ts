@@ -177,7 +177,7 @@ const decide = async (
     // Nothing is kept between two records: rules get documents as they are stored.
     const { state } = await load(
       pending,
-      new Cache(false),
+      new Cache({ fromFirstRecord: false }),
       async keys => new Map(keys.map(key => [key, draftIn(documents.get(key))])),
     )
     const { changes, counts, parkedCodes } = project([assessed], state, source, time)

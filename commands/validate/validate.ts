@@ -79,7 +79,10 @@ type Source = { readonly topic: string; readonly partitions: number; readonly re
 const decideOn = (sources: Sources, firstOffset: number): Decide => {
   // All partitions share one cache: the documents of an organization are in one partition.
   const fromNothing = firstOffset === 0
-  const caches = { events: new Cache(fromNothing), 'api-keys': new Cache(fromNothing) }
+  const caches = {
+    events: new Cache({ fromFirstRecord: fromNothing }),
+    'api-keys': new Cache({ fromFirstRecord: fromNothing }),
+  }
   let offset = firstOffset
   let latest = 0
   return {

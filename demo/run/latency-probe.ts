@@ -48,7 +48,7 @@ type ProbeSteps = {
   readonly publish: (sent: DemoRecord) => Promise<unknown>
   readonly client: Client
   /** Milliseconds of a clock that never goes back. */
-  readonly now: () => number
+  readonly elapsed: () => number
   readonly onMeasured: (count: number) => void
   readonly signal: AbortSignal
 }
@@ -66,10 +66,10 @@ export const measureLatencies = async (payouts: readonly DemoRecord[], steps: Pr
   let cursor: string | undefined
   for (const sent of payouts) {
     const { id }: { id: string } = JSON.parse(String(sent.message.value))
-    const began = steps.now()
+    const began = steps.elapsed()
     await steps.publish(sent)
     await waitUntilListed(id, cursor, steps)
-    const took = steps.now() - began
+    const took = steps.elapsed() - began
     times.push(took)
     steps.onMeasured(times.length)
     cursor = id
@@ -81,11 +81,11 @@ export const measureLatencies = async (payouts: readonly DemoRecord[], steps: Pr
 const waitUntilListed = async (
   id: string,
   cursor: string | undefined,
-  { client, now, signal }: ProbeSteps,
+  { client, elapsed, signal }: ProbeSteps,
 ): Promise<void> => {
-  const began = now()
+  const began = elapsed()
   const behindCursor = cursor === undefined ? {} : { startingAfter: cursor }
-  while (now() - began < VISIBLE_TIMEOUT_MS) {
+  while (elapsed() - began < VISIBLE_TIMEOUT_MS) {
     for await (const payout of client.payouts({ limit: 1, ...behindCursor })) if (payout.id === id) return
     await delay(POLL_MS, undefined, { signal })
   }

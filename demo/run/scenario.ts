@@ -31,7 +31,7 @@ type ScenarioParts = {
   readonly expect: typeof expectedOf
   readonly say: Say
   readonly progress: ReportProgress
-  readonly now: () => number
+  readonly elapsed: () => number
   readonly signal: AbortSignal
 }
 
@@ -102,13 +102,13 @@ const waitUntilSearchable = async (
 
 const publishProbes = async (
   { name, keys, payouts }: ReturnType<typeof makeProbeOrganization>,
-  { base, names, publisher, say, progress, now, signal }: ScenarioParts,
+  { base, names, publisher, say, progress, elapsed, signal }: ScenarioParts,
 ): Promise<number[]> => {
   say(`publishing ${payouts.length} payouts of ${name} one by one, each read from the API before the next`)
   return measureLatencies(payouts, {
     publish: ({ message }) => publisher.publish(names.topics.events, [message]),
     client: createClient({ baseUrl: base, key: keys.reading.text, signal }),
-    now,
+    elapsed,
     onMeasured: done => progress({ what: 'publish → visible', done, total: payouts.length }),
     signal,
   })
@@ -143,8 +143,8 @@ const compareCounts = (sent: readonly DemoRecord[], counts: Counts): AnswerDiffe
   return compareValues('counted by the projector', expected, counts)
 }
 
-const timed = async <Result>({ now }: ScenarioParts, work: () => Promise<Result>): Promise<[number, Result]> => {
-  const began = now()
+const timed = async <Result>({ elapsed }: ScenarioParts, work: () => Promise<Result>): Promise<[number, Result]> => {
+  const began = elapsed()
   const result = await work()
-  return [(now() - began) / 1000, result]
+  return [(elapsed() - began) / 1000, result]
 }

@@ -37,7 +37,7 @@ const schemas = {
           type: 'string',
           enum: ['published', 'parked', 'not_yet'],
           description:
-            '`published`: readers see it, or it is a duplicate. `parked`: it is refused for ever. `not_yet`: ask again.',
+            '`published`: readers see it, or it is a duplicate. `parked`: it changes no data, for ever. `not_yet`: ask again.',
         },
         code: described(code, 'The cause, if the record is parked.'),
         detail: { type: 'string', description: 'The field and the rule. Only for `data_invalid`, and not always.' },
@@ -58,7 +58,7 @@ const schemas = {
       published: described(number(), 'Offsets that readers are past, parked records excluded.'),
       applied: orUnknown('Of the published: events that changed data. Null if unknown.'),
       without_effect: orUnknown('Of the published: duplicates, and offsets without an event. Null if unknown.'),
-      parked: described(number(), 'Refused records.'),
+      parked: described(number(), 'Parked records.'),
       not_yet: described(number(), 'Offsets that are not published yet.'),
       parked_records: {
         type: 'array',

@@ -11,6 +11,8 @@ export type AssessSteps = {
   readonly decode: (record: RawRecord) => Envelope | 'undecodable'
   readonly source: PartitionSource
   readonly rules: RulesTable
+  /** Projects only the records of this organization; undefined for all. */
+  readonly org?: string | undefined
 }
 
 export const assess = (record: RawRecord, { decode, source, rules: table }: AssessSteps): Assessed => {
@@ -25,8 +27,9 @@ export const assess = (record: RawRecord, { decode, source, rules: table }: Asse
   return { record, envelope: { type, id, data: { org_id } }, verdict, reads: rules.reads(verdict.data), rules }
 }
 
-/** Like `assess`, but passes over records of other organizations than `org`. Without `org`, passes over none. */
-export const assessOnly = (org: string | undefined, record: RawRecord, steps: AssessSteps): Assessed | Skipped => {
+/** Like `assess`, but skips records of other organizations than `org`, if there is one. */
+export const assessOrSkip = (record: RawRecord, steps: AssessSteps): Assessed | Skipped => {
+  const { org } = steps
   const assessed = assess(record, steps)
   return org === undefined || orgOf(assessed) === org ? assessed : { record, skipped: true, rules: undefined }
 }

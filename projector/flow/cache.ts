@@ -22,7 +22,7 @@ export class Cache {
   /** Every key that exists. Only if the partition is projected from its first record on. */
   readonly #seen: KeyFilter | undefined
 
-  constructor(fromFirstRecord: boolean) {
+  constructor({ fromFirstRecord }: { readonly fromFirstRecord: boolean }) {
     this.#seen = fromFirstRecord ? new KeyFilter() : undefined
   }
 

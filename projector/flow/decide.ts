@@ -7,18 +7,16 @@
  * Can go wrong: as `load` and `follow`.
  */
 import type { PartitionSource } from '../event/validate.ts'
-import { type AssessSteps, assessOnly } from './assess.ts'
+import { type AssessSteps, assessOrSkip } from './assess.ts'
 import type { Cache } from './cache.ts'
-import { type Followed, parkedAsThere } from './follow.ts'
+import { type Followed, parkAsFollowed } from './follow.ts'
 import { eventsOf, type Loaded, type PendingEvent } from './load.ts'
 import { type ProjectedBatch, project } from './project.ts'
-import { type Batch, splitAtOffset, splitBatch } from './queue.ts'
+import { type Batch, splitAtOffset } from './queue.ts'
 import { type Rendered, render } from './serialize.ts'
 
 export type DecideSteps = AssessSteps & {
   readonly source: PartitionSource & { readonly topic: string }
-  /** Projects only the records of this organization; undefined for all. */
-  readonly org?: string | undefined
   readonly load: (events: readonly PendingEvent[], cache: Cache) => Promise<Loaded>
   /** For a generation that follows another: waits until the other has decided, and returns what it parked. */
   readonly follow?: ((batch: Batch) => Promise<Followed>) | undefined
@@ -26,7 +24,7 @@ export type DecideSteps = AssessSteps & {
 
 export type DecidedBatch = Omit<ProjectedBatch, 'changes'> & {
   readonly batch: Batch
-  /** Undecided parts of the given batch, the last one first. */
+  /** Undecided parts of the given batch. The later part is first, because each is put back before the one before it. */
   readonly rest: readonly Batch[]
   readonly documents: readonly Rendered[]
 }
@@ -38,16 +36,13 @@ export const decideBatch = async (
   steps: DecideSteps,
 ): Promise<DecidedBatch> => {
   const followed = await steps.follow?.(given)
-  const [taken, undecided] = splitAtOffset(given, followed?.until ?? given.end)
-  const assessed = taken.records.map(record => parkedAsThere(assessOnly(steps.org, record, steps), followed?.parked))
+  const [taken, notFollowed] = splitAtOffset(given, followed?.decidableTo ?? given.end)
+  const assessed = taken.records.map(record => parkAsFollowed(assessOrSkip(record, steps), followed?.parked))
   const events = eventsOf(assessed)
   const loaded = await steps.load(events, cache)
-  const firstNotLoaded = events[loaded.events]
-  const [batch, notLoaded] = splitBatch(
-    taken,
-    taken.records.findIndex(({ offset }) => offset === firstNotLoaded?.seq),
-  )
+  const firstNotLoaded = events[loaded.count]
+  const [batch, notLoaded] = splitAtOffset(taken, firstNotLoaded?.seq ?? taken.end)
   const decidable = assessed.slice(0, batch.records.length)
   const { changes, ...outcomes } = project(decidable, loaded.state, steps.source, atBefore)
-  return { batch, rest: [undecided, notLoaded], documents: changes.map(render), ...outcomes }
+  return { batch, rest: [notFollowed, notLoaded], documents: changes.map(render), ...outcomes }
 }

@@ -3,10 +3,14 @@
  *
  *   decode → validate → load → project | write → refresh → publish → commit
  *
- * The first half (`decide.ts`) decides one batch after the other, since each decision needs those before it. The second
- * half (`publish-in-order.ts`) overlaps: several writes are under way while the next batch is decided. But only written
- * documents are made searchable, and only searchable ones are published. The commit to Kafka comes last, for lag tools
- * only. This file joins the two: it queues batches, limits the bytes and the writes in flight, and reports progress.
+ * The first half (`decide.ts`) decides one batch after the other, since each decision needs those before it. To decide
+ * a batch, it assesses each record alone (`assess`: decode, validate), loads the documents that the rules may read, and
+ * projects the records in order (`project`: the rules decide each record, given those before).
+ *
+ * The second half (`publish-in-order.ts`) overlaps: several writes are under way while the next batch is decided. But
+ * only written documents are made searchable, and only searchable ones are published. The commit to Kafka comes last,
+ * for lag tools only. This file joins the two: it queues batches, limits the bytes and the writes in flight, and
+ * reports progress.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { ClockReading } from '../elasticsearch/clocks.ts'
@@ -20,7 +24,7 @@ import { type DecidedBatch, type DecideSteps, decideBatch } from './decide.ts'
 import { IncludedTime } from './included-time.ts'
 import type { ProjectedBatch } from './project.ts'
 import type { PublishedState } from './publish.ts'
-import { InOrderPublisher, type PublishInOrderSteps, type WrittenBatch } from './publish-in-order.ts'
+import { type BatchWrite, InOrderPublisher, type PublishInOrderSteps } from './publish-in-order.ts'
 import { type Batch, bytesOfAll, Queue } from './queue.ts'
 import type { Rendered } from './serialize.ts'
 
@@ -28,10 +32,10 @@ export type FlowSteps = DecideSteps &
   PublishInOrderSteps & {
     /** Limits the bytes of records that are decided or written, over all partitions. */
     readonly budget: WeightedSemaphore
-    /** Serializes documents at once and returns the function that writes them. */
+    /** Serializes documents during the call, and returns the function that writes them later. */
     readonly write: (documents: readonly Rendered[]) => () => Promise<void>
-    /** Ends the delay of a refresh that waits because partitions were far behind. */
-    readonly endDelay: () => void
+    /** Lets the next refresh begin, if it is delayed because the partitions were far behind. */
+    readonly endRefreshDelay: () => void
     /** Called with true above the limit of bytes in flight, and with false below half of it. */
     readonly onPressure: (full: boolean) => void
     readonly onProjected: (counts: ProjectedBatch['counts'], parkedCodes: readonly ParkCode[]) => void
@@ -44,7 +48,7 @@ export type FlowSteps = DecideSteps &
 export type PartitionProgress = {
   readonly readTo: number
   readonly writtenTo: number
-  readonly searchableTo: number
+  readonly publishedTo: number
   readonly end: number
   /** The published time, in milliseconds since 1970; 0 before the first one. */
   readonly publishedUntil: number
@@ -77,7 +81,7 @@ export class PartitionFlow {
       isFarBehind: () => this.progress.farBehind,
       run: step => this.#run(step),
     })
-    this.#cache = new Cache(position === 0)
+    this.#cache = new Cache({ fromFirstRecord: position === 0 })
     this.#farBehindRecords = farBehindRecords
     this.#readTo = position
     this.#end = position
@@ -86,9 +90,9 @@ export class PartitionFlow {
 
   get progress(): PartitionProgress {
     const { writtenTo } = this.#publisher
-    const { position: searchableTo, time: publishedUntil } = this.#steps.published.current()
+    const { position: publishedTo, time: publishedUntil } = this.#steps.published.current()
     const farBehind = this.#end - writtenTo > this.#farBehindRecords
-    return { readTo: this.#readTo, writtenTo, searchableTo, end: this.#end, publishedUntil, farBehind }
+    return { readTo: this.#readTo, writtenTo, publishedTo, end: this.#end, publishedUntil, farBehind }
   }
 
   /** The last record taken; null before the first. */
@@ -145,17 +149,17 @@ export class PartitionFlow {
         endSpan()
         release()
       }
-      const written = await this.#decideAndWrite(batch).catch((error: unknown) => {
+      const write = await this.#decideAndWrite(batch).catch((error: unknown) => {
         end()
         throw error
       })
-      if (written === undefined) return end()
-      void written.done.then(end)
+      if (write === undefined) return end()
+      void write.done.then(end)
     }
   }
 
   /** Returns the write under way; undefined if the partition was closed meanwhile. */
-  async #decideAndWrite(taken: Batch): Promise<WrittenBatch | undefined> {
+  async #decideAndWrite(taken: Batch): Promise<BatchWrite | undefined> {
     if (this.#closed) return undefined
     const decided = await decideBatch(taken, this.#at, this.#cache, this.#steps)
     if (!this.#closed) for (const later of decided.rest) this.#read.putBack(later)
@@ -171,11 +175,11 @@ export class PartitionFlow {
     return this.#startWriting(decided, write, acknowledge)
   }
 
-  #startWriting(decided: DecidedBatch, write: () => Promise<void>, acknowledge: () => void): WrittenBatch {
+  #startWriting(decided: DecidedBatch, write: () => Promise<void>, acknowledge: () => void): BatchWrite {
     const { end, records } = decided.batch
     const bytes = bytesOfAll(records)
     const writing = write()
-    const written: WrittenBatch = {
+    const batchWrite: BatchWrite = {
       end,
       last: lastOf(records),
       at: decided.at,
@@ -183,15 +187,15 @@ export class PartitionFlow {
       done: this.#run(async () => {
         await writing
         acknowledge()
-        written.isDone = true
+        batchWrite.isDone = true
         this.#addBytes(-bytes)
-        // Few records are left to write: end the delay of the next refresh.
-        if (this.#end - end <= this.#farBehindRecords) this.#steps.endDelay()
+        // Few records are left to write: the next refresh need not be delayed.
+        if (this.#end - end <= this.#farBehindRecords) this.#steps.endRefreshDelay()
       }),
       isDone: false,
     }
-    this.#publisher.add(written)
-    return written
+    this.#publisher.add(batchWrite)
+    return batchWrite
   }
 
   #addBytes(bytes: number): void {

@@ -33,8 +33,8 @@ import type { Batch } from './queue.ts'
 /** The code of each record that the followed generation parked, by offset. */
 export type ParkedThere = ReadonlyMap<number, ParkCode>
 
-/** `until` is the first offset that may not be decided yet. */
-export type Followed = { readonly until: number; readonly parked: ParkedThere }
+/** `decidableTo` is the first offset that may not be decided yet. */
+export type Followed = { readonly decidableTo: number; readonly parked: ParkedThere }
 
 export type FollowSteps = {
   readonly multiGet: GetDocuments
@@ -72,7 +72,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
     else if (independentFrom === undefined || from < independentFrom) reached = reachedIn(position)
   }
   /** The first offset that may not be decided yet. */
-  const decidedTo = (): number =>
+  const firstUndecidable = (): number =>
     independentFrom === undefined || reached < independentFrom ? reached : Number.POSITIVE_INFINITY
 
   /** Waits until the other generation has decided the first record. The batches of the two generations differ. */
@@ -81,7 +81,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
       let waited = 0
       for (let pause = FOLLOWED_POLL_FIRST_MS; ; pause = Math.min(2 * pause, FOLLOWED_POLL_LAST_MS)) {
         await readFollowed(from)
-        if (from >= (independentFrom ?? Number.POSITIVE_INFINITY) || decidedTo() > from) return
+        if (from >= (independentFrom ?? Number.POSITIVE_INFINITY) || firstUndecidable() > from) return
         if (waited >= FOLLOWED_LATE_MS) report(`waits for ${follows}, which has yet to decide what comes next`)
         await sleep(pause)
         waited += pause
@@ -110,16 +110,16 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   return async (batch: Batch): Promise<Followed> => {
     // Read the other's position before its parked records: it writes those before its position moves past them.
     const isIndependent = () => independentFrom !== undefined && batch.from >= independentFrom
-    if (!isIndependent() && decidedTo() < batch.end) await waitUntilDecided(batch)
-    const until = isIndependent() ? batch.end : Math.min(decidedTo(), batch.end)
-    const parkedUntil = independentFrom ?? until
-    const parked = await parkedOf(batch.records.flatMap(({ offset }) => (offset < parkedUntil ? [offset] : [])))
-    return { until, parked }
+    if (!isIndependent() && firstUndecidable() < batch.end) await waitUntilDecided(batch)
+    const decidableTo = isIndependent() ? batch.end : Math.min(firstUndecidable(), batch.end)
+    const parkedTo = independentFrom ?? decidableTo
+    const parked = await parkedOf(batch.records.flatMap(({ offset }) => (offset < parkedTo ? [offset] : [])))
+    return { decidableTo, parked }
   }
 }
 
 /** Parks a record that the followed generation parked, with the same code, whatever these rules decide. */
-export const parkedAsThere = (assessed: Assessed | Skipped, parked: ParkedThere | undefined): Assessed | Skipped => {
+export const parkAsFollowed = (assessed: Assessed | Skipped, parked: ParkedThere | undefined): Assessed | Skipped => {
   const code = parked?.get(assessed.record.offset)
   if (code === undefined || 'skipped' in assessed) return assessed
   return { ...assessed, verdict: code, reads: {}, rules: undefined }

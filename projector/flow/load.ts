@@ -30,28 +30,27 @@ export type PendingEvent = {
   readonly reads: Reads
   readonly rules: AnyRules
   readonly seq: number
-  readonly at: number
 }
 
 export const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PendingEvent[] =>
   assessed.flatMap((item): PendingEvent[] => {
     if (item.rules === undefined) return []
     const { record, verdict, reads, rules } = item
-    return [{ event: verdict, reads, rules, seq: record.offset, at: record.timestamp }]
+    return [{ event: verdict, reads, rules, seq: record.offset }]
   })
 
-/** `events`: for how many of the events, from the first, the state is complete. At least one, if any were given. */
-export type Loaded = { readonly state: State; readonly events: number }
+/** `count`: for how many of the events, from the first, the state is complete. At least one, if any were given. */
+export type Loaded = { readonly state: State; readonly count: number }
 
 export const load = async (events: readonly PendingEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {
   const state = new State()
   const needs = events.map(({ reads }) => keysOf(Object.values(reads)))
   const first = await fill(state, needs, cache, read)
-  const next = events.slice(0, first).map(({ event, reads, rules, seq, at }) => {
+  const next = events.slice(0, first).map(({ event, reads, rules, seq }) => {
     const { data, hash } = event
-    return keysOf(rules.thenReads({ data, reads, hash, seq, at }, state))
+    return keysOf(rules.thenReads({ data, reads, hash, seq }, state))
   })
-  return { state, events: await fill(state, next, cache, read) }
+  return { state, count: await fill(state, next, cache, read) }
 }
 
 const keysOf = (refs: readonly (DocumentRef | undefined)[]): DocumentKey[] => {

@@ -19,7 +19,8 @@ export type PublishInOrderSteps = {
   readonly onPublished: () => void
 }
 
-export type WrittenBatch = {
+/** A batch whose write is under way, or done and not yet published. */
+export type BatchWrite = {
   readonly end: number
   readonly last: PublishedState['last']
   readonly at: number
@@ -38,7 +39,7 @@ type Parts = {
 
 export class InOrderPublisher {
   readonly #parts: Parts
-  readonly #written: WrittenBatch[] = []
+  readonly #writes: BatchWrite[] = []
   #writtenTo: number
   #lastWritten: PublishedState['last']
   #publishing: Promise<void> | undefined
@@ -61,13 +62,13 @@ export class InOrderPublisher {
   }
 
   /** Adds a batch whose write is under way. The caller adds batches in the order of the log. */
-  add(written: WrittenBatch): void {
-    this.#written.push(written)
+  add(write: BatchWrite): void {
+    this.#writes.push(write)
     this.#keepPublishing()
   }
 
-  unfinished(): WrittenBatch[] {
-    return this.#written.filter(({ isDone }) => !isDone)
+  unfinished(): BatchWrite[] {
+    return this.#writes.filter(({ isDone }) => !isDone)
   }
 
   publishTime(): void {
@@ -86,21 +87,21 @@ export class InOrderPublisher {
       .run(() => this.#publishAll())
       .then(() => {
         this.#publishing = undefined
-        if (this.#written.length > 0 && !this.#closed) this.#keepPublishing()
+        if (this.#writes.length > 0 && !this.#closed) this.#keepPublishing()
       })
   }
 
   async #publishAll(): Promise<void> {
     const { steps, included, isFarBehind, run } = this.#parts
     let publishing: Promise<void> = Promise.resolve()
-    for (let first = this.#written[0]; first && !this.#closed; first = this.#written[0]) {
+    for (let first = this.#writes[0]; first && !this.#closed; first = this.#writes[0]) {
       await first.done
-      const unfinished = this.#written.findIndex(({ isDone }) => !isDone)
-      const group = this.#written.splice(0, unfinished === -1 ? this.#written.length : unfinished)
+      const unfinished = this.#writes.findIndex(({ isDone }) => !isDone)
+      const group = this.#writes.splice(0, unfinished === -1 ? this.#writes.length : unfinished)
       const last = group.at(-1)
       if (last === undefined || this.#closed) break
       this.#writtenTo = last.end
-      this.#lastWritten = group.findLast(written => written.last !== null)?.last ?? this.#lastWritten
+      this.#lastWritten = group.findLast(write => write.last !== null)?.last ?? this.#lastWritten
       const position = { position: last.end, last: this.#lastWritten, at: last.at }
 
       const indices = steps.searchedIndices(new Set(group.flatMap(({ kinds }) => [...kinds])))

@@ -61,9 +61,8 @@ export class Queue {
   }
 }
 
-/** Splits a batch before the record with this index. Negative: the second part is empty. */
-export const splitBatch = ({ from, end, records }: Batch, wanted: number): [Batch, Batch] => {
-  const index = wanted < 0 ? records.length : wanted
+/** Splits a batch before the record with this index. */
+export const splitBatch = ({ from, end, records }: Batch, index: number): [Batch, Batch] => {
   const at = records[index]?.offset ?? end
   return [
     { from, end: at, records: records.slice(0, index) },

@@ -15,10 +15,10 @@ export type Refreshing = {
   readonly refresh: Refresh
   /** Resolves when no refresh is under way for which readers wait, after WRITES_HELD_MS at the latest. */
   readonly untilRefreshed: () => Promise<void>
-  /** Ends the delay of a refresh that waits because all partitions were far behind. */
+  /** Lets the next refresh begin, if it is delayed because all its partitions were far behind. */
   readonly endDelay: () => void
-  /** Ends this delay for all further refreshes too: before the stream stops, everything written is to be published. */
-  readonly endDelays: () => void
+  /** Lets the next refresh and all later ones begin without a delay: a stream that stops publishes all it wrote. */
+  readonly endAllDelays: () => void
 }
 
 export type RefreshSteps = {
@@ -26,38 +26,45 @@ export type RefreshSteps = {
   readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
   /** Tries once. */
   readonly send: Send
-  readonly now: () => number
+  readonly elapsed: () => number
   readonly sleep: (milliseconds: number) => Promise<void>
   /** Milliseconds from the beginning of one refresh to the next. */
   readonly interval: number
 }
 
+/** One refresh. It serves every call that came before it began. */
 type Round = {
   readonly indices: Set<string>
+  /** Whether the partitions of all calls are far behind. */
   behind: boolean
   readonly endDelay: () => void
   readonly done: Promise<void>
 }
 
 export const createRefresh = (steps: RefreshSteps): Refreshing => {
-  let running: Promise<void> = Promise.resolve()
+  let lastRound: Promise<void> = Promise.resolve()
   let lastBegan = Number.NEGATIVE_INFINITY
+  /** The refresh under way for which readers wait. */
   let underWay: Promise<unknown> | undefined
+  /** The round that calls join; undefined once it has begun. */
   let next: Round | undefined
-  let delaysEnded = false
-  const ended = Promise.withResolvers<void>()
+  let hasEndedAllDelays = false
+  const allDelaysEnded = Promise.withResolvers<void>()
 
-  const run = async (round: () => Round, delayEnded: Promise<void>, before: Promise<void>): Promise<void> => {
+  const run = async (round: Omit<Round, 'done'>, delayEnded: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
-    if (round().behind) await Promise.race([delayEnded, waitUntil(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
-    await Promise.race([ended.promise, waitUntil(lastBegan + steps.interval, steps.interval)])
+    if (round.behind) await Promise.race([delayEnded, waitUntil(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
+    await Promise.race([allDelaysEnded.promise, waitUntil(lastBegan + steps.interval, steps.interval)])
     // Later calls belong to the next refresh: their writes may not be acknowledged when this one begins.
     next = undefined
-    lastBegan = steps.now()
-    await steps.keepTrying(() => refreshNow(round()))
+    lastBegan = steps.elapsed()
+    await steps.keepTrying(() => refreshNow(round))
   }
-  /** Tries once. Writes of partitions that are far behind never wait: nobody waits for single records then. */
-  const refreshNow = async ({ indices, behind }: Round): Promise<void> => {
+  /**
+   * Tries once. While it runs, writes wait. But they do not wait for a refresh of partitions that are far behind:
+   * readers do not wait for those records one by one, so writing fast is worth more.
+   */
+  const refreshNow = async ({ indices, behind }: Omit<Round, 'done'>): Promise<void> => {
     const refreshing = refreshOnce([...indices].sort(), steps.send)
     if (!behind) underWay = refreshing
     try {
@@ -71,36 +78,33 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   }
   /** Waits until a time, but never longer than `max`: the clock may be set back. */
   const waitUntil = async (time: number, max: number): Promise<void> => {
-    const left = Math.min(time - steps.now(), max)
+    const left = Math.min(time - steps.elapsed(), max)
     if (left > 0) await steps.sleep(left)
   }
 
+  const newRound = (behind: boolean): Round => {
+    const { promise: delayEnded, resolve: endDelay } = Promise.withResolvers<void>()
+    const round = { indices: new Set<string>(), behind, endDelay }
+    const before = lastRound
+    lastRound = run(round, delayEnded, before)
+    return Object.assign(round, { done: lastRound })
+  }
+
   const refresh: Refresh = (indices, isBehind) => {
-    const behind = isBehind && !delaysEnded
-    if (next === undefined) {
-      const { promise: delayEnded, resolve: endDelay } = Promise.withResolvers<void>()
-      const round: Round = {
-        indices: new Set(),
-        behind,
-        endDelay,
-        done: Promise.resolve().then(() => run(() => round, delayEnded, before)),
-      }
-      const before = running
-      next = round
-      running = round.done
-    }
+    const behind = isBehind && !hasEndedAllDelays
+    next ??= newRound(behind)
     for (const index of indices) next.indices.add(index)
     next.behind &&= behind
     if (!behind) next.endDelay()
     return next.done
   }
   const endDelay = (): void => next?.endDelay()
-  const endDelays = (): void => {
-    delaysEnded = true
-    ended.resolve()
+  const endAllDelays = (): void => {
+    hasEndedAllDelays = true
+    allDelaysEnded.resolve()
     endDelay()
   }
-  return { refresh, untilRefreshed, endDelay, endDelays }
+  return { refresh, untilRefreshed, endDelay, endAllDelays }
 }
 
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {
@@ -112,8 +116,9 @@ const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send'
   const { total, successful, failed } = body?._shards ?? {}
   if (status !== 200 || failed !== 0) throw new Unavailable(status === 200 ? 503 : status)
   if (successful === total) return
-  // A missing replica does no harm. But a shard that no node has does not count as failed either, for example while it
-  // moves. Its documents are not searchable. The health of each index tells the difference.
+  // Fewer shards were refreshed than there are, and none failed. A missing replica does no harm. But a shard without
+  // any copy, for example while it moves, is not counted as failed either, and its documents are not searchable. The
+  // health of the index tells the two cases apart.
   if (indices.length > 1) return void (await Promise.all(indices.map(index => refreshOnce([index], send))))
   const { body: health } = await send<Health | undefined>({ method: 'GET', path: `/_cluster/health/${indices[0]}` })
   const { status: color, active_shards } = health ?? {}

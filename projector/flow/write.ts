@@ -1,7 +1,8 @@
 /**
  * In: the documents of a batch. Out: nothing, once Elasticsearch has each of them at its version or a later one.
  * Promises: the offset is the external version, so that a repeated or late write changes nothing. Each item of a
- * response is checked by index and id. Items that failed temporarily are retried alone, without end.
+ * response is checked by index and id. A request that failed temporarily is retried whole, and an item of a response
+ * alone, both without end: `keepTrying` does not retry bulk writes.
  * Can go wrong: a document is refused for good; an index is gone; the same version has other content. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'

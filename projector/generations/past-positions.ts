@@ -1,7 +1,7 @@
 /**
  * Keeps the published positions of a generation, one copy a minute, in documents that are used again after two days.
  * After a restore, `npm run projection -- rewind` goes back to positions that are older than the snapshot.
- * Promises: everything before kept positions was stored, in the indices that the copy names, before its time. So the
+ * Promises: everything before past positions was stored, in the indices that the copy names, before its time. So the
  * positions are read first, then the ids of the indices, and then Elasticsearch's clock. At rest nothing is written.
  * Can go wrong: Elasticsearch does not answer, or does not tell its clock. Then nothing is kept; projecting goes on.
  */
@@ -30,7 +30,7 @@ import { KEEP_POSITIONS_LOOK_MS, KEEP_POSITIONS_MS, MGET_IDS } from '../limits.t
 import { assertSameIndices } from './indices.ts'
 
 export type PastPositions = PastPositionsDocument['body']
-type Kept = PastPositions['partitions']
+type Positions = PastPositions['partitions']
 type Steps = { readonly send: Send; readonly prefix: string }
 
 /** Identifies the indices of a generation; undefined if their ids are not recorded. */
@@ -40,12 +40,12 @@ export const copyOf = ({ indices }: Pick<Identity, 'indices'>): string | undefin
   return createHash('sha256').update(JSON.stringify(names)).digest('hex')
 }
 
-/** Keeps the present positions unless they are those of `before`. @returns the kept positions */
+/** Keeps the present positions unless they are those of `before`. @returns the positions that are kept now */
 export const keepPositions = async (
   identity: Identity,
-  before: Kept | undefined,
+  before: Positions | undefined,
   { send, prefix }: Steps,
-): Promise<Kept | undefined> => {
+): Promise<Positions | undefined> => {
   const { generation } = identity
   const copy = copyOf(identity)
   const partitions = await readPositions(identity, { send, prefix })
@@ -67,14 +67,14 @@ export const keepPositionsOf = async (
   { send, isOurs, elapsed, retryOptions, fail }: KeepContext,
   signal: AbortSignal,
 ): Promise<void> => {
-  let kept: Kept | undefined
+  let kept: Positions | undefined
   let keptAt = Number.NEGATIVE_INFINITY
   while (!signal.aborted) {
     if (isOurs() && elapsed() - keptAt >= KEEP_POSITIONS_MS) {
-      const now = elapsed()
+      const began = elapsed()
       try {
         const found = await keepPositions(identity, kept, { send: request => send(request, signal), prefix })
-        if (found !== undefined) [kept, keptAt] = [found, now]
+        if (found !== undefined) [kept, keptAt] = [found, began]
       } catch (error) {
         // Other checks of the stream report what is wrong.
         if (!(signal.aborted || error instanceof Unavailable || error instanceof StopError)) fail(error)
@@ -98,7 +98,7 @@ type KeepContext = {
 const readPositions = async (
   { generation, partitions }: Identity,
   { send, prefix }: Steps,
-): Promise<Kept | undefined> => {
+): Promise<Positions | undefined> => {
   const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
   const found = await readControlDocuments<PositionDocument>(ids, { send, prefix })
   const positions = found.flatMap(document => (document.found ? [document._source.body] : []))
@@ -107,7 +107,7 @@ const readPositions = async (
 }
 
 /**
- * Returns the newest kept positions of the indices in the generation's document that are not younger than `until`;
+ * Returns the newest past positions of the indices in the generation's document that are not younger than `until`;
  * undefined if there are none.
  */
 export const readPastPositions = async (
@@ -123,7 +123,7 @@ export const readPastPositions = async (
     .reduce<PastPositions | undefined>((newest, one) => (newest && newest.time >= one.time ? newest : one), undefined)
 }
 
-/** Returns the ids of the kept positions of a generation that are there. */
+/** Returns the ids of the past positions of a generation that are there. */
 export const listPastPositions = async (generation: string, steps: Steps): Promise<string[]> => {
   const ids = pastPositionsIds(generation)
   const found = await readControlDocuments<PastPositionsDocument>(ids, steps)

@@ -1,6 +1,7 @@
 /**
  * Checks the source of a projection: the topic is the one that the projection was made from, and keeps its records.
  * Runs before the first record, at every assignment and periodically. A mismatch stops the projector before it writes.
+ * These checks do not look at records: `#verify` in `stream/assign.ts` compares the last known record with the log.
  */
 import { createHash } from 'node:crypto'
 import kafkajs, { type Admin } from 'kafkajs'

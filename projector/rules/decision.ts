@@ -10,17 +10,19 @@ export type Decision =
 export const parked = (code: ParkCode): Decision => ({ outcome: 'parked', code })
 export const duplicate: Decision = { outcome: 'duplicate' }
 
-/** The documents that a decision may read and that the event alone names, by their role. */
+/** References to the documents that the data of an event names, by role. A decision may read these documents. */
 export type Reads = Readonly<Record<string, DocumentRef | undefined>>
 
-/** An event with its offset in the log (`seq`). `at`: the highest event time so far, in milliseconds. */
-export type SequencedEvent<Data, Needed = Reads> = {
+/** An event with its offset in the log (`seq`). Events before it may be undecided yet. */
+export type EventToLoad<Data, Needed = Reads> = {
   readonly data: Data
   readonly reads: Needed
   readonly hash: string
   readonly seq: number
-  readonly at: number
 }
+
+/** An event to decide. `at`: the highest event time so far, in milliseconds. */
+export type SequencedEvent<Data, Needed = Reads> = EventToLoad<Data, Needed> & { readonly at: number }
 
 /**
  * The rules of one event type. All three functions are pure.
@@ -30,6 +32,6 @@ export type SequencedEvent<Data, Needed = Reads> = {
  */
 export type Rules<Data, Needed = Reads> = {
   readonly reads: (data: Data) => Needed
-  readonly thenReads: (event: SequencedEvent<Data, Needed>, state: State) => readonly DocumentRef[]
+  readonly thenReads: (event: EventToLoad<Data, Needed>, state: State) => readonly DocumentRef[]
   readonly decide: (event: SequencedEvent<Data, Needed>, state: State) => Decision
 }

@@ -11,19 +11,19 @@ import {
   type DocumentChange,
   type DocumentRef,
   documentChangeOf,
+  isKnown,
   recordBefore,
   refOf,
   type State,
-  versionsBefore,
 } from './state.ts'
 
 type Data = PayoutData<PayoutCalculatedData> | PayoutData<PayoutRecordedData>
 
-type PayoutNames = Readonly<Record<'payout' | 'rep' | 'period' | 'chain', DocumentRef>> & {
+type PayoutRefs = Readonly<Record<'payout' | 'rep' | 'period' | 'chain', DocumentRef>> & {
   readonly replaced: DocumentRef | undefined
 }
 
-export const payoutRules: Rules<Data, PayoutNames> = {
+export const payoutRules: Rules<Data, PayoutRefs> = {
   reads: ({ org_id, id, rep_id, period_id, supersedes_id }) => ({
     payout: refOf('payouts', recordId(org_id, id)),
     rep: refOf('reps', recordId(org_id, rep_id)),
@@ -35,7 +35,7 @@ export const payoutRules: Rules<Data, PayoutNames> = {
   decide: (event, state) => decide(event, state),
 }
 
-const decide = (event: SequencedEvent<Data, PayoutNames>, state: State): Decision => {
+const decide = (event: SequencedEvent<Data, PayoutRefs>, state: State): Decision => {
   const { data, reads, hash, seq } = event
   const { org_id } = data
   const existing = recordBefore(state.payout(reads.payout), seq)
@@ -64,11 +64,7 @@ const decide = (event: SequencedEvent<Data, PayoutNames>, state: State): Decisio
   return { outcome: 'applied', changes }
 }
 
-/** Whether a rep or period was recorded before offset `seq`. */
-export const isKnown = (state: State, head: DocumentRef, seq: number): boolean =>
-  versionsBefore(state.head(head), seq).length > 0
-
-const payoutDraft = ({ data, hash, seq, at }: SequencedEvent<Data, PayoutNames>): DocumentChange['draft'] => ({
+const payoutDraft = ({ data, hash, seq, at }: SequencedEvent<Data, PayoutRefs>): DocumentChange['draft'] => ({
   org_id: data.org_id,
   seq,
   until_seq: UNTIL_FOREVER,

@@ -10,8 +10,8 @@ import { periodRules, repRules } from './versioned.ts'
 /** Must be raised with every change to a decision on a commission event, or to a document that is written for it. */
 export const RULES_VERSION = 3
 /**
- * The same for API keys. They have no generations: `npm run projection -- upgrade-keys` stores the offset from which on
- * a new version decides, and this program also has the rules of the version before it.
+ * The same for API keys, which have no generations. `npm run projection -- upgrade-keys` stores an offset: from it on
+ * the new version decides. The version before decides the records before it, so this program has both.
  */
 export const KEY_RULES_VERSION = 2
 

@@ -74,26 +74,27 @@ export class State {
     for (const { key, draft } of changes) this.#documents.set(key, draft)
   }
 
-  head(name: DocumentRef): NewDocument<HeadDocument> | null {
-    return this.#get(name)
+  head(ref: DocumentRef): NewDocument<HeadDocument> | null {
+    return this.#get(ref)
   }
-  version(name: DocumentRef): NewDocument<VersionDocument> | null {
-    return this.#get(name)
+  version(ref: DocumentRef): NewDocument<VersionDocument> | null {
+    return this.#get(ref)
   }
-  payout(name: DocumentRef): NewDocument<PayoutDocument> | null {
-    return this.#get(name)
+  payout(ref: DocumentRef): NewDocument<PayoutDocument> | null {
+    return this.#get(ref)
   }
-  payroll(name: DocumentRef): NewDocument<PayrollDocument> | null {
-    return this.#get(name)
+  payroll(ref: DocumentRef): NewDocument<PayrollDocument> | null {
+    return this.#get(ref)
   }
-  chain(name: DocumentRef): NewDocument<ChainDocument> | null {
-    return this.#get(name)
+  chain(ref: DocumentRef): NewDocument<ChainDocument> | null {
+    return this.#get(ref)
   }
-  apiKey(name: DocumentRef): NewDocument<ApiKeyHeadDocument> | null {
-    return this.#get(name)
+  apiKeyHead(ref: DocumentRef): NewDocument<ApiKeyHeadDocument> | null {
+    return this.#get(ref)
   }
-  apiKeySecret(name: DocumentRef): NewDocument<ApiKeyDocument> | null {
-    return this.#get(name)
+  /** The key by the hash of its text. */
+  apiKeyByHash(ref: DocumentRef): NewDocument<ApiKeyDocument> | null {
+    return this.#get(ref)
   }
 
   /** A reference names a document of its getter: the rules make both. */
@@ -112,6 +113,10 @@ export const chainBefore = (chain: NewDocument<ChainDocument> | null, seq: numbe
   payouts: before(chain?.body.payouts ?? [], seq),
   payroll: before(chain?.body.payroll ?? [], seq),
 })
+
+/** Whether a rep or period was recorded before offset `seq`. */
+export const isKnown = (state: State, head: DocumentRef, seq: number): boolean =>
+  versionsBefore(state.head(head), seq).length > 0
 
 /** The record, if it was made before offset `seq`. */
 export const recordBefore = <Record extends { seq: number }>(record: Record | null, seq: number): Record | null =>

@@ -3,36 +3,36 @@
 import type { PeriodData, RepData } from '../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { recordId, type VersionDocument, versionId } from '../../schemas/stored/documents.ts'
-import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
+import { type Decision, duplicate, type EventToLoad, parked, type Rules, type SequencedEvent } from './decision.ts'
 import { type DocumentChange, type DocumentRef, documentChangeOf, refOf, type State, versionsBefore } from './state.ts'
 
 type Data = RepData | PeriodData
 type Versioned = 'reps' | 'periods'
 
-type HeadName = { readonly head: DocumentRef }
+type HeadRefs = { readonly head: DocumentRef }
 
-export const repRules: Rules<RepData, HeadName> = {
-  reads: data => reads('reps', data),
-  thenReads: (event, state) => thenReads('reps', event, state),
-  decide: (event, state) => decide('reps', event, state, () => true),
+export const repRules: Rules<RepData, HeadRefs> = {
+  reads: data => headRefs('reps', data),
+  thenReads: (event, state) => lastVersionRefs('reps', event, state),
+  decide: (event, state) => decideVersion('reps', event, state, () => true),
 }
 
-export const periodRules: Rules<PeriodData, HeadName> = {
-  reads: data => reads('periods', data),
-  thenReads: (event, state) => thenReads('periods', event, state),
-  decide: (event, state) => decide('periods', event, state, before => onlyNameDiffers(before, event.data)),
+export const periodRules: Rules<PeriodData, HeadRefs> = {
+  reads: data => headRefs('periods', data),
+  thenReads: (event, state) => lastVersionRefs('periods', event, state),
+  decide: (event, state) => decideVersion('periods', event, state, before => onlyNameDiffers(before, event.data)),
 }
 
-const reads = (kind: Versioned, data: Data) => ({ head: refOf(kind, recordId(data.org_id, data.id)) })
+const headRefs = (kind: Versioned, data: Data): HeadRefs => ({ head: refOf(kind, recordId(data.org_id, data.id)) })
 
-const thenReads = (kind: Versioned, { data, reads, seq }: SequencedEvent<Data, HeadName>, state: State) => {
+const lastVersionRefs = (kind: Versioned, { data, reads, seq }: EventToLoad<Data, HeadRefs>, state: State) => {
   const last = versionsBefore(state.head(reads.head), seq).at(-1)
   return last ? [refOf(kind, versionId(data.org_id, data.id, last.seq))] : []
 }
 
-const decide = (
+const decideVersion = (
   kind: Versioned,
-  { data, reads: { head }, hash, seq, at }: SequencedEvent<Data, HeadName>,
+  { data, reads: { head }, hash, seq, at }: SequencedEvent<Data, HeadRefs>,
   state: State,
   mayReplace: (before: VersionDocument['body']) => boolean,
 ): Decision => {
@@ -41,8 +41,7 @@ const decide = (
   const last = versions.at(-1)
   if (last?.hash === hash) return duplicate
 
-  const change = (name: DocumentRef, draft: DocumentChange['draft']): DocumentChange =>
-    documentChangeOf(name, seq, draft)
+  const change = (ref: DocumentRef, draft: DocumentChange['draft']): DocumentChange => documentChangeOf(ref, seq, draft)
   const changes = [
     change(refOf(kind, versionId(org_id, data.id, seq)), {
       org_id,
@@ -57,11 +56,11 @@ const decide = (
     change(head, { org_id, body: { versions: [...versions, { seq, hash }] } }),
   ]
   if (last) {
-    const name = refOf(kind, versionId(org_id, data.id, last.seq))
-    const replaced = state.version(name)
+    const replacedRef = refOf(kind, versionId(org_id, data.id, last.seq))
+    const replaced = state.version(replacedRef)
     if (replaced === null) throw new Error('a head names a version that does not exist')
     if (!mayReplace(replaced.body)) return parked('period_changed')
-    changes.push(change(name, { ...replaced, until_seq: seq }))
+    changes.push(change(replacedRef, { ...replaced, until_seq: seq }))
   }
   if (versions.length >= CHAIN_LENGTH_MAX) return parked('chain_too_long')
   return { outcome: 'applied', changes }

@@ -31,8 +31,8 @@ export type AssignSteps = {
   readonly identify: (signal: AbortSignal) => Promise<void>
   readonly startFlow: (partition: number, published: PublishedPosition, signal: AbortSignal) => PartitionFlow
   readonly fail: (error: unknown) => void
-  /** Milliseconds, on any clock. */
-  readonly now: () => number
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
 }
 
 type Assigned = {
@@ -60,10 +60,10 @@ export class Assignment {
     this.#steps = steps
   }
 
-  /** The partitions that flow now. */
+  /** The partitions that have begun to read, also while they are verified again. */
   flows(): [partition: number, flow: PartitionFlow][] {
-    return [...this.#partitions].flatMap(([partition, { flow, hasRead: verified }]) =>
-      flow && verified ? [[partition, flow]] : [],
+    return [...this.#partitions].flatMap(([partition, { flow, hasRead }]) =>
+      flow && hasRead ? [[partition, flow]] : [],
     )
   }
 
@@ -71,7 +71,9 @@ export class Assignment {
   isTrusted(partition: number): boolean {
     const assigned = this.#partitions.get(partition)
     if (!assigned?.hasRead || assigned.mustFindLastRecord) return false
-    return assigned.phase === 'reading' || Math.abs(this.#steps.now() - assigned.verifyingSince) < VERIFYING_TRUSTED_MS
+    return (
+      assigned.phase === 'reading' || Math.abs(this.#steps.elapsed() - assigned.verifyingSince) < VERIFYING_TRUSTED_MS
+    )
   }
 
   /** Whether we are in the group and read all assigned partitions, of which there may be none. */
@@ -81,7 +83,7 @@ export class Assignment {
 
   standing(): Standing {
     const partitions = [...this.#partitions].map(([partition, { phase, flow }]) => {
-      const { readTo = -1, writtenTo = -1, searchableTo = -1, end = -1 } = flow?.progress ?? {}
+      const { readTo = -1, writtenTo = -1, publishedTo: searchableTo = -1, end = -1 } = flow?.progress ?? {}
       return { partition, phase, readTo, writtenTo, searchableTo, end }
     })
     return { inGroup: this.#joined && !this.#rebalancing, partitions }
@@ -128,7 +130,7 @@ export class Assignment {
     for (const [partition, assigned] of this.#partitions) {
       const { flow, phase } = assigned
       if (flow === undefined || phase === 'positioning') continue
-      if (phase === 'reading') assigned.verifyingSince = this.#steps.now()
+      if (phase === 'reading') assigned.verifyingSince = this.#steps.elapsed()
       assigned.phase = 'positioning'
       this.#carryOut(assigned, async () => {
         await this.#identify(assigned)
@@ -233,13 +235,22 @@ export class Assignment {
   }
 }
 
-/** Returns the progress of the flowing partitions. */
+/** Returns the progress of the flowing partitions. Logs and metrics call the published position `searchableTo`. */
 export const statusOf = (
   assignment: Assignment,
   { generation, topic }: Pick<Identity, 'generation' | 'topic'>,
   committedTo: (partition: number) => number,
 ): StreamStatus[] =>
   assignment.flows().map(([partition, flow]) => {
-    const { farBehind: _, ...progress } = flow.progress
-    return { generation, topic, partition, ...progress, committedTo: committedTo(partition) }
+    const { farBehind: _, readTo, writtenTo, publishedTo: searchableTo, ...progress } = flow.progress
+    return {
+      generation,
+      topic,
+      partition,
+      readTo,
+      writtenTo,
+      searchableTo,
+      ...progress,
+      committedTo: committedTo(partition),
+    }
   })

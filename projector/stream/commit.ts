@@ -9,11 +9,11 @@ import type { Consumption } from './stream-log.ts'
 
 export type Committer = ReturnType<typeof createCommitter>
 
-export const createCommitter = (consumption: () => Pick<Consumption, 'commit'> | undefined, now: () => number) => {
+export const createCommitter = (consumption: () => Pick<Consumption, 'commit'> | undefined, elapsed: () => number) => {
   const committed = new Map<number, number>()
   const triedAt = new Map<number, number>()
   const commit = async (partition: number, position: number): Promise<void> => {
-    triedAt.set(partition, now())
+    triedAt.set(partition, elapsed())
     try {
       await consumption()?.commit(partition, position)
       committed.set(partition, position)
@@ -25,7 +25,7 @@ export const createCommitter = (consumption: () => Pick<Consumption, 'commit'> |
     committedTo: (partition: number): number => committed.get(partition) ?? 0,
     /** Resolves when the position is committed, or is not due. Never rejects. */
     offer: async (partition: number, position: number): Promise<void> => {
-      const since = now() - (triedAt.get(partition) ?? Number.NEGATIVE_INFINITY)
+      const since = elapsed() - (triedAt.get(partition) ?? Number.NEGATIVE_INFINITY)
       if (committed.get(partition) !== position && since >= COMMIT_INTERVAL_MS) await commit(partition, position)
     },
     flush: async (positions: [partition: number, position: number][]): Promise<void> => {

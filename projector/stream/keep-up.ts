@@ -30,8 +30,8 @@ export type KeepUpSteps = {
   readonly readLiveGeneration: () => Promise<string | undefined>
   readonly health: Pick<Health, 'forget'>
   readonly log: Readonly<Record<'info' | 'error', (details: object, message: string) => void>>
-  /** Milliseconds, on any clock. */
-  readonly now: () => number
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
   readonly signal: AbortSignal
 }
 
@@ -46,7 +46,15 @@ export type KeepUp = {
 
 type Failed = { readonly code: string; readonly at: number; readonly isBroken: boolean }
 
-export const createKeepUp = ({ start, fail, readLiveGeneration, health, log, now, signal }: KeepUpSteps): KeepUp => {
+export const createKeepUp = ({
+  start,
+  fail,
+  readLiveGeneration,
+  health,
+  log,
+  elapsed,
+  signal,
+}: KeepUpSteps): KeepUp => {
   const running = new Map<string, RunningStream>()
   const leaving = new Map<string, Promise<void>>()
   const failed = new Map<string, Failed>()
@@ -70,7 +78,7 @@ export const createKeepUp = ({ start, fail, readLiveGeneration, health, log, now
   const noteFailure = (generation: string, error: unknown, isBroken: boolean): void => {
     const code = error instanceof StopError ? error.code : 'defect'
     const before = failed.get(generation)
-    failed.set(generation, { code, at: now(), isBroken })
+    failed.set(generation, { code, at: elapsed(), isBroken })
     if (before?.code === code && before.isBroken && isBroken) return
     const where: Where = error instanceof StopError ? error.where : { error: nameOf(error) }
     const message = error instanceof StopError ? error.message : 'a defect'
@@ -114,7 +122,7 @@ export const createKeepUp = ({ start, fail, readLiveGeneration, health, log, now
 
   const mayStart = (generation: string): boolean => {
     const before = failed.get(generation)
-    return before === undefined || before.isBroken || mustRun(generation) || now() - before.at >= SPARE_RETRY_MS
+    return before === undefined || before.isBroken || mustRun(generation) || elapsed() - before.at >= SPARE_RETRY_MS
   }
 
   const run = async (next: Wanted): Promise<void> => {

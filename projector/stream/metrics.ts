@@ -13,6 +13,7 @@ export type StreamStatus = {
   readonly partition: number
   readonly readTo: number
   readonly writtenTo: number
+  /** The published position. */
   readonly searchableTo: number
   readonly committedTo: number
   readonly end: number

@@ -44,7 +44,7 @@ export type MonitoredStream = {
 }
 
 export type MonitorContext = {
-  readonly log: Pick<StreamLog, 'identify' | 'ends'>
+  readonly streamLog: Pick<StreamLog, 'identify' | 'ends'>
   readonly clocks: Pick<Clocks, 'read'>
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
@@ -74,7 +74,7 @@ export const monitorSource = async (
 /** Reads the ends of the partitions every ENDS_INTERVAL_MS, and identifies the source every IDENTIFY_INTERVAL_MS. */
 const watchEnds = async (
   { stream, identity, bounds, part, assignment, committer }: MonitoredStream,
-  { log, clocks, elapsed, now, metrics, retryOptions, health, fail }: MonitorContext,
+  { streamLog, clocks, elapsed, now, metrics, retryOptions, health, fail }: MonitorContext,
   onEndsRead: () => void,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -87,16 +87,16 @@ const watchEnds = async (
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       const due = time - identified >= IDENTIFY_INTERVAL_MS
       // Never share an identification begun before `time`: its ends would be older than `reading`.
-      const ends = due ? await log.identify() : await log.ends()
+      const ends = due ? await streamLog.identify() : await streamLog.ends()
       if (due) identified = time
-      for (const { partition, flow, searchableTo, publishedUntil } of before) {
+      for (const { partition, flow, publishedTo, publishedUntil } of before) {
         if (publishedUntil > 0) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
-        assertNotTruncated(identity.topic, partition, searchableTo, ends)
+        assertNotTruncated(identity.topic, partition, publishedTo, ends)
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
         const wanted = endWithin(partition, end, bounds)
         // Records after a bound are not included, so no time can be published.
         if (assignment.isTrusted(partition)) flow.sawEnd(wanted, wanted === end ? reading : undefined)
-        void committer.offer(partition, searchableTo)
+        void committer.offer(partition, publishedTo)
       }
       // Only this detects a topic that was created again between two fetches.
       if (due) assignment.verifyAgain()

@@ -11,7 +11,7 @@ import type { StreamLog } from './stream-log.ts'
 type OpenedStream = { readonly identity: Identity; readonly controlIndex: string; readonly prefix: string }
 
 type OpenSteps = {
-  readonly log: Pick<StreamLog, 'ends'>
+  readonly streamLog: Pick<StreamLog, 'ends'>
   readonly elasticsearch: Elasticsearch
   readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly health: Health
@@ -27,7 +27,7 @@ export const openPosition = async (
   steps: OpenSteps,
   signal: AbortSignal,
 ): Promise<PublishedPosition> => {
-  const { log, elasticsearch, identifyNow, times } = steps
+  const { streamLog, elasticsearch, identifyNow, times } = steps
   const retried =
     (send: Send): Ask =>
     request =>
@@ -40,7 +40,7 @@ export const openPosition = async (
   const { generation, topic } = identity
   const published = await readPosition(partition, { index: controlIndex, generation, request, replace, times })
   // After the position: another owner may have published past ends that were read before.
-  const ends = await keepTrying(log.ends, signal, retryOptions)
+  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
   assertNotTruncated(topic, partition, published.current().position, ends)
   return published
 }

@@ -66,7 +66,7 @@ export type StreamOptions = {
 }
 
 export type StreamContext = {
-  readonly log: StreamLog
+  readonly streamLog: StreamLog
   readonly elasticsearch: Elasticsearch
   readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly now: () => number
@@ -116,7 +116,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const times = createPublishedTimes(options.controlIndex, identity.generation, request =>
     retryUntilAborted('publish', closed.signal, context, () => context.elasticsearch.send(request, closed.signal)),
   )
-  const identifyNow = shared(context.log.identify)
+  const identifyNow = shared(context.streamLog.identify)
   const assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
@@ -130,7 +130,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       draining ? undefined : consumption,
     ),
     fail: context.fail,
-    now: context.elapsed,
+    elapsed: context.elapsed,
   })
 
   // The first assignment can come before `open` returns: it waits for `opened`.
@@ -148,7 +148,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     onStopped: context.fail,
     fail: context.fail,
   }
-  const reading = await context.log.open(handlers, stopping.signal)
+  const reading = await context.streamLog.open(handlers, stopping.signal)
   consumption = restingAt(options.bounds, reading.consumption)
   opened.resolve()
 
@@ -176,13 +176,13 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     abandon: () => withTimeout(LEAVE_TIMEOUT_MS, leave()),
     stop: async () => {
       draining = true
-      refreshing.endDelays()
+      refreshing.endAllDelays()
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
       const idle = Promise.all(assignment.flows().map(([, flow]) => flow.waitUntilIdle()))
       await Promise.race([idle, context.retryOptions.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
       const positions = assignment
         .flows()
-        .map(([partition, flow]): [number, number] => [partition, flow.progress.searchableTo])
+        .map(([partition, flow]): [number, number] => [partition, flow.progress.publishedTo])
       await withTimeout(STREAMS_STOP_TIMEOUT_MS, committer.flush(positions).then(leave))
     },
   }
@@ -203,7 +203,7 @@ const createRefreshing = (context: StreamContext): Refreshing => {
   return createRefresh({
     keepTrying: attempt => retryUntilAborted('refresh', lifetime, context, attempt),
     send: request => elasticsearch.send(request),
-    now: elapsed,
+    elapsed,
     sleep: milliseconds => retryOptions.sleep(milliseconds, lifetime),
     interval: context.freshnessMs ?? REFRESH_INTERVAL_MS,
   })
@@ -258,7 +258,7 @@ const createFlowStarter = (
         }),
         load: async (events, cache) => {
           const loaded = await load(events, cache, readDocuments(getAndReport, indexOf))
-          await pace?.(loaded.events)
+          await pace?.(loaded.count)
           return loaded
         },
         write: rendered => {
@@ -275,7 +275,7 @@ const createFlowStarter = (
             )
         },
         refresh: refreshing.refresh,
-        endDelay: refreshing.endDelay,
+        endRefreshDelay: refreshing.endDelay,
         searchedIndices,
         published,
         commit: position => committer.offer(partition, position),

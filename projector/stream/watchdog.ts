@@ -19,6 +19,7 @@ export type StandingPartition = {
   readonly phase: string
   readonly readTo: number
   readonly writtenTo: number
+  /** The published position. */
   readonly searchableTo: number
   readonly end: number
 }

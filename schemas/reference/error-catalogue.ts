@@ -145,7 +145,7 @@ export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
   supersedes_mismatch: {
     cause: '`supersedes_id` is not the current payout of the rep and period.',
     action:
-      'Read the current payout, calculate again, and publish that. It may have the same id: a refused payout does not exist.',
+      'Read the current payout, calculate again, and publish that. It may have the same id: a parked payout does not exist.',
     example: 'two calculations that replace the same payout',
   },
   payout_mismatch: {

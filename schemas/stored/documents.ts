@@ -9,7 +9,7 @@ import type { PayrollRecordedData, PeriodData, RepData } from '../events.ts'
 import type { Comparison } from './comparisons.ts'
 import type { SandboxBody } from './sandboxes.ts'
 
-/** The indices of one generation, by kind. */
+/** The indices of one generation, by kind. `payroll_files` has the payroll records: payments and voids. */
 export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
 export type Kind = (typeof kinds)[number]
 

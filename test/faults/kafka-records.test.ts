@@ -233,7 +233,7 @@ describe.concurrent('a stream that is published twice', () => {
     await expectProjectedAsModelled(prefix, topics)
   })
 
-  test('agrees with the model, also with changed reps and periods and refused records', async t => {
+  test('agrees with the model, also with changed reps and periods and parked records', async t => {
     const { topics, prefix, stream } = await prepare(t, 6)
     const projector = await startProjector(t, { topics, prefix })
     const all = stream.take(400)

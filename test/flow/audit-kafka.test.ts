@@ -55,7 +55,7 @@ const createTopic = async (scope: Scope) => {
 const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean) => {
   const proxy = await startProxy(scope, inject('kafkaBrokers').split(',')[0] ?? '')
   const counted = { written: 0, lost: 0 }
-  const log = createTopicLog(topic, () =>
+  const auditLog = createTopicLog(topic, () =>
     kafkaThrough(proxy, 'audit').producer({
       idempotent: true,
       maxInFlightRequests: 1,
@@ -64,12 +64,12 @@ const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean)
     }),
   )
   const writer = createAuditWriter({
-    log,
+    auditLog,
     isStrict,
     onLines: (outcome, lines) => {
       counted[outcome] += lines
     },
-    now: () => performance.now(),
+    elapsed: () => performance.now(),
     later: scheduleTimer,
   })
   scope.onTestFinished(() => writer.end())

@@ -188,7 +188,7 @@ const partsOf = (said: string[]): DemoParts => ({
   elasticsearchAt: node => new Client({ node }),
   node: [process.execPath],
   run: crypto.randomUUID().slice(0, 8),
-  now: () => performance.now(),
+  elapsed: () => performance.now(),
   expect: expectedOf,
 })
 

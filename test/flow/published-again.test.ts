@@ -1,4 +1,4 @@
-/** `publish-again` with a refused record, and with a wait that ends before the projector decides. */
+/** `publish-again` with a record that it refuses, and with a wait that ends before the projector decides. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, type Outgoing, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
   await untilCaughtUp(projector)
 })
 
-test('a refused record does not count for later ones: a record that needs it is forecast as parked, and not sent', async () => {
+test('a record that would be parked does not count for later ones: a record that needs it is forecast as parked, and not sent', async () => {
   const elsewhere = (partitionOf(org, topics.partitions) + 1) % topics.partitions
   const misplaced = { ...repRecorded({ org_id: org, id: 'rep_6' }), partition: elsewhere }
   const [rep, needing] = [

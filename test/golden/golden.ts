@@ -97,7 +97,7 @@ async function* projectPartition(
   partition: number,
   firstKeyRulesUntil: number,
 ): AsyncGenerator<{ record: GoldenRecord; rendered: readonly Rendered[]; type: string; verdict: string }> {
-  const cache = new Cache(true)
+  const cache = new Cache({ fromFirstRecord: true })
   const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1, firstKeyRulesUntil }
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
   let atBefore = 0
@@ -105,9 +105,7 @@ async function* projectPartition(
     const assessed = assess(rawOf(record, offset), { decode, source, rules: builtInRules })
     const { reads } = assessed
     const events: PendingEvent[] =
-      assessed.rules === undefined
-        ? []
-        : [{ event: assessed.verdict, reads, rules: assessed.rules, seq: offset, at: record.timestamp }]
+      assessed.rules === undefined ? [] : [{ event: assessed.verdict, reads, rules: assessed.rules, seq: offset }]
     const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
     const { changes, counts, parkedCodes, at } = project([assessed], state, { topic, partition }, atBefore)
     atBefore = at

@@ -4,7 +4,7 @@ import type { Mutant } from './mutant.ts'
 export const answerMutants: readonly Mutant[] = [
   {
     name: 'the budget counts an answer as delivered before the client has it',
-    file: 'api/answer/deliver-answer.ts',
+    file: 'api/answer/limit-delivery.ts',
     find: '    onceDelivered(req, res, () => {\n',
     replace: '    reservation.close()\n    onceDelivered(req, res, () => {\n',
   },
@@ -82,7 +82,7 @@ export const answerMutants: readonly Mutant[] = [
   },
   {
     name: 'an answer keeps the larger buffer that it is a slice of',
-    file: 'api/answer/deliver-answer.ts',
+    file: 'api/answer/limit-delivery.ts',
     find: 'deliver(ctx, compact(body), ',
     replace: 'deliver(ctx, body, ',
   },
@@ -102,7 +102,7 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'a process waits for ever for a reader of its last log lines',
     file: 'schemas/bounded-log.ts',
-    find: "'EAGAIN' && now() < deadline) throw error",
+    find: "'EAGAIN' && elapsed() < deadline) throw error",
     replace: "'EAGAIN') throw error",
     flow: 'test/flow/unread-logs.test.ts',
   },

@@ -226,8 +226,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a key is still valid at the instant of its expiry',
     file: 'api/read/api-keys.ts',
-    find: 'if (time() < expiresAt) return holder',
-    replace: 'if (time() <= expiresAt) return holder',
+    find: 'if (now() < expiresAt) return holder',
+    replace: 'if (now() <= expiresAt) return holder',
   },
   {
     name: 'the expiry of a key is looked at in its look-up, and not while its holder is cached',
@@ -245,22 +245,22 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'after a swap, documents are not read again although the position is of another generation',
     file: 'api/read/position.ts',
-    find: ' || seen.generation !== generation.name\n      const mustReadAgain',
+    find: ' || seenBefore.positionFrom !== generation.name\n      const mustReadAgain',
     replace: '\n      const mustReadAgain',
   },
   {
     name: 'a new live generation is served before it reaches the position of the previous one',
     file: 'api/read/position.ts',
-    find: "    if (published.publishedTo < seen.publishedTo) throw unavailable('position_went_back')",
+    find: "    if (published.publishedTo < seenBefore.publishedTo) throw unavailable('position_went_back')",
     replace:
-      "    if (published.publishedTo < seen.publishedTo && seen.generation === generation.name) throw unavailable('position_went_back')",
+      "    if (published.publishedTo < seenBefore.publishedTo && seenBefore.positionFrom === generation.name) throw unavailable('position_went_back')",
   },
   {
     name: 'documents are not read again although the position has moved since the last read',
     file: 'api/read/position.ts',
-    find: "      const hasMoved = published.publishedTo !== seen.publishedTo || seen.generation !== generation.name\n      const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0",
+    find: "      const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.name\n      const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0",
     replace:
-      "      const mustReadAgain = published.publishedTo < seen.publishedTo && freshness === 'at-position' && names.length > 0",
+      "      const mustReadAgain = published.publishedTo < seenBefore.publishedTo && freshness === 'at-position' && names.length > 0",
   },
   {
     name: 'in a batched multi-get a request can read its record before its position',

@@ -44,8 +44,8 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a failed spare generation is started again without a pause',
     file: 'projector/stream/keep-up.ts',
-    find: 'now() - before.at >= SPARE_RETRY_MS',
-    replace: 'now() - before.at >= 0',
+    find: 'elapsed() - before.at >= SPARE_RETRY_MS',
+    replace: 'elapsed() - before.at >= 0',
   },
   {
     name: 'a failure of the live generation only ends its stream',

@@ -17,21 +17,21 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a generation under other rules does not wait for the one it follows',
     file: 'projector/flow/follow.ts',
-    find: '    if (!isIndependent() && decidedTo() < batch.end) await waitUntilDecided(batch)\n',
-    replace: '    if (!isIndependent() && decidedTo() < 0) await waitUntilDecided(batch)\n',
+    find: '    if (!isIndependent() && firstUndecidable() < batch.end) await waitUntilDecided(batch)\n',
+    replace: '    if (!isIndependent() && firstUndecidable() < 0) await waitUntilDecided(batch)\n',
     flow: CHANGE,
   },
   {
     name: 'a generation decides past the position of the one it follows',
     file: 'projector/flow/follow.ts',
-    find: 'const until = isIndependent() ? batch.end : Math.min(decidedTo(), batch.end)',
-    replace: 'const until = batch.end',
+    find: 'const decidableTo = isIndependent() ? batch.end : Math.min(firstUndecidable(), batch.end)',
+    replace: 'const decidableTo = batch.end',
   },
   {
     name: 'records that the followed generation parks after the swap are still taken over',
     file: 'projector/flow/follow.ts',
-    find: '    const parkedUntil = independentFrom ?? until\n',
-    replace: '    const parkedUntil = until\n',
+    find: '    const parkedTo = independentFrom ?? decidableTo\n',
+    replace: '    const parkedTo = decidableTo\n',
   },
   {
     name: 'a generation waits for a whole batch although the one it follows stopped in the middle',
@@ -42,7 +42,7 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the undecided part of a batch that was cut is lost',
     file: 'projector/flow/decide.ts',
-    find: 'rest: [undecided, notLoaded]',
+    find: 'rest: [notFollowed, notLoaded]',
     replace: 'rest: [notLoaded]',
   },
   {

@@ -69,14 +69,14 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: 'the bytes of an answer that its client did not read are never released',
-    file: 'api/answer/deliver-answer.ts',
+    file: 'api/answer/limit-delivery.ts',
     find: '      cancel()\n      reservation.close()\n',
     replace: '      cancel()\n',
     flow: ATTACKS,
   },
   {
     name: 'a client has no time limit to read its answer',
-    file: 'api/answer/deliver-answer.ts',
+    file: 'api/answer/limit-delivery.ts',
     find: '      req.socket.destroy()\n',
     replace: '',
     flow: ATTACKS,

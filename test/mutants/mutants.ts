@@ -21,8 +21,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the offset is committed to Kafka before the bulk request is answered',
     file: 'projector/flow/publish-in-order.ts',
-    find: '    this.#written.push(written)\n',
-    replace: '    this.#written.push(written)\n    this.#parts.steps.commit(written.end)\n',
+    find: '    this.#writes.push(write)\n',
+    replace: '    this.#writes.push(write)\n    this.#parts.steps.commit(write.end)\n',
   },
   {
     name: 'a position is published before its documents are searchable',
@@ -33,7 +33,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a position is published before the write is acknowledged',
     file: 'projector/flow/publish-in-order.ts',
-    find: '      await first.done\n      const unfinished = this.#written.findIndex(({ isDone }) => !isDone)',
+    find: '      await first.done\n      const unfinished = this.#writes.findIndex(({ isDone }) => !isDone)',
     replace: '      const unfinished = -1 as number',
   },
   {
@@ -69,8 +69,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the part of a batch that was not loaded is forgotten',
     file: 'projector/flow/decide.ts',
-    find: 'rest: [undecided, notLoaded]',
-    replace: 'rest: [undecided]',
+    find: 'rest: [notFollowed, notLoaded]',
+    replace: 'rest: [notFollowed]',
   },
 
   // --- writing
@@ -127,8 +127,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a refresh that began before the write was acknowledged makes the write searchable',
     file: 'projector/flow/refresh.ts',
-    find: '    next = undefined\n    lastBegan = steps.now()\n    await steps.keepTrying(() => refreshNow(round()))',
-    replace: '    lastBegan = steps.now()\n    await steps.keepTrying(() => refreshNow(round()))\n    next = undefined',
+    find: '    next = undefined\n    lastBegan = steps.elapsed()\n    await steps.keepTrying(() => refreshNow(round))',
+    replace:
+      '    lastBegan = steps.elapsed()\n    await steps.keepTrying(() => refreshNow(round))\n    next = undefined',
   },
   {
     name: 'a position goes back when another owner was ahead',
@@ -189,8 +190,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a record that is not in the cache counts as absent even when the partition was not read from offset 0',
     file: 'projector/flow/flow.ts',
-    find: 'new Cache(position === 0)',
-    replace: 'new Cache(position >= 0)',
+    find: 'new Cache({ fromFirstRecord: position === 0 })',
+    replace: 'new Cache({ fromFirstRecord: position >= 0 })',
   },
   {
     name: 'the replaced payout stays current one record too long',

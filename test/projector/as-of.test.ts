@@ -109,7 +109,7 @@ const projectAnyhow = async (
   atBefore: number,
   stream: 'events' | 'api-keys' = 'events',
 ): Promise<{ parkedCodes: string[]; counts: Record<string, number> }> => {
-  let cache = new Cache(false)
+  let cache = new Cache({ fromFirstRecord: false })
   let at = atBefore
   const parkedCodes: string[] = []
   const counts: Record<string, number> = {}
@@ -128,7 +128,7 @@ const projectAnyhow = async (
     for (const [outcome, count] of Object.entries(projection.counts)) counts[outcome] = (counts[outcome] ?? 0) + count
     unwritten.push(projection)
     while (unwritten.length > chance(chances, 4)) writeOne()
-    if (unwritten.length === 0 && chance(chances, 3) === 0) cache = new Cache(false)
+    if (unwritten.length === 0 && chance(chances, 3) === 0) cache = new Cache({ fromFirstRecord: false })
   }
   while (unwritten.length > 0) writeOne()
   return { parkedCodes, counts }

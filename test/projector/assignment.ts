@@ -32,7 +32,7 @@ export const setUp = () => {
       return flow
     },
     fail: error => failures.push(error),
-    now: () => clock.time,
+    elapsed: () => clock.time,
   })
   return { clock, assignment, told, failures, positions, identifications, flows }
 }

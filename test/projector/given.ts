@@ -73,10 +73,10 @@ export const projectBatch = async (
 ): Promise<ProjectedBatch & { readonly acknowledged: () => void }> => {
   const assessed = records.map(record => assess(record, { ...source, partition: 0, partitions: 1 }))
   const events = assessed.flatMap(({ record, verdict, reads, rules }): PendingEvent[] =>
-    rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset, at: record.timestamp }],
+    rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset }],
   )
   const loaded = await load(events, cache, read)
-  if (loaded.events < events.length) throw new Error('these documents are too large to be loaded together')
+  if (loaded.count < events.length) throw new Error('these documents are too large to be loaded together')
   const projection = project(assessed, loaded.state, { topic: TOPIC, partition: 0 }, atBefore)
   return { ...projection, acknowledged: cache.addDecided(projection.changes.map(render)) }
 }
@@ -90,7 +90,7 @@ export const decideOneByOne = async (
   source: StreamSource = { stream: 'events' },
   atBefore = 0,
 ): Promise<Decided[]> => {
-  const cache = new Cache(false)
+  const cache = new Cache({ fromFirstRecord: false })
   const decided: Decided[] = []
   for (const record of records) {
     const { changes, counts, parkedCodes, at, acknowledged } = await projectBatch(
@@ -130,7 +130,7 @@ export const tellAfter = async (
   )
 
   const together = given.copy()
-  together.write((await projectBatch(records, new Cache(false), together.read, 0, source)).changes)
+  together.write((await projectBatch(records, new Cache({ fromFirstRecord: false }), together.read, 0, source)).changes)
   expect(together.all(), 'one batch with all events writes the same documents').toEqual(documents.all())
 
   for (let start = 0; start < records.length; start++) {

@@ -48,7 +48,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
   const advances = new Held<Partial<PublishedState>>()
   const failures: unknown[] = []
   const pressure: boolean[] = []
-  /** The published position at each call of `endDelay`. */
+  /** The published position at each call of `endRefreshDelay`. */
   const endedDelays: number[] = []
   const atBefore = 7
   let current: PublishedState = { position, last: null, at: atBefore, time: 0, serve_from: 0 }
@@ -76,7 +76,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
       story.push(`refresh ${indices.join()}${behind ? ' (behind)' : ''}`)
       if (holds.refreshes) await refreshes.call({ indices, behind })
     },
-    endDelay: () => void endedDelays.push(current.position),
+    endRefreshDelay: () => void endedDelays.push(current.position),
     searchedIndices: places => listKinds.filter(kind => places.has(kind)),
     published: {
       current: () => current,

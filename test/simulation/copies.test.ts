@@ -7,6 +7,6 @@ test('a copy that was taken under load, restored and rewound, becomes equal to a
   console.log(`seeds ${FIRST_SEED} to ${FIRST_SEED + 7}`)
   const { failure, spared } = await runManyCopies(FIRST_SEED, 8)
   expect(failure).toBeUndefined()
-  // At least the first restore of each seed must go back to kept positions: otherwise nothing is proved.
+  // At least the first restore of each seed must go back to past positions: otherwise nothing is proved.
   expect(spared.filter(records => records > 0).length).toBeGreaterThanOrEqual(7)
 })

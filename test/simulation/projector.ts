@@ -107,13 +107,13 @@ export class Projector {
       const ours = { ...shared, clocks, health, metrics: silent }
       return startStream(options, {
         ...ours,
-        log: kafkaLog(options, { ...ours, admin }),
+        streamLog: kafkaLog(options, { ...ours, admin }),
         fail: failOne,
         ...this.#rules(),
       })
     }
     const readLiveGeneration = async () => (await readGenerations({ request: this.link.send, prefix: PREFIX }))?.live
-    const keepUp = createKeepUp({ start, fail, readLiveGeneration, health, log, now: elapsed, signal })
+    const keepUp = createKeepUp({ start, fail, readLiveGeneration, health, log, elapsed, signal })
     this.#keepUp = keepUp
     for (;;) {
       await keepUp.run(await look(keepUp.failed()))

@@ -98,7 +98,7 @@ const run = async (seed: number) => {
     },
     permitted: (_org, _signal, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
-    now: () => clock.elapsed,
+    elapsed: () => clock.elapsed,
   })
 
   const waitOnce = async (org: string): Promise<void> => {
@@ -200,7 +200,7 @@ const watchOn = (clock: Clock, position: () => ReadPosition, reads: Pick<WatchPa
     projectionTime: async (_, { time }) => time,
     permitted: (_org, _signal, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
-    now: () => clock.elapsed,
+    elapsed: () => clock.elapsed,
     ...reads,
   })
 

@@ -35,7 +35,7 @@ type Options = {
   mayStore?: boolean
   /** Wraps the Elasticsearch client, to count, delay or change reads. */
   between?: (elasticsearch: SearchClient) => SearchClient
-  now?: () => number
+  elapsed?: () => number
   audit?: Audit
   /** Address of Elasticsearch; by default the one of this test run. */
   url?: string
@@ -50,7 +50,7 @@ export const useStore = async (scope: Scope, options?: Parameters<typeof createS
 
 export const serveApi = async (scope: Scope, prefix: string, options: Options = {}) => {
   const client = new Client(clientOptions([options.url ?? inject('elasticsearchUrl')], undefined, undefined))
-  const now = options.now ?? (() => performance.now())
+  const elapsed = options.elapsed ?? (() => performance.now())
   const logged: string[] = []
   const budget = createAnswerBudget({ onRefused: () => undefined })
   const elasticsearch = createSearchClient({
@@ -58,7 +58,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     transport: createTransport(client),
     otherNodes: 0,
     observe: () => undefined,
-    now,
+    elapsed,
   })
   const newRequestId = () => randomUUID()
   const log = createLog(pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(line) }))
@@ -78,9 +78,9 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     audit: options.audit,
     observe: () => undefined,
     onRateLimited: () => undefined,
-    now,
+    elapsed,
     random: Math.random,
-    time: Date.now,
+    now: Date.now,
     newRequestId,
   })
   const server = createApiServer({ listener: api.listener, newRequestId, onRefused: log.refusedBytes })

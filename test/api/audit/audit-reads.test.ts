@@ -23,7 +23,7 @@ const created = (isStrict: boolean, outcome: Outcome | Promise<Outcome> = 'writt
       },
       end: async () => undefined,
     },
-    time: () => Date.UTC(2026, 2, 5, 8, 30),
+    now: () => Date.UTC(2026, 2, 5, 8, 30),
     addressOf: () => '10.0.0.7',
     admitLine: () => (admits ? { unlogged: 3 } : undefined),
   })

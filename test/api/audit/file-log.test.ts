@@ -65,7 +65,7 @@ test('lines of a file that is removed during the write are written again, and on
   expect(content()).toBe('b\n')
   looks = 0
   removals = 100
-  expect(await write('c')).toEqual({ lines: 0, failure: 'removed' })
+  expect(await write('c')).toEqual({ lines: 0, reason: 'removed' })
   faults.beforeStat = () => undefined
   expect(await write('d')).toEqual({ lines: 1 })
   expect(content()).toBe('d\n')
@@ -75,7 +75,7 @@ test('lines of a file that is removed during the write are written again, and on
 test('a directory that is away loses the lines, until it is back', async () => {
   const { folder, path, log, write, content } = created()
   rmSync(folder, { recursive: true })
-  expect(await write('a')).toEqual({ lines: 0, failure: 'ENOENT' })
+  expect(await write('a')).toEqual({ lines: 0, reason: 'ENOENT' })
   await expect(requireWritable(path)).rejects.toThrow('ENOENT')
   mkdirSync(folder)
   await requireWritable(path)
@@ -94,6 +94,6 @@ test('a line that was cut off is ended by the next one', async () => {
 
 test.skipIf(!existsSync('/dev/full'))('a full disk loses the lines', async () => {
   const log = createFileLog('/dev/full')
-  expect(await log.write([{ text: 'a\n', org: undefined }])).toEqual({ lines: 0, failure: 'ENOSPC' })
+  expect(await log.write([{ text: 'a\n', org: undefined }])).toEqual({ lines: 0, reason: 'ENOSPC' })
   await log.end()
 })

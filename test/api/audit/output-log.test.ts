@@ -28,10 +28,10 @@ test('a full stream, and one whose reader has left, take no line', async () => {
   const stream = new Stream()
   const log = createOutputLog(stream)
   stream.full = true
-  expect(await log.write([line('a')])).toEqual({ lines: 0, failure: 'too_many_wait' })
+  expect(await log.write([line('a')])).toEqual({ lines: 0, reason: 'too_many_wait' })
   stream.full = false
   const writing = log.write([line('b')])
   stream.emit('error')
-  expect(await writing).toEqual({ lines: 0, failure: 'reader_has_left' })
-  expect(await log.write([line('c')])).toEqual({ lines: 0, failure: 'reader_has_left' })
+  expect(await writing).toEqual({ lines: 0, reason: 'reader_has_left' })
+  expect(await log.write([line('c')])).toEqual({ lines: 0, reason: 'reader_has_left' })
 })

@@ -12,7 +12,7 @@ test('the first loss is logged at once, others together, and the end of the loss
     count: (outcome, lines) => {
       counted[outcome] += lines
     },
-    now: () => clock,
+    elapsed: () => clock,
   })
   report('written', 5)
   for (let n = 0; n < 1_000; n++) report('lost', 2, 'ENOSPC')

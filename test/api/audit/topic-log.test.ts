@@ -25,8 +25,8 @@ test('a failed send loses its lines and makes a new client; the organization is 
     }
   })
   const line = { text: '{"audit":true}\n', org: 'org_1' }
-  expect(await log.write([line])).toEqual({ lines: 0, failure: 'Error' })
-  expect(await log.write([line])).toEqual({ lines: 0, failure: 'NOT_LEADER_FOR_PARTITION' })
+  expect(await log.write([line])).toEqual({ lines: 0, reason: 'Error' })
+  expect(await log.write([line])).toEqual({ lines: 0, reason: 'NOT_LEADER_FOR_PARTITION' })
   expect(await log.write([line, { ...line, org: undefined }])).toEqual({ lines: 2 })
   expect(await log.write([line])).toEqual({ lines: 1 })
   expect(clients).toEqual(['gone', 'gone', 'connected'])

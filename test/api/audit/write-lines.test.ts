@@ -1,9 +1,9 @@
 /** Lines wait in bounded memory and for a bounded time, whatever the log does. */
 import { expect, test } from 'vitest'
-import { type AuditLog, createAuditWriter, type Written } from '../../../api/audit/write-lines.ts'
+import { type AuditLog, createAuditWriter, type WriteResult } from '../../../api/audit/write-lines.ts'
 import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../../../api/limits.ts'
 
-type Pending = { readonly texts: readonly string[]; readonly done: (written: Written) => void }
+type Pending = { readonly texts: readonly string[]; readonly done: (written: WriteResult) => void }
 
 /** A log whose writes the test ends, and a clock that the test moves. */
 const created = (isStrict: boolean) => {
@@ -12,18 +12,18 @@ const created = (isStrict: boolean) => {
   const reasons: (string | undefined)[] = []
   let clock = 0
   let timers: { readonly at: number; readonly run: () => void }[] = []
-  const log: AuditLog = {
+  const auditLog: AuditLog = {
     write: lines => new Promise(done => void writes.push({ texts: lines.map(({ text }) => text), done })),
     end: async () => undefined,
   }
   const writer = createAuditWriter({
-    log,
+    auditLog,
     isStrict,
-    onLines: (outcome, lines, because) => {
+    onLines: (outcome, lines, reason) => {
       counted[outcome] += lines
-      if (outcome === 'lost') reasons.push(because)
+      if (outcome === 'lost') reasons.push(reason)
     },
-    now: () => clock,
+    elapsed: () => clock,
     later: (milliseconds, run) => {
       const timer = { at: clock + milliseconds, run }
       timers.push(timer)
@@ -52,7 +52,7 @@ test('lines that arrive during a write are written together, in order, and each 
   writes[0]?.done({ lines: 1 })
   expect(await first).toBe('written')
   expect(writes.map(({ texts }) => texts)).toEqual([['a'], ['b', 'c']])
-  writes[1]?.done({ lines: 1, failure: 'ENOSPC' })
+  writes[1]?.done({ lines: 1, reason: 'ENOSPC' })
   expect(await Promise.all(others)).toEqual(['written', 'lost'])
   expect([counted, timers()]).toEqual([{ written: 2, lost: 1 }, 0])
 })

@@ -9,7 +9,7 @@ const answering = (text: string) => {
     transport: async () => ({ statusCode: 200, body: Readable.from([Buffer.from(text)]) }),
     otherNodes: 0,
     observe: (_, outcome) => outcomes.push(outcome),
-    now: () => 0,
+    elapsed: () => 0,
   })
   return { outcomes, indexIds: () => elasticsearch.indexIds(['a'], new AbortController().signal) }
 }
@@ -30,7 +30,7 @@ const searching = (parts: readonly Buffer[]) => {
     transport: async () => ({ statusCode: 200, body: Readable.from(parts) }),
     otherNodes: 0,
     observe: () => undefined,
-    now: () => 0,
+    elapsed: () => 0,
   })
   return elasticsearch.search('a', '{}', new AbortController().signal)
 }
@@ -67,7 +67,7 @@ test('index ids are requested from another node if a node fails, once for each o
     }),
     otherNodes: 1,
     observe: () => undefined,
-    now: () => 0,
+    elapsed: () => 0,
   })
   const ask = () => elasticsearch.indexIds(['a'], new AbortController().signal)
   expect([...(await ask())]).toEqual([])

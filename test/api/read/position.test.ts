@@ -53,7 +53,7 @@ describe('a published time that was taken back', () => {
 
   test('is not shown again, even if a late read returns it', async () => {
     const { documents, reader } = control({})
-    const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
+    const timeNow = async () => (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.time
     const times: number[] = []
     for (const text of [
       positionText(10, 1_000),
@@ -72,7 +72,7 @@ describe('a published time that was taken back', () => {
 
   test('does not affect the times of another generation: after a swap they advance and never go back', async () => {
     const { documents, reader } = control({ 'position:g1:0': takenBackText(1_000, 2) })
-    const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
+    const timeNow = async () => (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.time
     expect(await timeNow()).toBe(1_000)
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
@@ -102,7 +102,7 @@ describe('the time of a partition that stands still', () => {
       timers.push(run)
       return () => undefined
     })
-    const timeNow = async () => (await reader.readAt('org_a', () => [], 'known-before', signal)).position.time
+    const timeNow = async () => (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.time
     return { documents, asked, timers, timeNow, reader }
   }
 
@@ -131,7 +131,7 @@ describe('the time of a partition that stands still', () => {
 
   test('counts for the oldest time of all partitions', async () => {
     const { reader, timers } = setUp({ 0: { position: 10, time: 2_000 } })
-    const { generation } = (await reader.readAt('org_a', () => [], 'known-before', signal)).position
+    const { generation } = (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position
     for (const run of timers.splice(0)) run()
     expect(await reader.oldestTime(generation, signal)).toBe(2_000)
   })
@@ -150,37 +150,37 @@ describe('the position of a request', () => {
   test('is unknown while a restored copy is read again from the first record', async () => {
     const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 10 }
     const { documents, reader } = control({ 'position:g1:0': JSON.stringify({ kind: 'position', body }) })
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('not_read_again_yet')
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('not_read_again_yet')
     documents['position:g1:0'] = JSON.stringify({ kind: 'position', body: { ...body, position: 10 } })
-    expect((await reader.readAt('org_a', () => [], 'known-before', signal)).position.publishedTo).toBe(10)
+    expect((await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.publishedTo).toBe(10)
   })
 
   test('is read by one multi-get once the generation is known', async () => {
     const { asked, reader } = control({})
-    await reader.readAt('org_a', () => [], 'known-before', signal)
+    await reader.readAt('org_a', () => [], 'may-be-older', signal)
     asked.length = 0
-    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    const { position } = await reader.readAt('org_a', () => [], 'may-be-older', signal)
     expect(position).toMatchObject({ publishedTo: 10, time: 1_000 })
     expect(asked).toEqual([['position:g1:0', 'live']])
   })
 
   test('is that of the live generation, from the first request after the swap', async () => {
     const { documents, reader } = control({})
-    await reader.readAt('org_a', () => [], 'known-before', signal)
+    await reader.readAt('org_a', () => [], 'may-be-older', signal)
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
     documents['position:g2:0'] = positionText(12, 2_000)
-    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    const { position } = await reader.readAt('org_a', () => [], 'may-be-older', signal)
     expect(position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 12 })
   })
 
   test('waits until a generation that was just made live has reached the one before', async () => {
     const { documents, asked, reader } = control({})
-    await reader.readAt('org_a', () => [], 'known-before', signal)
+    await reader.readAt('org_a', () => [], 'may-be-older', signal)
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
     documents['position:g2:0'] = positionText(9, 900)
-    const reading = reader.readAt('org_a', () => [], 'known-before', signal)
+    const reading = reader.readAt('org_a', () => [], 'may-be-older', signal)
     await expect.poll(() => asked.filter(ids => ids.includes('position:g2:0')).length).toBeGreaterThan(2)
     documents['position:g2:0'] = positionText(10, 900)
     expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10, time: 1_000 })
@@ -188,23 +188,23 @@ describe('the position of a request', () => {
 
   test('is unavailable if a generation that was made live stays behind the one before', async () => {
     const { documents, reader } = control({})
-    await reader.readAt('org_a', () => [], 'known-before', signal)
+    await reader.readAt('org_a', () => [], 'may-be-older', signal)
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
     documents['position:g2:0'] = positionText(9, 900)
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('position_went_back')
   })
 
   test.each(['time_is_up', 'client_gone'] as const)(
     'is unavailable with %s if the request ends while it waits for the new live generation',
     async reason => {
       const { documents, asked, reader } = control({})
-      await reader.readAt('org_a', () => [], 'known-before', signal)
+      await reader.readAt('org_a', () => [], 'may-be-older', signal)
       documents.live = liveText('g2')
       documents['generation:g2'] = generationText('g2')
       documents['position:g2:0'] = positionText(9, 900)
       const ending = new AbortController()
-      const reading = reasonOf(reader.readAt('org_a', () => [], 'known-before', ending.signal))
+      const reading = reasonOf(reader.readAt('org_a', () => [], 'may-be-older', ending.signal))
       await expect.poll(() => asked.length).toBeGreaterThan(3)
       ending.abort(abortReason(reason))
       expect(await reading).toBe(reason)
@@ -219,7 +219,7 @@ describe('the position of a request', () => {
       'generation:g2': generationText('g2'),
       'position:g2:0': positionText(9, 900),
     })
-    const reading = reader.readAt('org_a', () => [], 'known-before', signal)
+    const reading = reader.readAt('org_a', () => [], 'may-be-older', signal)
     const polls = () => asked.filter(ids => ids.includes('position:g2:0')).length
     await expect.poll(polls).toBeGreaterThan(2)
     documents.live = live([10])
@@ -228,7 +228,7 @@ describe('the position of a request', () => {
     documents['position:g2:0'] = positionText(10, 900)
     expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10 })
     documents.live = live([11])
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('position_went_back')
   })
 
   test('reads a document again if the position is that of another generation', async () => {
@@ -245,16 +245,16 @@ describe('the position of a request', () => {
   test.each(['live', 'generation:g1', 'position:g1:0'])('is unavailable if %s is missing', async id => {
     const { documents, reader } = control({})
     delete documents[id]
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toMatch(/^no_/)
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toMatch(/^no_/)
   })
 
   test('is unavailable if a later request would get an earlier position', async () => {
     const { documents, reader } = control({})
-    await reader.readAt('org_a', () => [], 'known-before', signal)
+    await reader.readAt('org_a', () => [], 'may-be-older', signal)
     documents['position:g1:0'] = positionText(9, 3_000)
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('position_went_back')
     documents['position:g1:0'] = positionText(10, 3_000)
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'known-before', signal))).toBeUndefined()
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBeUndefined()
   })
 
   test('does not seem to go back if an earlier request is answered later', async () => {
@@ -270,12 +270,12 @@ describe('the position of a request', () => {
       },
       scheduleTimer,
     )
-    await reader.readAt('org_a', () => [], 'known-before', signal)
+    await reader.readAt('org_a', () => [], 'may-be-older', signal)
     gated = 0
-    const earlier = reader.readAt('org_a', () => [], 'known-before', signal)
+    const earlier = reader.readAt('org_a', () => [], 'may-be-older', signal)
     await new Promise(setImmediate)
     documents['position:g1:0'] = positionText(11, 1_500)
-    const later = reader.readAt('org_a', () => [], 'known-before', signal)
+    const later = reader.readAt('org_a', () => [], 'may-be-older', signal)
     await new Promise(setImmediate)
 
     gates[1]?.resolve()
@@ -286,9 +286,9 @@ describe('the position of a request', () => {
 
   test('has a time that never goes back', async () => {
     const { documents, reader } = control({})
-    await reader.readAt('org_a', () => [], 'known-before', signal)
+    await reader.readAt('org_a', () => [], 'may-be-older', signal)
     documents['position:g1:0'] = positionText(11, 400)
-    const { position } = await reader.readAt('org_a', () => [], 'known-before', signal)
+    const { position } = await reader.readAt('org_a', () => [], 'may-be-older', signal)
     expect(position).toMatchObject({ publishedTo: 11, time: 1_000 })
   })
 })
@@ -310,10 +310,10 @@ describe('a document read with the position', () => {
 
   test('is not read again if the client can only know it from an earlier answer', async () => {
     const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
-    await reader.readAt('org_a', payout, 'known-before', signal)
+    await reader.readAt('org_a', payout, 'may-be-older', signal)
     asked.length = 0
     documents['position:g1:0'] = positionText(11, 1_000)
-    await reader.readAt('org_a', payout, 'known-before', signal)
+    await reader.readAt('org_a', payout, 'may-be-older', signal)
     expect(asked).toEqual([['position:g1:0', 'live', 'org_a:payout_1']])
   })
 })

@@ -19,7 +19,7 @@ const given = (refuse: () => never) => {
   const sleep = async () => void counts.sleeps++
   const time = () => 1_000_000
   const client = { search: read, multiGet: read, indexIds: async () => new Map<string, string>() }
-  const readers = readThrough(client, { prefix: 'p', now: time, time, sleep, signal: stopping.signal })
+  const readers = readThrough(client, { prefix: 'p', now: time, elapsed: time, sleep, signal: stopping.signal })
   return { readers, counts, stopping }
 }
 

@@ -92,7 +92,7 @@ const given = (live: object, documents: [string, object][], indices: string[], c
 const both = () =>
   given({ kept: ['g1', 'g2'] }, [...whole('g1'), ...whole('g2')], [...indicesOf('g1'), ...indicesOf('g2')])
 
-test('a drop deletes all indices in one request, the kept positions, and the document of the generation last', async () => {
+test('a drop deletes all indices in one request, the past positions, and the document of the generation last', async () => {
   const { bodies, drop, deleted, list } = both()
   for (const id of ['past:g1:2879', 'past:g2:0', 'past:g2:2879']) bodies.set(id, {})
   await drop('g2')

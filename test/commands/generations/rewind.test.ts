@@ -129,7 +129,7 @@ test('readers that saw a later position than the topic has now wait for that pos
   expect(bodies.get('position:g1:0')).toMatchObject({ position: 20, serve_from: 40 })
 })
 
-test('without kept positions that are old enough nothing is changed, and adopt is named', async () => {
+test('without past positions that are old enough nothing is changed, and adopt is named', async () => {
   const { written, rewind, adopt, bodies } = given({ 'past:g1:3': pastOf('g1', old + 1, 30, 31) })
   await expect(rewind()).rejects.toThrow(
     'no positions of g1 are kept from a minute before 2026-02-03T04:05:00.000Z or earlier; to read it again from the first record: npm run projection -- adopt',
@@ -139,13 +139,13 @@ test('without kept positions that are old enough nothing is changed, and adopt i
   expect(bodies.get('position:g1:0')).toMatchObject({ position: 0, last: null, at: 0 })
 })
 
-test('kept positions of other indices than the recorded ones are not taken', async () => {
+test('past positions of other indices than the recorded ones are not taken', async () => {
   const { written, rewind } = given({ 'past:g1:2': { ...pastOf('g1', old, 20, 21), copy: 'another' } })
   await expect(rewind()).rejects.toThrow('no positions of g1 are kept')
   expect(written).toEqual([])
 })
 
-test('a spare generation without kept positions is skipped: adopt takes it over afterwards', async () => {
+test('a spare generation without past positions is skipped: adopt takes it over afterwards', async () => {
   const { said, out, rewind, adopt, bodies } = given({ 'past:g1:2': pastOf('g1', old, 20, 21) })
   await rewind()
   expect(said.join()).toContain('g2 is skipped: no positions of g2 are kept')
@@ -155,7 +155,7 @@ test('a spare generation without kept positions is skipped: adopt takes it over 
   expect(bodies.get('position:g1:0')).toMatchObject({ position: 20 })
 })
 
-test('a topic that ends before the kept positions, and a snapshot of the future, are refused before anything changes', async () => {
+test('a topic that ends before the past positions, and a snapshot of the future, are refused before anything changes', async () => {
   const past = { 'past:g1:2': pastOf('g1', old, 20, 21) }
   const short = given(past, [50, 20])
   await expect(short.rewind()).rejects.toThrow('partition 1 of t ends at 20, before 21 of g1')

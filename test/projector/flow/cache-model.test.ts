@@ -45,7 +45,7 @@ const changeAt = (seq: number, random: Random): Rendered => {
 
 test.each([1, 2, 3])('returns the latest decision, and never lacks one that is pending (seed %i)', seed => {
   const random = createRandom(seed)
-  const cache = new Cache(true)
+  const cache = new Cache({ fromFirstRecord: true })
   const latest = new Map<DocumentKey, AnyNewDocument>()
   const pending: { readonly drafts: Set<AnyNewDocument>; readonly acknowledged: () => void }[] = []
   let given = 0

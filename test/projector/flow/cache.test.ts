@@ -15,7 +15,7 @@ const change = (id: string, version: number, draft = head(version)): Rendered =>
 
 describe('the cache', () => {
   test('returns the latest decision, acknowledged or not', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const [first, second] = [change('a', 1), change('a', 2)]
     const batches = [[first], [second]]
     const pending = batches.map(batch => cache.addDecided(batch))
@@ -25,7 +25,7 @@ describe('the cache', () => {
   })
 
   test('knows which documents do not exist if everything stored was decided here', () => {
-    const [all, some] = [new Cache(true), new Cache(false)]
+    const [all, some] = [new Cache({ fromFirstRecord: true }), new Cache({ fromFirstRecord: false })]
     for (const cache of [all, some]) cache.addDecided([change('a', 1)])
     expect(all.get('reps/a')).toEqual(head(1))
     expect(all.get('reps/b')).toBeNull()
@@ -39,7 +39,7 @@ describe('the cache', () => {
   }
 
   test('applies an acknowledgement only to its own batch, and only once', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const [first, second] = [change('a', 1), change('a', 2)]
     const acknowledged = cache.addDecided([first])
     cache.addDecided([second])
@@ -49,7 +49,7 @@ describe('the cache', () => {
   })
 
   test('keeps the latest decision while an earlier one is pending', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const [first, second] = [[change('a', 1)], [change('a', 2)]]
     const [firstAcknowledged, secondAcknowledged] = [cache.addDecided(first), cache.addDecided(second)]
     secondAcknowledged()
@@ -61,7 +61,7 @@ describe('the cache', () => {
   })
 
   test('prefers its own decision to a document that was read', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const decided = change('a', 2)
     const acknowledged = cache.addDecided([decided])
     cache.keep('reps/a', head(1))
@@ -72,7 +72,7 @@ describe('the cache', () => {
   })
 
   test('never drops a pending document, however many there are', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     cache.addDecided(many)
     readMuch(cache)
@@ -82,7 +82,7 @@ describe('the cache', () => {
   test('is bounded in acknowledged documents, and drops the oldest first', () => {
     const many = Array.from({ length: 400 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     const filled = (): Cache => {
-      const cache = new Cache(false)
+      const cache = new Cache({ fromFirstRecord: false })
       for (const one of many) cache.addDecided([one])()
       return cache
     }
@@ -94,7 +94,7 @@ describe('the cache', () => {
   })
 
   test('drops documents that were pending, after they are acknowledged and as many others came', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const many = Array.from({ length: 1_000 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     cache.addDecided(many)()
     readMuch(cache)
@@ -104,7 +104,7 @@ describe('the cache', () => {
   test('is bounded as soon as pending documents are acknowledged, even if nothing else comes', () => {
     const many = Array.from({ length: 200 }, (_, at) => change(`${at}`, at, head(at, 1_000)))
     const acknowledged = (): Cache => {
-      const cache = new Cache(false)
+      const cache = new Cache({ fromFirstRecord: false })
       cache.addDecided(many)()
       return cache
     }
@@ -113,7 +113,7 @@ describe('the cache', () => {
   })
 
   test('keeps a document that is looked up again and again', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const asked = change('asked', 0)
     cache.addDecided([asked])()
     for (let at = 0; at < 1_000; at++) {
@@ -123,7 +123,7 @@ describe('the cache', () => {
   })
 
   test('forgets an entry that has become too large: an older state of it would be wrong', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const small = [change('a', 1)]
     const large = [change('a', 2, head(2, CACHE_HEAD_BYTES_PER_PARTITION / 150))]
     for (const batch of [small, large]) {
@@ -135,7 +135,7 @@ describe('the cache', () => {
   })
 
   test('does not keep documents that no rule reads', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     cache.addDecided([
       { ...change('a', 1), kind: 'statements' },
       { ...change('b', 1), kind: 'parked' },
@@ -144,7 +144,7 @@ describe('the cache', () => {
   })
 
   test('keeps reps and periods while payouts come and go', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     cache.addDecided([change('a', 1)])()
     const long = {
       org_id: 'org_1',
@@ -160,7 +160,7 @@ describe('the cache', () => {
     render(documentChangeOf(refOf('payouts', id), 1, payoutDraft(replacedBy)))
 
   test('drops a replaced payout when it is acknowledged, not before', () => {
-    const cache = new Cache(true)
+    const cache = new Cache({ fromFirstRecord: true })
     const acknowledged = cache.addDecided([payoutChange('a', 'b'), payoutChange('b', null)])
     expect(cache.get('payouts/a')).toEqual(payoutDraft('b'))
     acknowledged()
@@ -168,7 +168,7 @@ describe('the cache', () => {
   })
 
   test('keeps current payouts beside any number of replaced ones', () => {
-    const cache = new Cache(true)
+    const cache = new Cache({ fromFirstRecord: true })
     const current = Array.from({ length: 1_000 }, (_, at) => `current_${at}`)
     for (const id of current) cache.addDecided([payoutChange(id, null)])()
     for (let at = 0; at < 100_000; at++) cache.addDecided([payoutChange(`${at}`, 'other')])()
@@ -176,7 +176,7 @@ describe('the cache', () => {
   })
 
   test('returns payouts and chains as they were decided, and counts their length', () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const body = withLists({ id: 'payout_1', note: 'Ä"' }, { line_items: new JsonText('[{"amount":"1.50"}]') })
     const payout = { org_id: 'org_1', seq: 1, at: 1.7e12, until_seq: UNTIL_FOREVER, superseded_by_id: null, body }
     const chain = { org_id: 'org_1', body: { payouts: [{ seq: 1, id: 'payout_1' }], payroll: [] } }

@@ -46,8 +46,8 @@ test('for any order of completion, positions increase strictly and the documents
         await (goOn ?? (() => expect.unreachable('nothing is under way')))()
         const { position } = running.published()
         if (position !== (published.at(-1) ?? 0)) published.push(position)
-        const { readTo, writtenTo, searchableTo } = running.flow.progress
-        expect([searchableTo <= writtenTo, writtenTo <= readTo]).toEqual([true, true])
+        const { readTo, writtenTo, publishedTo } = running.flow.progress
+        expect([publishedTo <= writtenTo, writtenTo <= readTo]).toEqual([true, true])
       }
       running.release(...steps)
 

@@ -14,7 +14,7 @@ describe('a batch', () => {
     expect(await take(repsOf(10, 1))).toBe('gap')
     expect(await take(repsOf(11, 1))).toBe('gap')
     expect(await take(repsOf(14, 2))).toBe('taken')
-    expect(flow.progress).toMatchObject({ readTo: 16, writtenTo: 16, searchableTo: 16 })
+    expect(flow.progress).toMatchObject({ readTo: 16, writtenTo: 16, publishedTo: 16 })
     expect(published().position).toBe(16)
   })
 
@@ -145,10 +145,10 @@ describe('while a batch is written', () => {
     await writes.at(2).letGo()
     await writes.at(1).letGo()
     expect(story).toEqual([])
-    expect(flow.progress).toMatchObject({ readTo: 3, writtenTo: 0, searchableTo: 0 })
+    expect(flow.progress).toMatchObject({ readTo: 3, writtenTo: 0, publishedTo: 0 })
     await writes.at(0).letGo()
     expect(story).toEqual(['refresh reps', 'publish 3', 'commit 3'])
-    expect(flow.progress).toMatchObject({ readTo: 3, writtenTo: 3, searchableTo: 3 })
+    expect(flow.progress).toMatchObject({ readTo: 3, writtenTo: 3, publishedTo: 3 })
   })
 
   test('a refresh counts only for writes that ended before it began', async () => {

@@ -1,6 +1,6 @@
 /** A generation that follows another one, with a control index and a parked index that the test changes. */
 import { describe, expect, test } from 'vitest'
-import { createFollow, parkedAsThere } from '../../../projector/flow/follow.ts'
+import { createFollow, parkAsFollowed } from '../../../projector/flow/follow.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
 import type { Identity } from '../../../projector/kafka/source.ts'
 import { FOLLOWED_LATE_MS } from '../../../projector/limits.ts'
@@ -83,7 +83,7 @@ test('a generation that follows none reads nothing', () => {
 describe('a generation that follows another', () => {
   test('decides a record once the other one has published past it, and parks what that one parked', async () => {
     const { state, follow } = control({ positions: [2, 9], parked: { 'events:0:1': 'rep_unknown' } })
-    expect(await follow(reps(0, 2))).toEqual({ until: 2, parked: new Map([[1, 'rep_unknown']]) })
+    expect(await follow(reps(0, 2))).toEqual({ decidableTo: 2, parked: new Map([[1, 'rep_unknown']]) })
     let isDecided = false
     const deciding = follow(reps(2, 2)).then(parked => {
       isDecided = true
@@ -93,13 +93,13 @@ describe('a generation that follows another', () => {
     expect(isDecided).toBe(false)
     state.parked['events:0:3'] = 'id_reused'
     state.positions = [4, 9]
-    expect(await deciding).toEqual({ until: 4, parked: new Map([[3, 'id_reused']]) })
+    expect(await deciding).toEqual({ decidableTo: 4, parked: new Map([[3, 'id_reused']]) })
   })
 
   test('decides up to a position of the other one in the middle of a batch, and no further', async () => {
     const parked = { 'events:0:1': 'rep_unknown', 'events:0:3': 'id_reused' }
     const { state, follow } = control({ positions: [3, 9], parked })
-    expect(await follow(reps(0, 5))).toEqual({ until: 3, parked: new Map([[1, 'rep_unknown']]) })
+    expect(await follow(reps(0, 5))).toEqual({ decidableTo: 3, parked: new Map([[1, 'rep_unknown']]) })
     let isDecided = false
     const deciding = follow(reps(3, 2)).finally(() => {
       isDecided = true
@@ -107,7 +107,7 @@ describe('a generation that follows another', () => {
     for (let round = 0; round < 5; round++) await everythingRuns()
     expect(isDecided).toBe(false)
     state.positions = [4, 9]
-    expect(await deciding).toEqual({ until: 4, parked: new Map([[3, 'id_reused']]) })
+    expect(await deciding).toEqual({ decidableTo: 4, parked: new Map([[3, 'id_reused']]) })
   })
 
   test('reads the parked records only after the position that guarantees that they are complete', async () => {
@@ -132,7 +132,7 @@ describe('a generation that follows another', () => {
     while (slept() <= FOLLOWED_LATE_MS + 1_000) await everythingRuns()
     expect(told[0]).toContain('g1')
     state.positions = [2, 1]
-    expect(await deciding).toEqual({ until: 2, parked: new Map() })
+    expect(await deciding).toEqual({ decidableTo: 2, parked: new Map() })
   })
 
   test('stops if the followed generation is gone', async () => {
@@ -145,7 +145,7 @@ describe('made live, it', () => {
   test('takes over the records parked by the other one until then, and writes down where its own decisions begin', async () => {
     const parked = { 'events:0:1': 'rep_unknown', 'events:0:2': 'rep_unknown' }
     const { beside, follow } = control({ live: 'g2', positions: [2, 7], parked })
-    expect(await follow(reps(0, 4))).toEqual({ until: 4, parked: new Map([[1, 'rep_unknown']]) })
+    expect(await follow(reps(0, 4))).toEqual({ decidableTo: 4, parked: new Map([[1, 'rep_unknown']]) })
     expect(beside).toMatchObject({ floor: [2, 7], alone: { g2: [2, 7] } })
   })
 
@@ -153,16 +153,16 @@ describe('made live, it', () => {
     const parked = { 'events:0:1': 'rep_unknown', 'events:0:2': 'rep_unknown' }
     const { beside, follow } = control({ live: 'g2', positions: [9, 9], parked })
     beside.alone = { g2: [2, 2] }
-    expect(await follow(reps(0, 4))).toEqual({ until: 4, parked: new Map([[1, 'rep_unknown']]) })
+    expect(await follow(reps(0, 4))).toEqual({ decidableTo: 4, parked: new Map([[1, 'rep_unknown']]) })
     expect(beside.alone).toEqual({ g2: [2, 2] })
   })
 
   test('reads nothing more, even if it is not live any more and the other one is gone', async () => {
     const { beside, asked, follow } = control({ live: 'g1', positions: [] })
     beside.alone = { g2: [2, 2] }
-    expect(await follow(reps(2, 2))).toEqual({ until: 4, parked: new Map() })
+    expect(await follow(reps(2, 2))).toEqual({ decidableTo: 4, parked: new Map() })
     asked.length = 0
-    expect(await follow(reps(4, 2))).toEqual({ until: 6, parked: new Map() })
+    expect(await follow(reps(4, 2))).toEqual({ decidableTo: 6, parked: new Map() })
     expect(asked).toEqual([])
   })
 
@@ -173,13 +173,13 @@ describe('made live, it', () => {
       state.positions = [3, 0]
       state.parked = { 'events:0:1': 'rep_unknown' }
     })
-    expect(await follow(repsOf(0, 6))).toEqual({ until: 3, parked: new Map([[1, 'rep_unknown']]) })
+    expect(await follow(repsOf(0, 6))).toEqual({ decidableTo: 3, parked: new Map([[1, 'rep_unknown']]) })
     expect(slept()).toBeGreaterThan(0)
     state.positions = [4, 0]
     state.parked['events:0:3'] = 'rep_unknown'
-    expect(await follow(repsOf(3, 3))).toEqual({ until: 6, parked: new Map([[3, 'rep_unknown']]) })
+    expect(await follow(repsOf(3, 3))).toEqual({ decidableTo: 6, parked: new Map([[3, 'rep_unknown']]) })
     state.positions = []
-    expect(await follow(repsOf(6, 2))).toEqual({ until: 8, parked: new Map() })
+    expect(await follow(repsOf(6, 2))).toEqual({ decidableTo: 8, parked: new Map() })
   })
 
   test('does not take a position that the other one reached after the swap for one of a live generation', async () => {
@@ -194,13 +194,13 @@ describe('made live, it', () => {
       beside.alone = { g2: [1, 1] }
       state.positions = [2, 2]
     })
-    expect(await follow(reps(0, 2))).toEqual({ until: 2, parked: new Map() })
+    expect(await follow(reps(0, 2))).toEqual({ decidableTo: 2, parked: new Map() })
   })
 })
 
 test('a record that the followed generation parked is parked with its code, without asking the rules', async () => {
   const { steps, documents, take, published } = startFlow()
-  Object.assign(steps, { follow: async () => ({ until: 3, parked: new Map([[2, 'payout_mismatch']]) }) })
+  Object.assign(steps, { follow: async () => ({ decidableTo: 3, parked: new Map([[2, 'payout_mismatch']]) }) })
   await take(batchOf(0, [rep(), period(), payout('payout_1')]))
   expect(published().position).toBe(3)
   const keys = documents.all().map(([key]) => key)
@@ -209,9 +209,9 @@ test('a record that the followed generation parked is parked with its code, with
 
 test('a record parked by the followed generation keeps all that is known about it', () => {
   const assessed = { record: { offset: 7 }, envelope: { id: 'e' }, verdict: 'type_unknown', reads: {} } as never
-  expect(parkedAsThere(assessed, undefined)).toBe(assessed)
-  expect(parkedAsThere(assessed, new Map([[8, 'id_reused']]))).toBe(assessed)
-  expect(parkedAsThere(assessed, new Map([[7, 'id_reused']]))).toMatchObject({
+  expect(parkAsFollowed(assessed, undefined)).toBe(assessed)
+  expect(parkAsFollowed(assessed, new Map([[8, 'id_reused']]))).toBe(assessed)
+  expect(parkAsFollowed(assessed, new Map([[7, 'id_reused']]))).toMatchObject({
     verdict: 'id_reused',
     envelope: { id: 'e' },
   })
@@ -226,7 +226,7 @@ describe('the flow of a generation that follows one at a position in the middle 
       follow: async ({ from, end }: Batch) => {
         asked.push([from, end])
         if (from === 3) await goesOn
-        return { until: Math.min(end, from === 0 ? 1 : from === 1 ? 3 : end), parked: new Map() }
+        return { decidableTo: Math.min(end, from === 0 ? 1 : from === 1 ? 3 : end), parked: new Map() }
       },
     })
     // Offsets 1 and 2 are control records: they end transactions.
@@ -255,7 +255,7 @@ describe('the flow of a generation that follows one at a position in the middle 
     const { steps, flow, story, take } = startFlow()
     const load = steps.load
     Object.assign(steps, {
-      follow: async ({ from, end }: Batch) => ({ until: Math.min(end, from < 3 ? 3 : end), parked: new Map() }),
+      follow: async ({ from, end }: Batch) => ({ decidableTo: Math.min(end, from < 3 ? 3 : end), parked: new Map() }),
       load: (events: Parameters<typeof load>[0], cache: Parameters<typeof load>[1]) => load(events.slice(0, 2), cache),
     })
     await take(repsOf(0, 5))

@@ -16,7 +16,7 @@ describe('loading', () => {
         partition: 0,
         partitions: 1,
       })
-      return rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset, at: 0 }]
+      return rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset }]
     })
   const reading = (documents: Documents) => {
     const asked: DocumentKey[][] = []
@@ -41,7 +41,7 @@ describe('loading', () => {
       payout('payout_3', 'payout_2'),
       voided('payroll_2', 'payroll_1'),
     ]
-    await load(placed(events), new Cache(false), read)
+    await load(placed(events), new Cache({ fromFirstRecord: false }), read)
     expect(asked).toEqual([
       [
         'chains/org_1:rep_1:period_1',
@@ -64,7 +64,7 @@ describe('loading', () => {
       return new Map(keys.map(key => [key, null]))
     }
     const events = Array.from({ length: MGET_IDS + 1 }, (_, at) => rep({ id: `rep_${at}` }))
-    expect((await load(placed(events), new Cache(false), read)).events).toBe(events.length)
+    expect((await load(placed(events), new Cache({ fromFirstRecord: false }), read)).count).toBe(events.length)
     expect(sizes).toEqual([MGET_IDS, 1])
   })
 
@@ -76,11 +76,11 @@ describe('loading', () => {
     }
     const events = placed([rep({ id: 'rep_1' }), rep({ id: 'rep_2' }), payout('payout_1'), rep({ id: 'rep_3' })])
     // The response holds one of the four documents of the payout.
-    const { state, events: complete } = await load(events, new Cache(false), read)
+    const { state, count: complete } = await load(events, new Cache({ fromFirstRecord: false }), read)
     expect(complete).toBe(2)
     expect(state.head(refOf('reps', 'org_1:rep_2'))).toBeNull()
     // Alone, the payout takes two responses: no event is decided with only a part of its documents.
-    expect((await load(events.slice(2, 3), new Cache(false), read)).events).toBe(1)
+    expect((await load(events.slice(2, 3), new Cache({ fromFirstRecord: false }), read)).count).toBe(1)
     expect(asked).toEqual([6, 4, 1])
   })
 
@@ -91,12 +91,12 @@ describe('loading', () => {
       return keys[0]?.split(':').length === 3 ? new Map([...found].slice(0, 1)) : found
     }
     const events = placed([rep({ id: 'rep_1', name: 'Ada' }), rep({ id: 'rep_2', name: 'Bo' })])
-    expect((await load(events, new Cache(false), read)).events).toBe(1)
+    expect((await load(events, new Cache({ fromFirstRecord: false }), read)).count).toBe(1)
   })
 
   test('does not read a found document again; a missing one is read again', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'])
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const { asked, read } = reading(documents)
     await load(placed([payout('payout_1')]), cache, read)
     await load(placed([payout('payout_1')]), cache, read)
@@ -104,7 +104,7 @@ describe('loading', () => {
   })
 
   test('reads nothing if the cache has everything, or if there is no event', async () => {
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
     const body = { versions: [{ seq: 0, hash: 'x' }] }
     cache.addDecided(

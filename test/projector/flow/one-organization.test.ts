@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { decode } from '../../../projector/event/decode.ts'
 import type { RawRecord } from '../../../projector/event/raw-record.ts'
-import { assessOnly } from '../../../projector/flow/assess.ts'
+import { assessOrSkip } from '../../../projector/flow/assess.ts'
 import { project } from '../../../projector/flow/project.ts'
 import { builtInRules } from '../../../projector/rules/rules.ts'
 import { State } from '../../../projector/rules/state.ts'
@@ -11,7 +11,7 @@ import { rep } from '../story.ts'
 
 const source = { stream: 'events', partition: 0, partitions: 1 } as const
 const assessed = (raw: RawRecord, org: string | undefined) =>
-  assessOnly(org, raw, { decode, source, rules: builtInRules })
+  assessOrSkip(raw, { org, decode, source, rules: builtInRules })
 const isSkipped = (raw: RawRecord, org: string | undefined) => 'skipped' in assessed(raw, org)
 
 test('with one organization only its own records are projected, valid or not', () => {

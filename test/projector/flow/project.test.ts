@@ -129,9 +129,14 @@ describe('the time of a record', () => {
   })
 
   test('starts at the highest time of the batches before', async () => {
-    const { at, changes } = await projectBatch([eventRecord(rep(), 0, 1)], new Cache(false), new Documents().read, 77)
+    const { at, changes } = await projectBatch(
+      [eventRecord(rep(), 0, 1)],
+      new Cache({ fromFirstRecord: false }),
+      new Documents().read,
+      77,
+    )
     expect([at, changes[0]?.draft]).toMatchObject([77, { at: 77 }])
-    expect((await projectBatch([], new Cache(false), new Documents().read, 77)).at).toBe(77)
+    expect((await projectBatch([], new Cache({ fromFirstRecord: false }), new Documents().read, 77)).at).toBe(77)
   })
 })
 
@@ -140,7 +145,11 @@ describe('a batch', () => {
     const records = [rep(), period(), payout('payout_1'), payout('payout_2', 'payout_1'), payout('payout_3')].map(
       (event, at) => eventRecord(event, at * 10),
     )
-    const { changes, counts, parkedCodes } = await projectBatch(records, new Cache(false), new Documents().read)
+    const { changes, counts, parkedCodes } = await projectBatch(
+      records,
+      new Cache({ fromFirstRecord: false }),
+      new Documents().read,
+    )
     expect(changes.map(({ kind, id, version }) => `${kind}/${id}@${version}`).sort()).toEqual([
       'chains/org_1:rep_1:period_1@30',
       `parked/${TOPIC}:0:40@40`,
@@ -160,7 +169,7 @@ describe('a batch', () => {
   test('with only duplicates writes nothing', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'])
     const again = [rep(), period()].map((event, at) => eventRecord(event, 10 + at))
-    expect(await projectBatch(again, new Cache(false), documents.read)).toMatchObject({
+    expect(await projectBatch(again, new Cache({ fromFirstRecord: false }), documents.read)).toMatchObject({
       changes: [],
       counts: { applied: 0, duplicate: 2, parked: 0 },
     })
@@ -169,7 +178,7 @@ describe('a batch', () => {
   test('does not change documents that it read: stored documents change only by writes', async () => {
     const documents = await tell([rep(), 'applied'], [period(), 'applied'], [payout('payout_1'), 'applied'])
     const before = JSON.stringify(documents.all())
-    const cache = new Cache(false)
+    const cache = new Cache({ fromFirstRecord: false })
     await projectBatch([eventRecord(payout('payout_2', 'payout_1'), 9)], cache, documents.read)
     expect(JSON.stringify(documents.all())).toBe(before)
   })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Batch, bytesOfAll, Queue, splitBatch } from '../../../projector/flow/queue.ts'
+import { type Batch, bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../projector/flow/queue.ts'
 import { encodeHeaders, NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../../projector/limits.ts'
 
@@ -64,8 +64,8 @@ describe('batches are decided in order', () => {
   })
 })
 
-test('cutting at a place that does not exist leaves a batch whole', () => {
-  const [first, rest] = splitBatch(batch(0, 4), -1)
+test('a batch that is split at its end stays whole', () => {
+  const [first, rest] = splitAtOffset(batch(0, 4), 4)
   expect(first).toEqual(batch(0, 4))
   expect(rest).toEqual({ from: 4, end: 4, records: [] })
 })

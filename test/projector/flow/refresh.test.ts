@@ -18,7 +18,7 @@ const setUp = (interval = 0) => {
   const clock = new Clock()
   const requests = new Held<string, Answer>()
   const done: string[] = []
-  const { refresh, untilRefreshed, endDelay, endDelays } = createRefresh({
+  const { refresh, untilRefreshed, endDelay, endAllDelays } = createRefresh({
     keepTrying: async attempt => {
       for (;;) {
         try {
@@ -29,7 +29,7 @@ const setUp = (interval = 0) => {
       }
     },
     send: sending(({ method, path }) => requests.call(`${method} ${path}`)),
-    now: clock.now,
+    elapsed: clock.now,
     sleep: clock.sleep,
     interval,
   })
@@ -42,7 +42,7 @@ const setUp = (interval = 0) => {
     await everythingRuns()
   }
   const paths = () => requests.calls.map(({ argument }) => argument)
-  return { clock, requests, done, ask, paths, untilRefreshed, endDelay, endDelays }
+  return { clock, requests, done, ask, paths, untilRefreshed, endDelay, endAllDelays }
 }
 
 describe('a refresh', () => {
@@ -164,12 +164,12 @@ describe('the interval between refreshes', () => {
   })
 
   test('ends when the stream stops', async () => {
-    const { ask, requests, paths, endDelays } = setUp(10_000)
+    const { ask, requests, paths, endAllDelays } = setUp(10_000)
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
     await ask('second', ['reps'])
     expect(paths()).toEqual([])
-    endDelays()
+    endAllDelays()
     await everythingRuns()
     expect(paths()).toEqual(['POST /reps/_refresh'])
   })
@@ -286,12 +286,12 @@ describe('far behind', () => {
   })
 
   test('ends when the stream stops: waiting and new requests are refreshed at once', async () => {
-    const { ask, requests, done, paths, endDelays } = setUp()
+    const { ask, requests, done, paths, endAllDelays } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
     await ask('second', ['reps'], true)
     expect(paths()).toEqual([])
-    endDelays()
+    endAllDelays()
     await everythingRuns()
     await requests.at(0).letGo(fine)
     await ask('third', ['payouts'], true)

@@ -55,14 +55,14 @@ const given = () => {
   return { documents, asked, state, publish, steps, past }
 }
 
-test('the clock is read after the positions and the ids of the indices, so that kept positions are older than their time', async () => {
+test('the clock is read after the positions and the ids of the indices, so that past positions are older than their time', async () => {
   const { asked, publish, steps } = given()
   publish(5, 6)
   await keepPositions(identity, undefined, steps)
   expect(asked).toEqual(['_mget', '_settings', '_nodes', '_doc'])
 })
 
-test('kept positions have what a projector needs to go on: offset, last record and time of the records', async () => {
+test('past positions have what a projector needs to go on: offset, last record and time of the records', async () => {
   const { publish, steps } = given()
   publish(5, 6)
   expect(await keepPositions(identity, undefined, steps)).toEqual([positionAt(5), positionAt(6)])
@@ -112,7 +112,7 @@ test('a copy a minute is kept for two days, then its document is used again', as
   expect(await readPastPositions(identity, last * MINUTE, steps)).toMatchObject({ time: last * MINUTE })
 })
 
-test('the newest kept positions up to a time are found, and only those of the same indices', async () => {
+test('the newest past positions up to a time are found, and only those of the same indices', async () => {
   const { state, publish, steps } = given()
   for (const minute of [1, 2, 3]) {
     publish(minute, 10 * minute)

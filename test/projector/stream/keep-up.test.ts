@@ -34,7 +34,7 @@ const setUp = () => {
     readLiveGeneration: async () => control.live(),
     health: { forget: generation => story.push(`forget ${generation}`) },
     log: { info: () => undefined, error: log },
-    now: () => time,
+    elapsed: () => time,
     signal: new AbortController().signal,
   })
   const optionsOf = (generation: string) => ({ identity: { generation } }) as StreamOptions

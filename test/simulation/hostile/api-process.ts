@@ -42,7 +42,7 @@ type World = {
 
 export const startApiProcess = (world: World): ApiProcess => {
   const { clock, faults, elasticsearch, rate, failuresPerAddress, fail, onDeliveryTimeout } = world
-  const now = (): number => clock.elapsed
+  const elapsed = (): number => clock.elapsed
   const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
   const wire = createTransport(clock, faults, elasticsearch)
   let requests = 0
@@ -54,12 +54,12 @@ export const startApiProcess = (world: World): ApiProcess => {
       budget,
       otherNodes: 0,
       observe: () => undefined,
-      now,
+      elapsed,
     }),
     prefix: PREFIX,
     rate,
     ...(failuresPerAddress !== undefined && { failuresPerAddress }),
-    counter: countInVirtualTime(rate, now),
+    counter: countInVirtualTime(rate, elapsed),
     log: {
       answer: () => undefined,
       failure: (_, error) => fail(`a request failed: ${error instanceof Error ? error.stack : String(error)}`),
@@ -72,8 +72,8 @@ export const startApiProcess = (world: World): ApiProcess => {
     random: faults.random.next,
     observe: () => undefined,
     onRateLimited: () => undefined,
-    now,
-    time: clock.now,
+    elapsed,
+    now: clock.now,
     newRequestId,
     later,
   })
@@ -167,16 +167,16 @@ const namesOf = (body: string): DocumentName[] => {
   }))
 }
 
-const countInVirtualTime = ({ requests, windowSeconds }: Rate, now: () => number): RequestCounter => {
+const countInVirtualTime = ({ requests, windowSeconds }: Rate, elapsed: () => number): RequestCounter => {
   const windows = new Map<string, { count: number; readonly ends: number }>()
   const add = (key: string, points: number): RateLimiterRes => {
     const known = windows.get(key)
-    const window = known && known.ends > now() ? known : { count: 0, ends: now() + windowSeconds * 1_000 }
+    const window = known && known.ends > elapsed() ? known : { count: 0, ends: elapsed() + windowSeconds * 1_000 }
     windows.set(key, window)
     window.count += points
     return new RateLimiterRes(
       Math.max(0, requests - window.count),
-      window.ends - now(),
+      window.ends - elapsed(),
       window.count,
       known === undefined,
     )

@@ -136,7 +136,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
       const { now } = services.clock
       const indexIds = async (names: readonly string[]) => new Map(names.map(name => [name, `uuid-of-${name}`]))
       const reads = { ...searchesOf(running, services), indexIds }
-      const reading = readThrough(reads, { prefix: PREFIX, time: now, sleep, signal, now })
+      const reading = readThrough(reads, { prefix: PREFIX, elapsed: now, now, sleep, signal })
       const options = { org: told.org, asOf: undefined, out: told.directory, parquet: false, json }
       return exportOrganization(options, {
         ...reading,

@@ -91,7 +91,13 @@ export const createProbeStore = async () => {
     const records = events.map(toRecord)
     for (let from = 0; from < records.length; from += BATCH) {
       const batch = records.slice(from, from + BATCH)
-      const { changes, counts } = await projectBatch(batch, new Cache(true), new Documents().read, 0, { stream })
+      const { changes, counts } = await projectBatch(
+        batch,
+        new Cache({ fromFirstRecord: true }),
+        new Documents().read,
+        0,
+        { stream },
+      )
       if (counts.applied !== batch.length) throw new Error(`applied ${counts.applied} of ${batch.length} events`)
       for (const { kind, id, line } of changes.map(render)) {
         put(kind === 'api-keys' ? apiKeysIndexOf(PREFIX) : indexOf(PREFIX, FIRST_GENERATION, kind), id, line.trimEnd())

@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import Koa from 'koa'
 import { describe, expect, test } from 'vitest'
-import { deliverAnswer, deliveryTime } from '../../../api/answer/deliver-answer.ts'
+import { deliveryTime, limitDelivery } from '../../../api/answer/limit-delivery.ts'
 import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
 import { oneAtATime } from '../../../api/http/one-at-a-time.ts'
 import type { RequestState } from '../../../api/http/request.ts'
@@ -49,7 +49,7 @@ const serving = async (scope: Scope, body: () => Buffer) => {
     if (ctx.get('X-Last')) ctx.set('Connection', 'close')
     await next()
   })
-  app.use(deliverAnswer(budget, later, () => timeouts++))
+  app.use(limitDelivery(budget, later, () => timeouts++))
   app.use(async ctx => {
     ctx.body = body()
   })

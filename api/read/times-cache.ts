@@ -13,16 +13,17 @@ import type { Schedule } from '../time-limits.ts'
 
 type Position = PositionDocument['body']
 
-export type KeptTimes = {
-  /** Returns the id of the document if a request should read it now, else nothing. The caller passes it to `keep`. */
+export type TimesCache = {
+  /** Returns the id of the document if a request should read it now, else nothing. The caller calls `remember` then. */
   readonly due: (generation: string) => string[]
-  /** Keeps the document that was read; undefined if it does not exist yet. */
-  readonly keep: (generation: string, document: DocumentSlice | undefined) => void
-  readonly complete: (generation: string, partition: number, position: Position) => Position
+  /** Remembers the document that was read; undefined if it does not exist yet. */
+  readonly remember: (generation: string, document: DocumentSlice | undefined) => void
+  /** Returns the position with the time of the remembered document, if that is later. */
+  readonly withLatestTime: (generation: string, partition: number, position: Position) => Position
 }
 
-export const createKeptTimes = (later: Schedule): KeptTimes => {
-  const kept = new Map<string, TimesDocument['body']['partitions']>()
+export const createTimesCache = (later: Schedule): TimesCache => {
+  const remembered = new Map<string, TimesDocument['body']['partitions']>()
   const recent = new Set<string>()
   return {
     due: generation => {
@@ -31,10 +32,10 @@ export const createKeptTimes = (later: Schedule): KeptTimes => {
       later(TIMES_INTERVAL, () => recent.delete(generation))
       return [timesId(generation)]
     },
-    keep: (generation, document) => {
-      if (document !== undefined) kept.set(generation, timesOf(document))
+    remember: (generation, document) => {
+      if (document !== undefined) remembered.set(generation, timesOf(document))
     },
-    complete: (generation, partition, position) => withTime(position, kept.get(generation)?.[partition]),
+    withLatestTime: (generation, partition, position) => withTime(position, remembered.get(generation)?.[partition]),
   }
 }
 

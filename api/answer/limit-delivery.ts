@@ -1,6 +1,6 @@
 /**
- * In: a request. Out: its answer, with a reservation of the budget until the client has the answer or its connection is
- *   gone.
+ * In: the answer to a request, after all later steps. Out: the same answer, ready to be sent by Koa, with a reservation
+ *   of the budget until the client has it or its connection is gone.
  * Promises: the reservation equals the held bytes, even if the answer is part of a larger buffer. Delivery takes a
  *   bounded time. An encrypted connection also holds one piece of the answer.
  * Can go wrong: the budget is used up → `unavailable`. A client reads too slowly → its connection is closed.
@@ -51,8 +51,8 @@ export const reserveReads = ({ open }: ReadReservation): RequestStep => {
   }
 }
 
-/** @param onDeliveryTimeout called for every answer that was not delivered in time */
-export const deliverAnswer = (budget: AnswerBudget, later: Schedule, onDeliveryTimeout: () => void): RequestStep => {
+/** Step: holds and limits the delivery of an answer. @param onDeliveryTimeout called if it was not delivered in time */
+export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryTimeout: () => void): RequestStep => {
   return async (ctx, next) => {
     try {
       await next()
