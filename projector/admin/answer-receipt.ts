@@ -161,5 +161,5 @@ const jsonAnswer = (code: number, body: object, headers: Readonly<Record<string,
 const errorAnswer = (code: number, error: string, headers?: Readonly<Record<string, string>>): ReceiptAnswer =>
   jsonAnswer(code, { error }, headers)
 
-/** Not known now. */
+/** Says that the answer is not known now, and to ask again in a second. */
 export const notKnownNow = (error: string): ReceiptAnswer => errorAnswer(503, error, { 'retry-after': '1' })

@@ -1,5 +1,5 @@
 /**
- * Keeps the published positions of a generation, one copy a minute, in documents that are used again after two days.
+ * Keeps the published positions of a generation, once a minute, in documents that are overwritten after two days.
  * After a restore, `npm run projection -- rewind` goes back to positions that are older than the snapshot.
  * Promises: everything before kept positions was stored, in the indices that the copy names, before its time. So the
  * positions are read first, then the ids of the indices, and then Elasticsearch's clock. At rest nothing is written.
@@ -33,14 +33,14 @@ export type PastPositions = PastPositionsDocument['body']
 type Kept = PastPositions['partitions']
 type Steps = { readonly send: Send; readonly prefix: string }
 
-/** Identifies the indices of a generation; undefined if their ids are not recorded. */
+/** Returns a digest of the index ids of a generation: a restored copy has another. Undefined without recorded ids. */
 export const copyOf = ({ indices }: Pick<Identity, 'indices'>): string | undefined => {
   if (indices === undefined) return undefined
   const names = Object.entries(indices).sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256').update(JSON.stringify(names)).digest('hex')
 }
 
-/** Keeps the present positions unless they are those of `before`. @returns the kept positions */
+/** Keeps the present positions unless `before` has the same ones. @returns the kept positions; undefined if none are */
 export const keepPositions = async (
   identity: Identity,
   before: Kept | undefined,
@@ -107,8 +107,8 @@ const readPositions = async (
 }
 
 /**
- * Returns the newest kept positions of the indices in the generation's document that are not younger than `until`;
- * undefined if there are none.
+ * Returns the newest positions that were kept at `until` or before, of the indices that the generation's document
+ * names; undefined if there are none.
  */
 export const readPastPositions = async (
   identity: Identity,
@@ -123,7 +123,7 @@ export const readPastPositions = async (
     .reduce<PastPositions | undefined>((newest, one) => (newest && newest.time >= one.time ? newest : one), undefined)
 }
 
-/** Returns the ids of the kept positions of a generation that are there. */
+/** Returns the ids of the documents of kept positions that a generation has. */
 export const listPastPositions = async (generation: string, steps: Steps): Promise<string[]> => {
   const ids = pastPositionsIds(generation)
   const found = await readControlDocuments<PastPositionsDocument>(ids, steps)
