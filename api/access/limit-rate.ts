@@ -44,7 +44,7 @@ export const limitRate = ({ rate, inFlightMax, counter, now, onLimited }: Parts)
       throw new Refusal('rate_limited')
     }
     ctx.state.refundRate = () => {
-      // A unit of a window that has ended is not given back to the next window.
+      // A unit of a window that has ended is not added to the next window.
       const left = windowEnds - now()
       if (left <= 0) return
       void giveBack(counter, counterKey)
@@ -86,7 +86,7 @@ const count = async (counter: RequestCounter, key: string): Promise<RateLimiterR
 const giveBack = async (counter: RequestCounter, key: string): Promise<void> => {
   try {
     const { consumedPoints } = await counter.reward(key)
-    // The window has ended meanwhile: the new window has nothing to give back.
+    // The window has ended meanwhile: in the new window, the unit was never counted.
     if (consumedPoints < 0) await counter.penalty(key)
   } catch {
     // The request stays counted.

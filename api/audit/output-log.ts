@@ -1,12 +1,12 @@
 /**
  * The audit log on the standard output, between the lines of the log. Each line has `"audit":true`.
  * Promises: lines of both logs never mix. A line counts as written when the pipe or the terminal has taken it.
- * Can go wrong: nobody reads → the lines wait in the stream, which takes a bounded number of bytes. The reader has left
- *   → they are lost.
+ * Can go wrong: nobody reads → the lines wait in the stream, which takes a bounded number of bytes. The reader has
+ *   left → they are lost.
  */
 import type { AuditLog, Written } from './write-lines.ts'
 
-/** The stream of the log (sonic-boom). It must keep no bytes back: then `drain` means that all are written. */
+/** The stream of the log (sonic-boom). It must not hold back bytes, so that `drain` means that all are written. */
 export type OutputStream = {
   write(text: string): unknown
   on(event: 'drop' | 'drain' | 'error', listener: () => void): unknown

@@ -9,7 +9,7 @@ import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts
 import type { Schedule } from '../time-limits.ts'
 import type { AuditLine } from './audit-line.ts'
 
-/** The number of lines, from the first one, that are written; and why the others are not. Fixed words only. */
+/** How many of the first lines are written, and why the others are not. `failure` is a fixed word. */
 export type Written = { readonly lines: number; readonly failure?: string }
 
 /** A log that lines are written to: a file, the standard output or a topic. One write at a time. */
@@ -114,7 +114,7 @@ export const createAuditWriter = ({ log, isStrict, onLines, now, later }: Parts)
       writingSince = now()
       writing = writeAll()
     }
-    // A strict line is always tried: otherwise nothing would find out that the log is back.
+    // A strict audit always tries the line: otherwise nothing would notice that the log works again.
     return stuck || (wasSlow && !isStrict) ? 'late' : promise
   }
 

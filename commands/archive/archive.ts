@@ -141,7 +141,7 @@ const copyLogs = async (
   try {
     await copyAll()
   } catch (error) {
-    // The log may be lost: what was read of it must not be lost, too.
+    // The log may be gone now, so the entries that were read of it are written first.
     await finish().catch(() => undefined)
     throw error
   }

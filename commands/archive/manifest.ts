@@ -1,7 +1,7 @@
 /**
  * The manifest of one topic in an archive: its source, and how far each partition goes. It is replaced with each
- * segment, and its size does not grow with the log: the chain of the segments leads from its last digest to the first
- * segment.
+ * segment. Its size does not grow with the log: it names the last segment of each partition, and each segment names the
+ * one before.
  */
 import { createHash } from 'node:crypto'
 import type { Stream } from '../../schemas/events.ts'
@@ -52,7 +52,7 @@ const segmentFolder = (stream: Stream, partition: number): string => `${stream}/
 export const segmentPath = (stream: Stream, partition: number, from: number): string =>
   `${segmentFolder(stream, partition)}/${String(from).padStart(SEGMENT_DIGITS, '0')}.zst`
 
-/** The first offsets of the segments of a partition that have their names, in order. */
+/** Lists the first offsets of the finished segments of a partition, in order. */
 export const listSegments = async (target: ArchiveTarget, stream: Stream, partition: number): Promise<number[]> =>
   (await target.list(segmentFolder(stream, partition)))
     .flatMap(name => {
@@ -85,6 +85,6 @@ export const writeManifest = async (target: ArchiveTarget, manifest: ArchiveMani
 
 const sumOf = (manifest: ArchiveManifest): string => createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
 
-/** Reads a segment; the last one may have its temporary name still, if the archiving process was killed. */
+/** Reads a segment. The last one may still have its temporary name, if the archiving process was killed. */
 export const readSegment = async (target: ArchiveTarget, path: string): Promise<Buffer | undefined> =>
   (await target.read(path)) ?? (await target.read(`${path}${STAGED}`))

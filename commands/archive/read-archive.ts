@@ -29,7 +29,7 @@ export const readManifests = async (target: ArchiveTarget): Promise<Manifests> =
   throw new ArchiveDamaged(`${target.name}/${lost}/manifest.json: this file is lost`)
 }
 
-/** Offsets of all partitions. */
+/** Returns the number of offsets of all partitions. */
 export const offsetsIn = (manifests: Manifests): number =>
   archivedStreams.flatMap(stream => manifests[stream].partitions).reduce((sum, { end }) => sum + end, 0)
 
@@ -71,7 +71,7 @@ export async function* segmentsOf(
   }
 }
 
-/** First offsets of the segments, also of one that was not finished when its process was killed. */
+/** Returns the first offsets of the segments, also of one that a killed process left under its temporary name. */
 const startsOf = async (
   target: ArchiveTarget,
   { stream }: ArchiveManifest,
@@ -130,7 +130,7 @@ export const verifyPartition = async (
 export type VerifiedChain = ReadonlyMap<number, string>
 
 /**
- * Verifies a partition up to its end in the manifest. Segments after it are of an archive that grows meanwhile.
+ * Verifies a partition up to its end in the manifest. Segments after that were added since the manifest was read.
  * @throws ArchiveDamaged that names the first fault
  */
 export const verifyChain = async (
@@ -173,7 +173,7 @@ export const verifyArchive = async (
 
 /**
  * Reads an archive like a log in Kafka, from any offset on. Verify it before: the chain is not checked here.
- * @param chains of the partitions that are read: a segment that was replaced since is refused
+ * @param chains by partition, the verified segments: refuses a segment that was replaced since
  */
 export const readArchivedLog = (
   target: ArchiveTarget,

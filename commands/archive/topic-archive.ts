@@ -2,9 +2,9 @@
  * The archive of one topic in one target, while it is written.
  *
  * In: entries of the log, in order. Out: segments, and the manifest that names the last one of each partition.
- * Promises: a kill at any moment leaves a valid archive, which the next run continues without a gap. A segment is
- *   durable under its temporary name, then the manifest names it, then it gets its name: a segment that the manifest
- *   does not name does not count, and one that it names is there.
+ * Promises: a kill at any moment leaves a valid archive, which the next run continues without a gap. A segment is first
+ *   durable under a temporary name, then named by the manifest, then renamed. So a segment that the manifest names
+ *   exists, and one that it does not name does not count.
  * Can go wrong: the target has the archive of another log, or is damaged: refused before anything is written.
  */
 import { CommandError } from '../failures.ts'
@@ -47,9 +47,9 @@ type Growing = {
 export type TopicArchive = {
   readonly source: ArchivedSource
   readonly positions: () => readonly number[]
-  /** The offset to read from: that of the last entry, to see that the log still has it. */
+  /** The offset to read from: that of the last archived entry, to check that the log still has it. */
   readonly readFrom: (partition: number) => number
-  /** Takes entries from `readFrom` on. @throws CommandError if the log is another one than before */
+  /** Takes entries from `readFrom` on. @throws StopError if the log has another last archived entry than before */
   readonly add: (partition: number, entries: readonly LogEntry[], now: number) => void
   /** Writes a segment of each partition that has enough, or whose entries are older than `olderThan`. */
   readonly cut: (olderThan: number) => Promise<void>
