@@ -32,6 +32,8 @@ export type ArchiveSteps = LockSteps & {
   readonly openCluster: (topic: string) => Promise<LogCluster>
 }
 
+/** A topic, and its archive in one target. */
+type TopicCopy = readonly [log: Log, archive: TopicArchive]
 type Log = {
   readonly stream: Stream
   readonly clusterId: string
@@ -43,12 +45,12 @@ type Log = {
 export const archive = async ({ to, follow, json }: ArchiveOptions, steps: ArchiveSteps): Promise<ExitCode> => {
   await using stack = new AsyncDisposableStack()
   const logs = await openLogs(steps, stack)
-  const copies: (readonly [Log, TopicArchive])[][] = []
+  const copies: TopicCopy[][] = []
   for (const directory of to) {
     await makeArchiveDirectory(directory)
     const lock = await lockDirectory(directory, steps, 'archive')
     stack.defer(lock.release)
-    const copy: (readonly [Log, TopicArchive])[] = []
+    const copy: TopicCopy[] = []
     for (const log of logs) {
       const source = { stream: log.stream, cluster_id: log.clusterId, topic: log.reader.topic }
       const target = directoryTarget(directory)
@@ -100,7 +102,7 @@ const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
 
 /** Copies the logs into one target. Ends at the ends of the logs; with `follow` only at the signal. */
 const copyLogs = async (
-  copy: readonly (readonly [Log, TopicArchive])[],
+  copy: readonly TopicCopy[],
   follow: boolean,
   onProgress: () => void,
   { signal, elapsed, sleep }: ArchiveSteps,
