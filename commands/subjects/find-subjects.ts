@@ -54,9 +54,9 @@ export async function* findTexts(
 ): AsyncGenerator<FoundText> {
   for await (const document of documents<RepFields>('reps', org)) yield* textsOfRep(document)
   for await (const document of documents<PayrollFields>('payroll_files', org)) yield* textsOfPayroll(document)
-  for await (const document of documents<ParkedFields>('parked', org)) yield* textsOfParked(document)
+  for await (const document of documents<ParkedSource>('parked', org)) yield* textsOfParked(document)
   // Parked records that name no organization.
-  if (org !== undefined) for await (const one of documents<ParkedFields>('parked', '')) yield* textsOfParked(one)
+  if (org !== undefined) for await (const one of documents<ParkedSource>('parked', '')) yield* textsOfParked(one)
 
   async function* documents<Source extends Fields>(kind: FoundText['kind'], of: string | undefined) {
     const index = indexOf(context.prefix, name, kind)
@@ -73,7 +73,7 @@ type PayrollFields = {
   rep_id: string
   body: { id: string; destination: { label: string } }
 }
-type ParkedFields = Pick<ParkedDocument, 'org_id' | 'offset' | 'body'>
+type ParkedSource = Pick<ParkedDocument, 'org_id' | 'offset' | 'body'>
 
 const textsOfRep = ({ source: { org_id: org, seq, body } }: Document<RepFields>): FoundText[] => {
   // The list of versions has no texts.
@@ -100,7 +100,7 @@ const sortTexts = (texts: readonly string[]): Pick<FoundText, 'keys' | 'sealed' 
 const sealedTexts = new RegExp(`${SEALED_PREFIX}(${SEAL_KEY_ID}):[0-9A-Za-z_-]+`, 'g')
 
 /** A parked record may be broken in any way: its texts are searched for in its bytes. */
-const textsOfParked = ({ id, source: { org_id, offset, body } }: Document<ParkedFields>): FoundText[] => {
+const textsOfParked = ({ id, source: { org_id, offset, body } }: Document<ParkedSource>): FoundText[] => {
   const value = Buffer.from(body.value ?? '', 'base64').toString('utf8')
   const found = [...value.matchAll(sealedTexts)]
   const rep = repIn(value)
