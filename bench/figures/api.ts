@@ -103,11 +103,7 @@ const measureSeparated = async (bench: Bench, recordings: readonly Recording[], 
       title: `API: ${recording.what}, ${where}`,
       rows: rowsOf(`${recording.what}, ${where}`, targets[recording.what], TARGET_CONNECTIONS, rounds),
       notes: [
-        [
-          'Elasticsearch and Kafka run on one core; the API, the load tool and the projector on another one.',
-          'So the CPU of the API takes nothing from Elasticsearch, as on separate machines.',
-          'Requests of the API beyond the search still do.',
-        ].join(' '),
+        'Elasticsearch and Kafka run on one core; the API, the load tool and the projector on another one. So the CPU of the API takes nothing from Elasticsearch, as on separate machines. Requests of the API beyond the search still do.',
       ],
     })
   }
@@ -192,32 +188,9 @@ const introduced = (
     ...figure,
     rows: [...figure.rows, ...cores('the projector'), ...cores(EVERYTHING_ELSE)],
     notes: [
-      [
-        `One organization has ${records} current payouts of ${data.lines} lines and ${data.steps} steps,`,
-        `among ${data.organizations} with ${data.payouts} payout events.`,
-        'The load tool sends this many different requests in turn:',
-        `${recordings.map(({ what, api }) => `${what} ${api.length}`).join(', ')}.`,
-        `Rounds of ${secondsPerRound} s alternate, ${count} of each; a ratio compares neighbouring rounds.`,
-        'The projector runs and is idle.',
-      ].join(' '),
-      [
-        'Straight requests are the very searches that the API sends for these pages;',
-        'for a single read or a statement, the one multi-get.',
-        'They are recorded byte for byte, and the same load tool sends them.',
-        'The tool reads each answer to its end and drops it.',
-        'For a page the API also reads the published position, authenticates, counts,',
-        'cuts the records out and adds the next cursor.',
-        'It remembers the place of a cursor that it returned, or that was requested before.',
-        'The API joins single reads of several requests into one.',
-        'So for single reads and statements, Elasticsearch does less work for the API than for straight requests.',
-      ].join(' '),
-      [
-        'All processes share the cores.',
-        'Straight requests need the load tool and Elasticsearch; requests to the API need a third process.',
-        'So a ratio includes the CPU of the API and the longer way.',
-        `The load tool is one thread, at most ${busy('raw')} % busy with straight requests and ${busy('api')} %`,
-        'with the API. It costs both the same for each request.',
-      ].join(' '),
+      `One organization has ${records} current payouts of ${data.lines} lines and ${data.steps} steps, among ${data.organizations} with ${data.payouts} payout events. The load tool sends this many different requests in turn: ${recordings.map(({ what, api }) => `${what} ${api.length}`).join(', ')}. Rounds of ${secondsPerRound} s alternate, ${count} of each; a ratio compares neighbouring rounds. The projector runs and is idle.`,
+      'Straight requests are the very searches that the API sends for these pages; for a single read or a statement, the one multi-get. They are recorded byte for byte, and the same load tool sends them. The tool reads each answer to its end and drops it. For a page the API also reads the published position, authenticates, counts, cuts the records out and adds the next cursor. It remembers the place of a cursor that it returned, or that was requested before. The API joins single reads of several requests into one. So for single reads and statements, Elasticsearch does less work for the API than for straight requests.',
+      `All processes share the cores. Straight requests need the load tool and Elasticsearch; requests to the API need a third process. So a ratio includes the CPU of the API and the longer way. The load tool is one thread, at most ${busy('raw')} % busy with straight requests and ${busy('api')} % with the API. It costs both the same for each request.`,
     ],
     pictures: [pictureOf(rounds)],
   }
@@ -325,12 +298,7 @@ const whileProjectingFigure = ({ sizes }: Bench, rounds: readonly ProjectingRoun
       { what: 'all visible after the last', unit: 'ms', ...of(({ visibleAfter }) => visibleAfter) },
     ],
     notes: [
-      [
-        `${TARGET_CONNECTIONS} connections. Rounds of ${seconds} s without and with a publisher alternate.`,
-        'The payouts are of all organizations, including the one that is read.',
-        'Clients send requests as fast as they get answers, so writing takes its CPU from them.',
-        'Visibility is checked every tenth of a second.',
-      ].join(' '),
+      `${TARGET_CONNECTIONS} connections. Rounds of ${seconds} s without and with a publisher alternate. The payouts are of all organizations, including the one that is read. Clients send requests as fast as they get answers, so writing takes its CPU from them. Visibility is checked every tenth of a second.`,
     ],
   }
 }
