@@ -228,9 +228,11 @@ const main = async (args: readonly string[]): Promise<number> => {
       ...(typeof redis === 'string' && { pingRedis: () => pingRedis(redis) }),
     }
     if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return patient
-    const config = kafkaConfig(read(kafkaSettings), 'commission-doctor', readFileSync)
+    const given = read(kafkaSettings)
+    const config = kafkaConfig(given, 'commission-doctor', readFileSync)
     const kafka = new kafkajs.Kafka(config)
-    return { ...patient, kafka: { admin: kafka.admin(), open: () => openAuthorizedOperations(config, kafka.logger()) } }
+    const open = () => openAuthorizedOperations(config, kafka.logger())
+    return { ...patient, kafka: { admin: kafka.admin(), open, messageBytes: given.KAFKA_MAX_MESSAGE_BYTES } }
   }
   const examining = (): DoctorContext => ({
     ...{ out, say, patientOf, readFile: readFileSync, now: Date.now, signal: stoppedBySignal() },

@@ -67,9 +67,9 @@ export {
   STOP_TIMEOUT_MS,
   STREAMS_STOP_TIMEOUT_MS,
 } from '../projector/limits.ts'
-export { appendLog, type LogAppender, restoreTransactionOf } from '../projector/log/append-log.ts'
+export { appendLog, type LogAppender } from '../projector/log/append-log.ts'
 export { type LogCluster, openCluster } from '../projector/log/open-cluster.ts'
-export { type LogEntry, type LogPart, type LogReader, readLog } from '../projector/log/read-log.ts'
+export { type LogEntry, type LogReader, readLog } from '../projector/log/read-log.ts'
 export { BATCH_TIME_SPAN } from '../projector/log/record-batch.ts'
 export { type RebuildContext, type RebuildProgress, rebuildGeneration } from '../projector/rebuild.ts'
 export type { Decision, Rules, SequencedEvent } from '../projector/rules/decision.ts'
@@ -82,7 +82,6 @@ export {
 } from '../projector/rules/rules.ts'
 export {
   type AnyNewDocument,
-  type DocumentChange,
   type IndexKind,
   refOf,
   type State,

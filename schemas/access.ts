@@ -3,6 +3,7 @@
  * are written from this table (`npm run contract`), and tests give processes exactly these rights. `${NAME}` in a name
  * is the value of that setting.
  */
+import { keysOf } from './objects.ts'
 import { type Kind, kinds, listKinds } from './stored/documents.ts'
 
 /** As `kafka-acls.sh` and Strimzi write them. Read, Write and Delete include Describe. */
@@ -64,7 +65,7 @@ const rights = (
   reasons: Readonly<Partial<Record<KafkaOperation, string>>>,
   only?: string,
 ): KafkaRight[] =>
-  (Object.keys(reasons) as KafkaOperation[]).map(operation => ({
+  keysOf(reasons).map(operation => ({
     resource,
     operation,
     reason: reasons[operation] ?? '',

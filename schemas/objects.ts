@@ -1,7 +1,7 @@
 /** Objects whose keys are known when they are compiled. TypeScript's own functions forget the keys. */
 
 /** The keys of an object that has no others. */
-export const keysOf = <Key extends string>(object: Readonly<Record<Key, unknown>>): Key[] =>
+export const keysOf = <Key extends string>(object: Readonly<Partial<Record<Key, unknown>>>): Key[] =>
   Object.keys(object) as Key[]
 
 /** An object with a value for each of the keys. */

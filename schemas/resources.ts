@@ -19,14 +19,20 @@ import { Currency, Id, Instant, idPattern, type KeyPermission, Money, Nullable, 
 const marks = {
   erased: Type.Optional(
     Type.Literal(true, {
-      description:
-        'Present if the key of a sealed text was destroyed. The person was forgotten: the text is lost for ever, and the field is null, or empty where it may not be null.',
+      description: [
+        'Present if the key of a sealed text was destroyed.',
+        'The person was forgotten: the text is lost for ever, and the field is null,',
+        'or empty where it may not be null.',
+      ].join(' '),
     }),
   ),
   unreadable: Type.Optional(
     Type.Literal(true, {
-      description:
-        'Present if a sealed text does not open with its key, so that its content is not known: the publisher sealed it wrongly, or for another field. The field is null, or empty where it may not be null.',
+      description: [
+        'Present if a sealed text does not open with its key, so that its content is not known:',
+        'the publisher sealed it wrongly, or for another field.',
+        'The field is null, or empty where it may not be null.',
+      ].join(' '),
     }),
   ),
 }
@@ -56,8 +62,10 @@ export const Period = Type.Object(
     ends_at: period.ends_at,
   },
   {
-    description:
-      'A commission period, from `starts_at` (included) to `ends_at` (excluded). Both were decided in `timezone`. They tell on which side of a boundary a deal falls.',
+    description: [
+      'A commission period, from `starts_at` (included) to `ends_at` (excluded). Both were decided in `timezone`.',
+      'They tell on which side of a boundary a deal falls.',
+    ].join(' '),
   },
 )
 
@@ -87,8 +95,10 @@ const payoutFields = {
   recorded_at: { ...Nullable(Instant), description: 'When it was recorded; null if it was calculated.' },
   line_items: {
     ...Type.Array(LineItem),
-    description:
-      'The amounts that were earned, recovered and adjusted, each with its deal if there is one. The amounts add up to `net_amount` exactly.',
+    description: [
+      'The amounts that were earned, recovered and adjusted, each with its deal if there is one.',
+      'The amounts add up to `net_amount` exactly.',
+    ].join(' '),
   },
 }
 
@@ -101,8 +111,11 @@ export const Statement = Type.Object(
   {
     ...payoutFields,
     calculation_trace_recorded: Type.Boolean({
-      description:
-        'Read this before the trace. If false, the payout was recorded, not calculated here: its empty trace does not mean that no deal contributed.',
+      description: [
+        'Read this before the trace.',
+        'If false, the payout was recorded, not calculated here:',
+        'its empty trace does not mean that no deal contributed.',
+      ].join(' '),
     }),
     calculation_trace: {
       ...Type.Array(TraceStep),
@@ -130,8 +143,10 @@ export const PayrollRecord = Type.Object(
     },
     amount: {
       ...Money,
-      description:
-        'The amount that has left; on a void, the reversed amount with the opposite sign. The sum over all records is the amount that was actually paid.',
+      description: [
+        'The amount that has left; on a void, the reversed amount with the opposite sign.',
+        'The sum over all records is the amount that was actually paid.',
+      ].join(' '),
     },
     currency: Currency,
     destination: { ...Destination, description: 'Where the money went.' },
@@ -218,8 +233,10 @@ export const Totals = Type.Object(
   {
     last_change_id: {
       ...Nullable(ChangeId),
-      description:
-        'The last change that these totals include. Send it as `as_of` to the lists and as `starting_after` to the changes. Null if there is none yet.',
+      description: [
+        'The last change that these totals include.',
+        'Send it as `as_of` to the lists and as `starting_after` to the changes. Null if there is none yet.',
+      ].join(' '),
     },
     totals: Type.Array(Total, { description: 'Ordered by period id and currency.' }),
   },

@@ -92,7 +92,12 @@ const sealable = {
   then: { type: 'string', pattern: sealedPattern },
   else: { maxLength: TEXT_LENGTH_MAX },
   // biome-ignore-end lint/suspicious/noThenProperty: keywords of JSON Schema
-  description: `A personal text, plain or sealed. Plain: up to ${TEXT_LENGTH_MAX} code points of well-formed Unicode, may be empty, and does not begin like a sealed text. Sealed: \`sealed:v1:<key id>:<base64url>\`, up to ${SEALED_TEXT_LENGTH_MAX} characters.`,
+  description: [
+    'A personal text, plain or sealed.',
+    `Plain: up to ${TEXT_LENGTH_MAX} code points of well-formed Unicode, may be empty,`,
+    'and does not begin like a sealed text.',
+    `Sealed: \`sealed:v1:<key id>:<base64url>\`, up to ${SEALED_TEXT_LENGTH_MAX} characters.`,
+  ].join(' '),
 }
 
 /** A text that may be sealed. */

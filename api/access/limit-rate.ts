@@ -86,7 +86,7 @@ const count = async (counter: RequestCounter, key: string): Promise<RateLimiterR
 const refund = async (counter: RequestCounter, key: string): Promise<void> => {
   try {
     const { consumedPoints } = await counter.reward(key)
-    // The window has ended meanwhile: the new window has nothing to refund.
+    // The window has ended meanwhile: in the new window, the unit was never counted.
     if (consumedPoints < 0) await counter.penalty(key)
   } catch {
     // The request stays counted.

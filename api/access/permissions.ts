@@ -14,7 +14,7 @@ export const requirePermission = ({ permissions }: KeyHolder, route: string | un
   if (permissions.size === 0) throw new Refusal('forbidden', { message: 'This API key has no permission.' })
   if (route === undefined || permissions.has('read')) return
   const needed = permissionOfPath.get(route.slice(BASE_PATH.length + 1).split('/', 1)[0] ?? '')
-  // A route without a permission of its own would be a defect: only a key with all permissions reads it.
+  // A route that no permission names would be a defect: then only a key with `read` reads it.
   if (needed !== undefined && permissions.has(needed)) return
   throw new Refusal('forbidden', { message: `This API key lacks the permission ${needed ?? 'read'}.` })
 }

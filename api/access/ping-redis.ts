@@ -1,4 +1,4 @@
-/** Asks Redis for one answer, for `npm run doctor`. Errors of the client may have the address: none comes out. */
+/** Sends one PING to Redis, for `npm run doctor`. Hides errors of the client: they may contain the address. */
 import { createClient } from '@redis/client'
 import { REDIS_CONNECT_TIME_MAX } from '../limits.ts'
 

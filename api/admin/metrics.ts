@@ -116,7 +116,7 @@ export const createApiMetrics = (): Metrics => {
     labelNames: ['by'],
     registers,
   })
-  // A counter that begins above 0 has no increase: Prometheus would not see the first refusal.
+  // Counters begin at 0. Prometheus sees no increase in a counter that appears with 1.
   for (const by of LIMITED_BY) rateLimited.inc({ by }, 0)
   for (const by of REFUSED_BY) answersRefused.inc({ by }, 0)
   const deliveryTimeouts = new Counter({

@@ -26,7 +26,7 @@ export const auditLineOf = (state: RequestState, { time, method, status, address
     audit: true,
     time: new Date(time).toISOString(),
     request_id: requestId,
-    // A method of the client's own making is no word of ours.
+    // An unknown method is text of the client.
     method: METHODS.has(method) ? method : 'other',
     route,
     status,

@@ -1,8 +1,8 @@
 /**
  * In: a request. Out: its answer, after its line is in the audit log.
- * Promises: nobody gets an answer with records before its line is written, and a request has one line. An answer
- *   without a list of its records is a defect, and is not sent. Refusals have lines, too; those without a key and those
- *   of a limit may be a flood, so `answer/log-refusals.ts` limits them.
+ * Promises: nobody gets an answer with records before its line is written. A request has one line. An answer without
+ *   a list of its records is a defect, and is not sent. Refusals have lines, too. Those without a valid key and those
+ *   of a rate limit may be a flood; answer/log-refusals.ts limits their lines.
  * Can go wrong: the line cannot be written → `unavailable` if the audit is strict. Else the answer goes out, and the
  *   writer counts the lost line.
  */
@@ -26,7 +26,7 @@ type Parts = Audit & {
   readonly admitLine: AdmitLine
 }
 
-/** It has no records, and nobody needs a key for it. */
+/** The route of the OpenAPI document: it has no records and needs no key, so it has no line. */
 const DESCRIPTION = `${BASE_PATH}/openapi.json`
 
 /** Step: writes the line of each request. @throws Refusal `unavailable` if a strict audit has no line */
@@ -44,20 +44,21 @@ export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Part
 
   return async (ctx, next) => {
     ctx.state.read = {}
+    const isAudited = (): boolean => ctx.state.route !== DESCRIPTION
     try {
       await next()
-      if (ctx.state.route !== DESCRIPTION) requireRecords(ctx)
+      if (isAudited()) requireRecords(ctx)
     } catch (error) {
-      if (ctx.state.route !== DESCRIPTION) await write(ctx, statusOf(error))
+      if (isAudited()) await write(ctx, statusOf(error))
       throw error
     }
-    if (ctx.state.route !== DESCRIPTION) await write(ctx, ctx.status)
+    if (isAudited()) await write(ctx, ctx.status)
   }
 }
 
 const statusOf = (error: unknown): number => refusals[error instanceof Refusal ? error.code : 'internal']
 
-/** A new route that tells no records would be read without a trace. */
+/** Refuses answers of a route that does not call `showRecords`: its reads would leave no trace. */
 const requireRecords = ({ status, state }: RequestContext): void => {
   if ((status === OK || status === NOT_MODIFIED) && state.read?.ids === undefined) {
     throw new Error('an answer without a list of its records')

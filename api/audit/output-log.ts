@@ -1,8 +1,8 @@
 /**
  * The audit log on the standard output, between the lines of the process log. Each line has `"audit":true`.
  * Promises: lines of both logs never mix. A line counts as written when the pipe or the terminal has taken it.
- * Can go wrong: nobody reads → the lines wait in the stream, which takes a bounded number of bytes. The reader has left
- *   → they are lost.
+ * Can go wrong: nobody reads → the lines wait in the stream, which takes a bounded number of bytes. The reader has
+ *   left → they are lost.
  */
 import type { AuditLog, WriteResult } from './write-lines.ts'
 

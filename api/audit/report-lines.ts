@@ -1,6 +1,6 @@
 /**
  * Counts the lines of the audit log, and logs at a bounded rate that lines are lost.
- * Promises: one line when the first is lost, then at most one in AUDIT_REPORT_INTERVAL with the number since the last.
+ * Promises: logs the first loss at once, then at most once in AUDIT_REPORT_INTERVAL how many lines were lost since.
  */
 import type { Log } from '../http/log.ts'
 import { AUDIT_REPORT_INTERVAL } from '../limits.ts'

@@ -153,8 +153,10 @@ export const momentOf = (text: string): Moment | undefined => {
 /** The same message refuses a malformed `as_of`, an unknown change and another organization's change. */
 export const invalidAsOf = (): Refusal =>
   new Refusal('invalid_request', {
-    message:
-      '`as_of` must be an instant (RFC 3339, for example 2026-02-01T08:30:00Z; write a plus sign as %2B) or the id of a change in `/changes` that this key can read.',
+    message: [
+      '`as_of` must be an instant (RFC 3339, for example 2026-02-01T08:30:00Z;',
+      'write a plus sign as %2B) or the id of a change in `/changes` that this key can read.',
+    ].join(' '),
   })
 
 type Given = ReadonlyMap<string, string | undefined>

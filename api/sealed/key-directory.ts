@@ -14,7 +14,7 @@ import type { SealKey } from './key-store.ts'
 export const keyFileOf = (id: string): string => `${id}.key`
 export const receiptFileOf = (id: string): string => `${id}.erased.json`
 
-/** Looks for the receipt again if there is no key: it may have been destroyed in between. */
+/** Reads the receipt again if there is no key: an erasure may have replaced the key by a receipt in between. */
 export const readSealKey = async (directory: string, id: string): Promise<SealKey> => {
   const receipt = async () => read(join(directory, receiptFileOf(id)))
   const first = await receipt()
@@ -36,7 +36,7 @@ const read = async (file: string): Promise<Content> => {
   }
 }
 
-/** A receipt of another key, or half of one, proves nothing. */
+/** A receipt of another key, or an incomplete one, proves nothing. */
 const destroyed = (receipt: Exclude<Content, 'missing'>, id: string): SealKey => {
   if (receipt === 'unreadable') return { state: 'unavailable' }
   try {

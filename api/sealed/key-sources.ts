@@ -1,7 +1,7 @@
 /**
  * In: the directory of keys and receipts, and Vault if it is set. Out: the store of keys.
- * Promises: a receipt in the directory counts more than any key. The order is receipt, key file, Vault. Vault is asked
- *   only while the directory can be read: a receipt could be in it.
+ * Promises: a receipt in the directory takes precedence over any key. The order is receipt, key file, Vault. Vault is
+ *   asked only while the directory can be read, because a receipt may be in it.
  */
 
 import { readFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ export const readFrom =
     if (inDirectory.state !== 'unknown' || vault === undefined) return inDirectory
     if (!(await canRead(directory))) return { state: 'unavailable' }
     const inVault = await vault.read(id)
-    // It may have been destroyed in between.
+    // An erasure may have replaced the key by a receipt in between.
     return inVault.state === 'unknown' ? readSealKey(directory, id) : inVault
   }
 

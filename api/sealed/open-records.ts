@@ -14,7 +14,7 @@ import { waitOrAbort } from '../time-limits.ts'
 import type { ReadSealKey, SealKey } from './key-store.ts'
 import { openText } from './open-text.ts'
 
-/** The state of each sealed text, in order; undefined if there was none. Part of the entity tag. */
+/** One letter for each sealed text, in order; undefined if there was none. Part of the entity tag. */
 type SealState = string | undefined
 export type OpenedRecord = { readonly slice: DocumentSlice; readonly state: SealState }
 export type OpenedHits = { readonly hits: readonly Hit[]; readonly state: SealState }
@@ -63,7 +63,7 @@ type Lost = 'erased' | 'unreadable'
 const letters = { plain: '', opened: 'o', erased: 'e', unreadable: 'u' } as const
 type OpenField = (text: string, location: SealedLocation) => Promise<Field>
 
-/** @throws Refusal `unavailable` if it is not known whether the key exists */
+/** Opens the text if its key is here. @throws Refusal `unavailable` if it is not known whether the key exists */
 const outcomeOf = (found: SealKey, open: (key: Buffer) => string | undefined): Field => {
   switch (found.state) {
     case 'here': {

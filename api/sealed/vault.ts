@@ -3,8 +3,8 @@
  *   exportable transit key with this name.
  * Promises: ends within SEAL_VAULT_TIME_MAX, also if nothing answers. The token goes to the address of the setting
  *   only: no redirect is followed. At most SEAL_VAULT_CONNECTIONS requests are under way.
- * Can go wrong: no answer, no right, no such secrets engine, Vault is sealed → `unavailable`. No key → `unknown`: that
- *   it was destroyed, only a receipt says.
+ * Can go wrong: no answer, no right, no such secrets engine, Vault is sealed → `unavailable`. No key → `unknown`: only
+ *   a receipt proves that it was destroyed.
  */
 import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
@@ -66,7 +66,7 @@ export const createVault = (options: VaultOptions): Vault => {
   return { send, read: async id => keyIn(await send('GET', `export/encryption-key/${id}/1`)) }
 }
 
-/** An answer that is no JSON comes from something else than Vault. */
+/** Returns undefined for an answer that is no JSON: it does not come from Vault. */
 const parse = (status: number, bytes: Buffer): VaultAnswer | undefined => {
   if (status === 204) return { status, data: undefined, errors: [] }
   try {

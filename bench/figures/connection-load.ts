@@ -147,8 +147,18 @@ const figureOf = (
     title: 'A good client among idle, slow and curious clients',
     rows,
     notes: [
-      `A good client has ${connectionLoad.connections} connections. Rounds of ${connectionLoad.secondsPerRound} s without and with the others alternate. A slow client sends a byte of its headers every ${SLOW_BYTE_MS / 1000} s, is closed with 408, and connects again.`,
-      `${foreign.length} reads of records of another organization, and twice as many of records that nobody has, alternate. The compared value is how often one takes longer than the other: chance exceeds the bound once in a thousand times.`,
+      [
+        `A good client has ${connectionLoad.connections} connections.`,
+        `Rounds of ${connectionLoad.secondsPerRound} s without and with the others alternate.`,
+        `A slow client sends a byte of its headers every ${SLOW_BYTE_MS / 1000} s, is closed with 408,`,
+        'and connects again.',
+      ].join(' '),
+      [
+        `${foreign.length} reads of records of another organization, and twice as many of records that nobody has,`,
+        'alternate.',
+        'The compared value is how often one takes longer than the other:',
+        'chance exceeds the bound once in a thousand times.',
+      ].join(' '),
     ],
   }
 }

@@ -155,10 +155,38 @@ const notesOf = ({ sizes }: Bench, ours: Measured): string[] => {
   const asked = all.reduce((sum, probe) => sum + probe.requests, 0) / all.length
   const unsure = all.map(({ seen, notYet }) => seen - notYet)
   return [
-    `Payouts of ${shape.lines} lines and ${shape.steps} steps over ${organizations} organizations, ${100 * recalculated} % of which replace another one, are sent to Kafka when they are due. One request has those due within ${LINGER_MS} ms. Every rate runs ${rounds} times ${secondsPerRound} s after a warm-up. The time runs from the request to Kafka until the answer with the record.`,
-    `The probes are ${every.join(', ')}, ${all.length} in all. Each is requested by id from its acknowledgement on. After an answer without it, the next request follows ${PROBE_PAUSE_MS} ms later, or after a tenth of its age: ${asked.toFixed(1)} requests each. Precision: half of them were still missing ${percentile(unsure, 50).toFixed(0)} ms before. Publisher and probes are one process on the same cores, the bench; the rows have its CPU. The compilers of the JVMs have a row of their own.`,
-    `The bare loop has the documents of such events, recorded once. It writes those of a step in one bulk request, then refreshes the lists; as many steps a second as the projector made refreshes, ${bareSeconds} s at every rate. It decides nothing, reads nothing and publishes no position. Its time runs from the bulk request to the end of the refresh.`,
-    `The plain pipe is kafkajs and the official client's \`helpers.bulk\`. It writes one document an event into one index with the mappings of the payouts and \`refresh_interval: 1s\`, without refreshes of its own. It runs ${rounds} times ${plainSecondsPerRound} s at every rate, with the same publisher and probes. Projector and API have ended, so it has the machine to itself. A payout is visible when a search for its id, sent straight to Elasticsearch, finds it. A get by id would find it before the refresh.`,
+    [
+      `Payouts of ${shape.lines} lines and ${shape.steps} steps over ${organizations} organizations,`,
+      `${100 * recalculated} % of which replace another one, are sent to Kafka when they are due.`,
+      `One request has those due within ${LINGER_MS} ms.`,
+      `Every rate runs ${rounds} times ${secondsPerRound} s after a warm-up.`,
+      'The time runs from the request to Kafka until the answer with the record.',
+    ].join(' '),
+    [
+      `The probes are ${every.join(', ')}, ${all.length} in all.`,
+      'Each is requested by id from its acknowledgement on.',
+      `After an answer without it, the next request follows ${PROBE_PAUSE_MS} ms later,`,
+      `or after a tenth of its age: ${asked.toFixed(1)} requests each.`,
+      `Precision: half of them were still missing ${percentile(unsure, 50).toFixed(0)} ms before.`,
+      'Publisher and probes are one process on the same cores, the bench; the rows have its CPU.',
+      'The compilers of the JVMs have a row of their own.',
+    ].join(' '),
+    [
+      'The bare loop has the documents of such events, recorded once.',
+      'It writes those of a step in one bulk request, then refreshes the lists;',
+      `as many steps a second as the projector made refreshes, ${bareSeconds} s at every rate.`,
+      'It decides nothing, reads nothing and publishes no position.',
+      'Its time runs from the bulk request to the end of the refresh.',
+    ].join(' '),
+    [
+      `The plain pipe is kafkajs and the official client's \`helpers.bulk\`.`,
+      'It writes one document an event into one index with the mappings of the payouts and `refresh_interval:',
+      '1s`, without refreshes of its own.',
+      `It runs ${rounds} times ${plainSecondsPerRound} s at every rate, with the same publisher and probes.`,
+      'Projector and API have ended, so it has the machine to itself.',
+      'A payout is visible when a search for its id, sent straight to Elasticsearch, finds it.',
+      'A get by id would find it before the refresh.',
+    ].join(' '),
   ]
 }
 

@@ -69,9 +69,27 @@ export const figureOfGrowth = (sizes: Sizes['growth'], stages: readonly Stage[])
       ...stages.flatMap(stage => stageRows(stage, stage === largest)),
     ],
     notes: [
-      `${stages.map(({ payouts }) => payouts.toLocaleString('en-US')).join(', ')} payout events of ${sizes.shape.lines} lines and ${sizes.shape.steps} steps, ${100 * sizes.recalculated} % of them recalculations. All are of one organization, in one partition: its order allows less parallel work than six partitions. Each size is projected once, into empty indices. Progress is what the projector reports as decided; the rate of a whole size runs until all of it is visible.`,
-      `A page has ${PAGE} records and uses one connection. After a whole walk, up to 20 pages from its beginning, middle and end are requested in turn, for ${sizes.pages.secondsPerRound} s each in every round. The time until visible is that of ${sizes.probes} payouts, published one after the other and requested by id from their acknowledgement on.`,
-      `Memory is the resident memory (RSS) when each part is published. Restarts find 200 unread records, and the first of them must become searchable. Bytes on disk are those of all indices right after the projection, before all merges.`,
+      [
+        `${stages.map(({ payouts }) => payouts.toLocaleString('en-US')).join(', ')} payout events`,
+        `of ${sizes.shape.lines} lines and ${sizes.shape.steps} steps,`,
+        `${100 * sizes.recalculated} % of them recalculations.`,
+        'All are of one organization, in one partition: its order allows less parallel work than six partitions.',
+        'Each size is projected once, into empty indices.',
+        'Progress is what the projector reports as decided;',
+        'the rate of a whole size runs until all of it is visible.',
+      ].join(' '),
+      [
+        `A page has ${PAGE} records and uses one connection.`,
+        'After a whole walk, up to 20 pages from its beginning, middle and end are requested in turn,',
+        `for ${sizes.pages.secondsPerRound} s each in every round.`,
+        `The time until visible is that of ${sizes.probes} payouts,`,
+        'published one after the other and requested by id from their acknowledgement on.',
+      ].join(' '),
+      [
+        'Memory is the resident memory (RSS) when each part is published.',
+        'Restarts find 200 unread records, and the first of them must become searchable.',
+        'Bytes on disk are those of all indices right after the projection, before all merges.',
+      ].join(' '),
     ],
     pictures: [...progressPictures(parts), pagePicture(stages)],
   }
@@ -215,7 +233,11 @@ export const figureOfChains = ({ payouts, organizations }: DatasetSize, chains: 
       ),
     ],
     notes: [
-      `Each time, ${payouts} payout events of ${organizations} organizations, of as many reps and periods. The payouts of one rep and period are a chain: each replaces the one before, and writes the document of the chain again.`,
+      [
+        `Each time, ${payouts} payout events of ${organizations} organizations, of as many reps and periods.`,
+        'The payouts of one rep and period are a chain: each replaces the one before,',
+        'and writes the document of the chain again.',
+      ].join(' '),
     ],
     pictures: [{ name: 'growth-chains', title: 'Replay of longer chains', unit: 'payout events/s', bars }],
   }

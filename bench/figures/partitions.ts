@@ -88,7 +88,14 @@ const figureOf = ({ sizes }: Bench, others: number, rounds: readonly Round[]): F
       },
     ],
     notes: [
-      `${payouts} payout events of ${lines} lines and ${steps} steps, of ${organizations} organizations, after ${others} reps and periods. Two projectors start at the same moment in one group; the time starts with the first one and includes the assignment of partitions. A second projector helps when one core is not enough, or when the first one dies. On a machine whose cores are busy with one projector, it adds nothing.`,
+      [
+        `${payouts} payout events of ${lines} lines and ${steps} steps, of ${organizations} organizations,`,
+        `after ${others} reps and periods.`,
+        'Two projectors start at the same moment in one group;',
+        'the time starts with the first one and includes the assignment of partitions.',
+        'A second projector helps when one core is not enough, or when the first one dies.',
+        'On a machine whose cores are busy with one projector, it adds nothing.',
+      ].join(' '),
     ],
     pictures: [{ name: 'partitions', title: 'Projectors and partitions', unit: 'payout events/s', bars: arrangements }],
   }

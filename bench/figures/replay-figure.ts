@@ -75,10 +75,28 @@ export const figureOfReplay = (data: DatasetSize, { bulks, others }: Mix, rounds
       ),
     ],
     notes: [
-      `${payouts} payout events of ${lines} lines and ${steps} steps, ${100 * recalculated} % of them recalculations, of ${organizations} organizations in 6 partitions. The ${others} reps and periods before them take time, and are not counted as events.`,
-      `The projector is measured from its log line "projecting" until the published position of every partition is its end, checked every ${POSITIONS_INTERVAL_MS} ms. Each round has a new process, empty indices and a new consumer group.`,
-      `The ceiling sends the bulk requests of one projection again: ${bulks.documents} documents, ${(bulks.bytes / 1e6).toFixed(0)} MB of bulk bodies. They were recorded in a round that was not measured. They go to fresh indices with the same mappings, ${BULKS_IN_FLIGHT} requests in flight, with one refresh at the end. Rounds alternate; ratios compare neighbouring rounds.`,
-      'The plain pipes read the same topic from its start. They make one document of each record, with the whole event, under the id of the record. The index has the mappings of the payouts. They refresh once, at the end. They decide nothing, keep no chain and no trace, and lose refused records.',
+      [
+        `${payouts} payout events of ${lines} lines and ${steps} steps,`,
+        `${100 * recalculated} % of them recalculations, of ${organizations} organizations in 6 partitions.`,
+        `The ${others} reps and periods before them take time, and are not counted as events.`,
+      ].join(' '),
+      [
+        'The projector is measured from its log line "projecting" until the published position of every partition',
+        `is its end, checked every ${POSITIONS_INTERVAL_MS} ms.`,
+        'Each round has a new process, empty indices and a new consumer group.',
+      ].join(' '),
+      [
+        `The ceiling sends the bulk requests of one projection again: ${bulks.documents} documents,`,
+        `${(bulks.bytes / 1e6).toFixed(0)} MB of bulk bodies. They were recorded in a round that was not measured.`,
+        `They go to fresh indices with the same mappings, ${BULKS_IN_FLIGHT} requests in flight,`,
+        'with one refresh at the end. Rounds alternate; ratios compare neighbouring rounds.',
+      ].join(' '),
+      [
+        'The plain pipes read the same topic from its start.',
+        'They make one document of each record, with the whole event, under the id of the record.',
+        'The index has the mappings of the payouts. They refresh once, at the end.',
+        'They decide nothing, keep no chain and no trace, and lose refused records.',
+      ].join(' '),
       'CPU: milliseconds per event are seconds per 1,000 events.',
       ...boundNote(rounds, payouts),
     ],
@@ -176,7 +194,19 @@ const boundNote = (pairs: readonly CeilingPair[], payouts: number): string[] => 
   if (Number.isNaN(all + ceilingElasticsearch + ceilingLoop)) return []
   const sum = [elasticsearch, projector, kafka].map(cpu => cpu.toFixed(3)).join(' + ')
   return [
-    `The ceiling’s loop needs little CPU and leaves all cores to Elasticsearch. The projector and Kafka work on the same cores. E, N and K are the CPU of an event in Elasticsearch, the projector and Kafka. With all cores busy, projector / ceiling is at most E / (E + N + K) = ${elasticsearch.toFixed(3)} / (${sum}) = ${(elasticsearch / all).toFixed(2)}. With the CPU that Elasticsearch and the loop use for the ceiling, it is (${ceilingElasticsearch.toFixed(3)} + ${ceilingLoop.toFixed(3)}) / ${all.toFixed(3)} = ${((ceilingElasticsearch + ceilingLoop) / all).toFixed(2)}. On a core of its own, below, the projector takes nothing from Elasticsearch. Kafka does, and so does the work that the ceiling does not need: realtime reads of replaced documents, refreshes, positions.`,
+    [
+      'The ceiling’s loop needs little CPU and leaves all cores to Elasticsearch.',
+      'The projector and Kafka work on the same cores.',
+      'E, N and K are the CPU of an event in Elasticsearch, the projector and Kafka.',
+      `With all cores busy, projector / ceiling is at most E / (E + N + K) = ${elasticsearch.toFixed(3)} / (${sum})`,
+      `= ${(elasticsearch / all).toFixed(2)}.`,
+      'With the CPU that Elasticsearch and the loop use for the ceiling,',
+      `it is (${ceilingElasticsearch.toFixed(3)} + ${ceilingLoop.toFixed(3)}) / ${all.toFixed(3)} =`,
+      `${((ceilingElasticsearch + ceilingLoop) / all).toFixed(2)}.`,
+      'On a core of its own, below, the projector takes nothing from Elasticsearch.',
+      'Kafka does, and so does the work that the ceiling does not need: realtime reads of replaced documents,',
+      'refreshes, positions.',
+    ].join(' '),
   ]
 }
 

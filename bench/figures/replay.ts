@@ -64,7 +64,11 @@ const measureMix = async (bench: Bench): Promise<Figure[]> => {
   if (separated.length > 0) {
     figures.push(
       figureOfPairs('Replay: each on a core of its own', 'each on a core of its own', data, separated, [
-        'Elasticsearch and Kafka run on one core; the projector, and in its turn the ceiling’s loop, on another one. So they take nothing from each other. Threads that were made for two cores share one here.',
+        [
+          'Elasticsearch and Kafka run on one core; the projector, and in its turn the ceiling’s loop,',
+          'on another one. So they take nothing from each other.',
+          'Threads that were made for two cores share one here.',
+        ].join(' '),
       ]),
     )
   }

@@ -65,16 +65,9 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   }
   const positionOf = (offset: number): string => `${topic}:${partition}:${offset}`
   const paid: Explanation['payroll'][number][] = []
-  for (const items of chunksOf(payroll, COMPARED_DOCUMENTS)) {
-    const found = await readAllOf(
-      read,
-      'payroll_files',
-      items.map(({ id }) => recordId(org, id)),
-    )
-    for (const { seq, at, body } of found) {
-      const { rep_id: _, period_id: __, ...record } = body
-      paid.push({ ...record, at: timeOf(at), position: positionOf(seq) })
-    }
+  for await (const { seq, at, body } of payrollOf(org, payroll, read)) {
+    const { rep_id: _, period_id: __, ...record } = body
+    paid.push({ ...record, at: timeOf(at), position: positionOf(seq) })
   }
   const explanation: Explanation = {
     generation: name,
@@ -148,7 +141,15 @@ async function* chainOf(
     }
   }
 }
-/** Ids of payouts that fit into memory together with their statements. */
+/** Yields the payroll records of a chain in order. */
+async function* payrollOf(org: string, items: ChainBody['payroll'], read: Read): AsyncGenerator<PayrollDocument> {
+  for (const chunk of chunksOf(items, COMPARED_DOCUMENTS)) {
+    const ids = chunk.map(({ id }) => recordId(org, id))
+    yield* await readAllOf(read, 'payroll_files', ids)
+  }
+}
+
+/** Yields ids of payouts that fit into memory together with their statements. */
 async function* portionsOfChain(
   org: string,
   items: ChainBody['payouts'],

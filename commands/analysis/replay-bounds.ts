@@ -11,7 +11,7 @@ export type UntilOffset = { readonly partition: number | undefined; readonly off
 
 export type Until = { readonly offsets: readonly UntilOffset[] } | { readonly time: number } | undefined
 
-/** The end as stored. A replay that continues must ask for the same end. */
+/** Returns the requested end in the form that is stored. A replay that continues must request the same end. */
 export const requestedUntil = (until: Until, org: string | undefined, partitions: number): SandboxBody['until'] => {
   if (until === undefined) return null
   if ('time' in until) return { time: new Date(until.time).toISOString() }
@@ -27,8 +27,8 @@ export const requestedUntil = (until: Until, org: string | undefined, partitions
 }
 
 /**
- * An instant is over in a partition once that has a later record, because record times never go back. Without a later
- * record the instant must be so old that no new record can get that time: `AS_OF_MARGIN`, as for `as_of` in the API.
+ * An instant is over in a partition that has a later record, because record times never go back. Without a later record
+ * the instant must be so old that no new record can get that time: `AS_OF_MARGIN`, as for `as_of` in the API.
  * @throws CommandError if the instant is not over in every replayed partition: the same replay could give another
  * result a moment later
  */
@@ -61,8 +61,8 @@ export const assertTimeArchived = (replayed: readonly number[], firstLater: Read
   throw new CommandError(`${what}: archive again later, or say --until-offset`)
 }
 
-/** @throws CommandError if a sandbox that was begun goes further than the log */
-export const assertHas = (bounds: Bounds, ends: Ends, label: string): void => {
+/** @throws CommandError if the end of a sandbox that was begun is after the end of the log */
+export const assertLogReaches = (bounds: Bounds, ends: Ends, label: string): void => {
   for (const { partition, end } of ends) {
     const bound = bounds[partition] ?? 0
     if (bound <= end) continue
@@ -73,7 +73,7 @@ export const assertHas = (bounds: Bounds, ends: Ends, label: string): void => {
 }
 
 /**
- * A partition without a requested end is replayed up to its present end.
+ * Returns the first offset of each partition that is not replayed. Without a requested end it is the present end.
  * @param firstLater first offset of each partition whose record is later than the requested instant
  * @throws CommandError for an offset beyond the end
  */

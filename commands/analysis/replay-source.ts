@@ -21,9 +21,9 @@ import { assertOver, assertTimeArchived } from './replay-bounds.ts'
 
 export type ReplaySource = {
   readonly identity: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
-  /** Read once: records that are appended later are not included. */
+  /** Ends at the start of the command: records that are appended later are not replayed. */
   readonly ends: Ends
-  /** With a time as the end: the first offset of each partition whose record is later. */
+  /** By partition, the first offset whose record is later than the requested time; empty without such a time. */
   readonly firstLater: ReadonlyMap<number, number>
   /** @throws CommandError if the log can have more records of that time */
   readonly assertOver: () => void
@@ -85,7 +85,7 @@ export const sourceInArchive =
       const { partition } = archived
       const chain = await verifyChain(target, manifest, archived, ({ header, entries }) => {
         steps.signal.throwIfAborted()
-        // Holes count, too, as in Kafka.
+        // Also at a hole (control or aborted record): Kafka counts them, too.
         const later = time === undefined ? undefined : entries.find(({ timestamp }) => timestamp > time)
         if (later !== undefined && !firstLater.has(partition)) firstLater.set(partition, later.offset)
         done += header.end - header.from

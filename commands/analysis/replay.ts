@@ -19,7 +19,7 @@ import {
   rebuildGeneration,
   StopError,
 } from '../projector.ts'
-import { assertHas, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
+import { assertLogReaches, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
 import type { OpenSource, ReplaySource } from './replay-source.ts'
 import { loadRules, type RulesModule } from './rules-module.ts'
 
@@ -55,7 +55,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
   if (sandbox === undefined) throw new Error('a sandbox does not say what it was made with')
 
   const reached = (): Promise<number[]> => positionsOf(identity, context)
-  const isWhole = (positions: readonly number[]): boolean =>
+  const isReplayed = (positions: readonly number[]): boolean =>
     positions.every((position, partition) => position === sandbox.bounds[partition])
   const report = (how: string): ExitCode => {
     const records = recordsBefore(sandbox.bounds)
@@ -64,7 +64,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
     say(`${sandboxLabel(generation)} ${how}: ${records} records, up to ${describeUntil(sandbox)}`)
     return exitCodes.done
   }
-  if (isWhole(await reached())) return report('is there')
+  if (isReplayed(await reached())) return report('is there')
 
   const { bounds, org } = sandbox
   const stream = {
@@ -73,7 +73,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
     ...(org !== null && { org }),
     ...(module && { rules: module.table }),
   }
-  /** If somebody has dropped the sandbox, reports the drop as the cause of the failure. */
+  /** After a failure: if somebody has dropped the sandbox, reports this as the cause. */
   const unlessDropped = async (error: unknown): Promise<never> => {
     if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
     throw error
@@ -119,7 +119,7 @@ const openSandbox = async (
   if (before) assertMadeWith(before, wanted)
   if (before === undefined) assertOver()
   const bounds = before?.sandbox?.bounds ?? [...boundsOf(asked, org, ends, firstLater)]
-  assertHas(bounds, ends, sandboxLabel(generation))
+  assertLogReaches(bounds, ends, sandboxLabel(generation))
   const made = { ...source, sandbox: { ...wanted, bounds } }
   const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
     if (!(error instanceof StopError && error.code === 'index_missing')) throw error

@@ -28,8 +28,9 @@ export type RulesModule = { readonly table: RulesTable; readonly identity: NonNu
 
 const types = keysOf(builtInRules)
 
-/** A frozen copy of the built-in rules: a module may reuse them, but cannot change them. */
-const given = (): RulesTable => Object.freeze(objectOf(types, type => Object.freeze({ ...builtInRules[type] })))
+/** Returns a frozen copy of the built-in rules: a module may reuse them, but cannot change them. */
+const copyOfBuiltInRules = (): RulesTable =>
+  Object.freeze(objectOf(types, type => Object.freeze({ ...builtInRules[type] })))
 
 /** @throws CommandError that names what is wrong with the module */
 export const loadRules = async (file: string): Promise<RulesModule> => {
@@ -41,7 +42,7 @@ export const loadRules = async (file: string): Promise<RulesModule> => {
   const load = (): Promise<{ readonly default?: unknown }> => import(pathToFileURL(path).href)
   const { default: make } = await attempt(`${name} cannot be loaded`, load)
   if (typeof make !== 'function') throw new CommandError(`${name} has no function as its default export`)
-  const made: unknown = await attempt(`${name} gives no rules`, () => make(given()))
+  const made: unknown = await attempt(`${name} gives no rules`, () => make(copyOfBuiltInRules()))
   return {
     table: tableIn(made, name),
     identity: { name, sha256: createHash('sha256').update(text).digest('hex') },
@@ -67,12 +68,12 @@ export const tableIn = (made: unknown, name: string): RulesTable => {
 
 /** Turns exceptions of the module's rules into errors that name the module, the event type and the offset. */
 const guard = (rules: AnyRules, type: string, name: string): AnyRules => ({
-  reads: data => sync(`${name} failed on a ${type}`, () => rules.reads(data)),
+  reads: data => attemptSync(`${name} failed on a ${type}`, () => rules.reads(data)),
   thenReads: (event, state) =>
-    sync(`${name} failed on a ${type} at offset ${event.seq}`, () => rules.thenReads(event, state)),
+    attemptSync(`${name} failed on a ${type} at offset ${event.seq}`, () => rules.thenReads(event, state)),
   decide: (event, state) => {
     const where = `a ${type} at offset ${event.seq}`
-    const decision = sync(`${name} failed on ${where}`, () => rules.decide(event, state))
+    const decision = attemptSync(`${name} failed on ${where}`, () => rules.decide(event, state))
     if (isDecision(decision)) return decision
     throw new CommandError(`${name} gives no decision on ${where}`)
   },
@@ -90,7 +91,7 @@ const attempt = async <Result>(what: string, act: () => Result | Promise<Result>
   }
 }
 
-const sync = <Result>(what: string, act: () => Result): Result => {
+const attemptSync = <Result>(what: string, act: () => Result): Result => {
   try {
     return act()
   } catch (error) {

@@ -4,7 +4,7 @@
  *
  * In: a projection, an archive of the log that it was made from, and topics on another cluster. Out: the projection
  *   names the other cluster. Documents, positions and ids stay as they are.
- * Promises: nothing is changed before all of this is so: the archive is whole, and is of the cluster, topics and
+ * Promises: nothing is changed before all of this is checked: the archive is whole, and is of the cluster, topics and
  *   partitions that the projection names; it reaches each position, and has there the record that the projection read
  *   last; the topics have every record of the archive at its offset with its time, and no more. With the list of
  *   a redaction, they have the redacted records instead, and the positions get their hashes. A projector that still
@@ -56,12 +56,11 @@ export type AdoptSourceSteps = KafkaContext &
 
 type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
 type Sources = Readonly<Record<Stream, Source>>
-type Stored<Document> = DocumentAnswer<Document>
 /** A generation that names the old source, with its positions in order. Each has the version that was read. */
 type Adopted = {
   readonly stream: Stream
-  readonly generation: Stored<GenerationDocument>
-  readonly positions: readonly Stored<PositionDocument>[]
+  readonly generation: DocumentAnswer<GenerationDocument>
+  readonly positions: readonly DocumentAnswer<PositionDocument>[]
 }
 
 /** @throws ArchiveDamaged; CommandError that names the first difference */
@@ -79,7 +78,7 @@ export const adoptSource = async (
   }
   const target = await steps.openTarget(archive)
   const generations = await readAll(steps)
-  const names = await findNames(
+  const names = await namesToAdopt(
     [API_KEYS_GENERATION, ...namesOf(generations)],
     await readManifests(target),
     sources,
@@ -126,7 +125,7 @@ const waitUntilProjectorsStopped = async (
   await Promise.all(names.map(wait))
 }
 
-/** Reads what each generation has read. A bad spare generation blocks nothing: the operator can drop it. */
+/** Reads the sources and positions of the generations. Skips a bad spare generation: the operator can drop it. */
 const readAllAdopted = async (
   names: readonly string[],
   live: string,
@@ -151,7 +150,7 @@ const readAllAdopted = async (
   return adopted
 }
 
-/** Compares each topic that a generation is to be given with the archive. */
+/** Compares each topic that a generation will have as its source with the archive. */
 const compareTopics = async (
   adopted: readonly Adopted[],
   { archived: archivedOf, redaction }: Logs,
@@ -191,10 +190,10 @@ const compareTopics = async (
 const streamOf = (generation: string): Stream => (generation === API_KEYS_GENERATION ? 'api-keys' : 'events')
 
 /**
- * The generations that have another source; with a redaction, those of the archived events, too.
+ * Returns the generations that have another source; with a redaction, also those of the archived events.
  * @throws CommandError unless the archive is of that source
  */
-const findNames = async (
+const namesToAdopt = async (
   names: readonly string[],
   manifests: Manifests,
   sources: Sources,
@@ -224,16 +223,19 @@ const assertEqual = (what: string, expected: string | number, got: string | numb
   if (expected !== got) throw new CommandError(`${what}: expected ${expected}, got ${got}. Nothing is changed`)
 }
 
-const readStored = async <Document>(id: string, { send, prefix }: AdoptSourceSteps): Promise<Stored<Document>> => {
+const readStored = async <Document>(
+  id: string,
+  { send, prefix }: AdoptSourceSteps,
+): Promise<DocumentAnswer<Document>> => {
   const path = documentPath(controlIndexOf(prefix), id)
-  const { status, body } = await send<Stored<Document>>({ method: 'GET', path })
+  const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
   if (status === 200) return body
   throw new CommandError(`${id} is not under ${prefix}: Elasticsearch answers ${status}`)
 }
 
 const readAdopted = async (name: string, partitions: number, steps: AdoptSourceSteps): Promise<Adopted> => {
   const generation = await readStored<GenerationDocument>(generationId(name), steps)
-  const positions: Stored<PositionDocument>[] = []
+  const positions: DocumentAnswer<PositionDocument>[] = []
   for (let partition = 0; partition < partitions; partition++)
     positions.push(await readStored<PositionDocument>(positionId(name, partition), steps))
   return { stream: streamOf(name), generation, positions }
@@ -277,7 +279,7 @@ export const assertArchived = async (
   }
 }
 
-/** The positions first: a projector of the old source stops at them. */
+/** Changes the positions first, so that a projector of the old source stops at its next one. */
 const changeSource = async (
   { generation, positions }: Adopted,
   { cluster_id }: Source,
@@ -303,7 +305,7 @@ const changeSource = async (
 
 const replace = async <Document extends object>(
   id: string,
-  read: Stored<Document>,
+  read: DocumentAnswer<Document>,
   document: Document,
   { send, prefix }: AdoptSourceSteps,
 ): Promise<void> => {

@@ -34,6 +34,8 @@ export type ArchiveSteps = LockSteps & {
   readonly openTarget: OpenTarget
 }
 
+/** A topic, and its archive in one target. */
+type TopicCopy = readonly [log: Log, archive: TopicArchive]
 type Log = {
   readonly stream: Stream
   readonly clusterId: string
@@ -46,11 +48,11 @@ export const archive = async ({ to, follow, json }: ArchiveOptions, steps: Archi
   await using stack = new AsyncDisposableStack()
   const targets = await Promise.all(to.map(steps.openTarget))
   const logs = await openLogs(steps, stack)
-  const copies: (readonly [Log, TopicArchive])[][] = []
+  const copies: TopicCopy[][] = []
   for (const target of targets) {
     const lock = await target.lock(steps)
     stack.defer(lock.release)
-    const copy: (readonly [Log, TopicArchive])[] = []
+    const copy: TopicCopy[] = []
     for (const log of logs) {
       const source = { stream: log.stream, cluster_id: log.clusterId, topic: log.reader.topic }
       copy.push([log, await openTopicArchive(target, source, log.partitions, lock.assertHeld)])
@@ -101,7 +103,7 @@ const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
 
 /** Copies the logs into one target. Ends at the ends of the logs; with `follow` only at the signal. */
 const copyLogs = async (
-  copy: readonly (readonly [Log, TopicArchive])[],
+  copy: readonly TopicCopy[],
   follow: boolean,
   onProgress: () => void,
   { signal, elapsed, sleep }: ArchiveSteps,
@@ -142,7 +144,7 @@ const copyLogs = async (
   try {
     await copyAll()
   } catch (error) {
-    // The log may be lost: what was read of it must not be lost, too.
+    // The log may be gone now, so the entries that were read of it are written first.
     await finish().catch(() => undefined)
     throw error
   }

@@ -1,7 +1,7 @@
 /**
  * The manifest of one topic in an archive: its source, and how far each partition goes. It is replaced with each
- * segment, and its size does not grow with the log: the chain of the segments leads from its last digest to the first
- * segment.
+ * segment. Its size does not grow with the log: it names the last segment of each partition, and each segment names the
+ * one before.
  */
 import { createHash } from 'node:crypto'
 import type { Stream } from '../../schemas/events.ts'

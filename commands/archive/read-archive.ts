@@ -28,7 +28,7 @@ export const readManifests = async (target: ArchiveTarget): Promise<Manifests> =
   throw new ArchiveDamaged(`${target.name}/${lost}/manifest.json: this file is lost`)
 }
 
-/** Offsets of all partitions. */
+/** Returns the number of offsets of all partitions. */
 export const offsetsIn = (manifests: Manifests): number =>
   archivedStreams.flatMap(stream => manifests[stream].partitions).reduce((sum, { end }) => sum + end, 0)
 
@@ -133,7 +133,7 @@ export const verifyPartition = async (
 export type VerifiedChain = ReadonlyMap<number, string>
 
 /**
- * Verifies a partition up to its end in the manifest. Segments after it are of an archive that grows meanwhile.
+ * Verifies a partition up to its end in the manifest. Segments after that were added since the manifest was read.
  * @throws ArchiveDamaged that names the first fault
  */
 export const verifyChain = async (
@@ -176,7 +176,7 @@ export const verifyArchive = async (
 
 /**
  * Reads an archive like a log in Kafka, from any offset on. Verify it before: the chain is not checked here.
- * @param chains of the partitions that are read: a segment that was replaced since is refused
+ * @param chains by partition, the verified segments: refuses a segment that was replaced since
  */
 export const readArchivedLog = (
   target: ArchiveTarget,

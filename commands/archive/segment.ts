@@ -80,8 +80,8 @@ const decodeEntry = (bytes: Buffer, at: number, name: string): { entry: LogEntry
 }
 
 /**
- * Adds an entry to the digest of a partition. The digest is one of the records that readers see, with their offsets and
- * times: it does not depend on segments, and a restored log has the same.
+ * Adds an entry to the digest of a partition. The digest covers the records that readers see, with their offsets and
+ * times. It does not depend on segments, so a restored log has the same digest.
  */
 export const addEntryToDigest = (digest: string, entry: LogEntry, encoded: Buffer = encodeEntry(entry)): string =>
   entry.kind === 'record' ? hash('sha256', Buffer.concat([Buffer.from(digest, 'hex'), encoded])) : digest

@@ -40,9 +40,9 @@ type Growing = {
 export type TopicArchive = {
   readonly source: ArchivedSource
   readonly positions: () => readonly number[]
-  /** The offset to read from: that of the last entry, to see that the log still has it. */
+  /** The offset to read from: that of the last archived entry, to check that the log still has it. */
   readonly readFrom: (partition: number) => number
-  /** Takes entries from `readFrom` on. @throws CommandError if the log is another one than before */
+  /** Takes entries from `readFrom` on. @throws StopError if the log has another last archived entry than before */
   readonly add: (partition: number, entries: readonly LogEntry[], now: number) => void
   /** Writes a segment of each partition that has enough, or whose entries are older than `olderThan`. */
   readonly cut: (olderThan: number) => Promise<void>

@@ -53,6 +53,8 @@ export type Patient = {
   readonly kafka?: {
     readonly admin: Admin
     readonly open: () => Promise<AuthorizedOperations>
+    /** `KAFKA_MAX_MESSAGE_BYTES`. */
+    readonly messageBytes: number
   }
   readonly send?: Send
   /** Undefined: no Redis in the settings, or none for this identity. */
@@ -128,7 +130,7 @@ const noRedis = warning('Redis', 'does not answer, or refuses the credentials: e
 const examineKafka = async (
   name: IdentityName,
   values: Patient['values'],
-  { admin, open }: NonNullable<Patient['kafka']>,
+  { admin, open, messageBytes }: NonNullable<Patient['kafka']>,
   attempt: Attempt,
   now: () => number,
 ): Promise<void> => {
@@ -154,7 +156,6 @@ const examineKafka = async (
     const topic = values[setting]
     if (topic === undefined || !mayReadTopics.has(`\${${setting}}`)) continue
     const partitions = setting === 'KAFKA_API_KEYS_TOPIC' ? 1 : undefined
-    const messageBytes = Number(values.KAFKA_MAX_MESSAGE_BYTES)
     const found = await attempt(`topic ${topic}`, () => checkTopic({ admin, topic, partitions, messageBytes }))
     if (found.some(({ outcome }) => outcome === 'ok'))
       await attempt(`clock of Kafka, by the records of ${topic}`, () => checkKafkaClock(admin, topic, now()))

@@ -13,16 +13,12 @@ export const settingsOf = (name: IdentityName) => {
 export const auditTopicIn = ({ AUDIT_LOG: target }: Readonly<Record<string, unknown>>): string | undefined =>
   /^kafka:(.+)$/.exec(String(target))?.[1]
 
-/** Returns those that the checks use, as texts. None is secret. */
+/** Returns the settings that names of topics, groups and indices are made of. None is secret. */
 export const valuesIn = (settings: Readonly<Record<string, unknown>>): Record<string, string> => ({
   AUDIT_TOPIC: auditTopicIn(settings) ?? 'none',
   ...Object.fromEntries(
-    [
-      'KAFKA_EVENTS_TOPIC',
-      'KAFKA_API_KEYS_TOPIC',
-      'KAFKA_GROUP_ID',
-      'KAFKA_MAX_MESSAGE_BYTES',
-      'ELASTICSEARCH_INDEX_PREFIX',
-    ].flatMap(name => (settings[name] === undefined ? [] : [[name, String(settings[name])]])),
+    ['KAFKA_EVENTS_TOPIC', 'KAFKA_API_KEYS_TOPIC', 'KAFKA_GROUP_ID', 'ELASTICSEARCH_INDEX_PREFIX'].flatMap(name =>
+      settings[name] === undefined ? [] : [[name, String(settings[name])]],
+    ),
   ),
 })

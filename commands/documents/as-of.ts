@@ -8,7 +8,7 @@ export type Fields = Readonly<Record<string, unknown>> & { readonly body?: Reado
 export type Document<Source extends Fields = Fields> = { readonly id: string; readonly source: Source }
 
 /**
- * Undefined if the document did not exist at `position`, which is the next offset: excludes events from it on.
+ * Returns the document without the effects of events from offset `position` on; undefined if it did not exist then.
  * `body_bytes` of a body that never changes is returned as stored. For a list it is reduced by the size of the removed
  * items; an error in the stored value remains.
  */
@@ -20,12 +20,8 @@ export const asOf = <Source extends Fields>(
   if (kind === 'parked') return Number(fields.offset) < position ? { id, source: fields } : undefined
   // Chains, and version lists of reps and periods.
   if (fields.seq === undefined) {
-    const body = Object.fromEntries(
-      Object.entries(fields.body as Record<string, { readonly seq: number }[]>).map(([name, items]) => [
-        name,
-        items.filter(({ seq }) => seq < position),
-      ]),
-    )
+    const lists = Object.entries(fields.body ?? {})
+    const body = Object.fromEntries(lists.map(([name, items]) => [name, itemsBefore(position, items)]))
     if (Object.values(body).every(items => items.length === 0)) return undefined
     const body_bytes = Number(fields.body_bytes) + bytesOf(body) - bytesOf(fields.body)
     return { id, source: { ...fields, body_bytes, body } }
@@ -34,6 +30,11 @@ export const asOf = <Source extends Fields>(
   if (Number(fields.until_seq ?? 0) < position) return { id, source: fields }
   const current = { until_seq: UNTIL_FOREVER, ...('superseded_by_id' in fields && { superseded_by_id: null }) }
   return { id, source: { ...fields, ...current } }
+}
+
+const itemsBefore = (position: number, items: unknown): { readonly seq: number }[] => {
+  if (!Array.isArray(items)) throw new TypeError('a chain or a version list has a field that is no list')
+  return items.filter(({ seq }: { readonly seq: number }) => seq < position)
 }
 
 const bytesOf = (body: unknown): number => Buffer.byteLength(JSON.stringify(body))

@@ -27,12 +27,16 @@ import { countFitting } from './sizes.ts'
 /** Longer than the retries of a page. */
 const KEEP_ALIVE = '15m'
 
-type Hit = { readonly _id: string; readonly _source?: Fields; readonly sort: readonly unknown[] }
-type Page = SearchAnswer<Hit> & { readonly pit_id: string }
+type Hit<Source> = { readonly _id: string; readonly _source?: Source; readonly sort: readonly unknown[] }
+type Page<Source> = SearchAnswer<Hit<Source>> & { readonly pit_id: string }
 type Sized = { readonly id: string; readonly bytes: number; readonly sort: readonly unknown[] }
 
-/** @throws CommandError if a shard does not answer */
-export async function* scan(index: string, org: string | undefined, reading: RetryContext): AsyncGenerator<Document> {
+/** The caller names the form of the documents. @throws CommandError if a shard does not answer */
+export async function* scan<Source extends Fields = Fields>(
+  index: string,
+  org: string | undefined,
+  reading: RetryContext,
+): AsyncGenerator<Document<Source>> {
   const { send } = reading
   // Elasticsearch stops the periodic refresh of an index that nobody searches.
   await withRetries(reading, async () => {
@@ -46,8 +50,8 @@ export async function* scan(index: string, org: string | undefined, reading: Ret
   if (opened.status !== 200) throw new CommandError(`${index} cannot be read: ${opened.status}`)
   let pit = opened.body.id
 
-  const search: Search = async (size, after, sizesOnly) => {
-    const answer = await send<Page>({
+  const search: Search<Source> = async (size, after, sizesOnly) => {
+    const answer = await send<Page<Source>>({
       method: 'POST',
       path: '/_search',
       ...(size > 1 && { answerBytesMax: SCAN_ANSWER_BYTES }),
@@ -85,16 +89,20 @@ export async function* scan(index: string, org: string | undefined, reading: Ret
   }
 }
 
-type Search = (size: number, after: readonly unknown[] | undefined, sizesOnly: boolean) => Promise<readonly Hit[]>
+type Search<Source> = (
+  size: number,
+  after: readonly unknown[] | undefined,
+  sizesOnly: boolean,
+) => Promise<readonly Hit<Source>[]>
 
 /** Reads the documents whose sizes are known, as many at a time as fit into one answer. */
-async function* documentsOf(
+async function* documentsOf<Source extends Fields>(
   sized: readonly Sized[],
   before: readonly unknown[] | undefined,
   index: string,
   reading: RetryContext,
-  search: Search,
-): AsyncGenerator<Document> {
+  search: Search<Source>,
+): AsyncGenerator<Document<Source>> {
   const sizes = sized.map(({ bytes }) => bytes)
   for (let from = 0; from < sized.length; ) {
     const after = sized[from - 1]?.sort ?? before

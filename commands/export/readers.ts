@@ -99,11 +99,12 @@ export const readThrough = (
       retried(undefined, async () => {
         const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)
         if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
-        const { all } = smallSearch(answer).aggregations as { all: { buckets: readonly { doc_count: number }[] } }
-        return all.buckets[0]?.doc_count ?? 0
+        return smallSearch<CountAggregation>(answer).aggregations.all.buckets[0]?.doc_count ?? 0
       }),
   }
 }
+
+type CountAggregation = { readonly all: { readonly buckets: readonly { readonly doc_count: number }[] } }
 
 const countBody = (org: string, position: ReadPosition): string => {
   const current = [{ range: { seq: visibleRange(position) } }, { range: { until_seq: notReplacedRange(position) } }]

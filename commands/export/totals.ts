@@ -57,14 +57,14 @@ const readPeriods = async (
   org: string,
   change: string | null,
   { readList }: TotalsSteps,
-): Promise<Map<string, Period>> => {
-  const periods = new Map<string, Period>()
+): Promise<Map<string, Partial<Period>>> => {
+  const periods = new Map<string, Partial<Period>>()
   if (change === null) return periods
   const asOf = momentOf(change)
   for (let after: string | undefined, more = true; more; ) {
     const startingAfter = after === undefined ? undefined : ({ kind: 'periods', id: after } as const)
     const page = await readList(org, 'periods', { limit: EXPORT_PAGE, startingAfter, asOf })
-    for (const hit of page.hits) periods.set(recordIdOf(hit), bodyOf(hit) as Period)
+    for (const hit of page.hits) periods.set(recordIdOf(hit), bodyOf<Period>(hit))
     const last = page.hits.at(-1)
     after = last && recordIdOf(last)
     more = page.hasMore

@@ -61,7 +61,7 @@ export const createAndTell = async (
   const expiry = expiresAt === null ? {} : { expires_at: expiresAt }
   const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at, ...expiry }
   // Shown as soon as Kafka has it, before the projector has: it cannot be shown again, whatever happens next.
-  const publish = await prepared(context, live => assertUnderstood(live['api-keys'].identity, options))
+  const publish = await preparePublish(context, live => assertUnderstood(live['api-keys'].identity, options))
   const advice = `The API accepts ${id} when the projector has caught up: do not make another one`
   await publish({ type: 'commission.api_key.created.v1', data }, waitSeconds, advice, () => {
     const made = { id, org_id: org, name, permissions, expires_at: expiresAt, key: text }
@@ -93,7 +93,7 @@ export const revokeKey = async (
   { org, id, waitSeconds }: RevokeKeyOptions,
   context: KafkaContext,
 ): Promise<ExitCode> => {
-  const publish = await prepared(context)
+  const publish = await preparePublish(context)
   const head = await headOf(org, id, context)
   if (head === undefined) throw new CommandError(`${org} has no key ${id} (npm run keys -- list --org ${org})`)
   if (head.body.revoked_seq !== null) {
@@ -114,14 +114,14 @@ export const listKeys = async ({ org, json }: ListKeysOptions, context: CommandC
   const { keys, total } = await findKeys(org, context)
   if (json) for (const key of keys) context.out(`${JSON.stringify(key)}\n`)
   else {
-    const rows = keys.map(key => [key.id, mayText(key, context.now()), printable(key.name ?? '')])
+    const rows = keys.map(key => [key.id, permissionsText(key, context.now()), printable(key.name ?? '')])
     if (rows.length > 0) context.out(`${aligned(rows)}\n`)
   }
   if (!json || total > keys.length) context.say(`${keys.length} of ${total} keys of ${org}`)
   return exitCodes.done
 }
 
-const mayText = ({ permissions, expires_at, revoked }: KeyListed, now: number): string => {
+const permissionsText = ({ permissions, expires_at, revoked }: KeyListed, now: number): string => {
   if (revoked) return 'revoked'
   const may = permissions.length > 0 ? `may ${permissions.join(', ')}` : 'may nothing'
   if (expires_at === null) return may
@@ -145,10 +145,10 @@ export const findKeys = async (
 ): Promise<{ keys: KeyListed[]; total: number }> => {
   const _index = apiKeysIndexOf(prefix)
   // Only operators search this index, so the command refreshes it.
-  whole(await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` }))
+  requireComplete(await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` }))
   const query = { allow_partial_search_results: false }
   const request = { method: 'POST', path: `/${_index}/_search`, query, body: searchOf(org) } as const
-  const { hits } = whole(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }> & Total>(request))
+  const { hits } = requireComplete(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }> & Total>(request))
   const found = hits.hits.map(({ _source }) => _source)
   const names = await namesOf(found, _index, send)
   const keys = found.map(({ key_id, org_id, permissions, revoked, body }, index) => ({
@@ -179,7 +179,7 @@ const namesOf = async (
 }
 
 /** @throws StopError for an incomplete answer: keys would be missing from the list */
-const whole = <Body extends Coverage>(answer: Answer<Body>): Body => {
+const requireComplete = <Body extends Coverage>(answer: Answer<Body>): Body => {
   if (isComplete(answer)) return answer.body
   throw new StopError('index_missing', `a search of keys failed or is not complete: ${answer.status}`)
 }
@@ -203,8 +203,11 @@ const headOf = async (
 
 type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, onStored?: () => void) => Promise<void>
 
-/** Checks that the projection is made from this topic, before anything is sent. */
-const prepared = async (context: KafkaContext, check: (live: Live) => void = () => undefined): Promise<Publish> => {
+/** Returns the function that publishes, after a check that the projection is made from this topic. */
+const preparePublish = async (
+  context: KafkaContext,
+  check: (live: Live) => void = () => undefined,
+): Promise<Publish> => {
   const live = await readLive(context.send, context.prefix)
   check(live)
   const stream = live['api-keys']

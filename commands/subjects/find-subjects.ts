@@ -7,7 +7,7 @@ import { parseSealedText, SEAL_KEY_ID, SEALED_PREFIX } from '../../schemas/seale
 import { indexOf, type ParkedDocument } from '../../schemas/stored/documents.ts'
 import { isId } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
-import type { Document } from '../documents/as-of.ts'
+import type { Document, Fields } from '../documents/as-of.ts'
 import { scan } from '../documents/scan.ts'
 import { findRemains } from '../generations/remains.ts'
 import { inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
@@ -22,13 +22,13 @@ export type FoundText = {
   readonly id: string
   /** The offset of its event. */
   readonly offset: number
-  /** Undefined for a parked record whose person is not known. */
+  /** Undefined if the parked record does not name a rep and an organization. */
   readonly subject: Subject | undefined
   /** The key ids of its sealed texts; empty if all are plain. */
   readonly keys: readonly string[]
   /** The sealed texts as they were published. */
   readonly sealed: readonly string[]
-  /** Texts that anybody can read who reads the document. Of a parked record not known: undefined. */
+  /** Number of texts in the open; undefined for a parked record, where it is not known. */
   readonly plain: number | undefined
 }
 
@@ -52,18 +52,20 @@ export async function* findTexts(
   { name, indices, context }: SearchedGeneration,
   org: string | undefined,
 ): AsyncGenerator<FoundText> {
-  for await (const document of documents('reps', org)) yield* textsOfRep(document)
-  for await (const document of documents('payroll_files', org)) yield* textsOfPayroll(document)
-  for await (const document of documents('parked', org)) yield* textsOfParked(document)
-  if (org !== undefined) for await (const document of documents('parked', '')) yield* textsOfParked(document)
+  for await (const document of documents<RepFields>('reps', org)) yield* textsOfRep(document)
+  for await (const document of documents<PayrollFields>('payroll_files', org)) yield* textsOfPayroll(document)
+  for await (const document of documents<ParkedSource>('parked', org)) yield* textsOfParked(document)
+  // Parked records that name no organization.
+  if (org !== undefined) for await (const one of documents<ParkedSource>('parked', '')) yield* textsOfParked(one)
 
-  async function* documents(kind: FoundText['kind'], of: string | undefined): AsyncGenerator<Document> {
+  async function* documents<Source extends Fields>(kind: FoundText['kind'], of: string | undefined) {
     const index = indexOf(context.prefix, name, kind)
-    // A generation that was never whole, or is dropped, may lack it.
-    if (indices.includes(index)) yield* scan(index, of, context)
+    // A generation that was never whole, or is being dropped, may lack this index.
+    if (indices.includes(index)) yield* scan<Source>(index, of, context)
   }
 }
 
+/** `seq` is absent in the list of versions. */
 type RepFields = { org_id: string; seq?: number; body: { id: string; name: string; email: string | null } }
 type PayrollFields = {
   org_id: string
@@ -71,17 +73,16 @@ type PayrollFields = {
   rep_id: string
   body: { id: string; destination: { label: string } }
 }
+type ParkedSource = Pick<ParkedDocument, 'org_id' | 'offset' | 'body'>
 
-const textsOfRep = ({ source }: Document): FoundText[] => {
-  const { org_id: org, seq, body } = source as RepFields
+const textsOfRep = ({ source: { org_id: org, seq, body } }: Document<RepFields>): FoundText[] => {
   // The list of versions has no texts.
   if (seq === undefined) return []
   const texts = [body.name, ...(body.email === null ? [] : [body.email])]
   return [{ kind: 'reps', id: body.id, offset: seq, subject: { org, rep: body.id }, ...sortTexts(texts) }]
 }
 
-const textsOfPayroll = ({ source }: Document): FoundText[] => {
-  const { org_id: org, seq, rep_id: rep, body } = source as PayrollFields
+const textsOfPayroll = ({ source: { org_id: org, seq, rep_id: rep, body } }: Document<PayrollFields>): FoundText[] => {
   const texts = sortTexts([body.destination.label])
   return [{ kind: 'payroll_files', id: body.id, offset: seq, subject: { org, rep }, ...texts }]
 }
@@ -99,8 +100,7 @@ const sortTexts = (texts: readonly string[]): Pick<FoundText, 'keys' | 'sealed' 
 const sealedTexts = new RegExp(`${SEALED_PREFIX}(${SEAL_KEY_ID}):[0-9A-Za-z_-]+`, 'g')
 
 /** A parked record may be broken in any way: its texts are searched for in its bytes. */
-const textsOfParked = ({ id, source }: Document): FoundText[] => {
-  const { org_id, offset, body } = source as unknown as ParkedDocument
+const textsOfParked = ({ id, source: { org_id, offset, body } }: Document<ParkedSource>): FoundText[] => {
   const value = Buffer.from(body.value ?? '', 'base64').toString('utf8')
   const found = [...value.matchAll(sealedTexts)]
   const rep = repIn(value)

@@ -119,15 +119,10 @@ export const eraseSubject = async (
 
   const receipts = keys.map(key_id => receiptOf(key_id, texts, { org, rep }, context))
   if (confirm === undefined) {
-    const { versions, labels, parked, plain } = summaryOf(texts)
     say(`${rep} of ${org}: sealed with ${shownKeys(states)}`)
-    say(
-      `in ${found.map(({ generation }) => generation).join(', ')}: ${versions} versions, ${labels} labels, ${parked} parked records`,
-    )
-    if (plain > 0) say(`${plain} texts were published in the open: they stay readable (docs/privacy.md)`)
-    say(
-      `Nothing is changed yet. The texts are lost for ever with: npm run subjects -- erase ${org} ${rep} --confirm ${rep}`,
-    )
+    for (const line of lossLines(found, texts)) say(line)
+    const command = `npm run subjects -- erase ${org} ${rep} --confirm ${rep}`
+    say(`Nothing is changed yet. The texts are lost for ever with: ${command}`)
     if (json) for (const receipt of receipts) out(`${JSON.stringify({ ...receipt, erased_at: null })}\n`)
     return exitCodes.done
   }
@@ -143,6 +138,16 @@ export const eraseSubject = async (
   }
   say('Every API answers without these texts within 2 s. Remove the key from all copies of the directory, too.')
   return exitCodes.done
+}
+
+/** Says how many texts an erasure makes unreadable, and how many stay readable. */
+const lossLines = (found: readonly FoundIn[], texts: readonly FoundText[]): string[] => {
+  const { versions, labels, parked, plain } = summaryOf(texts)
+  const generations = found.map(({ generation }) => generation).join(', ')
+  return [
+    `in ${generations}: ${versions} versions, ${labels} labels, ${parked} parked records`,
+    ...(plain > 0 ? [`${plain} texts were published in the open: they stay readable (docs/privacy.md)`] : []),
+  ]
 }
 
 /** @throws CommandError if a key seals the text of somebody else: the text would be lost, too */

@@ -104,7 +104,7 @@ const textOf = (found: Found): string => {
   ].join('\n')}\n`
 }
 
-type LogRecord = Omit<ReadRecord, 'offset'> & { readonly line: number }
+type LogRecord = ReadRecord & { readonly line: number }
 
 const readLog = async (file: string, { open, now }: CheckRulesSteps): Promise<LogRecord[]> => {
   const log: LogRecord[] = []
@@ -184,7 +184,8 @@ const decide = async (
     const rendered = changes.map(change => {
       const { key, kind, id, version, line: text } = render(change)
       if (key !== `${kind}/${id}` || version !== line) throw new TypeError('a change of another document or offset')
-      return { key, kind, source: JSON.parse(text) as Fields, text }
+      const source: Fields = JSON.parse(text)
+      return { key, kind, source, text }
     })
     const outcome = parkedCodes[0] ?? (counts.duplicate > 0 ? 'duplicate' : 'applied')
     const organization = assessed.rules === undefined ? '' : assessed.verdict.data.org_id

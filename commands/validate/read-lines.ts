@@ -30,7 +30,7 @@ type ReadOptions = {
 const CARRIAGE_RETURN = 0x0d
 
 /** @param lineNumber for messages. @throws CommandError if the line is none of the three */
-export const readLine = (text: Buffer, lineNumber: number, options: ReadOptions): Omit<ReadRecord, 'offset'> => {
+export const readLine = (text: Buffer, lineNumber: number, options: ReadOptions): ReadRecord => {
   const line = text.at(-1) === CARRIAGE_RETURN ? text.subarray(0, -1) : text
   const { type } = options
   if (type !== undefined) return recordOf(eventParts(type, line, orgIn(parsed(line)), lineNumber), options)

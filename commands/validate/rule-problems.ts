@@ -32,7 +32,7 @@ export const problemsOf = (organization: string, changed: readonly StoredDocumen
     return problems
   })
 
-const bodyOf = ({ source }: StoredDocument): Fields => (source.body ?? {}) as Fields
+const bodyOf = ({ source }: StoredDocument): Readonly<Record<string, unknown>> => source.body ?? {}
 const itemsIn = (list: unknown): readonly Fields[] => (Array.isArray(list) ? list : [])
 
 const payoutProblems = (document: StoredDocument): string[] => {

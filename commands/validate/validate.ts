@@ -12,7 +12,7 @@ import { findAny } from '../generations/sandboxes.ts'
 import { eventsIn, type LiveStream, readLive } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
 import { Cache, explainInvalid, multiGet, type ReadDocuments, readDocuments } from '../projector.ts'
-import { readLine } from './read-lines.ts'
+import { type ReadRecord, readLine } from './read-lines.ts'
 
 export type ValidateOptions = {
   /** A path, or `-` for standard input. */
@@ -71,7 +71,7 @@ const summarize = (counts: ReadonlyMap<string, number>, { say }: ValidateSteps):
 
 type Decide = {
   readonly partitions: number
-  readonly next: (given: ReturnType<typeof readLine>, line: number) => Promise<Outcome>
+  readonly next: (given: ReadRecord, line: number) => Promise<Outcome>
 }
 type Sources = { readonly events: Source; readonly 'api-keys'?: Source }
 type Source = { readonly topic: string; readonly partitions: number; readonly read: ReadDocuments }

@@ -117,31 +117,30 @@ const readQuestion = (partition: string, offset: string | undefined, query = '')
   if (repeated !== undefined) return `${repeated}: expected once, got ${parameters.getAll(repeated).length} times`
 
   const wait = parameters.get('wait') ?? '0'
-  const offsets =
-    offset === undefined
-      ? ([
-          ['from', parameters.get('from')],
-          ['to', parameters.get('to')],
-        ] as const)
-      : ([['offset', offset]] as const)
-  for (const [name, text, max] of [
-    ['partition', partition, KAFKA_PARTITION_MAX],
-    ...offsets.map(([name, text]) => [name, text, Number.MAX_SAFE_INTEGER] as const),
-    ['wait', wait, RECEIPT_WAIT_SECONDS_MAX],
-  ] as const) {
-    const unit = name === 'wait' ? 'whole seconds' : 'a whole number'
-    if (text === null) return `${name}: expected ${unit} from 0 to ${max}, got nothing`
-    if (!wholeNumber.test(text) || Number(text) > max)
-      return `${name}: expected ${unit} from 0 to ${max}, got ${shown(text)}`
-  }
+  const offsets = offset === undefined ? { from: parameters.get('from'), to: parameters.get('to') } : { offset }
+  const wrong =
+    wrongNumber('partition', partition, KAFKA_PARTITION_MAX) ??
+    Object.entries(offsets)
+      .map(([name, text]) => wrongNumber(name, text, Number.MAX_SAFE_INTEGER))
+      .find(problem => problem !== undefined) ??
+    wrongNumber('wait', wait, RECEIPT_WAIT_SECONDS_MAX)
+  if (wrong !== undefined) return wrong
   const common = { partition: Number(partition), wait: Number(wait) }
   if (offset !== undefined) return { ...common, offset: Number(offset) }
 
   const [from, to] = [Number(parameters.get('from')), Number(parameters.get('to'))]
   if (to < from) return `to: expected at least ${from}, which is from, got ${to}`
-  if (to - from >= RUN_OFFSETS_MAX)
-    return `to: expected at most ${from + RUN_OFFSETS_MAX - 1}, because a request has at most ${RUN_OFFSETS_MAX} offsets, got ${to}`
+  const last = from + RUN_OFFSETS_MAX - 1
+  if (to > last)
+    return `to: expected at most ${last}, because a request has at most ${RUN_OFFSETS_MAX} offsets, got ${to}`
   return { ...common, from, to }
+}
+
+/** Returns what is wrong with the text of a number; undefined for a whole number from 0 to `max`. */
+const wrongNumber = (name: string, text: string | null, max: number): string | undefined => {
+  const expected = `${name}: expected ${name === 'wait' ? 'whole seconds' : 'a whole number'} from 0 to ${max}`
+  if (text === null) return `${expected}, got nothing`
+  return wholeNumber.test(text) && Number(text) <= max ? undefined : `${expected}, got ${shown(text)}`
 }
 
 const wholeNumber = /^(?:0|[1-9][0-9]*)$/
@@ -161,5 +160,5 @@ const jsonAnswer = (code: number, body: object, headers: Readonly<Record<string,
 const errorAnswer = (code: number, error: string, headers?: Readonly<Record<string, string>>): ReceiptAnswer =>
   jsonAnswer(code, { error }, headers)
 
-/** Not known now. */
+/** Says that the answer is not known now, and to ask again in a second. */
 export const notKnownNow = (error: string): ReceiptAnswer => errorAnswer(503, error, { 'retry-after': '1' })

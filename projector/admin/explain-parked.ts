@@ -1,6 +1,6 @@
 /**
- * Explains the receipt of a record that is parked as `data_invalid`. In: its location. Out: the field and the rule, or
- * nothing. A large record, or one that cannot be read in time, has no explanation: the receipt comes without it.
+ * Explains the receipt of a record that is parked as `data_invalid`. In: its location. Out: the field and the rule;
+ * nothing for a large record, and for one that cannot be read in time: the receipt comes without an explanation.
  */
 import {
   apiKeysParkedIndexOf,
@@ -14,9 +14,10 @@ import { multiGet, type RetryOptions, type Send, Unavailable } from '../elastics
 import { explainInvalid } from '../event/explain-invalid.ts'
 import { StopError } from '../failures.ts'
 import { toRawRecord } from '../kafka/stored-record.ts'
-import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX, RECEIPTS_POLL_TIMEOUT_MS } from '../limits.ts'
+import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX } from '../limits.ts'
 import { limitConcurrency } from '../semaphore.ts'
 import { getControlDocument } from './read-control.ts'
+import { readInTime } from './read-in-time.ts'
 import type { RecordLocation } from './receipts.ts'
 
 /** @param gone aborts when the client has disconnected */
@@ -42,17 +43,11 @@ export const createParkedExplainer = (
   }
 
   return async (location, gone) => {
-    const over = new AbortController()
-    const late = sleep(RECEIPTS_POLL_TIMEOUT_MS, over.signal)
-    late.then(() => over.abort()).catch(() => undefined)
-    const signal = AbortSignal.any([over.signal, stopping, gone])
     try {
-      return await inTurn(() => explain(location, signal))
+      return await readInTime(sleep, [stopping, gone], signal => inTurn(() => explain(location, signal)))
     } catch (error) {
       if (error instanceof Unavailable || error instanceof StopError) return undefined
       throw error
-    } finally {
-      over.abort()
     }
   }
 }

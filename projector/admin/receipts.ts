@@ -22,8 +22,9 @@ import {
 } from '../../schemas/stored/documents.ts'
 import { multiGet, type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import { RECEIPTS_POLL_MS, RECEIPTS_POLL_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
+import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 import { getControlDocument, getControlDocuments } from './read-control.ts'
+import { readInTime } from './read-in-time.ts'
 
 export type RecordLocation = {
   readonly stream: Stream
@@ -67,7 +68,7 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
   const keepPolling = async (): Promise<void> => {
     if (isPolling) return
     isPolling = true
-    // Pause also after the last answer: requests in quick succession must not cause reads in quick succession.
+    // Also pauses after the last answer, so that requests one after the other do not each cause a read.
     while (waiting.size > 0) {
       await pollAll()
       await sleep(RECEIPTS_POLL_MS, stopping.signal).catch(() => undefined)
@@ -78,22 +79,12 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
   const pollAll = async (): Promise<void> => {
     const all = [...waiting]
     try {
-      const seen = await readInTime(all.map(({ location }) => location))
+      const locations = all.map(({ location }) => location)
+      const seen = await readInTime(sleep, [stopping.signal], signal => readReceipts(locations, signal))
       for (const [index, one] of all.entries()) see(one, seen[index] ?? { state: 'not_yet' })
     } catch (error) {
-      const forNow = error instanceof Unavailable || error instanceof StopError
-      for (const one of all) forNow ? see(one, { state: 'unavailable' }) : one.fail(error)
-    }
-  }
-
-  const readInTime = async (locations: readonly RecordLocation[]): Promise<Receipt[]> => {
-    const over = new AbortController()
-    const late = sleep(RECEIPTS_POLL_TIMEOUT_MS, over.signal)
-    late.then(() => over.abort()).catch(() => undefined)
-    try {
-      return await readReceipts(locations, AbortSignal.any([over.signal, stopping.signal]))
-    } finally {
-      over.abort()
+      const mayPass = error instanceof Unavailable || error instanceof StopError
+      for (const one of all) mayPass ? see(one, { state: 'unavailable' }) : one.fail(error)
     }
   }
 

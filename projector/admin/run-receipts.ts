@@ -2,8 +2,8 @@
  * Receipts of runs: report the outcome of all records between two offsets of a partition. Nothing is stored. In: a
  * partition, its first and last offset, and how long to wait. Out: how many offsets are published, parked and not yet,
  * how many records changed data, and the first parked ones with their codes.
- * Promises: the counts are of one published position. A run waits as a receipt of its last record, so that all waiting
- * requests share one read. A fixed number of runs is read at once, each with a fixed number of requests.
+ * Promises: the counts are of one published position. A run waits for the receipt of its last record, so that all
+ * waiting requests share one read. A fixed number of runs is read at once, each with a fixed number of requests.
  * Can go wrong: Elasticsearch does not answer; too many requests; the projector stops.
  */
 import type { ParkCode } from '../../schemas/errors.ts'
@@ -23,15 +23,10 @@ import {
 import type { Coverage, SearchAnswer, TermsAnswer, Total } from '../elasticsearch/answers.ts'
 import { type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import {
-  RECEIPTS_POLL_TIMEOUT_MS,
-  RUN_ORGANIZATIONS_MAX,
-  RUN_PARKED_LISTED_MAX,
-  RUN_READS_MAX,
-  RUNS_AT_ONCE_MAX,
-} from '../limits.ts'
+import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
 import { limitConcurrency } from '../semaphore.ts'
 import { getControlDocument } from './read-control.ts'
+import { readInTime } from './read-in-time.ts'
 import type { Receipts } from './receipts.ts'
 
 /** Consecutive offsets of a partition. `from` and `to` are both included. */
@@ -74,20 +69,11 @@ export const createRunReceipts = (
   const inTurn = limitConcurrency(RUN_READS_MAX)
   let count = 0
 
-  const readInTime = async (run: Run, gone: AbortSignal): Promise<RunReceipt> => {
-    const over = new AbortController()
-    const late = sleep(RECEIPTS_POLL_TIMEOUT_MS, over.signal)
-    late.then(() => over.abort()).catch(() => undefined)
-    const signal = AbortSignal.any([over.signal, stopping, gone])
-    try {
-      return await inTurn(async () => {
-        if (signal.aborted) throw new Unavailable(0)
-        return readRun(run, signal)
-      })
-    } finally {
-      over.abort()
-    }
-  }
+  const readInTurn = (run: Run, signal: AbortSignal): Promise<RunReceipt> =>
+    inTurn(async () => {
+      if (signal.aborted) throw new Unavailable(0)
+      return readRun(run, signal)
+    })
 
   return async (run, milliseconds, gone) => {
     if (count >= RUNS_AT_ONCE_MAX) return { state: 'too_many_runs' }
@@ -97,7 +83,8 @@ export const createRunReceipts = (
       // Records are published in order: once the last one is, nothing of the run is open.
       const last = await ask({ stream, topic, partition, offset }, milliseconds, gone)
       if (last.state === 'unavailable' || last.state === 'too_many' || last.state === 'stopping') return last
-      return { state: 'read', receipt: await readInTime(run, gone) }
+      const receipt = await readInTime(sleep, [stopping, gone], signal => readInTurn(run, signal))
+      return { state: 'read', receipt }
     } catch (error) {
       if (stopping.aborted) return { state: 'stopping' }
       if (error instanceof Unavailable || error instanceof StopError) return { state: 'unavailable' }
@@ -126,7 +113,7 @@ export const createRunReader =
         { method: 'POST', path: `/${index}/_search`, query: { allow_partial_search_results: false }, body: query },
         signal,
       )
-      // An index that was dropped since, too: the next read finds the live one.
+      // Also for an index that was dropped since: the next read finds the live one.
       if (answer.status !== 200 || answer.body.timed_out) throw new Unavailable(answer.status)
       return answer.body
     }

@@ -37,9 +37,9 @@ const asItIs: Picker = value => value
 const listPicker =
   (item: Picker): Picker =>
   value => {
-    const items = value as readonly unknown[]
-    const picked = items.map(item)
-    return picked.every((one, index) => one === items[index]) ? items : picked
+    if (!Array.isArray(value)) return value
+    const picked = value.map(item)
+    return picked.every((one, index) => one === value[index]) ? value : picked
   }
 
 /**
@@ -51,14 +51,14 @@ const objectPicker = (properties: Readonly<Record<string, TSchema>>, required: R
   const names = fields.map(([name]) => name)
   const optional = names.filter(name => !required.has(name))
   const inner = fields.filter(([, pick]) => pick !== asItIs)
-  const isInOrder = (value: Record<string, unknown>): boolean => {
+  const isInOrder = (value: Readonly<Record<string, unknown>>): boolean => {
     let index = 0
     // In parsed JSON, for-in visits own members only.
     for (const name in value) if (name !== names[index++]) return false
     return index === names.length
   }
-  return value => {
-    const given = value as Record<string, unknown>
+  return given => {
+    if (!isObject(given)) return given
     const picked = inner.map(([name, pick]) => [name, pick(given[name])] as const)
     const isPicked = isInOrder(given) && picked.every(([name, inside]) => inside === given[name])
     if (isPicked && optional.every(name => given[name] !== null)) return given
@@ -70,11 +70,14 @@ const objectPicker = (properties: Readonly<Record<string, TSchema>>, required: R
 }
 
 /** The publisher chooses the keys, maybe `__proto__`: Object.fromEntries defines it like any other. */
-const sortedMap: Picker = value => {
-  const map = value as Record<string, unknown>
+const sortedMap: Picker = map => {
+  if (!isObject(map)) return map
   const names = Object.keys(map)
   if (names.every((name, index) => index === 0 || (names[index - 1] ?? '') < name)) return map
   return Object.fromEntries(Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1)))
 }
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
 
 const pickers = objectOf(keysOf(schemaOfType), type => pickerOf(schemaOfType[type]))

@@ -1,5 +1,5 @@
 /**
- * Keeps the published positions of a generation, one copy a minute, in documents that are used again after two days.
+ * Keeps the published positions of a generation, once a minute, in documents that are overwritten after two days.
  * After a restore, `npm run projection -- rewind` goes back to positions that are older than the snapshot.
  * Promises: everything before past positions was stored, in the indices that the copy names, before its time. So the
  * positions are read first, then the ids of the indices, and then Elasticsearch's clock. At rest nothing is written.
@@ -33,7 +33,7 @@ export type PastPositions = PastPositionsDocument['body']
 type Positions = PastPositions['partitions']
 type Steps = { readonly send: Send; readonly prefix: string }
 
-/** Identifies the indices of a generation; undefined if their ids are not recorded. */
+/** Returns a digest of the index ids of a generation: a restored copy has another. Undefined without recorded ids. */
 export const copyOf = ({ indices }: Pick<Identity, 'indices'>): string | undefined => {
   if (indices === undefined) return undefined
   const names = Object.entries(indices).sort(([a], [b]) => (a < b ? -1 : 1))
@@ -107,8 +107,8 @@ const readPositions = async (
 }
 
 /**
- * Returns the newest past positions of the indices in the generation's document that are not younger than `until`;
- * undefined if there are none.
+ * Returns the newest positions that were kept at `until` or before, of the indices that the generation's document
+ * names; undefined if there are none.
  */
 export const readPastPositions = async (
   identity: Identity,

@@ -55,7 +55,7 @@ export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
   const others = [...generationsAmong(prefix, names)].filter(generation => generation !== FIRST_GENERATION)
   if (others.length === 0 || (await readControl<LiveDocument>(LIVE_ID, steps)) !== undefined) return
   const lost = `document "${LIVE_ID}" of ${controlIndexOf(prefix)}`
-  throw new StopError('index_missing', `${lost}, but there are indices of ${others.join(', ')}; ${toDo(lost)}`)
+  throw new StopError('index_missing', `${lost}, but there are indices of ${others.join(', ')}; ${adviceFor(lost)}`)
 }
 
 /**
@@ -76,7 +76,7 @@ export const prepareControl = async ({
     const projected = projectedIn(prefix, names)
     if (projected.length > 0) {
       const there = `${projected.slice(0, 3).join(', ')}${projected.length > 3 ? `, … (${projected.length} in all)` : ''}`
-      throw new StopError('index_missing', `${name}, but there are ${there}; ${toDo(name)}`)
+      throw new StopError('index_missing', `${name}, but there are ${there}; ${adviceFor(name)}`)
     }
     await create(name, definition, request)
   }
@@ -84,7 +84,7 @@ export const prepareControl = async ({
   return names
 }
 
-const toDo = (lost: string): string =>
+const adviceFor = (lost: string): string =>
   `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record`
 
 /** Returns the source and the rules version of a generation; undefined if it does not exist. */
@@ -99,24 +99,24 @@ type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
 /**
  * Opens a generation of a source under the present rules, with a position for every partition. Creates it if it is
  * missing.
- * @param indexed whether it is of commission events (the API keys have the same indices in all generations)
+ * @param ofEvents whether it is of commission events. API keys have one generation, whose indices are always the same
  * @param follows the live generation, if that has other rules
  */
 export const prepareGeneration = async (
   generation: string,
   source: Source,
   ends: Ends,
-  indexed: boolean,
+  ofEvents: boolean,
   steps: PrepareSteps,
   follows?: string,
 ): Promise<Identity> => {
   const { request, prefix, shards, replicas } = steps
-  const indices = indexed ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
+  const indices = ofEvents ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
   if ((await readGeneration(generation, steps)) === undefined) {
     for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
     for (const { partition, end } of ends) {
       // Serve API keys only after the present end of the topic is reached: an older revocation must not be missed.
-      const body = { position: 0, last: null, at: 0, time: 0, serve_from: indexed ? 0 : end }
+      const body = { position: 0, last: null, at: 0, time: 0, serve_from: ofEvents ? 0 : end }
       await createControl(
         positionId(generation, partition),
         { kind: 'position', body } satisfies PositionDocument,
@@ -124,19 +124,19 @@ export const prepareGeneration = async (
       )
     }
     // Written after its positions: a generation that exists has them all.
-    const rules_version = versionOf(indexed, steps)
+    const rules_version = versionOf(ofEvents, steps)
     const ids = await readIndexIds(Object.keys(indices), steps)
     const body = { generation, ...source, rules_version, ...(follows !== undefined && { follows }), indices: ids }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
   }
-  return openGeneration(generation, source, indexed, steps)
+  return openGeneration(generation, source, ofEvents, steps)
 }
 
 /** Opens a generation that must exist. @throws StopError as `prepareGeneration` */
 export const openGeneration = async (
   generation: string,
   source: Source,
-  indexed: boolean,
+  ofEvents: boolean,
   steps: PrepareSteps,
 ): Promise<Identity> => {
   const { request, prefix, shards } = steps
@@ -144,10 +144,10 @@ export const openGeneration = async (
   if (identity === undefined)
     throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
   assertSameSource(identity, source)
-  const version = versionOf(indexed, steps)
-  const isKnown = indexed ? identity.rules_version === version : knowsKeyRules(identity)
+  const version = versionOf(ofEvents, steps)
+  const isKnown = ofEvents ? identity.rules_version === version : knowsKeyRules(identity)
   if (!isKnown) throw rulesChanged(identity, version)
-  const indices = indexed ? generationIndices(prefix, generation, shards) : apiKeysIndices(prefix)
+  const indices = ofEvents ? generationIndices(prefix, generation, shards) : apiKeysIndices(prefix)
   for (const [name, definition] of Object.entries(indices)) await verify(name, definition, request)
   const recorded = await recordIndices(identity, Object.keys(indices), steps)
   await assertSameIndices(recorded, steps)
@@ -182,8 +182,8 @@ export const recordIndices = async (
 }
 
 /** Returns this program's rules version, for commission events or API keys. */
-const versionOf = (indexed: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
-  indexed ? rulesVersion : KEY_RULES_VERSION
+const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
+  ofEvents ? rulesVersion : KEY_RULES_VERSION
 
 export const rulesChanged = ({ generation, rules_version }: Identity, ours: number): StopError => {
   const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`

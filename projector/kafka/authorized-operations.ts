@@ -1,15 +1,17 @@
 /**
  * In: a topic or a consumer group. Out: the operations that Kafka allows this user on it.
- * Promises: asks only, so that nothing changes in Kafka. It uses parts of kafkajs that are not public, because its own
- *   requests are too old for this field: the kafkajs version is pinned, and a test uses each of them.
+ * Promises: changes nothing in Kafka. It uses parts of kafkajs that are not public, because the public requests are too
+ *   old for this field: the kafkajs version is pinned, and a test uses each of them.
  * Can go wrong: the broker is older than 2.3 and does not tell → undefined. Kafka tells nothing about a resource that
  *   the user may not describe → no operation.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KafkaConfig, Logger } from 'kafkajs'
 import type { KafkaOperation } from '../../schemas/access.ts'
+import { keysOf } from '../../schemas/objects.ts'
 import { accessRefusal } from './access-refusal.ts'
 import { loadKafkajs } from './load-kafkajs.ts'
+import type { ProtocolConnections, ProtocolRequest } from './protocol-request.ts'
 
 type Encoder = {
   writeArray(items: readonly string[]): Encoder
@@ -23,21 +25,9 @@ type Decoder = {
   readBytes(): Buffer
   readArray<Item>(read: (decoder: Decoder) => Item): Item[]
 }
-type ProtocolRequest<Answer> = {
-  readonly request: {
-    readonly apiKey: number
-    readonly apiVersion: number
-    readonly apiName: string
-    readonly encode: () => Promise<Encoder>
-  }
-  readonly response: {
-    readonly decode: (bytes: Buffer) => Promise<Answer>
-    readonly parse: (answer: Answer) => Promise<Answer>
-  }
-}
 type Broker = {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number }>>
-  readonly connectionPool: { send<Answer>(request: ProtocolRequest<Answer>): Promise<Answer> }
+  readonly connectionPool: ProtocolConnections
 }
 type Cluster = {
   connect(): Promise<void>
@@ -67,7 +57,7 @@ export const openAuthorizedOperations = async (config: KafkaConfig, logger: Logg
     const { apiKey, apiVersion } = question
     if ((broker.versions[apiKey]?.maxVersion ?? 0) < apiVersion) return undefined
     const bits = await broker.connectionPool.send(requestOf(question))
-    return new Set(known.flatMap(([operation, code]) => ((bits >> code) & 1 ? [operation] : [])))
+    return new Set(keysOf(codes).filter(operation => (bits >> codes[operation]) & 1))
   }
   return {
     topic: async name => ask(await cluster.brokerPool.findConnectedBroker(), aboutTopic(name)),
@@ -101,7 +91,6 @@ const codes = {
   DescribeConfigs: 10,
   AlterConfigs: 11,
 } as const satisfies Record<KafkaOperation, number>
-const known = Object.entries(codes) as [KafkaOperation, number][]
 /** An answer without operations: the smallest integer. The user may not describe the resource, or it does not exist. */
 const UNKNOWN = -(2 ** 31)
 

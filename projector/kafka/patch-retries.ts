@@ -5,12 +5,12 @@
 import { loadKafkajs } from './load-kafkajs.ts'
 
 /** No broker knows the coordinator of the group; a request waited too long in the queue behind an earlier one. */
-const sick = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout'] as const
+const transientErrors = ['KafkaJSGroupCoordinatorNotFound', 'KafkaJSTimeout'] as const
 
 /** Must be called before the consumer runs. Idempotent. */
 export const markTransientErrorsRetriable = (): void => {
-  const errors = loadKafkajs<Record<(typeof sick)[number], { readonly prototype: object }>>('errors')
-  for (const name of sick) {
+  const errors = loadKafkajs<Record<(typeof transientErrors)[number], { readonly prototype: object }>>('errors')
+  for (const name of transientErrors) {
     // The constructor still assigns `false`: the setter ignores it.
     Object.defineProperty(errors[name].prototype, 'retriable', {
       configurable: true,

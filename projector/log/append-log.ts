@@ -5,7 +5,8 @@
  * Promises: an answer that is lost does not append twice (idempotent producers). An offset without a record gets a
  *   record of an aborted transaction, or its control record. An empty aborted transaction leaves one control record,
  *   which takes one offset.
- * Can go wrong: somebody else appends, which the returned offset tells; Kafka is away (retries, then its error).
+ * Can go wrong: somebody else appends: the caller sees it by the returned offset. Kafka is away: retries, then its
+ *   error.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
@@ -13,7 +14,8 @@ import type { RawRecord } from '../event/raw-record.ts'
 import { withRight } from '../kafka/access-refusal.ts'
 import { loadKafkajs } from '../kafka/load-kafkajs.ts'
 import { NO_HEADERS } from '../kafka/patch-headers.ts'
-import type { LogCluster, LogRequest } from './open-cluster.ts'
+import type { ProtocolRequest } from '../kafka/protocol-request.ts'
+import type { LogBroker, LogCluster } from './open-cluster.ts'
 import { type BatchProducer, encodeRecordBatch } from './record-batch.ts'
 
 export type LogAppender = {
@@ -74,7 +76,7 @@ export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
     const [appended] = topics[0]?.partitions ?? []
     return { base: Number(appended?.baseOffset), keptTimes: appended?.logAppendTime === '-1' }
   }
-  const begin = async (partition: number): Promise<ProducerState> => {
+  const initTransactions = async (partition: number): Promise<ProducerState> => {
     const transactionalId = restoreTransactionOf(topic, partition)
     const answer = cluster.onCoordinator(transactionalId, coordinator =>
       coordinator.initProducerId({ transactionalId, transactionTimeout: TRANSACTION_TIMEOUT_MS }),
@@ -84,7 +86,7 @@ export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
     transactional.set(partition, state)
     return state
   }
-  const settledEnd = async (partition: number, atLeast: number): Promise<number> => {
+  const waitForEnd = async (partition: number, atLeast: number): Promise<number> => {
     let end = await endOf(partition)
     for (let poll = 0; end < atLeast && poll < END_POLLS; poll++) {
       await sleep(END_POLL_MS)
@@ -92,16 +94,17 @@ export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
     }
     return end
   }
-  const abortAfter = async (partition: number, missing: number, timestamp: number): Promise<void> => {
+  /** Appends `missing` offsets as one aborted transaction. */
+  const appendAborted = async (partition: number, missing: number, timestamp: number): Promise<void> => {
     const transactionalId = restoreTransactionOf(topic, partition)
-    const state = transactional.get(partition) ?? (await begin(partition))
+    const state = transactional.get(partition) ?? (await initTransactions(partition))
     const { producerId, producerEpoch } = state
     const producer = { transactionalId, producerId, producerEpoch }
     const topics = [{ topic, partitions: [partition] }]
     await cluster.onCoordinator(transactionalId, one => one.addPartitionsToTxn({ ...producer, topics }))
     // The control record takes the last offset.
     for (let left = missing - 1; left > 0; left -= HOLE_RECORDS) {
-      const records = Array.from({ length: Math.min(left, HOLE_RECORDS) }, () => ({ ...nothing, timestamp }))
+      const records = Array.from({ length: Math.min(left, HOLE_RECORDS) }, () => ({ ...EMPTY_RECORD, timestamp }))
       await produce(partition, encodeRecordBatch(records, batchProducer(state, true)), transactionalId)
       state.sequence += records.length
     }
@@ -121,28 +124,23 @@ export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
         const before = await endOf(partition)
         if (before >= end) return before
         try {
-          await abortAfter(partition, end - before, timestamp)
+          await appendAborted(partition, end - before, timestamp)
         } catch (error) {
           if (!(error instanceof kafkajs.KafkaJSError) || attempt === HOLE_ATTEMPTS) throw error
           // Ends a transaction that may be open. Its control record is part of the hole.
-          await begin(partition)
+          await initTransactions(partition)
         }
-        await settledEnd(partition, end)
+        await waitForEnd(partition, end)
       }
     },
     endOpenTransaction: async partition => {
-      await begin(partition)
+      await initTransactions(partition)
       return { stable: await endOf(partition), end: await endOf(partition, READ_UNCOMMITTED) }
     },
   }
 }
 
-const startProducer = async (broker: {
-  initProducerId(request: {
-    readonly transactionalId: null
-    readonly transactionTimeout: number
-  }): Promise<Omit<ProducerState, 'sequence'>>
-}): Promise<ProducerState> => ({
+const startProducer = async (broker: Pick<LogBroker, 'initProducerId'>): Promise<ProducerState> => ({
   ...(await broker.initProducerId({ transactionalId: null, transactionTimeout: TRANSACTION_TIMEOUT_MS })),
   sequence: 0,
 })
@@ -152,7 +150,7 @@ const batchProducer = (
   isTransactional: boolean,
 ): BatchProducer => ({ producerId, producerEpoch, firstSequence: sequence, transactional: isTransactional })
 
-const nothing = { key: null, value: null, headers: NO_HEADERS }
+const EMPTY_RECORD = { key: null, value: null, headers: NO_HEADERS }
 
 type Produced = {
   readonly topics: readonly {
@@ -172,9 +170,9 @@ const produceRequest = (
   partition: number,
   batch: Buffer,
   transactionalId: string | null,
-): LogRequest<Produced> => {
+): ProtocolRequest<Produced> => {
   const NewEncoder = loadKafkajs<new (size?: number) => Encoder>('protocol/encoder')
-  const response = loadKafkajs<LogRequest<Produced>['response']>(
+  const response = loadKafkajs<ProtocolRequest<Produced>['response']>(
     `protocol/requests/produce/v${PRODUCE_VERSION}/response.js`,
   )
   const encode = async (): Promise<Encoder> => {

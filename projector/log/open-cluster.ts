@@ -7,26 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type KafkaConfig, type Logger } from 'kafkajs'
 import { accessRefusal } from '../kafka/access-refusal.ts'
 import { loadKafkajs } from '../kafka/load-kafkajs.ts'
-
-/** A request of the protocol that this project encodes itself. */
-export type LogRequest<Decoded> = {
-  readonly request: {
-    readonly apiKey: number
-    readonly apiVersion: number
-    readonly apiName: string
-    readonly encode: () => Promise<unknown>
-  }
-  readonly response: {
-    readonly decode: (bytes: Buffer) => Promise<Decoded>
-    readonly parse: (decoded: Decoded) => Promise<Decoded>
-  }
-}
+import type { ProtocolConnections } from '../kafka/protocol-request.ts'
 
 type Producer = { readonly producerId: string; readonly producerEpoch: number }
 type Partitions<Partition> = readonly { readonly topic: string; readonly partitions: readonly Partition[] }[]
 
 export type LogBroker = {
-  readonly connectionPool: { send<Decoded>(request: LogRequest<Decoded>): Promise<Decoded> }
+  readonly connectionPool: ProtocolConnections
   fetch(request: {
     readonly isolationLevel: number
     readonly maxWaitTime: number
@@ -86,7 +73,7 @@ type Cluster = {
 }
 
 export type LogCluster = {
-  /** Calls the leader of a partition; again after an error that may pass, on the leader that is known then. */
+  /** Calls the leader of a partition. After a transient error, calls the leader that is known then. */
   readonly onLeader: <Answer>(partition: number, ask: (leader: LogBroker) => Promise<Answer>) => Promise<Answer>
   /** Calls the coordinator of a transactional id, in the same way. */
   readonly onCoordinator: <Answer>(id: string, ask: (coordinator: LogBroker) => Promise<Answer>) => Promise<Answer>
@@ -94,7 +81,7 @@ export type LogCluster = {
 }
 
 const TRANSACTION_COORDINATOR = 1
-/** Attempts of a request, and milliseconds between two of them: some 30 s, in which a partition gets a new leader. */
+/** Attempts of a request, and milliseconds between two of them: 30 s, enough for a partition to get a new leader. */
 const ATTEMPTS = 60
 const RETRY_MS = 500
 /** Milliseconds between two attempts while the broker still ends the transaction before. */
@@ -122,7 +109,7 @@ export const openCluster = async (
     if (nodeId === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
     return cluster.findBroker({ nodeId })
   }
-  const again = async <Answer>(attempt: () => Promise<Answer>): Promise<Answer> => {
+  const withRetries = async <Answer>(attempt: () => Promise<Answer>): Promise<Answer> => {
     let busy = 0
     for (let failed = 0; ; ) {
       signal.throwIfAborted()
@@ -133,16 +120,18 @@ export const openCluster = async (
           await sleep(BUSY_RETRY_MS)
           continue
         }
-        if (!mayPass(error) || ++failed === ATTEMPTS) throw error
+        if (!isTransient(error) || ++failed === ATTEMPTS) throw error
         await sleep(RETRY_MS)
         await cluster.refreshMetadata().catch(() => undefined)
       }
     }
   }
   return {
-    onLeader: (partition, ask) => again(async () => ask(await leaderOf(partition))),
+    onLeader: (partition, ask) => withRetries(async () => ask(await leaderOf(partition))),
     onCoordinator: (groupId, ask) =>
-      again(async () => ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR }))),
+      withRetries(async () =>
+        ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR })),
+      ),
     disconnect: () => cluster.disconnect(),
   }
 }
@@ -151,5 +140,5 @@ export const openCluster = async (
 const isBusy = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'CONCURRENT_TRANSACTIONS'
 
-const mayPass = (error: unknown): boolean =>
+const isTransient = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && error.retriable && accessRefusal(error) === undefined

@@ -21,8 +21,8 @@ export type LogEntry = RawRecord & { readonly kind: 'record' | 'aborted' | 'cont
 export type LogReader = {
   readonly topic: string
   /**
-   * Returns entries from `from` on, each offset once, and the end of the partition. It has no entries only if `from` is
-   * the end.
+   * Returns entries from `from` on, each offset once, and the end of the partition. There are no entries only if `from`
+   * is the end.
    */
   readonly read: (partition: number, from: number) => Promise<LogPart>
 }

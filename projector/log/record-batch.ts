@@ -71,7 +71,7 @@ const encodeRecord = ({ key, value, headers }: BatchRecord, time: number, index:
   return record
 }
 
-/** Numbers have a variable length: zigzag, then seven bits a byte. Times need more than 32 bits. */
+/** Numbers have a variable length: zigzag, then seven bits a byte. Bitwise operators would cut times to 32 bits. */
 const zigzag = (value: number): number => (value >= 0 ? value * 2 : -value * 2 - 1)
 
 const sizeOf = (value: number): number => {
@@ -80,7 +80,7 @@ const sizeOf = (value: number): number => {
   return size
 }
 
-/** Returns the place after the number. */
+/** Returns the offset after the number. */
 const writeNumber = (to: Buffer, value: number, from: number): number => {
   let at = from
   let rest = zigzag(value)

@@ -98,8 +98,11 @@ const channelOf = (stream: Stream, { topics, messageBytes }: Installation): Json
   address: topics[stream].address,
   title: topics[stream].address,
   summary: summariesOfTopics[stream],
-  description:
-    'The record key is the organization id. The partition is that of the default partitioner of Java and kafkajs clients (murmur2 of the key). All events of an organization are therefore in one partition, in the order they were published.',
+  description: [
+    'The record key is the organization id.',
+    'The partition is that of the default partitioner of Java and kafkajs clients (murmur2 of the key).',
+    'All events of an organization are therefore in one partition, in the order they were published.',
+  ].join(' '),
   messages: Object.fromEntries(
     Object.keys(eventSchemas[stream]).map(type => [nameOf(type), { $ref: `#/components/messages/${nameOf(type)}` }]),
   ),
@@ -145,10 +148,28 @@ export const asyncapiOf = (installation: Installation) => ({
     title: 'Commission events',
     version: '1.0.0',
     description: [
-      `The events that may be published. Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here, or in structured mode (content type \`application/cloudevents+json\`). A value may have up to ${valueBytesOf(installation.messageBytes)} bytes.`,
-      'Every field is required, except `expires_at` of an API key; an absent value is an explicit null. Amounts are decimal strings, and the API returns the characters that were published.',
-      `A record that breaks a rule is parked: it is kept whole with its reason, and has no effect. The reasons, of which the first that applies counts: ${parkCodes.map(code => `\`${code}\``).join(', ')}. Publish a corrected event instead. The same event again has no effect.`,
-      'The projector says what happened to a record, at its admin port and at its address of receipts: `GET /receipts/{topic}/{partition}/{offset}?wait=10` answers published, parked with its reason, or not yet. `GET /receipts/{topic}/{partition}?from=0&to=99&wait=10` counts the outcomes of all records between two offsets.',
+      [
+        'The events that may be published.',
+        'Envelope: CloudEvents 1.0 over Kafka, in binary mode as described here,',
+        'or in structured mode (content type `application/cloudevents+json`).',
+        `A value may have up to ${valueBytesOf(installation.messageBytes)} bytes.`,
+      ].join(' '),
+      [
+        'Every field is required, except `expires_at` of an API key; an absent value is an explicit null.',
+        'Amounts are decimal strings, and the API returns the characters that were published.',
+      ].join(' '),
+      [
+        'A record that breaks a rule is parked: it is kept whole with its reason, and has no effect.',
+        `The reasons, of which the first that applies counts: ${parkCodes.map(code => `\`${code}\``).join(', ')}.`,
+        'Publish a corrected event instead. The same event again has no effect.',
+      ].join(' '),
+      [
+        'The projector says what happened to a record, at its admin port and at its address of receipts:',
+        '`GET /receipts/{topic}/{partition}/{offset}?wait=10` answers published, parked with its reason,',
+        'or not yet.',
+        '`GET /receipts/{topic}/{partition}?from=0&to=99&wait=10` counts the outcomes of all records between two',
+        'offsets.',
+      ].join(' '),
     ].join('\n\n'),
   },
   ...(installation.brokers.length > 0 && { servers: serversOf(installation) }),

@@ -66,8 +66,12 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
     example: '`Expect: something`',
   },
   rate_limited: {
-    cause:
-      'The key has used the units of its window. Or the key, or its organization, has too many requests under way. Or the client address tried many unknown keys, and too many look-ups for such addresses wait (then without RateLimit headers).',
+    cause: [
+      'The key has used the units of its window.',
+      'Or the key, or its organization, has too many requests under way.',
+      'Or the client address tried many unknown keys, and too many look-ups for such addresses wait (then without',
+      'RateLimit headers).',
+    ].join(' '),
     action: 'Wait for the seconds in `Retry-After`. Read answers as they come, over fewer connections.',
     example: 'the 101st request that a key has under way',
   },
@@ -82,8 +86,11 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
     example: 'none is known',
   },
   unavailable: {
-    cause:
-      'The records cannot be read now: Elasticsearch is away, slow or incomplete, or other requests of the same organization use its whole share of reads. The API never returns a page with missing records instead.',
+    cause: [
+      'The records cannot be read now: Elasticsearch is away, slow or incomplete,',
+      'or other requests of the same organization use its whole share of reads.',
+      'The API never returns a page with missing records instead.',
+    ].join(' '),
     action: 'Wait for the seconds in `Retry-After`, and send the same request again.',
     example: 'any request while Elasticsearch restarts',
   },
@@ -91,8 +98,11 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
 
 export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
   record_undecodable: {
-    cause:
-      'The record is not strict UTF-8 or JSON, repeats a key in an object, is nested deeper than 32, has no value, one above 8 MiB or another content type, or lacks, repeats or malforms a CloudEvents attribute.',
+    cause: [
+      'The record is not strict UTF-8 or JSON, repeats a key in an object, is nested deeper than 32,',
+      'has no value, one above 8 MiB or another content type, or lacks,',
+      'repeats or malforms a CloudEvents attribute.',
+    ].join(' '),
     action: 'Correct the producer.',
     example: 'a record without the header `ce_type`',
   },

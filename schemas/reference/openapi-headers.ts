@@ -15,7 +15,10 @@ export const headers = {
   ),
   'X-Content-Type-Options': text('Clients must not guess another content type.', '^nosniff$', 'nosniff'),
   'Cache-Control': text(
-    'A cache must revalidate a stored response before it uses it, except for a response as of a change: it stays the same. An operator can forbid all storage.',
+    [
+      'A cache must revalidate a stored response before it uses it, except for a response as of a change:',
+      'it stays the same. An operator can forbid all storage.',
+    ].join(' '),
     '^((private, )?no-cache|private, max-age=[0-9]+, immutable|no-store)$',
     'private, no-cache',
   ),
@@ -26,13 +29,23 @@ export const headers = {
     '"3x1D3aeGMDJQvkR7guvZF7ZlJfn"',
   ),
   'Projection-Time': {
-    description:
-      'The response includes everything that was published for the organization up to this instant. The instant advances at least every second. For a client that stays with one process it never goes back, with one exception: a time that was ahead because of wrong clocks is corrected.',
+    description: [
+      'The response includes everything that was published for the organization up to this instant.',
+      'The instant advances at least every second.',
+      'For a client that stays with one process it never goes back, with one exception:',
+      'a time that was ahead because of wrong clocks is corrected.',
+    ].join(' '),
     schema: { type: 'string', pattern: '^[0-9-]{10}T[0-9:]{8}\\.[0-9]{3}Z$' },
     example: '2026-02-02T07:15:05.000Z',
   },
   'RateLimit-Policy': text(
-    `How many units (q) a key has in how many seconds (w). A request costs one unit, and one more for each further ${RATE_UNIT_BYTES} bytes (commission-unit-bytes) of its response, rounded up. Ordinary pages cost one unit, whatever their limit. The second policy says how many requests of a key may be under way at once. Fields of draft-ietf-httpapi-ratelimit-headers.`,
+    [
+      'How many units (q) a key has in how many seconds (w).',
+      `A request costs one unit, and one more for each further ${RATE_UNIT_BYTES} bytes (commission-unit-bytes) of`,
+      'its response, rounded up. Ordinary pages cost one unit, whatever their limit.',
+      'The second policy says how many requests of a key may be under way at once.',
+      'Fields of draft-ietf-httpapi-ratelimit-headers.',
+    ].join(' '),
     '^"default";q=\\d+;w=\\d+;qu="requests";commission-unit-bytes=\\d+, "concurrent";q=\\d+;qu="concurrent-requests"$',
     `"default";q=600;w=60;qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}, "concurrent";q=100;qu="concurrent-requests"`,
   ),

@@ -42,8 +42,11 @@ const listSchema = (name: ListedName, pattern: string): Json => ({
     next_cursor: {
       type: 'string',
       pattern: `^$|${pattern}`,
-      description:
-        'The last id of the page, to send as `starting_after`. The last page has it, too: send it later to get new records. An empty page repeats `starting_after`, or has an empty text if there was none.',
+      description: [
+        'The last id of the page, to send as `starting_after`.',
+        'The last page has it, too: send it later to get new records.',
+        'An empty page repeats `starting_after`, or has an empty text if there was none.',
+      ].join(' '),
     },
   },
 })
@@ -59,7 +62,11 @@ const lists = [
     'listPayouts',
     'Payout',
     'payout',
-    'The current payouts, one for each rep and period. A replacement comes later in the list than the payout that it replaced: keep the last payout read of each (rep_id, period_id).',
+    [
+      'The current payouts, one for each rep and period.',
+      'A replacement comes later in the list than the payout that it replaced:',
+      'keep the last payout read of each (rep_id, period_id).',
+    ].join(' '),
   ],
   [
     'payroll_files',
@@ -80,7 +87,10 @@ const lists = [
     'listChanges',
     'Change',
     'change',
-    'All changes in order: a feed to follow. For an exact copy, read the lists as of one change (`as_of`), then the changes after it (`starting_after`).',
+    [
+      'All changes in order: a feed to follow.',
+      'For an exact copy, read the lists as of one change (`as_of`), then the changes after it (`starting_after`).',
+    ].join(' '),
   ],
 ] as const
 type ListedName = (typeof lists)[number][2]
@@ -133,7 +143,10 @@ const filtersOf = (path: string): Json[] =>
 const filterParameter = (name: string, prefix: 'rep' | 'period'): Json => ({
   name,
   in: 'query',
-  description: `Selects the records of this ${prefix}. In \`/changes\` it selects payouts and payroll records only. A cursor stays valid with and without it.`,
+  description: [
+    `Selects the records of this ${prefix}. In \`/changes\` it selects payouts and payroll records only.`,
+    'A cursor stays valid with and without it.',
+  ].join(' '),
   schema: { type: 'string', pattern: idPattern(prefix) },
   example: idExamples[prefix],
 })
@@ -221,8 +234,14 @@ export const openapi = {
   info: {
     title: 'API',
     version: '1.0.0',
-    description:
-      'Read-only access to the commission data of one organization: reps, periods, payouts with their line items, statements with the whole calculation trace, and payroll records. They can be read as they are now, as of an earlier moment, and as a feed of changes. Amounts are decimal strings; parse them into a decimal type. Every request, except for this document, needs a key: `Authorization: Bearer <key>`. HEAD returns the headers of GET, without the body.',
+    description: [
+      'Read-only access to the commission data of one organization: reps, periods, payouts with their line items,',
+      'statements with the whole calculation trace, and payroll records.',
+      'They can be read as they are now, as of an earlier moment, and as a feed of changes.',
+      'Amounts are decimal strings; parse them into a decimal type.',
+      'Every request, except for this document, needs a key: `Authorization: Bearer <key>`.',
+      'HEAD returns the headers of GET, without the body.',
+    ].join(' '),
   },
   servers: [{ url: '/api/v1', description: 'Relative to the address of the API.' }],
   security,
@@ -233,14 +252,21 @@ export const openapi = {
       apiKey: {
         type: 'http',
         scheme: 'bearer',
-        description: `An API key of the organization: ${API_KEY_LENGTH_MIN} to ${API_KEY_LENGTH_MAX} characters of A-Za-z0-9_-. It can only read, and only what its permissions name: each operation says which one it needs.`,
+        description: [
+          `An API key of the organization: ${API_KEY_LENGTH_MIN} to ${API_KEY_LENGTH_MAX} characters of`,
+          'A-Za-z0-9_-.',
+          'It can only read, and only what its permissions name: each operation says which one it needs.',
+        ].join(' '),
       },
     },
     parameters: {
       Limit: {
         name: 'limit',
         in: 'query',
-        description: `Records per page. A value above ${PAGE_LIMIT_MAX} counts as ${PAGE_LIMIT_MAX}. A page of large records may have fewer.`,
+        description: [
+          `Records per page. A value above ${PAGE_LIMIT_MAX} counts as ${PAGE_LIMIT_MAX}.`,
+          'A page of large records may have fewer.',
+        ].join(' '),
         schema: { type: 'integer', minimum: 1, default: PAGE_LIMIT_DEFAULT },
       },
       RepId: filterParameter('rep_id', 'rep'),
@@ -248,16 +274,22 @@ export const openapi = {
       Wait: {
         name: 'wait',
         in: 'query',
-        description:
-          'Waits up to this many seconds for a change if there is none after `starting_after`; 60 at most, also if it is larger. Then the page is empty. Not together with `as_of`.',
+        description: [
+          'Waits up to this many seconds for a change if there is none after `starting_after`; 60 at most,',
+          'also if it is larger. Then the page is empty. Not together with `as_of`.',
+        ].join(' '),
         schema: { type: 'integer', minimum: 0 },
         example: 30,
       },
       AsOf: {
         name: 'as_of',
         in: 'query',
-        description:
-          'Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state.',
+        description: [
+          'Reads the organization as published at an earlier moment: a past instant (RFC 3339;',
+          'write a plus sign as %2B), or the id of a change, which is included.',
+          'Later records are absent, and cursors must be ids of records of that moment.',
+          'All pages that are read with the same `as_of` show one state.',
+        ].join(' '),
         // Not a union of both forms: they are texts all the same, and generators make types that do not compile.
         schema: { type: 'string' },
         examples: {

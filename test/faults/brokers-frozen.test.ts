@@ -2,51 +2,31 @@
  * One of three brokers stands still for 45 s under load. Its connections stay open, and nothing answers on them. Then
  * it returns: it believes that it still leads, and lacks what was written meanwhile.
  */
-import { beforeAll, describe, expect, test } from 'vitest'
-import type { Service } from '../../services/service.ts'
-import { startOwnServer } from '../support/own-services.ts'
+import { describe, expect, test } from 'vitest'
 import { createRandom, seedOfRun } from '../support/random.ts'
-import { eventually, fileScope } from '../support/scope.ts'
+import { eventually } from '../support/scope.ts'
 import {
-  type Brokers,
+  brokersByRole,
   expectIntactAfterLoad,
-  type Loaded,
-  startBrokers,
+  startServersOfFile,
   startUnderLoad,
   untilMoving,
 } from '../support/several-brokers.ts'
-import { canRunSeveralNodes, START_SEVERAL_MS, seconds } from '../support/several-nodes.ts'
+import { canRunSeveralNodes, seconds } from '../support/several-nodes.ts'
 
 const FROZEN_MS = 45_000
 const seed = seedOfRun()
-const file = fileScope()
-let brokers: Brokers
-let elasticsearch: Service
-
-beforeAll(async () => {
-  if (!canRunSeveralNodes) return
-  console.log(`seed ${seed}`)
-  elasticsearch = await startOwnServer(file, 'elasticsearch')
-  brokers = await startBrokers(file)
-}, START_SEVERAL_MS)
-
-const frozen = [
-  { who: 'the leader of a partition', choose: ({ topics }: Loaded) => brokers.leader(topics, 0) },
-  {
-    who: 'the coordinator of the projectors',
-    choose: ({ topics, prefix }: Loaded) => brokers.coordinator(topics, `${prefix}-g1`),
-  },
-]
+const servers = startServersOfFile(seed)
 
 describe.skipIf(!canRunSeveralNodes)('of three brokers', () => {
-  test.for(frozen)(
+  test.for([brokersByRole.leader, brokersByRole.coordinator])(
     '$who is frozen for 45 s and returns: all moves again, without it and with it',
     async ({ who, choose }, t) => {
-      const random = createRandom(seed)
-      const loaded = await startUnderLoad(t, brokers, { elasticsearch: elasticsearch.address, random })
+      const { brokers, elasticsearch } = servers()
+      const loaded = await startUnderLoad(t, brokers, { elasticsearch, random: createRandom(seed) })
       const { topics } = loaded
       await brokers.untilInSync(topics)
-      const node = await choose(loaded)
+      const node = await choose(brokers, loaded)
       const began = performance.now()
       await node.freeze()
       // The broker does not return before the others have taken over everything.

@@ -3,44 +3,23 @@
  * tests leave fewer replicas than a write needs, and a cluster without the broker.
  */
 import kafkajs from 'kafkajs'
-import { beforeAll, describe, expect, test } from 'vitest'
-import type { Service } from '../../services/service.ts'
+import { describe, expect, test } from 'vitest'
 import { periodRecorded } from '../support/events.ts'
-import { startOwnServer } from '../support/own-services.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
-import { eventually, fileScope } from '../support/scope.ts'
+import { eventually } from '../support/scope.ts'
 import {
-  type Brokers,
+  brokersByRole,
   expectIntactAfterLoad,
-  type Loaded,
-  startBrokers,
+  startServersOfFile,
   startUnderLoad,
   untilMoving,
 } from '../support/several-brokers.ts'
-import { canRunSeveralNodes, START_SEVERAL_MS, seconds } from '../support/several-nodes.ts'
+import { canRunSeveralNodes, seconds } from '../support/several-nodes.ts'
 import { readiness } from '../support/sickness.ts'
 import { place, type Topics, toMessage } from '../support/topics.ts'
 
 const seed = seedOfRun()
-const file = fileScope()
-let brokers: Brokers
-let elasticsearch: Service
-
-beforeAll(async () => {
-  if (!canRunSeveralNodes) return
-  console.log(`seed ${seed}`)
-  elasticsearch = await startOwnServer(file, 'elasticsearch')
-  brokers = await startBrokers(file)
-}, START_SEVERAL_MS)
-
-const lost = [
-  { who: 'the leader of a partition', choose: ({ topics }: Loaded) => brokers.leader(topics, 0) },
-  { who: 'the active controller', choose: () => brokers.controller() },
-  {
-    who: 'the coordinator of the projectors',
-    choose: ({ topics, prefix }: Loaded) => brokers.coordinator(topics, `${prefix}-g1`),
-  },
-]
+const servers = startServersOfFile(seed)
 
 /** Sends one record once. Returns the code of Kafka's refusal. */
 const refusal = async ({ kafka, events }: Topics): Promise<string> => {
@@ -59,26 +38,30 @@ const refusal = async ({ kafka, events }: Topics): Promise<string> => {
 }
 
 describe.skipIf(!canRunSeveralNodes)('of three brokers', () => {
-  test.for(lost)('$who is killed and returns: all moves again, without it and with it', async ({ who, choose }, t) => {
-    const random = createRandom(seed)
-    const loaded = await startUnderLoad(t, brokers, { elasticsearch: elasticsearch.address, random })
-    const { topics } = loaded
-    await brokers.untilInSync(topics)
-    const node = await choose(loaded)
-    await node.kill()
-    const without = await untilMoving(loaded)
-    await node.restart()
-    const withIt = await untilMoving(loaded)
-    await brokers.untilInSync(topics)
-    console.log(`${who} killed: moving ${seconds(without)} after the kill, ${seconds(withIt)} after its return`)
-    await expectIntactAfterLoad(loaded)
-  })
+  const { leader, controller, coordinator } = brokersByRole
+  test.for([leader, controller, coordinator])(
+    '$who is killed and returns: all moves again, without it and with it',
+    async ({ who, choose }, t) => {
+      const { brokers, elasticsearch } = servers()
+      const loaded = await startUnderLoad(t, brokers, { elasticsearch, random: createRandom(seed) })
+      const { topics } = loaded
+      await brokers.untilInSync(topics)
+      const node = await choose(brokers, loaded)
+      await node.kill()
+      const without = await untilMoving(loaded)
+      await node.restart()
+      const withIt = await untilMoving(loaded)
+      await brokers.untilInSync(topics)
+      console.log(`${who} killed: moving ${seconds(without)} after the kill, ${seconds(withIt)} after its return`)
+      await expectIntactAfterLoad(loaded)
+    },
+  )
 
   test('one is lost, and writes need all three: publishers are refused, projectors and API live on', async t => {
-    const random = createRandom(seed + 1)
+    const { brokers, elasticsearch } = servers()
     const loaded = await startUnderLoad(t, brokers, {
-      elasticsearch: elasticsearch.address,
-      random,
+      elasticsearch,
+      random: createRandom(seed + 1),
       configuration: { 'min.insync.replicas': '3' },
     })
     const { topics, projectors, walkers } = loaded
@@ -99,8 +82,8 @@ describe.skipIf(!canRunSeveralNodes)('of three brokers', () => {
 
   // The last test: the others need all three.
   test('one is lost for good: all moves again, and a new projector starts', async t => {
-    const random = createRandom(seed + 2)
-    const loaded = await startUnderLoad(t, brokers, { elasticsearch: elasticsearch.address, random, projectors: 1 })
+    const { brokers, elasticsearch } = servers()
+    const loaded = await startUnderLoad(t, brokers, { elasticsearch, random: createRandom(seed + 2), projectors: 1 })
     const { topics } = loaded
     await brokers.untilInSync(topics)
     // The address that clients use first.

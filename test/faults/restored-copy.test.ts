@@ -16,9 +16,9 @@ import {
   startProjector,
   untilCaughtUp,
 } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
-import { createPrefix, everythingProjected, indicesOf } from '../support/stored.ts'
-import { createTopics } from '../support/topics.ts'
+import { everythingProjected, indicesOf } from '../support/stored.ts'
 
 const file = fileScope()
 let services: OwnServices
@@ -45,15 +45,15 @@ const statusWith = async ({ url }: Api, key: string, path = '/reps'): Promise<nu
 const start = async (t: Scope, before: (prefix: string) => Promise<void> = async () => undefined) => {
   const org = newId('org')
   const [kept, revoked] = [newKeyText(), newKeyText()]
-  const topics = await createTopics(t, { partitions: 1, kafka: services.kafka.address })
-  const prefix = createPrefix(t, services.elasticsearch.address)
-  const projector = await startProjector(t, { topics, prefix })
-  await topics.publish([
-    keyCreated({ org_id: org, id: 'key_kept', text: kept }),
-    keyCreated({ org_id: org, id: 'key_revoked', text: revoked }),
-    repRecorded({ org_id: org, id: 'rep_1' }),
-  ])
-  await untilCaughtUp(projector)
+  const { topics, prefix, projector } = await startProjection(
+    t,
+    [
+      keyCreated({ org_id: org, id: 'key_kept', text: kept }),
+      keyCreated({ org_id: org, id: 'key_revoked', text: revoked }),
+      repRecorded({ org_id: org, id: 'rep_1' }),
+    ],
+    { partitions: 1, kafka: services.kafka.address, elasticsearch: services.elasticsearch.address },
+  )
   const api = await startApi(t, prefix)
   expect(await statusWith(api, revoked)).toBe(200)
 

@@ -2,11 +2,10 @@
 import { expect, inject, test } from 'vitest'
 import { type Client, type Copy, createClient, readCopy } from '../../client/src/index.ts'
 import { keyCreated, newKeyText } from '../support/events.ts'
-import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startApi, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
-import { createPrefix } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics } from '../support/topics.ts'
 
 const PARTITIONS = 3
 const ROUNDS = 12
@@ -18,11 +17,11 @@ test('copies follow every change and add up to the totals, whenever they were be
   const random = createRandom(seed)
   const [org = ''] = organizationsIn(random, [1], PARTITIONS)
   const key = newKeyText()
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const prefix = createPrefix(t, inject('elasticsearchUrl'))
-  const projector = await startProjector(t, { topics, prefix })
-  await topics.publish([keyCreated({ org_id: org, id: 'key_client', text: key })])
-  await untilCaughtUp(projector)
+  const records = [keyCreated({ org_id: org, id: 'key_client', text: key })]
+  const { topics, prefix, projector } = await startProjection(t, records, {
+    partitions: PARTITIONS,
+    elasticsearch: inject('elasticsearchUrl'),
+  })
   const api = await startApi(t, prefix)
   const client: Client = createClient({ baseUrl: api.url, key })
 

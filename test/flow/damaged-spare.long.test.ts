@@ -10,9 +10,10 @@ import {
   startProjector,
   untilCaughtUp,
 } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
-import { call, createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import { call, indexNamed, store, storedById } from '../support/stored.ts'
+import type { Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const org = newId('org')
@@ -24,10 +25,7 @@ let api: Api
 let published = 0
 
 beforeAll(async () => {
-  topics = await createTopics(file, { partitions: 1 })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
-  await topics.publish([keyCreated({ org_id: org, text })])
+  ;({ topics, prefix, projector } = await startProjection(file, [keyCreated({ org_id: org, text })], { partitions: 1 }))
   await publish()
   await untilCaughtUp(projector)
   api = await startApi(file, prefix)

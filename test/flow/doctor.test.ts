@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
-import { startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
@@ -26,11 +26,7 @@ test('before the first start it fails for missing topics only, and leaves nothin
 })
 
 test('of a running installation it finds no fault, warns of one copy, and says so in lines', async t => {
-  const prefix = createPrefix(t)
-  const topics = await createTopics(t)
-  const projector = await startProjector(t, { topics, prefix })
-  await topics.publish([repRecorded({ org_id: newId('org') })])
-  await untilCaughtUp(projector)
+  const { topics, prefix } = await startProjection(t, [repRecorded({ org_id: newId('org') })])
   const indices = await indicesOf(prefix)
   const ran = await runCommand(['doctor'], commandSettings(topics, prefix))
   expect(ran, `${ran.out}${ran.said}`).toMatchObject({ code: 0 })

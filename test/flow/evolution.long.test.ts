@@ -18,10 +18,10 @@ import {
   periodRecorded,
   repRecorded,
 } from '../support/events.ts'
-import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { type Api, type Projector, startApi, startProjector } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { fileScope } from '../support/scope.ts'
-import { createPrefix } from '../support/stored.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import type { Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const NEXT = { NODE_OPTIONS: `--import ${join(import.meta.dirname, '../support/next-release.ts')}` }
@@ -37,17 +37,17 @@ const REPS = ['rep_1', 'rep_2', 'rep_3']
 const payoutOf = (rep_id: string): Outgoing => payoutCalculated({ org_id, id: `payout_${rep_id.slice(4)}`, rep_id })
 
 beforeAll(async () => {
-  topics = await createTopics(file)
-  prefix = createPrefix(file)
-  old = await startProjector(file, { topics, prefix })
-  await topics.publish([
+  ;({
+    topics,
+    prefix,
+    projector: old,
+  } = await startProjection(file, [
     keyCreated({ org_id, text }),
     ...REPS.map(id => repRecorded({ org_id, id })),
     periodRecorded({ org_id }),
     ...REPS.map(payoutOf),
     payrollRecorded({ org_id, id: 'payroll_first', rep_id: 'rep_1' }),
-  ])
-  await untilCaughtUp(old)
+  ]))
   api = await startApi(file, prefix)
 })
 

@@ -3,10 +3,11 @@ import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { readFromKafka } from '../support/in-kafka.ts'
-import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { type Api, type Projector, startApi } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import { allStored, indexNamed } from '../support/stored.ts'
+import type { Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const org = newId('org')
@@ -17,11 +18,9 @@ let apis: Api[]
 let made: { id: string; key: string }
 
 beforeAll(async () => {
-  topics = await createTopics(file)
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix, settings: { LOG_LEVEL: 'trace' } })
-  await topics.publish([repRecorded({ org_id: org, id: 'rep_1' })])
-  await untilCaughtUp(projector)
+  ;({ topics, prefix, projector } = await startProjection(file, [repRecorded({ org_id: org, id: 'rep_1' })], {
+    settings: { LOG_LEVEL: 'trace' },
+  }))
   apis = await Promise.all([1, 2].map(() => startApi(file, prefix)))
 })
 

@@ -9,12 +9,11 @@ import {
   projectorSettings,
   startApi,
   startProcess,
-  startProjector,
-  untilCaughtUp,
 } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { call, createPrefix, indexNamed, indicesOf } from '../support/stored.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import { call, indexNamed, indicesOf } from '../support/stored.ts'
+import type { Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const org = newId('org')
@@ -25,11 +24,8 @@ let projector: Projector
 let running: Api
 
 beforeAll(async () => {
-  topics = await createTopics(file, { partitions: 1 })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
-  await topics.publish([keyCreated({ org_id: org, text }), repRecorded({ org_id: org, id: 'rep_1' })])
-  await untilCaughtUp(projector)
+  const records = [keyCreated({ org_id: org, text }), repRecorded({ org_id: org, id: 'rep_1' })]
+  ;({ topics, prefix, projector } = await startProjection(file, records, { partitions: 1 }))
   running = await startApi(file, prefix)
 })
 

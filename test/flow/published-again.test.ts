@@ -5,9 +5,10 @@ import { newId, type Outgoing, payoutCalculated, periodRecorded, repRecorded } f
 import { countInKafka } from '../support/in-kafka.ts'
 import { partitionOf } from '../support/model-record.ts'
 import { type Projector, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
-import { createTopics, type Published, type Topics } from '../support/topics.ts'
+import { indexNamed, store, storedById } from '../support/stored.ts'
+import type { Published, Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const org = newId('org')
@@ -22,11 +23,10 @@ const again = (...args: string[]): Promise<Ran> =>
   runCommand(['parked', 'publish-again', '--json', ...args], commandSettings(topics, prefix))
 
 beforeAll(async () => {
-  topics = await createTopics(file)
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
-  await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org })])
-  await untilCaughtUp(projector)
+  ;({ topics, prefix, projector } = await startProjection(file, [
+    repRecorded({ org_id: org }),
+    periodRecorded({ org_id: org }),
+  ]))
 })
 
 test('a record that would be parked does not count for later ones: a record that needs it is forecast as parked, and not sent', async () => {

@@ -11,12 +11,12 @@ import {
   repRecorded,
   withData,
 } from '../support/events.ts'
-import { startProjector, untilCaughtUp } from '../support/processes.ts'
+import { untilCaughtUp } from '../support/processes.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
+import { startProjection } from '../support/projection.ts'
 import { programCopy } from '../support/run-copy.ts'
 import { createKeys, seal } from '../support/seal.ts'
-import { call, createPrefix, everythingProjected } from '../support/stored.ts'
-import { createTopics } from '../support/topics.ts'
+import { call, everythingProjected } from '../support/stored.ts'
 
 const ORGANIZATIONS = 10_000
 /** Prime: a wrong partitioner would rarely be right. */
@@ -36,11 +36,8 @@ const STACK_TRACE = /Traceback|goroutine|^\s+at |SLF4J/m
 const lineOf = (record: Outgoing): string => JSON.stringify({ type: record.headers.ce_type, data: dataOf(record) })
 
 const setUp = async (t: TestContext, folder: string) => {
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const prefix = createPrefix(t)
-  const projector = await startProjector(t, { topics, prefix })
-  await topics.publish([keyCreated({ org_id: 'org_0', id: 'key_1', text: newKeyText() })])
-  await untilCaughtUp(projector)
+  const records = [keyCreated({ org_id: 'org_0', id: 'key_1', text: newKeyText() })]
+  const { topics, prefix, projector } = await startProjection(t, records, { partitions: PARTITIONS })
   const { port } = (projector.lines().find(({ msg }) => msg === 'admin port')?.address ?? {}) as { port?: number }
   const environment = { KAFKA_BROKERS: topics.brokers, TOPIC: topics.events, ADMIN: `http://127.0.0.1:${port}` }
   /** The number of records in each partition of the topic of events. */

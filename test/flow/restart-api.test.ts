@@ -2,23 +2,19 @@ import { expect, test } from 'vitest'
 import { foldAll } from '../support/agreement.ts'
 import { createClient } from '../support/client.ts'
 import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
-import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
-import { createPrefix } from '../support/stored.ts'
-import { createTopics } from '../support/topics.ts'
+import { startApi } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 
 test.concurrent('after an API is killed or stopped in the middle of a walk, another one continues the walk', async t => {
-  const topics = await createTopics(t, { partitions: 1 })
-  const prefix = createPrefix(t)
   const [org, key] = [newId('org'), newKeyText()]
   const ids = Array.from({ length: 30 }, (_, place) => `${place}`)
-  const projector = await startProjector(t, { topics, prefix })
-  await topics.publish([
+  const records = [
     keyCreated({ org_id: org, text: key }),
     repRecorded({ org_id: org }),
     ...ids.map(id => periodRecorded({ org_id: org, id: `period_${id}` })),
     ...ids.map(id => payoutCalculated({ org_id: org, id: `payout_${id}`, period_id: `period_${id}` })),
-  ])
-  await untilCaughtUp(projector)
+  ]
+  const { topics, prefix } = await startProjection(t, records, { partitions: 1 })
 
   const walked: string[] = []
   let cursor: string | undefined
@@ -39,12 +35,10 @@ test.concurrent('after an API is killed or stopped in the middle of a walk, anot
 })
 
 test.concurrent('an API that is told to stop answers its accepted requests, and ends with exit code 0', async t => {
-  const topics = await createTopics(t, { partitions: 1 })
-  const prefix = createPrefix(t)
   const [org, key] = [newId('org'), newKeyText()]
-  const projector = await startProjector(t, { topics, prefix })
-  await topics.publish([keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })])
-  await untilCaughtUp(projector)
+  const { prefix } = await startProjection(t, [keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })], {
+    partitions: 1,
+  })
   const api = await startApi(t, prefix)
   const client = createClient([api], key)
   await client.all('reps')

@@ -11,11 +11,12 @@ import {
   periodRecorded,
   repRecorded,
 } from '../support/events.ts'
-import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { type Api, type Projector, startApi, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { createKeys, seal } from '../support/seal.ts'
-import { createPrefix, everythingProjected } from '../support/stored.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import { everythingProjected } from '../support/stored.ts'
+import type { Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const org = 'org_a'
@@ -35,12 +36,9 @@ let client: Client
 let otherClient: Client
 
 beforeAll(async () => {
-  topics = await createTopics(file, { partitions: 1 })
-  prefix = createPrefix(file)
   const [text, otherText] = [newKeyText(), newKeyText()]
-  projector = await startProjector(file, { topics, prefix })
   const stolen = nameOf('rep_1', 'Canary One', 'k1')
-  await topics.publish([
+  const records = [
     keyCreated({ org_id: org, text }),
     keyCreated({ org_id: other, text: otherText }),
     periodRecorded({ org_id: org }),
@@ -58,8 +56,8 @@ beforeAll(async () => {
     // Copied from the other organization, and sealed with a key that nobody has.
     repRecorded({ org_id: other, id: 'rep_1', name: stolen }),
     repRecorded({ org_id: other, id: 'rep_2', name: nameOf('rep_2', 'Canary B', 'kb', other) }),
-  ])
-  await untilCaughtUp(projector)
+  ]
+  ;({ topics, prefix, projector } = await startProjection(file, records, { partitions: 1 }))
   api = await startApi(file, prefix, { settings: { SEAL_KEYS_DIR: keys.directory } })
   client = createClient([api], text)
   otherClient = createClient([api], otherText)

@@ -14,7 +14,7 @@ export const auditMutants: readonly Mutant[] = [
   {
     name: 'a route is answered without a list of its records',
     file: 'api/audit/audit-reads.ts',
-    find: '      if (ctx.state.route !== DESCRIPTION) requireRecords(ctx)\n',
+    find: '      if (isAudited()) requireRecords(ctx)\n',
     replace: '      if (ctx.status === 0) requireRecords(ctx)\n',
   },
   {

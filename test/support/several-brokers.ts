@@ -1,15 +1,16 @@
 /** An installation under load, for faults of one or more of its three brokers or three nodes of Elasticsearch. */
-import { expect } from 'vitest'
+import { beforeAll, expect } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { expectProjectedAsModelled } from './agreement.ts'
 import { expectServedAsModelled, type Installation, RECOVERY_MS, startInstallation } from './installation.ts'
 import { readLog } from './log.ts'
-import { startOwnCluster } from './own-services.ts'
+import { startOwnCluster, startOwnServer } from './own-services.ts'
 import { type Projector, startProjector, untilCaughtUp } from './processes.ts'
 import { type Publisher, startPublisher } from './publisher.ts'
 import { activeController } from './quorum.ts'
 import type { Random } from './random.ts'
-import { eventually, type Scope } from './scope.ts'
+import { eventually, fileScope, type Scope } from './scope.ts'
+import { canRunSeveralNodes, START_SEVERAL_MS } from './several-nodes.ts'
 import type { Topics } from './topics.ts'
 import { expectWalkedAsModelled } from './walkers.ts'
 
@@ -63,6 +64,34 @@ export const startBrokers = async (scope: Scope): Promise<Brokers> => {
         { within: IN_SYNC_WITHIN_MS, every: 200 },
       ),
   }
+}
+
+type Servers = { readonly brokers: Brokers; readonly elasticsearch: string }
+
+/** Starts three brokers and Elasticsearch for all tests of a file. Returns a function that a test gets them from. */
+export const startServersOfFile = (seed: number): (() => Servers) => {
+  const file = fileScope()
+  let servers: Servers | undefined
+  beforeAll(async () => {
+    if (!canRunSeveralNodes) return
+    console.log(`seed ${seed}`)
+    const { address } = await startOwnServer(file, 'elasticsearch')
+    servers = { brokers: await startBrokers(file), elasticsearch: address }
+  }, START_SEVERAL_MS)
+  return () => servers ?? expect.fail('the brokers do not run')
+}
+
+/** The broker that has a role, with the role in words. */
+export const brokersByRole = {
+  leader: {
+    who: 'the leader of a partition',
+    choose: (brokers: Brokers, { topics }: Loaded) => brokers.leader(topics, 0),
+  },
+  controller: { who: 'the active controller', choose: (brokers: Brokers) => brokers.controller() },
+  coordinator: {
+    who: 'the coordinator of the projectors',
+    choose: (brokers: Brokers, { topics, prefix }: Loaded) => brokers.coordinator(topics, `${prefix}-g1`),
+  },
 }
 
 const OFFSETS_TOPIC = '__consumer_offsets'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { AS_OF_MARGIN } from '../../../api/limits.ts'
 import {
-  assertHas,
+  assertLogReaches,
   assertOver,
   assertTimeArchived,
   boundsOf,
@@ -97,8 +97,8 @@ test('an instant is over if each replayed partition has a later record, or after
 })
 
 test('a log that ends before the bounds of a sandbox cannot continue it', () => {
-  expect(() => assertHas([10, 20, 30], ends, 'sandbox:s1')).not.toThrow()
-  expect(() => assertHas([10, 21, 30], ends, 'sandbox:s1')).toThrow(
+  expect(() => assertLogReaches([10, 20, 30], ends, 'sandbox:s1')).not.toThrow()
+  expect(() => assertLogReaches([10, 21, 30], ends, 'sandbox:s1')).toThrow(
     'sandbox:s1 goes up to 21 in partition 1: the log that is read ends at 20',
   )
 })

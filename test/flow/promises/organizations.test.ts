@@ -13,10 +13,10 @@ import {
   periodRecorded,
   repRecorded,
 } from '../../support/events.ts'
-import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
+import { type Api, type Projector, startApi, untilCaughtUp } from '../../support/processes.ts'
+import { startProjection } from '../../support/projection.ts'
 import { eventually, fileScope } from '../../support/scope.ts'
-import { createPrefix } from '../../support/stored.ts'
-import { createTopics, type Topics } from '../../support/topics.ts'
+import type { Topics } from '../../support/topics.ts'
 
 const file = fileScope()
 const [ours, theirs, empty] = [newId('org'), newId('org'), newId('org')]
@@ -47,10 +47,7 @@ const recordsOf = (org: string, mark: string, more: number): Outgoing[] => [
 const amountOf = (digit: number): string => `${digit}`.repeat(4)
 
 beforeAll(async () => {
-  topics = await createTopics(file)
-  const prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
-  await topics.publish([
+  const records = [
     keyCreated({ org_id: ours, text: keys.ours }),
     // Ids of keys are also separate for each organization.
     keyCreated({ org_id: theirs, text: keys.theirs }),
@@ -62,9 +59,10 @@ beforeAll(async () => {
     { ...repRecorded({ org_id: theirs, name: 'forged' }), key: ours },
     { ...repRecorded({ org_id: ours, name: 'forged' }), key: theirs },
     { ...keyRevoked({ org_id: theirs }), key: ours },
-  ])
-  await untilCaughtUp(projector)
-  api = await startApi(file, prefix)
+  ]
+  const projection = await startProjection(file, records)
+  ;({ topics, projector } = projection)
+  api = await startApi(file, projection.prefix)
   const clientOf = (key: string): Client => createClient([api], key)
   client = {
     ours: clientOf(keys.ours),

@@ -4,10 +4,11 @@ import { type Client, createClient, type Page } from '../../support/client.ts'
 import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../../support/events.ts'
 import type { Item } from '../../support/model.ts'
 import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
+import { startProjection } from '../../support/projection.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
 import { createPrefix } from '../../support/stored.ts'
-import { createTopics, type Topics } from '../../support/topics.ts'
+import type { Topics } from '../../support/topics.ts'
 
 const REPS = 8
 const PERIODS = 5
@@ -41,18 +42,18 @@ const crossReads: { readonly listed: Item; readonly read: Item; readonly replace
 
 beforeAll(async () => {
   console.log(`seed ${seed}`)
-  topics = await createTopics(file, { partitions: 2 })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
-  await topics.publish([
-    keyCreated({ org_id: org, text: key }),
-    ...pairs.flatMap(({ rep_id, period_id }) => [
-      repRecorded({ org_id: org, id: rep_id }),
-      periodRecorded({ org_id: org, id: period_id }),
-    ]),
-    ...pairs.map(pair => calculated(pair)),
-  ])
-  await untilCaughtUp(projector)
+  ;({ topics, prefix, projector } = await startProjection(
+    file,
+    [
+      keyCreated({ org_id: org, text: key }),
+      ...pairs.flatMap(({ rep_id, period_id }) => [
+        repRecorded({ org_id: org, id: rep_id }),
+        periodRecorded({ org_id: org, id: period_id }),
+      ]),
+      ...pairs.map(pair => calculated(pair)),
+    ],
+    { partitions: 2 },
+  ))
   apis = await Promise.all([startApi(file, prefix), startApi(file, prefix)])
   client = createClient(apis, key)
 
