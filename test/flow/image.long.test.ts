@@ -30,7 +30,7 @@ const otherClone = async (t: Scope): Promise<string> => {
   return folder
 }
 
-/** The options of `docker run` on the page, and a health check at short intervals. Servers are not needed to be alive. */
+/** The options of `docker run` on the page, and a health check at short intervals. To be alive needs no servers. */
 const options = async (): Promise<string[]> => {
   const page = await readFile(join(project, 'docs/docker.md'), 'utf8')
   const [, text = ''] = /^docker run (.+) \\$/m.exec(page) ?? []
