@@ -125,9 +125,15 @@ const copyLogs = async (
         for (let partition = 0; partition < log.partitions && !signal.aborted; partition++) {
           const [position = 0] = topic.positions().slice(partition)
           if (!follow && position >= (log.ends[partition] ?? 0)) continue
-          const { entries } = await log.reader.read(partition, topic.readFrom(partition)).catch(unlessStopped)
+          const { entries, end } = await log.reader.read(partition, topic.readFrom(partition)).catch(unlessStopped)
           if (signal.aborted) break
           topic.add(partition, entries, elapsed())
+          if (topic.positions()[partition] === position && end > position) {
+            // The last entry is so large that no other one fits into the answer.
+            const more = await log.reader.read(partition, position).catch(unlessStopped)
+            if (signal.aborted) break
+            topic.add(partition, more.entries, elapsed())
+          }
           moved ||= (topic.positions()[partition] ?? 0) > position
           await cut(follow ? elapsed() - ARCHIVE_FLUSH_MS : Number.NEGATIVE_INFINITY)
           onProgress()
@@ -150,8 +156,8 @@ const copyLogs = async (
   }
   await finish()
 
-  function unlessStopped(error: unknown): { readonly entries: readonly [] } {
+  function unlessStopped(error: unknown): { readonly entries: readonly []; readonly end: 0 } {
     if (!signal.aborted) throw error
-    return { entries: [] }
+    return { entries: [], end: 0 }
   }
 }

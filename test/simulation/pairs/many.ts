@@ -1,7 +1,8 @@
 /** Runs all pairs of commands: without a kill, and with a kill at some or all requests of each command. */
 import { createRandom } from '../../support/random.ts'
 import type { Name } from './commands.ts'
-import { type Kill, pairs, runPair } from './run.ts'
+import { pairs, runPair } from './run.ts'
+import type { Kill } from './together.ts'
 
 export type Asked = {
   readonly seed: number
