@@ -49,6 +49,22 @@ test('restored topics have every record at its offset with its time, between tra
   expect(again.said).toContain('has the archive of another log of events: topic: expected')
 })
 
+test('an archive goes past records so large that an answer of Kafka has only one of them', async t => {
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const directory = await newDirectory(t)
+  const producer = topics.kafka.producer()
+  await producer.connect()
+  t.onTestFinished(() => producer.disconnect())
+  const records = 4
+  for (let number = 0; number < records; number++) {
+    const value = Buffer.alloc(3 * 1024 * 1024, number)
+    await producer.send({ topic: topics.events, messages: [{ partition: 0, key: 'org_1', value }] })
+  }
+  const ran = await done(['archive', '--to', directory, '--json'], topics)
+  expect(jsonLines(ran)).toMatchObject([{ records, offsets: records }])
+  await done(['archive', 'verify', directory], topics)
+})
+
 test('a topic that is not empty, or has another number of partitions, is refused by name, and nothing is appended', async t => {
   const random = createRandom(seed + 1)
   const topics = await createTopics(t, { partitions: PARTITIONS })

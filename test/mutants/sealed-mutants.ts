@@ -134,4 +134,16 @@ export const sealedMutants: readonly Mutant[] = [
     replace: 'if (list.changes !== undefined) return redaction',
     flow: 'test/flow/redacted.long.test.ts',
   },
+  {
+    name: 'the doctor takes a refused export for a key that does not exist',
+    file: 'commands/doctor/vault.ts',
+    find: '  if (answer?.status === 404 && answer.errors.length === 0) return ok(check)\n',
+    replace: '  if (answer?.status === 403 || answer?.status === 404) return ok(check)\n',
+  },
+  {
+    name: 'the doctor does not look for the rights of an erasure',
+    file: 'commands/doctor/vault.ts',
+    find: "  if (use === 'erase' && exported.outcome === 'ok') {\n",
+    replace: "  if (use === 'erase' && exported.outcome !== 'ok') {\n",
+  },
 ]

@@ -59,7 +59,7 @@ type Place = {
 
 export const runArchived = async (pair: readonly [string, string], seed: number, kill: Kill): Promise<PairVerdict> => {
   const random = createRandom(seed)
-  const isTurned = pair[1] !== 'alone' && random.chance(0.5)
+  const isTurned = pair[1] !== 'alone' && !kill.isFrozen && random.chance(0.5)
   const names = (isTurned ? [pair[1], pair[0]] : [...pair]) as Name[]
   bases ??= createBases(pairLog)
   const { beside } = await bases
@@ -67,7 +67,12 @@ export const runArchived = async (pair: readonly [string, string], seed: number,
   const folder = mkdtempSync(join(tmpdir(), 'pair-'))
   try {
     const target = world.createBroker(emptyLog, 'simulated')
-    const place = { archive: join(folder, 'archive'), keys: join(folder, 'keys'), changes: join(folder, 'changes'), target }
+    const place = {
+      archive: join(folder, 'archive'),
+      keys: join(folder, 'keys'),
+      changes: join(folder, 'changes'),
+      target,
+    }
     await makeFiles(world, place, names, random)
     world.startProjector()
     const starts = names.map(name => tell(name, place, random))
@@ -100,7 +105,11 @@ const makeFiles = async (world: World, place: Place, names: readonly Name[], ran
   world.publishAll()
 }
 
-const tell = (name: Name, { archive: directory, keys, changes, target }: Place, random: Random): Started | undefined => {
+const tell = (
+  name: Name,
+  { archive: directory, keys, changes, target }: Place,
+  random: Random,
+): Started | undefined => {
   const told = (one: Told): Started => ({ told: one })
   switch (name) {
     case 'alone':

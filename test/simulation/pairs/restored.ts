@@ -70,13 +70,9 @@ const copyOf = (index: Index): Index => {
   return copy
 }
 
-export const runRestored = async (
-  pair: readonly [string, string],
-  seed: number,
-  kill: Kill,
-): Promise<PairVerdict> => {
+export const runRestored = async (pair: readonly [string, string], seed: number, kill: Kill): Promise<PairVerdict> => {
   const random = createRandom(seed)
-  const isTurned = pair[1] !== 'alone' && random.chance(0.5)
+  const isTurned = pair[1] !== 'alone' && !kill.isFrozen && random.chance(0.5)
   const [a, b] = (isTurned ? [pair[1], pair[0]] : pair) as readonly [Name, Name]
   const names: readonly Name[] = [a, b]
   const isSwapped = names.includes('rollback')
@@ -99,7 +95,7 @@ export const runRestored = async (
     }
     const starts = [start(a), start(b)] as const
     if (starts[0] === undefined) throw new Error('a pair without its first command')
-    const running = await runTogether(world, [starts[0], starts[1]], random, kill)
+    const running = await runTogether(world, [starts[0], starts[1]], random, kill, 0.4)
     const failure =
       world.failure ??
       running.map(unclear).find(found => found !== undefined) ??

@@ -6,8 +6,11 @@ import type { Broker } from '../broker.ts'
 import type { Running, Told } from './commands.ts'
 import { PATIENCE, type World } from './world.ts'
 
-/** @property at number of the request before which the command is killed; 0 for no kill */
-export type Kill = { readonly who: 'first' | 'second'; readonly at: number }
+/**
+ * @property at number of the request before which the command is killed; 0 for no kill
+ * @property isFrozen the first command is not killed, but waits for the answer of this request until the second is over
+ */
+export type Kill = { readonly who: 'first' | 'second'; readonly at: number; readonly isFrozen?: boolean }
 export type PairVerdict = {
   readonly failure: string | undefined
   readonly steps: readonly [number, number]
@@ -18,22 +21,33 @@ export type Started = { readonly told: Told; readonly broker?: Broker }
 
 const isOver = ({ host, ended }: Running): boolean => host.isDead || ended !== undefined
 
-/** The second command starts at a request of the first, or some time after its end. */
+/**
+ * The second command starts at a request of the first, or some time after its end.
+ * @param freezes how often the first command is frozen then
+ */
 export const runTogether = async (
   world: World,
   [first, second]: readonly [Started, Started | undefined],
   random: Random,
   kill: Kill,
+  freezes = 0.15,
 ): Promise<Running[]> => {
   const { clock } = world
-  const running: Running[] = [world.run(first.told, kill.who === 'first' ? kill.at : undefined, first.broker)]
-  const request = random.below(random.pick([3, 20, 80]))
+  const { isFrozen = false } = kill
+  const killAt = (who: Kill['who']) => (kill.who === who && !isFrozen ? kill.at : undefined)
+  const running: Running[] = [world.run(first.told, killAt('first'), first.broker)]
+  const request = isFrozen ? kill.at : random.below(random.pick([3, 20, 80]))
   const isTime = (): boolean => running.every(one => one.steps >= request || isOver(one))
   await clock.runUntil(isTime, PATIENCE)
-  if (random.chance(0.1)) await world.pass(random.next() * 16_000)
+  if (isFrozen) running[0]?.host.freeze()
+  else if (random.chance(0.1)) await world.pass(random.next() * 16_000)
   if (random.chance(0.15)) world.freezeProjectors(random.next() * random.pick([5_000, 40_000]))
-  if (random.chance(0.15)) freeze(running[0], random, world)
-  if (second) running.push(world.run(second.told, kill.who === 'second' ? kill.at : undefined, second.broker))
+  if (!isFrozen && random.chance(freezes)) freeze(running[0], random, world)
+  if (second) running.push(world.run(second.told, killAt('second'), second.broker))
+  if (isFrozen) {
+    await clock.runUntil(() => world.failure !== undefined || running.slice(1).every(isOver), PATIENCE)
+    running[0]?.host.thaw()
+  }
   await clock.runUntil(() => world.failure !== undefined || running.every(isOver), PATIENCE)
   // Requests that were sent before a kill still arrive.
   await world.pass(5_000)
