@@ -1,6 +1,7 @@
 /**
  * Writes a file whole or not at all, also if several processes write it at the same time: each one writes a temporary
- * file of its own. What a killed process left is removed; a process whose temporary file was removed ends with an error.
+ * file of its own. What a killed process left is removed. A process whose temporary file was removed ends with an
+ * error.
  */
 import { randomUUID } from 'node:crypto'
 import { access, constants, link, open, readdir, rename, rm } from 'node:fs/promises'

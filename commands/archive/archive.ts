@@ -7,7 +7,7 @@
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
 import type { LockSteps } from '../export/lock.ts'
-import { type ExitCode, exitCodes } from '../failures.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_POLL_MS } from '../limits.ts'
@@ -101,6 +101,16 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, numbe
 const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
   sumOf(topic.positions().map((position, partition) => Math.min(position, ends[partition] ?? 0)))
 
+/** @throws CommandError that names the first partition of which something is not archived */
+const assertReached = (copy: readonly (readonly [Log, TopicArchive])[], { aborted }: AbortSignal): void => {
+  for (const [{ ends, reader }, topic] of aborted ? [] : copy) {
+    const partition = topic.positions().findIndex((position, index) => position < (ends[index] ?? 0))
+    if (partition === -1) continue
+    const what = `partition ${partition} of ${reader.topic} ends at offset ${ends[partition]}`
+    throw new CommandError(`${what}, and is archived to ${topic.positions()[partition]}: run the same again`)
+  }
+}
+
 /** Copies the logs into one target. Ends at the ends of the logs; with `follow` only at the signal. */
 const copyLogs = async (
   copy: readonly TopicCopy[],
@@ -139,7 +149,7 @@ const copyLogs = async (
           onProgress()
         }
       }
-      if (!follow && !moved) break
+      if (!follow && !moved) return assertReached(copy, signal)
       if (follow && !moved) await sleep(ARCHIVE_POLL_MS)
     }
   }

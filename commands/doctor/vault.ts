@@ -31,7 +31,9 @@ export const checkVault = async (access: VaultAccess, use: 'read' | 'erase'): Pr
   const standby = STANDBY.has(health.status) ? ', and is a standby, which forwards requests' : ''
   const findings = [ok(CHECK, `answers${standby}`)]
   if (isInTheOpen(url)) {
-    findings.push(warning(CHECK, `${url} is not TLS: token and keys are sent in the open`, 'use an address with https:'))
+    findings.push(
+      warning(CHECK, `${url} is not TLS: token and keys are sent in the open`, 'use an address with https:'),
+    )
   }
   const token = await checkToken(await below('auth/token').send('GET', 'lookup-self'))
   const exported = checkExport(await below(mount).send('GET', `export/encryption-key/doctor-${randomUUID()}/1`), mount)
@@ -47,10 +49,15 @@ export const checkVault = async (access: VaultAccess, use: 'read' | 'erase'): Pr
 const STANDBY = new Set([429, 473])
 
 const closedIn = ({ status }: VaultAnswer): Finding | undefined => {
-  if (status === 503) return failed(CHECK, 'it is sealed: records with sealed texts are refused', 'vault operator unseal')
+  if (status === 503)
+    return failed(CHECK, 'it is sealed: records with sealed texts are refused', 'vault operator unseal')
   if (status === 501) return failed(CHECK, 'it is not initialized', 'vault operator init, then look at the address')
   if (status !== 472) return undefined
-  return failed(CHECK, 'it is a secondary for disaster recovery, which serves no keys', 'use the address of the primary')
+  return failed(
+    CHECK,
+    'it is a secondary for disaster recovery, which serves no keys',
+    'use the address of the primary',
+  )
 }
 
 const isInTheOpen = (url: string): boolean => {
@@ -95,7 +102,8 @@ const checkExport = (answer: VaultAnswer | undefined, mount: string): Finding =>
     const mend = `look at SEAL_KEYS_VAULT_MOUNT, or: vault secrets enable -path=${mount} transit`
     return failed(check, `there is no secrets engine at ${mount}`, mend)
   }
-  if (answer?.status === 403) return failed(check, 'Vault refuses it', policyOf(`${mount}/export/encryption-key/+/1`, 'read'))
+  if (answer?.status === 403)
+    return failed(check, 'Vault refuses it', policyOf(`${mount}/export/encryption-key/+/1`, 'read'))
   return failed(check, `Vault answers ${answer?.status ?? 'nothing'}`, 'look at the log of Vault')
 }
 

@@ -125,7 +125,12 @@ const checkIndices = async (
   const isReplaced = Object.entries(ids).some(([index, id]) => identity.indices?.[index] !== id)
   if (!isReplaced) return undefined
   await refuseWithoutFollowed(identity, context)
-  return { identity, stored, ids, restart: name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity) }
+  return {
+    identity,
+    stored,
+    ids,
+    restart: name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity),
+  }
 }
 
 /** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */

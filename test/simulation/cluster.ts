@@ -54,7 +54,11 @@ export const openSimulatedCluster = (
       if (transactionalId === null) return { producerId: `${producers.next++}`, producerEpoch: 0 }
       const before = producers.transactions.get(transactionalId)
       if (before) end(before.open)
-      const made = { id: before?.id ?? `${producers.next++}`, epoch: (before?.epoch ?? -1) + 1, open: new Set<number>() }
+      const made = {
+        id: before?.id ?? `${producers.next++}`,
+        epoch: (before?.epoch ?? -1) + 1,
+        open: new Set<number>(),
+      }
       producers.transactions.set(transactionalId, made)
       return { producerId: made.id, producerEpoch: made.epoch }
     })

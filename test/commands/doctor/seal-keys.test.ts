@@ -44,7 +44,9 @@ test('a directory that is gone, that is a file, or whose files cannot be read is
   expect(wrong(directory, 'erase', without(constants.R_OK, 'k2.key'))).toEqual([
     expect.stringMatching(/^failed: 1 files cannot be read, of which one is k2.key; .*chmod u\+r/),
   ])
-  expect(wrong(directory, 'erase', without(constants.X_OK))).toEqual([expect.stringMatching(/cannot be opened; .*u\+x/)])
+  expect(wrong(directory, 'erase', without(constants.X_OK))).toEqual([
+    expect.stringMatching(/cannot be opened; .*u\+x/),
+  ])
 })
 
 test('the doctor looks at Vault for those that read or destroy keys, and not for a redaction', async t => {

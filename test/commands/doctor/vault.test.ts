@@ -113,4 +113,3 @@ describe('a Vault that gives no answer is named with the reason', () => {
     expect(await wrong({ ...accessOf(vault), ca })).toEqual([])
   })
 })
-

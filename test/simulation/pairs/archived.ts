@@ -1,6 +1,7 @@
 /**
- * Pairs of commands that work on one archive, or that restore into the same topics, or on the same seal keys: `archive`,
- * `archive verify`, `restore` with and without `--redact`, `replay --from-archive`, `subjects erase`, `keys rotate`.
+ * Pairs of commands that work on one archive, or that restore into the same topics, or on the same seal keys:
+ * `archive`, `archive verify`, `restore` with and without `--redact`, `replay --from-archive`, `subjects erase`, `keys
+ * rotate`.
  *
  * Promises: after both commands ended and were run again, the archive is whole and has every offset; the topics have
  * the archived log or the redacted one, or a command says that the topic must be made anew; keys are erased with one
@@ -130,7 +131,8 @@ const tell = (
     case 'rebuild':
     case 'upgrade-keys':
       return told({ name })
-    default:
+    case 'archive':
+    case 'archive-verify':
       return told({ name, directory })
   }
 }
@@ -225,7 +227,7 @@ const finishArchive = async (world: World, names: readonly Name[], { archive }: 
   return undefined
 }
 
-/** The last restore ended with the log of the archive or the redacted one, after the topics were made anew if needed. */
+/** A last restore ends with the log of the archive or the redacted one, after the topics were made anew if needed. */
 const finishRestore = async (
   world: World,
   starts: readonly (Started | undefined)[],

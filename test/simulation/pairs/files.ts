@@ -123,12 +123,17 @@ type Done = (error: unknown, result?: Buffer) => void
 const inOneStep =
   (original: unknown, sync: (input: InputType, options?: ZstdOptions) => Buffer) =>
   (input: InputType, options: ZstdOptions, done: Done): void => {
-    if (disks.getStore() === undefined) return (original as (...args: unknown[]) => void)(input, options, done)
-    let result: Buffer
+    if (disks.getStore() === undefined) {
+      const onThread = original as (...args: unknown[]) => void
+      onThread(input, options, done)
+      return
+    }
+    let result: Buffer | undefined
+    let error: unknown = null
     try {
       result = sync(input, options)
-    } catch (error) {
-      return done(error)
+    } catch (found) {
+      error = found
     }
-    done(null, result)
+    done(error, result)
   }

@@ -107,6 +107,21 @@ export const runRestored = async (pair: readonly [string, string], seed: number,
   }
 }
 
+/**
+ * Freezes the first command at each of its requests until the second is over. Returns the first failure, and how often
+ * a command was refused because the other one had changed what it had read.
+ */
+export const runFrozen = async (pair: readonly [string, string], seed: number) => {
+  const [steps] = (await runRestored(pair, seed, { who: 'first', at: 0 })).steps
+  let refused = 0
+  for (let at = 1; at <= steps; at++) {
+    const { failure, outcomes } = await runRestored(pair, seed, { who: 'first', at, isFrozen: true })
+    if (failure !== undefined) return { failure: `request ${at}: ${failure}`, refused }
+    if (/changed by another command|somebody drops|changed meanwhile/.test(outcomes.join())) refused++
+  }
+  return { failure: undefined, refused }
+}
+
 const tell = (
   name: Name,
   isSwapped: boolean,
@@ -130,7 +145,10 @@ const tell = (
       return { name, a: live, b: spare }
     case 'replay':
       return { name, sandbox: 's1' }
-    default:
+    case 'adopt':
+    case 'upgrade-keys':
+    case 'rollback':
+    case 'rebuild':
       return { name }
   }
 }
@@ -143,6 +161,9 @@ const finish = async (
   names: readonly Name[],
   other: Broker | undefined,
 ): Promise<string | undefined> => {
+  const takenBack = (all: readonly Running[]) => all.map(one => isTakenBack(one, world)).find(Boolean)
+  const lost = takenBack(together)
+  if (lost !== undefined) return lost
   const again = await runAgain(world, starts)
   if (again.failure !== undefined) return `run again: ${again.failure}`
   const all = [...together, ...again.running]
@@ -153,19 +174,28 @@ const finish = async (
   if (other) world.broker = other
   const adopting = await world.alone({ name: 'adopt' })
   if (adopting.code !== 0) return `adopt could not be done: ${describe([adopting])}`
-  const version = generationOf(world, API_KEYS_GENERATION)?.rules_version
-  if (version !== 2) return `the keys have version ${version} of the rules`
-  const cluster = generationOf(world, world.live()?.generation ?? '')?.cluster_id
-  if (cluster !== world.broker.clusterId) return `the live generation has cluster ${cluster}`
-  for (const { told, code } of all) {
-    if (told.name !== 'drop' || code !== 0) continue
-    const left = remainsOf(PREFIX, told.generation, world)
-    if (left.length > 0) return `${told.generation} was dropped, but ${left.join(', ')} exists`
-  }
+  const later = takenBack(all)
+  if (later !== undefined) return later
   world.startProjector()
   await world.untilCaughtUp()
   const quiet = await quietContentOf(world)
   return world.failure ?? assertLiveIs(world, quiet) ?? (await bringToEnd(world, quiet))
+}
+
+/** Whether another command has taken back what this one has done. */
+const isTakenBack = ({ told, code }: Running, world: World): string | undefined => {
+  if (code !== 0) return undefined
+  const [live, keys] = [world.live()?.generation ?? '', API_KEYS_GENERATION].map(name => generationOf(world, name))
+  if (told.name === 'upgrade-keys' && keys?.rules_version !== 2) {
+    return `the keys have version ${keys?.rules_version} of the rules after ${told.name}`
+  }
+  if (told.name === 'adopt-archive') {
+    const clusters = [live?.cluster_id, keys?.cluster_id]
+    return clusters.every(id => id === 'another') ? undefined : `${told.name} made ${clusters} the source`
+  }
+  if (told.name !== 'drop') return undefined
+  const left = remainsOf(PREFIX, told.generation, world)
+  return left.length > 0 ? `${told.generation} was dropped, but ${left.join(', ')} exists` : undefined
 }
 
 const describe = (running: readonly Running[]): string =>

@@ -85,3 +85,11 @@ export const runAgain = async (world: World, all: readonly (Started | undefined)
   for (const one of all) if (one) running.push(await world.alone(one.told, one.broker))
   return { running, failure: running.map(unclear).find(found => found !== undefined) }
 }
+
+/** The commands of which one run was killed and one ended with success. */
+export const killedAndEnded = (outcomes: ReadonlyMap<string, number>): string[] => {
+  const namesOf = (how: string): string[] =>
+    [...outcomes.keys()].flatMap(outcome => (outcome.endsWith(how) ? outcome.slice(0, -how.length) : []))
+  const ended = namesOf(' ended with 0')
+  return namesOf(' killed').filter(name => ended.includes(name))
+}
