@@ -1,6 +1,6 @@
 /**
  * Writes a file whole or not at all, also if several processes write it at the same time: each one writes a temporary
- * file of its own. What a killed process left is removed. A process whose temporary file was removed ends with an
+ * file of its own. Remains of a killed process are removed. A process whose temporary file was removed ends with an
  * error.
  */
 import { randomUUID } from 'node:crypto'

@@ -52,6 +52,8 @@ const closedIn = ({ status }: VaultAnswer): Finding | undefined => {
   if (status === 503)
     return failed(CHECK, 'it is sealed: records with sealed texts are refused', 'vault operator unseal')
   if (status === 501) return failed(CHECK, 'it is not initialized', 'vault operator init, then look at the address')
+  if (status === 474) return failed(CHECK, 'it is a standby without its active node', 'look at the log of Vault')
+  if (status === 530) return failed(CHECK, 'it was removed from its cluster', 'use the address of another node')
   if (status !== 472) return undefined
   return failed(
     CHECK,
@@ -79,7 +81,7 @@ const mendOf = (error: Error | undefined): string => {
   return 'look at SEAL_KEYS_VAULT_URL, and at the network between this machine and Vault'
 }
 
-const NEW_TOKEN = 'write a new token into SEAL_KEYS_VAULT_TOKEN_FILE; Vault Agent does it by itself'
+const NEW_TOKEN = 'write a new token into SEAL_KEYS_VAULT_TOKEN_FILE; Vault Agent does it'
 
 const checkToken = (answer: VaultAnswer | undefined): Finding => {
   const check = `${CHECK}: token`

@@ -1,7 +1,8 @@
 /**
  * `npm run simulate -- --seeds N [--seed S]` runs schedules until one fails. `--seed` alone runs that schedule.
  * `--pairs all` runs all pairs of commands instead, and kills each command at each of its requests; `--pairs
- * rebuild,drop --kill first:7` is one of these runs, and `archive,alone` a command alone. With `--attacks` hostile clients attack API processes instead.
+ * rebuild,drop --kill first:7` is one of these runs, and `archive,alone` a command alone. With `--attacks` hostile
+ * clients attack API processes instead.
  */
 import { parseArgs } from 'node:util'
 import { progressBar } from '../../services/progress-bar.ts'

@@ -4,8 +4,9 @@
  * (one stored version was read), and for the statuses of refusals, which the pages do not name,
  * the sources of Vault: 404 with no errors for a key that is not there, 404 with an error for an engine that is not
  * there, 400 for a key that may not be exported or deleted, 403 for a token, 503 while it is sealed. Of the pages
- * "/sys/health", "/sys/capabilities-self" and "Token auth method (API)" it has the part that the doctor asks: the status
- * of the health, the capabilities of the transit paths, and the time that the token has left.
+ * "/sys/health", "/sys/capabilities-self" and "Token auth method (API)" it has the part that the doctor asks: the
+ * status of the health, the capabilities of the transit paths, and the time that the token has left. The first two
+ * pages were read, the third was not.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -142,7 +143,7 @@ const healthOf = ({ trouble }: VaultDouble): [number, object] => {
   return [sealed ? 503 : standby ? 429 : 200, { initialized: true, sealed, standby }]
 }
 
-/** As Vault does, for each path of the request; both at the top and in `data`. */
+/** As the page shows it: each path of the request, at the top. */
 const capabilitiesOf = (body: string, mount: string, rights: Rights): object => {
   const { paths }: { paths: readonly string[] } = JSON.parse(body)
   const of = (path: string): string[] => {
@@ -150,8 +151,7 @@ const capabilitiesOf = (body: string, mount: string, rights: Rights): object => 
     if (rights !== 'all' || !path.startsWith(`${mount}/keys/`)) return ['deny']
     return path.endsWith('/config') ? ['update'] : ['delete']
   }
-  const capabilities = Object.fromEntries(paths.map(path => [path, of(path)]))
-  return { ...capabilities, data: capabilities }
+  return Object.fromEntries(paths.map(path => [path, of(path)]))
 }
 
 const bodyOf = async (request: IncomingMessage): Promise<string> => {

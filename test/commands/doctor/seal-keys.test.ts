@@ -6,7 +6,7 @@ import { checkDirectory, checkSealKeys, sealPatientIn } from '../../../commands/
 import { createKeys } from '../../support/seal.ts'
 import { startVault } from '../../support/vault.ts'
 
-/** Whoever runs the tests may do everything: refuses an access instead. */
+/** The user of the tests may do everything: this refuses an access instead. */
 const without =
   (mode: number, end = '') =>
   (path: unknown, asked?: number): void => {
