@@ -86,7 +86,7 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'the receipt is written although the key in Vault may not be deleted',
     file: 'commands/subjects/destroy-key.ts',
-    find: "  if (inVault) await change(inVault, 'POST', `keys/${key_id}/config`, { deletion_allowed: true })\n",
+    find: "  if (inVault) await change(inVault, key_id, 'POST', '/config', { deletion_allowed: true })\n",
     replace: '',
   },
   {

@@ -78,7 +78,7 @@ export const runRestored = async (pair: readonly [string, string], seed: number,
   const isSwapped = names.includes('rollback')
   const { log, indices, snapshotStart } = await baseOf(isSwapped)
   const world = new World(log, indices, random, random.pick([1, 5, 40]))
-  await world.clock.runUntil(() => false, snapshotStart - world.clock.now() + 90_000)
+  await passUntil(world, snapshotStart + 90_000)
   const directory = mkdtempSync(join(tmpdir(), 'pair-'))
   try {
     const archive = join(directory, 'archive')
@@ -105,6 +105,13 @@ export const runRestored = async (pair: readonly [string, string], seed: number,
     await world.release()
     rmSync(directory, { recursive: true })
   }
+}
+
+/** The clock moves only to an event. */
+const passUntil = async ({ clock }: World, time: number): Promise<void> => {
+  const milliseconds = time - clock.now()
+  clock.after(milliseconds, () => undefined)
+  await clock.runUntil(() => false, milliseconds)
 }
 
 /**
