@@ -218,38 +218,3 @@ test.for<[name: string, damage: Damage, said: RegExp]>([
   await expect(verify(target)).rejects.toThrow(said)
   expect((await readdir(directory)).length).toBeGreaterThan(0)
 })
-
-test('an archive that grows while it is read is whole up to the end that its manifest had', async t => {
-  const { directory, target } = await setUp(t)
-  const more = log(SEGMENT, 12)
-  let isGrown = false
-  const growing: ArchiveTarget = {
-    ...target,
-    list: async folder => {
-      // Another process archives more after the manifest was read.
-      if (!isGrown && folder.startsWith('events')) {
-        isGrown = true
-        const topic = await openTopicArchive(directoryTarget(directory), events, 1, held)
-        const [last] = (await readArchivedLog(target, (await readManifests(target)).events).read(0, 11)).entries
-        topic.add(0, [...(last ? [last] : []), ...more], 0)
-        await topic.cut(1)
-      }
-      return target.list(folder)
-    },
-  }
-  expect((await verify(growing)).events.partitions[0]?.end).toBe(12)
-  expect((await verify(target)).events.partitions[0]?.end).toBe(12 + SEGMENT)
-})
-
-test('a segment that gets its name while it is looked for is not lost', async t => {
-  const { target } = await setUp(t)
-  const path = `events/0/${nameOf(8)}`
-  let looked = 0
-  const renaming: ArchiveTarget = {
-    ...target,
-    // The name is given between the two reads.
-    read: async asked => (asked === path && looked++ === 0 ? undefined : target.read(asked)),
-  }
-  await verify(renaming)
-  expect(looked).toBeGreaterThan(1)
-})

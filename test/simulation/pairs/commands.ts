@@ -2,6 +2,7 @@
 
 import { replay } from '../../../commands/analysis/replay.ts'
 import { sourceInKafka } from '../../../commands/analysis/replay-source.ts'
+import { directoryTarget } from '../../../commands/archive/target.ts'
 import { exportOrganization } from '../../../commands/export/export.ts'
 import type { Processes } from '../../../commands/export/lock.ts'
 import { sourceOf } from '../../../commands/export/manifest.ts'
@@ -115,8 +116,9 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   }
   const json = true
   if (isOnSource(told)) {
+    const openTarget = async (directory: string) => directoryTarget(directory)
     const openCluster = async (topic: string) => openSimulatedCluster(host, broker, faults, topic)
-    return carryOutOnSource(told, { ...making, openCluster, processes: processesOf(host) })
+    return carryOutOnSource(told, { ...making, openCluster, openTarget, processes: processesOf(host) })
   }
   switch (told.name) {
     case 'list':
