@@ -42,7 +42,7 @@ export type TopicArchive = {
   readonly positions: () => readonly number[]
   /** The offset to read from: that of the last archived entry, to check that the log still has it. */
   readonly readFrom: (partition: number) => number
-  /** Takes entries from `readFrom` or from the position on. @throws StopError if the last archived entry is another one */
+  /** Takes entries from `readFrom` or the position on. @throws StopError if the last archived entry is another one */
   readonly add: (partition: number, entries: readonly LogEntry[], now: number) => void
   /** Writes a segment of each partition that has enough, or whose entries are older than `olderThan`. */
   readonly cut: (olderThan: number) => Promise<void>
