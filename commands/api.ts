@@ -25,5 +25,5 @@ export { keyFileOf, readSealKey, receiptFileOf } from '../api/sealed/key-directo
 export { type KeySources, keySourcesOf, readFrom } from '../api/sealed/key-sources.ts'
 export { noSealKeys } from '../api/sealed/key-store.ts'
 export { createOpenRecords, type OpenRecords } from '../api/sealed/open-records.ts'
-export type { Vault } from '../api/sealed/vault.ts'
+export { createVault, type Vault, type VaultAnswer, type VaultOptions } from '../api/sealed/vault.ts'
 export { scheduleTimer } from '../api/time-limits.ts'

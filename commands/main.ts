@@ -25,6 +25,7 @@ import { restore } from './archive/restore.ts'
 import { verifyDirectory } from './archive/verify.ts'
 import { type CommandContext, type KafkaContext, topicsOf } from './context.ts'
 import { type DoctorContext, doctor, type Patient } from './doctor/doctor.ts'
+import { sealPatientIn } from './doctor/seal-keys.ts'
 import { auditTopicIn, settingsOf, valuesIn } from './doctor/settings.ts'
 import { type ExportSteps, exportOrganization } from './export/export.ts'
 import { follow } from './export/follow.ts'
@@ -224,6 +225,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     const patient = {
       values: valuesIn(settings),
       settings,
+      sealKeys: sealPatientIn(name, settings, readFileSync),
       ...(elasticsearch && { send: createElasticsearch(clientOf(read(elasticsearchSettings))).send }),
       ...(typeof redis === 'string' && { pingRedis: () => pingRedis(redis) }),
     }

@@ -1,16 +1,59 @@
-/** Writes a file whole or not at all. */
-import { access, constants, open, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+/**
+ * Writes a file whole or not at all, also if several processes write it at the same time: each one writes a temporary
+ * file of its own. Remains of a killed process are removed. A process whose temporary file was removed ends with an
+ * error.
+ */
+import { randomUUID } from 'node:crypto'
+import { access, constants, link, open, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { CommandError } from './failures.ts'
 
 /** @throws Error with `path` and `code` if the directory does not permit new files; before long work */
 export const assertWritable = (file: string): Promise<void> => access(dirname(file), constants.W_OK)
 
 /** Replaces the file at once, even if the power fails. */
 export const writeWhole = async (file: string, text: string): Promise<void> => {
+  const temporary = await writeTemporary(file, text)
+  await rename(temporary, file).catch(ifRemoved(file))
+}
+
+/** Creates the file at once. A file that is there stays as it is. */
+export const createWhole = async (file: string, text: string): Promise<void> => {
+  const temporary = await writeTemporary(file, text)
+  try {
+    await link(temporary, file)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return
+    // Another process has removed the temporary file, mostly one that has created the file meanwhile.
+    if (code === 'ENOENT') return await access(file).catch(ifRemoved(file))
+    // This file system has no links.
+    await rename(temporary, file).catch(ifRemoved(file))
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+const writeTemporary = async (file: string, text: string): Promise<string> => {
+  const [folder, name] = [dirname(file), basename(file)]
   // A file of a killed process, or a link to another file: removed, never written through.
-  await rm(`${file}.new`, { force: true })
-  await using handle = await open(`${file}.new`, 'wx')
+  for (const found of await readdir(folder)) {
+    if (isTemporary(found, name)) await rm(join(folder, found), { force: true })
+  }
+  const temporary = join(folder, `${name}.${randomUUID()}.new`)
+  await using handle = await open(temporary, 'wx')
   await handle.writeFile(text)
   await handle.sync()
-  await rename(`${file}.new`, file)
+  return temporary
 }
+
+/** Older versions of this program used one name only. */
+const isTemporary = (found: string, name: string): boolean =>
+  found === `${name}.new` || (found.startsWith(`${name}.`) && /^[0-9a-f-]{36}\.new$/.test(found.slice(name.length + 1)))
+
+const ifRemoved =
+  (file: string) =>
+  (error: { code?: unknown }): void => {
+    if (error.code !== 'ENOENT') throw error
+    throw new CommandError(`another command writes ${file} at the same time: let it end, and run the same again`)
+  }

@@ -21,6 +21,8 @@ export type VaultOptions = {
   /** PEM; undefined for the certificates of the system. */
   readonly ca: string | undefined
   readonly timeMax?: number
+  /** Called with the reason why there is no answer. */
+  readonly onError?: (error: Error) => void
 }
 /** `errors` are Vault's own words about a refusal. */
 export type VaultAnswer = { readonly status: number; readonly data: unknown; readonly errors: readonly string[] }
@@ -31,7 +33,7 @@ export type Vault = {
 }
 
 export const createVault = (options: VaultOptions): Vault => {
-  const { url, mount, token, ca, timeMax = SEAL_VAULT_TIME_MAX } = options
+  const { url, mount, token, ca, timeMax = SEAL_VAULT_TIME_MAX, onError = () => undefined } = options
   const isTls = new URL(url).protocol === 'https:'
   const pool = { keepAlive: true, maxSockets: SEAL_VAULT_CONNECTIONS }
   const agent = isTls ? new TlsAgent({ ...pool, ...(ca !== undefined && { ca }) }) : new PlainAgent(pool)
@@ -47,7 +49,10 @@ export const createVault = (options: VaultOptions): Vault => {
       }
       const signal = AbortSignal.timeout(timeMax)
       const asked = (isTls ? tlsRequest : plainRequest)(`${base}/${path}`, { method, agent, headers, signal })
-      asked.on('error', () => resolve(undefined))
+      asked.on('error', error => {
+        onError(error)
+        resolve(undefined)
+      })
       asked.on('response', answer => {
         const chunks: Buffer[] = []
         let bytes = 0
@@ -72,7 +77,8 @@ const parse = (status: number, bytes: Buffer): VaultAnswer | undefined => {
   try {
     const body: { data?: unknown; errors?: unknown } | null = JSON.parse(bytes.toString('utf8'))
     const errors = Array.isArray(body?.errors) ? body.errors.map(String) : []
-    return { status, data: body?.data, errors }
+    // Some answers below `sys` have no `data`.
+    return { status, data: body?.data ?? body, errors }
   } catch {
     return undefined
   }

@@ -75,8 +75,6 @@ export const archive = async (
   const throttle = createThrottle(maxRate, steps)
   await Promise.all(copies.map(copy => copyLogs(copy, follow, { onProgress, throttle }, steps)))
   const stopped = steps.signal.aborted && !follow
-  const short = all.find(([log, topic]) => reachedOf(log, topic) < sumOf(log.ends))
-  if (!stopped && !follow && short) throw new CommandError(`${short[0].reader.topic} was not read to its end`)
   for (const [index, copy] of copies.entries()) {
     const manifests = copy.map(([, topic]) => topic.manifest())
     const records = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)
@@ -122,6 +120,16 @@ const readNext = async (reader: LogReader, partition: number, from: number): Pro
   return [...entries, ...(await reader.read(partition, next)).entries]
 }
 
+/** @throws CommandError that names the first partition of which something is not archived */
+const assertReached = (copy: readonly TopicCopy[], { aborted }: AbortSignal): void => {
+  for (const [{ ends, reader }, topic] of aborted ? [] : copy) {
+    const partition = topic.positions().findIndex((position, index) => position < (ends[index] ?? 0))
+    if (partition === -1) continue
+    const what = `partition ${partition} of ${reader.topic} ends at offset ${ends[partition]}`
+    throw new CommandError(`${what}, and is archived to ${topic.positions()[partition]}: run the same again`)
+  }
+}
+
 /** Copies the logs into one target. Ends at the ends of the logs; with `follow` only at the signal. */
 const copyLogs = async (
   copy: readonly TopicCopy[],
@@ -155,7 +163,7 @@ const copyLogs = async (
           await throttle(entries.length)
         }
       }
-      if (!follow && !moved) break
+      if (!follow && !moved) return assertReached(copy, signal)
       if (follow && !moved) await sleep(ARCHIVE_POLL_MS)
     }
   }

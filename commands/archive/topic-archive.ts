@@ -42,7 +42,7 @@ export type TopicArchive = {
   readonly positions: () => readonly number[]
   /** The offset to read from: that of the last archived entry, to check that the log still has it. */
   readonly readFrom: (partition: number) => number
-  /** Takes entries from `readFrom` on. @throws StopError if the log has another last archived entry than before */
+  /** Takes entries from `readFrom` or the position on. @throws StopError if the last archived entry is another one */
   readonly add: (partition: number, entries: readonly LogEntry[], now: number) => void
   /** Writes a segment of each partition that has enough, or whose entries are older than `olderThan`. */
   readonly cut: (olderThan: number) => Promise<void>
@@ -91,7 +91,7 @@ export const openTopicArchive = async (
     add: (partition, entries, now) => {
       const part = partOf(partition)
       let rest = entries
-      if (part.last !== undefined) {
+      if (part.last !== undefined && entries[0]?.offset !== part.position) {
         const [again, ...others] = entries
         assertStillThere(source, part, again)
         rest = others

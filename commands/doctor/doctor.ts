@@ -1,6 +1,6 @@
 /**
  * `npm run doctor`: connects with the settings in force, and checks for each identity whether it can do its work.
- * Promises: changes nothing in Kafka, Elasticsearch and Redis; each check ends in time; no secret is printed.
+ * Promises: changes nothing in Kafka, Elasticsearch, Redis and Vault; each check ends in time; no secret is printed.
  * Can go wrong: a setting → exit code 2. Everything else is a finding.
  */
 import type { Admin } from 'kafkajs'
@@ -37,6 +37,7 @@ import {
   warning,
 } from './finding.ts'
 import { tryKafkaRights } from './kafka-rights.ts'
+import { checkSealKeys, type SealPatient } from './seal-keys.ts'
 import { checkKafkaClock, checkTopic } from './topics.ts'
 
 export type DoctorOptions = {
@@ -59,6 +60,8 @@ export type Patient = {
   readonly send?: Send
   /** Undefined: no Redis in the settings, or none for this identity. */
   readonly pingRedis?: () => Promise<boolean>
+  /** Undefined without SEAL_KEYS_DIR, or for an identity that uses no seal keys. */
+  readonly sealKeys?: SealPatient | undefined
 }
 
 export type DoctorContext = {
@@ -103,7 +106,7 @@ const examine = async (
   attempt: Attempt,
   { readFile, now, signal }: DoctorContext,
 ): Promise<void> => {
-  const { kafka, send, values, pingRedis } = patient
+  const { kafka, send, values, pingRedis, sealKeys } = patient
   await attempt('settings', async () => [
     ok('settings', 'complete, and all files can be read'),
     ...checkFiles(patient.settings, readFile, now()),
@@ -114,6 +117,7 @@ const examine = async (
   if (kafka && send && stream) {
     await attempt('projection', signal => checkProjection(stream, kafka.admin, send, values, signal))
   }
+  if (sealKeys) await attempt('seal keys', () => checkSealKeys(sealKeys))
   if (pingRedis) await attempt('Redis', async () => [(await pingRedis()) ? ok('Redis', 'answers') : noRedis])
 }
 

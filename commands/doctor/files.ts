@@ -3,7 +3,10 @@ import { X509Certificate } from 'node:crypto'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 /** The settings that name files with certificates or with a token. */
-const certificateSettings = ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE', 'ELASTICSEARCH_CA_FILE', 'API_TLS_CERT_FILE']
+const certificateSettings = [
+  ...['KAFKA_SSL_CA_FILE', 'KAFKA_SSL_CERT_FILE', 'ELASTICSEARCH_CA_FILE', 'API_TLS_CERT_FILE'],
+  'SEAL_KEYS_VAULT_CA_FILE',
+]
 const TOKEN_SETTING = 'KAFKA_SASL_TOKEN_FILE'
 const WARN_DAYS = 14
 const DAY_MS = 86_400_000

@@ -1,12 +1,21 @@
 /** The settings that an identity reads. */
 import { type AccessIdentity, type IdentityName, identities } from '../../schemas/access.ts'
-import { apiSettings, elasticsearchSettings, kafkaSettings, projectorSettings } from '../../schemas/settings.ts'
+import {
+  apiSettings,
+  elasticsearchSettings,
+  kafkaSettings,
+  projectorSettings,
+  sealSettings,
+} from '../../schemas/settings.ts'
+import { sealUseOf } from './seal-keys.ts'
 
 export const settingsOf = (name: IdentityName) => {
   if (name === 'api') return apiSettings
-  if (name === 'projector' || name === 'projection') return projectorSettings
+  if (name === 'projector') return projectorSettings
+  const sealed = sealUseOf(name) && sealSettings
+  if (name === 'projection') return { ...projectorSettings, ...sealed }
   const { kafka, elasticsearch }: AccessIdentity = identities[name]
-  return { ...(kafka.length > 0 && kafkaSettings), ...(elasticsearch && elasticsearchSettings) }
+  return { ...(kafka.length > 0 && kafkaSettings), ...(elasticsearch && elasticsearchSettings), ...sealed }
 }
 
 /** Returns the topic of the audit log; undefined if AUDIT_LOG names no topic. */

@@ -29,12 +29,13 @@ import {
   type Ends,
   fetchEnds,
   type Identity,
+  ifVersion,
   type PastPositions,
   readGeneration,
   readIndexIds,
   StopError,
 } from '../projector.ts'
-import { identityOf, namesOf, readAll } from './generations.ts'
+import { namesOf, readAll } from './generations.ts'
 
 export const adopt = async ({ json }: { readonly json: boolean }, context: KafkaContext): Promise<ExitCode> => {
   const adopted = await takeOver(fromFirstRecord, context)
@@ -80,18 +81,20 @@ export const takeOver = async (
     assertSameSource(identity, await describeSource(admin, topicOf(identity)))
     assertReached(identity, restart, await fetchEnds(admin, topicOf(identity)))
   }
-  for (const { identity, ids, restart } of replaced) {
+  for (const { stored, identity, ids, restart } of replaced) {
     const times = await readTimes(identity, context)
     for (const { partition, end } of await fetchEnds(admin, topicOf(identity))) {
       const from = restart.positions?.[partition] ?? FIRST_RECORD
       await readAgain(identity, partition, from, end, times[partition]?.taken_back ?? 0, context)
     }
-    if (Object.keys(times).length > 0) {
-      const none: TimesDocument = { kind: 'times', body: { partitions: {} } }
-      await put(timesId(identity.generation), none, context)
-    }
+    const none: TimesDocument = { kind: 'times', body: { partitions: {} } }
+    if (Object.keys(times).length > 0) await change<TimesDocument>(timesId(identity.generation), () => none, context)
     const body = { ...identity, indices: ids }
-    await put(generationId(identity.generation), { kind: 'generation', body } satisfies GenerationDocument, context)
+    const document: GenerationDocument = { kind: 'generation', body }
+    if (!(await replace(generationId(identity.generation), stored, document, context))) {
+      const what = `${identity.generation} was changed by another command meanwhile`
+      throw new CommandError(`${what}: let it end, and run the same again`)
+    }
     say(`${identity.generation} is adopted: projectors read it again ${restart.said}, and the API serves it after that`)
   }
   if (replaced.length === 0) say('no index was replaced: nothing is changed')
@@ -100,6 +103,8 @@ export const takeOver = async (
 
 type Replaced = {
   readonly identity: Identity
+  /** The document of the generation, with the version that was read. */
+  readonly stored: DocumentAnswer<GenerationDocument>
   readonly ids: Record<string, string>
   readonly restart: Restart
 }
@@ -113,12 +118,19 @@ const checkIndices = async (
   context: KafkaContext,
 ): Promise<Replaced | undefined> => {
   const { send: request, prefix } = context
-  const identity = await identityOf(name, context)
+  const stored = await readStored<GenerationDocument>(generationId(name), context)
+  if (stored === undefined) throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
+  const identity = stored._source.body
   const ids = await readIndexIds(indicesOf(name, prefix), { request, prefix })
   const isReplaced = Object.entries(ids).some(([index, id]) => identity.indices?.[index] !== id)
   if (!isReplaced) return undefined
   await refuseWithoutFollowed(identity, context)
-  return { identity, ids, restart: name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity) }
+  return {
+    identity,
+    stored,
+    ids,
+    restart: name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity),
+  }
 }
 
 /** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */
@@ -146,11 +158,8 @@ const refuseWithoutFollowed = async ({ generation, follows }: Identity, context:
   throw new CommandError(`${what}: it cannot be read again. Project again under another prefix`)
 }
 
-const readTimes = async ({ generation }: Identity, { send, prefix }: KafkaContext) => {
-  const path = documentPath(controlIndexOf(prefix), timesId(generation))
-  const { status, body } = await send<DocumentAnswer<TimesDocument>>({ method: 'GET', path })
-  return status === 200 ? body._source.body.partitions : {}
-}
+const readTimes = async ({ generation }: Identity, context: KafkaContext) =>
+  (await readStored<TimesDocument>(timesId(generation), context))?._source.body.partitions ?? {}
 
 /** A running projector notices that the position went back, and stops. */
 const readAgain = async (
@@ -162,20 +171,57 @@ const readAgain = async (
   context: KafkaContext,
 ): Promise<void> => {
   const id = positionId(generation, partition)
-  const path = documentPath(controlIndexOf(context.prefix), id)
-  const { status, body } = await context.send<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
-  const before = status === 200 ? body._source.body : undefined
-  const serve_from = Math.max(end, before?.position ?? 0, before?.serve_from ?? 0)
-  // A higher count makes API processes discard the times that they read before.
-  const taken_back = Math.max(before?.taken_back ?? 0, timesTakenBack) + 1
   const { position, last, at } = from
-  const fresh = { position, last, at, time: 0, serve_from, taken_back }
-  await put(id, { kind: 'position', body: fresh } satisfies PositionDocument, context)
+  const isThere = await change<PositionDocument>(
+    id,
+    ({ body: before }) => {
+      const serve_from = Math.max(end, before.position, before.serve_from ?? 0)
+      // A higher count makes API processes discard the times that they read before.
+      const taken_back = Math.max(before.taken_back ?? 0, timesTakenBack) + 1
+      // A projector of an earlier source still has to stop at it.
+      const source = before.source === undefined ? {} : { source: before.source }
+      return { kind: 'position', body: { position, last, at, time: 0, serve_from, taken_back, ...source } }
+    },
+    context,
+  )
+  if (isThere) return
+  throw new CommandError(`${id} is not there: somebody drops ${generation}. Let it end, and run the same again`)
 }
 
-const put = async (id: string, document: object, { send, prefix }: KafkaContext): Promise<void> => {
+type Steps = Pick<KafkaContext, 'send' | 'prefix'>
+
+const readStored = async <Document>(
+  id: string,
+  { send, prefix }: Steps,
+): Promise<DocumentAnswer<Document> | undefined> => {
   const path = documentPath(controlIndexOf(prefix), id)
-  const { status } = await send({ method: 'PUT', path, body: document })
-  if (status !== 200 && status !== 201)
-    throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)
+  const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
+  return status === 200 ? body : undefined
+}
+
+/** Changes the present version of a document. @returns whether there is one */
+const change = async <Document extends object>(
+  id: string,
+  make: (now: Document) => Document,
+  steps: Steps,
+): Promise<boolean> => {
+  for (;;) {
+    const stored = await readStored<Document>(id, steps)
+    if (stored === undefined) return false
+    if (await replace(id, stored, make(stored._source), steps)) return true
+  }
+}
+
+/** @returns whether the document still had the version that was read */
+const replace = async (
+  id: string,
+  read: DocumentAnswer<unknown>,
+  document: object,
+  { send, prefix }: Steps,
+): Promise<boolean> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status } = await send({ method: 'PUT', path, query: ifVersion(read), body: document })
+  if (status === 200) return true
+  if (status === 409) return false
+  throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)
 }

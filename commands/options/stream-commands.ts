@@ -81,7 +81,7 @@ export const addDoctor = (program: Command, actions: StreamActions, run: RunActi
 
 const doctorHelp = `
 Reads the settings of each identity from the environment, credentials too: run it with the settings of the process that it is about.
-It tries each right of docs/access.md without a trace, and checks topics, the cluster, clocks, certificates and Redis. It changes nothing.
+It tries each right of docs/access.md without a trace, and checks topics, the cluster, clocks, certificates, Redis, seal keys and Vault. It changes nothing.
 A line begins with ok, warning, failed or "not tried".
 Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong.`
 

@@ -10,7 +10,7 @@ import { access, constants, open, readdir, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type KeySources, keyFileOf, readSealKey, receiptFileOf, type Vault } from '../api.ts'
 import { CommandError } from '../failures.ts'
-import { writeWhole } from '../whole-file.ts'
+import { createWhole } from '../whole-file.ts'
 
 /** The proof that a key was destroyed. It has no personal data. */
 export type ErasureReceipt = {
@@ -49,10 +49,10 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
   await access(directory, constants.W_OK)
   // Before the receipt: without the right to do this, nothing is changed.
   const inVault = vault !== undefined && (await isInVault(vault, key_id)) ? vault : undefined
-  if (inVault) await change(inVault, 'POST', `keys/${key_id}/config`, { deletion_allowed: true })
+  if (inVault) await change(inVault, key_id, 'POST', '/config', { deletion_allowed: true })
   await writeReceipt(receiptFile, receipt)
-  if (inVault) await change(inVault, 'DELETE', `keys/${key_id}`)
-  if (await exists(keyFile)) await overwrite(keyFile)
+  if (inVault) await change(inVault, key_id, 'DELETE', '')
+  await overwrite(keyFile)
   await rm(keyFile, { force: true })
   await syncDirectory(directory)
   const state = await keyStateOf(sources, key_id)
@@ -62,7 +62,7 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
 /** A receipt that is there stays as it is. */
 export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<void> => {
   if (await exists(file)) return
-  await writeWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+  await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
   await syncDirectory(dirname(file))
 }
 
@@ -76,16 +76,26 @@ const stateInVault = async (vault: Vault, id: string): Promise<'here' | 'malform
 const isInVault = async (vault: Vault | undefined, id: string): Promise<boolean> =>
   vault !== undefined && (await stateInVault(vault, id)) !== 'missing'
 
-/** @throws CommandError if Vault did not do it */
-const change = async (vault: Vault, method: 'POST' | 'DELETE', path: string, body?: object): Promise<void> => {
+/** Changes a key, unless another command has deleted it meanwhile. @throws CommandError if Vault did not do it */
+const change = async (
+  vault: Vault,
+  id: string,
+  method: 'POST' | 'DELETE',
+  part: string,
+  body?: object,
+): Promise<void> => {
+  const path = `keys/${id}${part}`
   const answer = await vault.send(method, path, body)
   if (answer !== undefined && answer.status < 300) return
+  if (answer !== undefined && !(await isInVault(vault, id))) return
   const why = answer === undefined ? 'gives no answer' : `answers ${answer.status} ${answer.errors.join(', ')}`.trim()
   throw new CommandError(`Vault ${why} to ${method} ${path}: the key is not destroyed. The same command continues`)
 }
 
+/** Another command may have removed the file. */
 const overwrite = async (file: string): Promise<void> => {
-  await using handle = await open(file, constants.O_WRONLY | constants.O_NOFOLLOW)
+  await using handle = await open(file, constants.O_WRONLY | constants.O_NOFOLLOW).catch(ifMissing)
+  if (handle === undefined) return
   const { size } = await handle.stat()
   await handle.write(randomBytes(size))
   await handle.sync()
@@ -97,14 +107,11 @@ const syncDirectory = async (directory: string): Promise<void> => {
   await handle.sync()
 }
 
-const exists = async (file: string): Promise<boolean> =>
-  stat(file).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return false
-      throw error
-    },
-  )
+const exists = async (file: string): Promise<boolean> => (await stat(file).catch(ifMissing)) !== undefined
+
+const ifMissing = (error: NodeJS.ErrnoException): undefined => {
+  if (error.code !== 'ENOENT') throw error
+}
 
 const isDirectory = (directory: string): Promise<boolean> =>
   readdir(directory).then(

@@ -3,6 +3,7 @@
 import type { Mutant } from './mutant.ts'
 
 const PAIRS = 'test/simulation/pairs.test.ts'
+const ON_SOURCE = 'test/simulation/pairs-source.test.ts'
 
 export const pairMutants: readonly Mutant[] = [
   {
@@ -84,5 +85,39 @@ export const pairMutants: readonly Mutant[] = [
     file: 'projector/stream/keep-up.ts',
     find: '      if (live === undefined || live === generation) return fail(error)\n',
     replace: '      if (live === undefined || live !== undefined) return fail(error)\n',
+  },
+  {
+    name: 'adopt overwrites what another command changed meanwhile',
+    file: 'commands/generations/adopt.ts',
+    find: "{ method: 'PUT', path, query: ifVersion(read), body: document }",
+    replace: "{ method: 'PUT', path, query: read && {}, body: document }",
+    flow: ON_SOURCE,
+  },
+  {
+    name: 'two commands write the same temporary file',
+    file: 'commands/whole-file.ts',
+    find: '`${name}.${randomUUID()}.new`',
+    replace: '`${name}.new`',
+    flow: ON_SOURCE,
+  },
+  {
+    name: 'an erasure fails because another one has removed the key',
+    file: 'commands/subjects/destroy-key.ts',
+    find: '.catch(ifMissing)\n  if (handle === undefined) return\n',
+    replace: '\n',
+    flow: ON_SOURCE,
+  },
+  {
+    name: 'an archive ends at a record that fills an answer of Kafka',
+    file: 'commands/archive/archive.ts',
+    find: 'if (topic.positions()[partition] === position && end > position) {',
+    replace: 'if (topic.positions()[partition] === position && end < 0) {',
+    flow: ON_SOURCE,
+  },
+  {
+    name: 'an archive that grows meanwhile is damaged',
+    file: 'commands/archive/read-archive.ts',
+    find: '      if (await hasGrown(target, manifest, archived)) break\n',
+    replace: '',
   },
 ]

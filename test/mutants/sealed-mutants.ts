@@ -86,7 +86,7 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'the receipt is written although the key in Vault may not be deleted',
     file: 'commands/subjects/destroy-key.ts',
-    find: "  if (inVault) await change(inVault, 'POST', `keys/${key_id}/config`, { deletion_allowed: true })\n",
+    find: "  if (inVault) await change(inVault, key_id, 'POST', '/config', { deletion_allowed: true })\n",
     replace: '',
   },
   {
@@ -133,5 +133,17 @@ export const sealedMutants: readonly Mutant[] = [
     find: 'if (isDeepStrictEqual(list, redaction.list)) return redaction',
     replace: 'if (list.changes !== undefined) return redaction',
     flow: 'test/flow/redacted.long.test.ts',
+  },
+  {
+    name: 'the doctor takes a refused export for a key that does not exist',
+    file: 'commands/doctor/vault.ts',
+    find: '  if (answer?.status === 404 && answer.errors.length === 0) return ok(check)\n',
+    replace: '  if (answer?.status === 403 || answer?.status === 404) return ok(check)\n',
+  },
+  {
+    name: 'the doctor does not look for the rights of an erasure',
+    file: 'commands/doctor/vault.ts',
+    find: "  if (use === 'erase' && exported.outcome === 'ok') {\n",
+    replace: "  if (use === 'erase' && exported.outcome !== 'ok') {\n",
   },
 ]

@@ -22,8 +22,11 @@ export class Administration {
     if (first === '_resolve') return this.#namesOf(third.replace(/\*$/, ''))
     if (second === '_pit') return this.#open(first)
     if (first === '_search') return this.#scan(body as ScanAsked)
-    const { terms } = (body as { query?: { terms?: { kind: string[] } } } | undefined)?.query ?? {}
-    return second === '_search' && terms !== undefined ? this.#documentsOf(first, terms.kind) : undefined
+    if (second !== '_search') return undefined
+    const { terms, bool } = (body as { query?: Searched } | undefined)?.query ?? {}
+    if (terms !== undefined) return this.#documentsOf(first, terms.kind)
+    const org = bool?.filter?.[0]?.term?.org_id
+    return org === undefined ? undefined : this.#keysOf(first, org)
   }
 
   /** Deletes all of the indices, or none. */
@@ -53,6 +56,15 @@ export class Administration {
     return { status: 200, body: { hits: { hits: found.map(({ id, fields }) => ({ _id: id, _source: fields })) } } }
   }
 
+  #keysOf(name: string, org: string): Answer {
+    const index = this.#indices.get(name)
+    if (index === undefined) return NO_INDEX
+    const found = searchable(index).filter(({ fields }) => fields.org_id === org && fields.key_id !== undefined)
+    const hits = found.map(({ id, fields }) => ({ _id: id, _source: fields }))
+    const body = { timed_out: false, _shards: { failed: 0 }, hits: { total: { value: hits.length }, hits } }
+    return { status: 200, body }
+  }
+
   #open(name: string): Answer {
     const index = this.#indices.get(name)
     if (index === undefined) return NO_INDEX
@@ -61,12 +73,13 @@ export class Administration {
     return { status: 200, body: { id } }
   }
 
-  #scan({ pit: { id }, size, search_after: [after] = [-1], query: { term } }: ScanAsked): Answer {
+  #scan({ pit: { id }, size, search_after: [after] = [-1], query: { term, bool } }: ScanAsked): Answer {
     const { index, documents } = this.#scans.get(id) ?? {}
     if (index === undefined || this.#indices.get(index.name) !== index) return NO_INDEX
     const hits = (documents ?? [])
       .map(({ id, source, fields }, place) => ({ _id: id, fields, _source: JSON.parse(source), sort: [place] }))
-      .filter(({ fields, sort: [place = 0] }) => place > after && (!term || fields.org_id === term.org_id))
+      .filter(({ sort: [place = 0] }) => place > after)
+      .filter(({ fields }) => (!term || fields.org_id === term.org_id) && (!bool || fields.org_id === undefined))
       .slice(0, size)
     return { status: 200, body: { pit_id: id, timed_out: false, _shards: { failed: 0 }, hits: { hits } } }
   }
@@ -76,11 +89,16 @@ export class Administration {
   }
 }
 
+type Searched = {
+  readonly terms?: { readonly kind: string[] }
+  readonly bool?: { readonly filter?: readonly { readonly term?: { readonly org_id?: string } }[] }
+}
 type ScanAsked = {
   readonly pit: { readonly id: string }
   readonly size: number
   readonly search_after?: readonly [number]
-  readonly query: { readonly term?: { readonly org_id: string } }
+  /** `bool` for documents without an organization. */
+  readonly query: { readonly term?: { readonly org_id: string }; readonly bool?: object }
 }
 
 const NO_INDEX: Answer = { status: 404, body: { error: { type: 'index_not_found_exception' } } }

@@ -30,8 +30,18 @@ export class Partition {
 
 export type Topic = { readonly name: string; readonly partitions: readonly Partition[] }
 
+/** Producers of one topic: transactional ids with their epoch, and the partitions of an open transaction. */
+export type Producers = {
+  next: number
+  readonly transactions: Map<string, { readonly id: string; readonly epoch: number; readonly open: Set<number> }>
+}
+const LOG_APPEND_TIME = 'LogAppendTime'
+
 export class Broker {
   readonly topics = new Map<string, Topic>()
+  clusterId = 'simulated'
+  readonly #timestampTypes = new Map<string, string>()
+  readonly #producers = new Map<string, Producers>()
   readonly #groups = new Map<string, Group>()
   readonly #makeGroup: (partitions: number) => Group
 
@@ -50,6 +60,27 @@ export class Broker {
     const topic = this.topics.get(name)
     if (topic === undefined) throw new Error(`there is no topic ${name}`)
     return topic
+  }
+
+  /** Deletes a topic, and creates it with as many partitions. */
+  makeAnew(name: string): void {
+    const { partitions } = this.topic(name)
+    this.topics.set(name, { name, partitions: partitions.map(() => new Partition([])) })
+    this.#timestampTypes.delete(name)
+  }
+
+  timestampTypeOf(topic: string): string {
+    return this.#timestampTypes.get(topic) ?? LOG_APPEND_TIME
+  }
+
+  setTimestampType(topic: string, type: string): void {
+    this.#timestampTypes.set(topic, type)
+  }
+
+  producersOf(topic: string): Producers {
+    const producers = this.#producers.get(topic) ?? { next: 1, transactions: new Map() }
+    this.#producers.set(topic, producers)
+    return producers
   }
 
   group(id: string, topic: string): Group {

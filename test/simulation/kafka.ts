@@ -36,13 +36,20 @@ export const createKafka = (
         groups: ids.map(id => ({ members: Array.from({ length: broker.membersOf(id) }, () => member) })),
       })),
     deleteGroups: () => step(() => []),
-    describeCluster: () => call(() => ({ clusterId: 'simulated', brokers: [], controller: 0 })),
+    describeCluster: () => call(() => ({ clusterId: broker.clusterId, brokers: [], controller: 0 })),
     fetchTopicMetadata: ({ topics }: { topics: string[] }) =>
       call(() => ({
         topics: topics.map(name => ({ name, partitions: broker.topic(name).partitions.map(() => ({})) })),
       })),
     fetchTopicOffsets: (topic: string) => call(() => offsets(topic)),
-    describeConfigs: () => call(() => ({ resources: [{ configEntries }] })),
+    describeConfigs: ({ resources: [asked] }: Configured) =>
+      call(() => ({ resources: [{ configEntries: entriesOf(broker.timestampTypeOf(asked.name)) }] })),
+    alterConfigs: ({ resources: [asked] }: Configured) =>
+      step(() => {
+        const type = asked.configEntries?.find(({ name }) => name === TIMESTAMP_TYPE)?.value
+        if (type !== undefined) broker.setTimestampType(asked.name, type)
+        return {}
+      }),
   })
   const producer = () => ({
     connect: () => step(() => undefined),
@@ -69,15 +76,22 @@ export const createKafka = (
 }
 
 type Sent = { readonly topic: string; readonly messages: readonly SentMessage[] }
+type Sendable = Buffer | string | null
 type SentMessage = {
   readonly partition: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: Readonly<Record<string, readonly Buffer[]>>
+  readonly key: Sendable
+  readonly value: Sendable
+  readonly headers: Readonly<Record<string, readonly Buffer[] | string>>
 }
 
-const entryOf = ({ partition, key, value, headers }: SentMessage, offset: number, clock: Clock): Entry => {
-  const all = Object.entries(headers).flatMap(([name, values]) => values.map((one): [string, Buffer] => [name, one]))
+const bytesOf = (sent: Sendable): Buffer | null => (typeof sent === 'string' ? Buffer.from(sent) : sent)
+
+const entryOf = (sent: SentMessage, offset: number, clock: Clock): Entry => {
+  const { partition } = sent
+  const [key, value] = [bytesOf(sent.key), bytesOf(sent.value)]
+  const all = Object.entries(sent.headers).flatMap(([name, values]) =>
+    (typeof values === 'string' ? [Buffer.from(values)] : values).map((one): [string, Buffer] => [name, one]),
+  )
   const message = { offset: `${offset}`, timestamp: `${clock.now()}`, key, value, headers: encodeHeaders(all) }
   return {
     offset,
@@ -90,10 +104,20 @@ const entryOf = ({ partition, key, value, headers }: SentMessage, offset: number
 /** A group member without metadata and without an assignment. */
 const member = { memberMetadata: Buffer.alloc(0), memberAssignment: Buffer.alloc(0) }
 
-const configEntries = Object.entries({
-  'cleanup.policy': 'delete',
-  'retention.ms': '-1',
-  'retention.bytes': '-1',
-  'message.timestamp.type': 'LogAppendTime',
-  'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
-}).map(([configName, configValue]) => ({ configName, configValue }))
+type Configured = {
+  readonly resources: readonly [
+    { readonly name: string; readonly configEntries?: readonly { readonly name: string; readonly value: string }[] },
+  ]
+}
+const TIMESTAMP_TYPE = 'message.timestamp.type'
+/** Kafka's number for a setting that the topic itself has. */
+const OF_TOPIC = 1
+
+const entriesOf = (timestampType: string) =>
+  Object.entries({
+    'cleanup.policy': 'delete',
+    'retention.ms': '-1',
+    'retention.bytes': '-1',
+    [TIMESTAMP_TYPE]: timestampType,
+    'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
+  }).map(([configName, configValue]) => ({ configName, configValue, configSource: OF_TOPIC }))

@@ -1,16 +1,15 @@
 /**
  * `npm run simulate -- --seeds N [--seed S]` runs schedules until one fails. `--seed` alone runs that schedule.
  * `--pairs all` runs all pairs of commands instead, and kills each command at each of its requests; `--pairs
- * rebuild,drop --kill first:7` is one of these runs. With `--attacks` hostile clients attack API processes instead.
+ * rebuild,drop --kill first:7` is one of these runs, and `archive,alone` a command alone. With `--attacks` hostile
+ * clients attack API processes instead.
  */
 import { parseArgs } from 'node:util'
 import { progressBar } from '../../services/progress-bar.ts'
 import { attacks, Coverage } from './coverage.ts'
 import { runAttack } from './hostile/run.ts'
 import { repeatAttackWith, repeatWith } from './many.ts'
-import type { Name } from './pairs/commands.ts'
-import { runPairs } from './pairs/many.ts'
-import { runPair } from './pairs/run.ts'
+import { runAnyPair, runPairs } from './pairs/many.ts'
 import { runSchedule } from './run.ts'
 
 const text = { type: 'string' } as const
@@ -48,7 +47,7 @@ const simulatePairs = async (pairs: string): Promise<void> => {
     const only = pairs === 'all' ? undefined : pairs
     const { failure, ...found } =
       one.length > 0
-        ? await runPair(pairs.split(',') as [Name, Name], seed, kill)
+        ? await runAnyPair(pairs.split(',') as [string, string], seed, kill)
         : await runPairs({ seed, only, onRun: runs => draw(`seed ${seed}: ${runs} runs`) })
     if (failure !== undefined) return broke(failure, seed)
     say(

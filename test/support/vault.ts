@@ -3,7 +3,10 @@
  * test runs against a real Vault. It follows the pages "Transit secrets engine (API)" of Vault's API documentation
  * (one stored version was read), and for the statuses of refusals, which the pages do not name,
  * the sources of Vault: 404 with no errors for a key that is not there, 404 with an error for an engine that is not
- * there, 400 for a key that may not be exported or deleted, 403 for a token, 503 while it is sealed.
+ * there, 400 for a key that may not be exported or deleted, 403 for a token, 503 while it is sealed. Of the pages
+ * "/sys/health", "/sys/capabilities-self" and "Token auth method (API)" it has the part that the doctor asks: the
+ * status of the health, the capabilities of the transit paths, and the time that the token has left. The first two
+ * pages were read, the third was not.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -15,13 +18,15 @@ import { sealKey } from './seal.ts'
 
 type TransitKey = { readonly versions: readonly Buffer[]; readonly exportable: boolean; deletionAllowed: boolean }
 type Rights = 'export' | 'all'
-type Trouble = 'sealed' | 'silent' | 'redirects' | 'no engine' | 'not JSON' | 'endless' | undefined
+type Trouble = 'sealed' | 'standby' | 'silent' | 'redirects' | 'no engine' | 'not JSON' | 'endless' | undefined
 
 export type VaultDouble = {
   url: string
   readonly keys: Map<string, TransitKey>
   /** Tokens and their rights. */
   readonly tokens: Map<string, Rights>
+  /** Seconds that each token has left; 0 for ever. */
+  ttl: number
   /** Methods and paths of all requests. */
   readonly requests: string[]
   /** Requests under way, and the most that there were. */
@@ -43,6 +48,7 @@ export const startVault = async (
       ['api-token', 'export'],
       ['eraser-token', 'all'],
     ]),
+    ttl: 2_764_800,
     requests: [],
     underWay: { now: 0, most: 0 },
     trouble: undefined,
@@ -98,9 +104,12 @@ type Asked = { readonly method: string; readonly url: string; readonly body: str
 const errors = (...texts: string[]) => ({ errors: texts })
 
 const decide = (vault: VaultDouble, mount: string, { method, url, body, token }: Asked): [number, object?] => {
+  if (url === '/v1/sys/health') return healthOf(vault)
   if (vault.trouble === 'sealed') return [503, errors('Vault is sealed')]
   const rights = vault.tokens.get(String(token))
   if (rights === undefined) return [403, errors('permission denied')]
+  if (url === '/v1/auth/token/lookup-self') return [200, { data: { ttl: vault.ttl, renewable: false } }]
+  if (method === 'POST' && url === '/v1/sys/capabilities-self') return [200, capabilitiesOf(body, mount, rights)]
   if (vault.trouble === 'no engine' || !url.startsWith(`/v1/${mount}/`)) {
     return [404, errors(`no handler for route "${url.slice('/v1/'.length)}". route entry not found.`)]
   }
@@ -127,6 +136,22 @@ const decide = (vault: VaultDouble, mount: string, { method, url, body, token }:
     return [204]
   }
   return [405, errors('unsupported operation')]
+}
+
+const healthOf = ({ trouble }: VaultDouble): [number, object] => {
+  const [sealed, standby] = [trouble === 'sealed', trouble === 'standby']
+  return [sealed ? 503 : standby ? 429 : 200, { initialized: true, sealed, standby }]
+}
+
+/** As the page shows it: each path of the request, at the top. */
+const capabilitiesOf = (body: string, mount: string, rights: Rights): object => {
+  const { paths }: { paths: readonly string[] } = JSON.parse(body)
+  const of = (path: string): string[] => {
+    if (path.startsWith(`${mount}/export/`)) return ['read']
+    if (rights !== 'all' || !path.startsWith(`${mount}/keys/`)) return ['deny']
+    return path.endsWith('/config') ? ['update'] : ['delete']
+  }
+  return Object.fromEntries(paths.map(path => [path, of(path)]))
 }
 
 const bodyOf = async (request: IncomingMessage): Promise<string> => {

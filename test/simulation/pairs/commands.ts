@@ -2,6 +2,7 @@
 
 import { replay } from '../../../commands/analysis/replay.ts'
 import { sourceInKafka } from '../../../commands/analysis/replay-source.ts'
+import { directoryTarget } from '../../../commands/archive/target.ts'
 import { exportOrganization } from '../../../commands/export/export.ts'
 import type { Processes } from '../../../commands/export/lock.ts'
 import { sourceOf } from '../../../commands/export/manifest.ts'
@@ -15,12 +16,15 @@ import { rollback, swap } from '../../../commands/generations/swap.ts'
 import { verify } from '../../../commands/generations/verify.ts'
 import { again } from '../../../commands/parked/parked.ts'
 import { SimulatedProcess } from '../clock.ts'
+import { openSimulatedCluster } from '../cluster.ts'
 import { API_KEYS, EVENTS } from '../history.ts'
 import { createKafka } from '../kafka.ts'
 import { createLink } from '../link.ts'
 import { type Services, settings } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
 import { createSearches } from '../searches.ts'
+import { withFiles } from './files.ts'
+import { carryOutOnSource, isOnSource, type SourceTold } from './source-commands.ts'
 
 export const names = ['rebuild', 'verify', 'swap', 'rollback', 'drop', 'replay', 'export', 'publish-again'] as const
 export type Name = (typeof names)[number]
@@ -32,6 +36,7 @@ export type Told =
   | { readonly name: 'replay'; readonly sandbox: string }
   | { readonly name: 'export'; readonly org: string; readonly directory: string }
   | { readonly name: 'publish-again'; readonly positions: readonly Position[] }
+  | SourceTold
 type Position = { readonly topic: string; readonly partition: number; readonly offset: number }
 
 export type Running = {
@@ -69,7 +74,11 @@ export const start = (told: Told, services: Omit<Services, 'watcher'>, killAt = 
     running.steps++
     if (running.steps === killAt) host.kill()
   }
-  carryOut(running, services).then(
+  const disk = { host, delay: () => services.faults.delay() }
+  const begin = () => carryOut(running, services)
+  // An export writes real files.
+  const carried = told.name === 'export' ? begin() : withFiles(disk, begin)
+  carried.then(
     code => Object.assign(running, { code, ended: clock.elapsed }),
     (error: unknown) => Object.assign(running, { error, ended: clock.elapsed }),
   )
@@ -106,6 +115,11 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     draw: undefined,
   }
   const json = true
+  if (isOnSource(told)) {
+    const openTarget = async (directory: string) => directoryTarget(directory)
+    const openCluster = async (topic: string) => openSimulatedCluster(host, broker, faults, topic)
+    return carryOutOnSource(told, { ...making, openCluster, openTarget, processes: processesOf(host) })
+  }
   switch (told.name) {
     case 'list':
       return listGenerations({ json }, context)

@@ -14,6 +14,7 @@ import {
   repRecorded,
 } from '../../support/events.ts'
 import type { Random } from '../../support/random.ts'
+import { seal } from '../../support/seal.ts'
 import { organizationsIn } from '../../support/streams.ts'
 import { place, toPublished } from '../../support/topics.ts'
 import { BEGINNING } from '../clock.ts'
@@ -30,7 +31,8 @@ export type PairLog = {
   readonly parked: readonly { readonly topic: string; readonly partition: number; readonly offset: number }[]
 }
 
-export const createLog = (random: Random): PairLog => {
+/** @param isMixed with sealed texts of two more reps, and with records of aborted transactions */
+export const createLog = (random: Random, isMixed = false): PairLog => {
   const organizations = organizationsIn(random, [0, 1], PARTITIONS)
   const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: PARTITIONS }, () => []), [API_KEYS]: [[]] }
   const parked: { topic: string; partition: number; offset: number }[] = []
@@ -46,6 +48,15 @@ export const createLog = (random: Random): PairLog => {
     entries.push(entry)
     return entry
   }
+  const addHole = (partition: number): void => {
+    const entries = log[EVENTS]?.[partition] ?? []
+    const [first] = entries
+    for (const kind of first === undefined ? [] : (['aborted', 'aborted', 'control'] as const)) {
+      const offset = entries.length
+      const message = { ...(first as Entry).message, offset: `${offset}`, timestamp: `${++time}` }
+      entries.push({ ...(first as Entry), offset, kind, message })
+    }
+  }
   const addParked = (record: Outgoing): void => {
     const { partition, offset } = add(record).published
     parked.push({ topic: EVENTS, partition, offset })
@@ -60,10 +71,12 @@ export const createLog = (random: Random): PairLog => {
     add(repRecorded({ org_id, id: 'rep_1' }))
     add(repRecorded({ org_id, id: 'rep_2' }))
     add(periodRecorded({ org_id }))
+    if (isMixed) for (const rep of sealedReps(org_id)) add(repRecorded(rep))
     for (let number = 1; number < 4; number++)
       add(payout(org_id, number, number === 1 ? null : `payout_1x${number - 1}`))
     add(payrollRecorded({ org_id, id: 'payroll_1', rep_id: 'rep_1', payout_id: 'payout_1x3' }))
   }
+  if (isMixed) for (let partition = 0; partition < PARTITIONS; partition++) addHole(partition)
   const before = (log[EVENTS] ?? []).map(entries => entries.length)
   for (const org_id of organizations) {
     add(payrollVoided({ org_id, id: 'payroll_2', reverses_id: 'payroll_1' }))
@@ -71,4 +84,18 @@ export const createLog = (random: Random): PairLog => {
     add(repRecorded({ org_id, id: 'rep_1', name: 'Grace' }))
   }
   return { log, organizations, before, parked }
+}
+
+/** The ids of the seal keys in a mixed log: two of `rep_3`, one of `rep_4`. */
+export const sealKeysOf = (org: string): readonly string[] =>
+  ['a', 'b', 'c'].map(name => `${name}-${org.slice(4).toLowerCase()}`)
+
+const sealedReps = (org_id: string) => {
+  const [a = '', b = '', c = ''] = sealKeysOf(org_id)
+  const text = (id: string, field: 'name' | 'email', keyId: string): string =>
+    seal(`${field} of ${id}`, { org: org_id, record: id, field, keyId })
+  return [
+    { org_id, id: 'rep_3', name: text('rep_3', 'name', a), email: text('rep_3', 'email', b) },
+    { org_id, id: 'rep_4', name: text('rep_4', 'name', c) },
+  ]
 }

@@ -9,16 +9,9 @@ import { createRandom, type Random } from '../../support/random.ts'
 import { EVENTS } from '../history.ts'
 import { type Name, names, type Running, type Told } from './commands.ts'
 import { createLog } from './log.ts'
+import { type Kill, type PairVerdict, runTogether, verdictOf } from './together.ts'
 import { assertLiveIs, isExported, isTrue } from './truth.ts'
-import { createBases, PATIENCE, quietContentOf, World } from './world.ts'
-
-/** @property at number of the request before which the command is killed; 0 for no kill */
-export type Kill = { readonly who: 'first' | 'second'; readonly at: number }
-export type PairVerdict = {
-  readonly failure: string | undefined
-  readonly steps: readonly [number, number]
-  readonly outcomes: readonly [string, string]
-}
+import { createBases, quietContentOf, World } from './world.ts'
 
 const pairLog = createLog(createRandom(1))
 let bases: ReturnType<typeof createBases> | undefined
@@ -66,18 +59,7 @@ const carryOut = async (
   world.startProjector()
   await clock.runUntil(() => world.failure !== undefined, random.next() * random.pick([10, 5_000]))
   publishRest(world, random)
-  const running: Running[] = [world.run(first, kill.who === 'first' ? kill.at : undefined)]
-  // The second command starts at a request of the first, or some time after its end.
-  const request = random.below(random.pick([3, 20, 80]))
-  const isTime = (): boolean => running.every(one => one.steps >= request || isOver(one))
-  await clock.runUntil(isTime, PATIENCE)
-  if (random.chance(0.1)) await clock.runUntil(() => world.failure !== undefined, random.next() * 16_000)
-  if (random.chance(0.15)) world.freezeProjectors(random.next() * random.pick([5_000, 40_000]))
-  if (random.chance(0.15)) freeze(running[0], random, world)
-  running.push(world.run(second, kill.who === 'second' ? kill.at : undefined))
-  await clock.runUntil(() => world.failure !== undefined || running.every(isOver), PATIENCE)
-  // Requests that were sent before a kill still arrive.
-  await clock.runUntil(() => world.failure !== undefined, 5_000)
+  const running = await runTogether(world, [{ told: first }, { told: second }], random, kill)
   world.publishAll()
   await world.untilCaughtUp()
   const quiet = await quietContentOf(world)
@@ -95,26 +77,11 @@ const carryOut = async (
       .find(found => found !== undefined) ??
     isExported(directory)
   const failure = wrong() ?? (await bringToEnd(world, quiet))
-  const [steps, outcomes] = [running.map(({ steps }) => steps), running.map(outcomeOf)]
-  return { failure, steps: [steps[0] ?? 0, steps[1] ?? 0], outcomes: [outcomes[0] ?? '', outcomes[1] ?? ''] }
-}
-
-const isOver = ({ host, ended }: Running): boolean => host.isDead || ended !== undefined
-
-/** Freezes a command for longer than a drop waits, or for a moment. */
-const freeze = (running: Running | undefined, random: Random, { clock }: World): void => {
-  running?.host.freeze()
-  clock.after(random.next() * random.pick([2_000, 40_000]), () => running?.host.thaw())
-}
-
-const outcomeOf = ({ told, ended, code, error }: Running): string => {
-  const how =
-    ended === undefined ? 'killed' : error instanceof Error ? `refused: ${error.message}` : `ended with ${code}`
-  return `${told.name} ${how}`
+  return verdictOf(failure, running)
 }
 
 /** Lists all generations and sandboxes, drops all but the live one, and checks that a new projector then continues. */
-const bringToEnd = async (world: World, quiet: string): Promise<string | undefined> => {
+export const bringToEnd = async (world: World, quiet: string): Promise<string | undefined> => {
   const failed = ({ told, error, said }: Running): string =>
     `${JSON.stringify(told)} afterwards: ${error instanceof Error ? error.stack : said.join(' | ')}`
   for (const sandboxes of [false, true]) {

@@ -15,7 +15,7 @@ import { Clock } from '../clock.ts'
 import { Coverage } from '../coverage.ts'
 import { SimulatedElasticsearch } from '../elasticsearch.ts'
 import { CALM, Faults } from '../faults.ts'
-import { EVENTS, type History } from '../history.ts'
+import { EVENTS, type History, type Log } from '../history.ts'
 import { Projector } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
 import type { Index } from '../stored.ts'
@@ -32,7 +32,8 @@ export const PATIENCE = 300_000
 export class World {
   readonly clock = new Clock()
   readonly engine: SimulatedElasticsearch
-  readonly broker: Broker
+  /** The Kafka of projectors, and of commands unless they are given another one. */
+  broker: Broker
   /** Every version of the live document, with the time of its write. */
   readonly lives: { readonly time: number; readonly live: Live }[] = []
   failure: string | undefined
@@ -91,8 +92,8 @@ export class World {
     for (const projector of this.#projectors) projector.kill()
   }
 
-  run(told: Told, killAt?: number): Running {
-    const running = start(told, this.#services(), killAt)
+  run(told: Told, killAt?: number, broker: Broker = this.broker): Running {
+    const running = start(told, { ...this.#services(), broker }, killAt)
     this.#running.push(running)
     return running
   }
@@ -103,14 +104,28 @@ export class World {
     await this.clock.runUntil(() => false, 0)
   }
 
-  async alone(told: Told): Promise<Running> {
-    const running = this.run(told)
+  async alone(told: Told, broker: Broker = this.broker): Promise<Running> {
+    const running = this.run(told, undefined, broker)
     await this.clock.runUntil(() => running.ended !== undefined || this.failure !== undefined, PATIENCE)
     return running
   }
 
   publishAll(): void {
     for (const partition of this.broker.topic(EVENTS).partitions) partition.end = partition.entries.length
+  }
+
+  /** A Kafka of another cluster, with topics of the same names. */
+  createBroker(log: Log, clusterId: string): Broker {
+    const broker = new Broker(log, SESSION, this.clock, this.#coverage, () => undefined)
+    broker.clusterId = clusterId
+    for (const { partitions } of broker.topics.values()) {
+      for (const partition of partitions) partition.end = partition.entries.length
+    }
+    return broker
+  }
+
+  async pass(milliseconds: number): Promise<void> {
+    await this.clock.runUntil(() => this.failure !== undefined, milliseconds)
   }
 
   /** Whether all generations that are kept up have reached the end of the log. */

@@ -1,0 +1,185 @@
+/**
+ * The requests of archives and restores to the simulated Kafka, with the interface of `projector/log/open-cluster.ts`:
+ * fetches without a group, appends at known offsets, transactions that are aborted. A transactional id has one epoch: a
+ * later process takes it over, and requests of the earlier one are refused. Not simulated: brokers that refuse a
+ * sequence, and transactions that time out.
+ */
+import kafkajs from 'kafkajs'
+import { loadKafkajs } from '../../projector/kafka/load-kafkajs.ts'
+import { EncodedHeaders, NO_HEADERS } from '../../projector/kafka/patch-headers.ts'
+import type { LogBroker, LogCluster } from '../../projector/log/open-cluster.ts'
+import type { Broker } from './broker.ts'
+import { createCall } from './call.ts'
+import type { SimulatedProcess } from './clock.ts'
+import type { Faults } from './faults.ts'
+import type { Entry } from './history.ts'
+
+/** A fetch that is answered later, if the process is alive. */
+export const openSimulatedCluster = (
+  host: SimulatedProcess,
+  broker: Broker,
+  faults: Faults,
+  topic: string,
+): LogCluster => {
+  const call = createCall(host, faults)
+  const { partitions } = broker.topic(topic)
+  const step = <Result>(work: () => Result): Promise<Result> => {
+    host.onStep()
+    return host.isDead ? new Promise(() => undefined) : call(() => attempt(work)).then(settle)
+  }
+  const fetch: LogBroker['fetch'] = ({ topics }) =>
+    step(() => {
+      const { partition = 0, fetchOffset } = topics[0]?.partitions[0] ?? {}
+      const { end } = partitions[partition] ?? { end: 0 }
+      const from = Number(fetchOffset)
+      if (from > end) throw protocolError('OFFSET_OUT_OF_RANGE')
+      const count = 1 + faults.random.below(faults.random.pick([2, 5, 40]))
+      const entries = partitions[partition]?.read(from, count) ?? []
+      const messages = entries.map(({ kind, message }) => ({
+        ...message,
+        isControlRecord: kind !== 'record',
+        batchContext: { isControlBatch: kind === 'control' },
+      }))
+      return { responses: [{ partitions: [{ lastStableOffset: `${end}`, highWatermark: `${end}`, messages }] }] }
+    })
+  const listOffsets: LogBroker['listOffsets'] = ({ topics, isolationLevel }) =>
+    step(() => {
+      const { partition = 0 } = topics[0]?.partitions[0] ?? {}
+      const { end = 0, entries = [] } = partitions[partition] ?? {}
+      return { responses: [{ partitions: [{ offset: `${isolationLevel === 1 ? end : entries.length}` }] }] }
+    })
+  const producers = broker.producersOf(topic)
+  const initProducerId: LogBroker['initProducerId'] = ({ transactionalId }) =>
+    step(() => {
+      if (transactionalId === null) return { producerId: `${producers.next++}`, producerEpoch: 0 }
+      const before = producers.transactions.get(transactionalId)
+      if (before) end(before.open)
+      const made = {
+        id: before?.id ?? `${producers.next++}`,
+        epoch: (before?.epoch ?? -1) + 1,
+        open: new Set<number>(),
+      }
+      producers.transactions.set(transactionalId, made)
+      return { producerId: made.id, producerEpoch: made.epoch }
+    })
+  const ours = (transactionalId: string, producerEpoch: number) => {
+    const found = producers.transactions.get(transactionalId)
+    if (found?.epoch !== producerEpoch) throw protocolError('INVALID_PRODUCER_EPOCH')
+    return found
+  }
+  /** Appends the control record that ends the transaction. */
+  const end = (open: Set<number>): void => {
+    for (const partition of open) append(partition, 'control', { key: null, value: null, headers: NO_HEADERS }, 0)
+    open.clear()
+    settleEnds()
+  }
+  const isOpen = (partition: number): boolean =>
+    [...producers.transactions.values()].some(({ open }) => open.has(partition))
+  /** The last stable offset moves unless a transaction is open. */
+  const settleEnds = (): void => {
+    for (const [number, partition] of partitions.entries()) {
+      if (!isOpen(number)) partition.end = partition.entries.length
+    }
+  }
+  const append = (number: number, kind: Entry['kind'], record: Appended, timestamp: number): number => {
+    const entries = partitions[number]?.entries ?? []
+    const offset = entries.length
+    const time = broker.timestampTypeOf(topic) === 'CreateTime' ? timestamp : host.clock.now()
+    const { key, value, headers } = record
+    const message = { offset: `${offset}`, timestamp: `${time}`, key, value, headers }
+    entries.push({
+      offset,
+      kind,
+      message,
+      published: { stream: 'events', partition: number, offset, key, headers: [], value },
+    })
+    return offset
+  }
+  const produce = (bytes: Produced): Promise<unknown> =>
+    step(() => {
+      const { transactionalId, partition, records, producerEpoch } = bytes
+      const transaction = transactionalId === null ? undefined : ours(transactionalId, producerEpoch)
+      const kind = transaction === undefined ? 'record' : 'aborted'
+      const offsets = records.map(record => append(partition, kind, record, record.timestamp))
+      settleEnds()
+      const logAppendTime = broker.timestampTypeOf(topic) === 'CreateTime' ? '-1' : `${host.clock.now()}`
+      return { topics: [{ partitions: [{ baseOffset: `${offsets[0]}`, logAppendTime }] }] }
+    })
+  const one: LogBroker = {
+    fetch,
+    listOffsets,
+    initProducerId,
+    addPartitionsToTxn: ({ transactionalId, producerEpoch, topics }) =>
+      step(() => {
+        const { open } = ours(transactionalId, producerEpoch)
+        for (const { partitions } of topics) for (const partition of partitions) open.add(partition)
+      }),
+    endTxn: ({ transactionalId, producerEpoch }) => step(() => end(ours(transactionalId, producerEpoch).open)),
+    connectionPool: {
+      send: async ({ request }) => produce(await decodeProduce(await request.encode())) as never,
+    },
+  }
+  return {
+    onLeader: (_, ask) => ask(one),
+    onCoordinator: (_, ask) => ask(one),
+    disconnect: async () => undefined,
+  }
+}
+
+/** An error at the broker is an answer, not a failure of the connection. */
+const attempt = <Result>(work: () => Result): { readonly result: Result } | { readonly error: unknown } => {
+  try {
+    return { result: work() }
+  } catch (error) {
+    return { error }
+  }
+}
+const settle = <Result>(answer: { readonly result: Result } | { readonly error: unknown }): Result => {
+  if ('error' in answer) throw answer.error
+  return answer.result
+}
+
+const protocolError = (type: string): Error =>
+  Object.assign(new kafkajs.KafkaJSError(type, { retriable: false }), { type })
+
+type Appended = { readonly key: Buffer | null; readonly value: Buffer | null; readonly headers: EncodedHeaders }
+type Produced = {
+  readonly transactionalId: string | null
+  readonly partition: number
+  readonly producerEpoch: number
+  readonly records: readonly (Appended & { readonly timestamp: number })[]
+}
+type Decoder = {
+  readString(): string | null
+  readInt16(): number
+  readInt32(): number
+  readBytes(length?: number): Buffer | null
+  readVarIntString(): string | null
+}
+type DecodedBatch = {
+  readonly producerEpoch: number
+  readonly records: readonly (Omit<Appended, 'headers'> & { readonly timestamp: string; readonly headers: unknown })[]
+}
+
+/** Reads a request as `projector/log/append-log.ts` encodes it. */
+const decodeProduce = async (encoded: unknown): Promise<Produced> => {
+  const NewDecoder = loadKafkajs<new (bytes: Buffer) => Decoder>('protocol/decoder')
+  const decodeBatch = loadKafkajs<(decoder: Decoder) => Promise<DecodedBatch>>('protocol/recordBatch/v0/decoder')
+  const decoder = new NewDecoder((encoded as { buffer: Buffer }).buffer)
+  const transactionalId = decoder.readString()
+  decoder.readInt16()
+  decoder.readInt32()
+  // One topic, one partition.
+  decoder.readInt32()
+  decoder.readString()
+  decoder.readInt32()
+  const partition = decoder.readInt32()
+  const batch = await decodeBatch(new NewDecoder(decoder.readBytes() ?? Buffer.alloc(0)))
+  const records = batch.records.map(({ timestamp, key, value, headers }) => ({
+    timestamp: Number(timestamp),
+    key,
+    value,
+    headers: headers instanceof EncodedHeaders ? headers : NO_HEADERS,
+  }))
+  return { transactionalId, partition, producerEpoch: batch.producerEpoch, records }
+}

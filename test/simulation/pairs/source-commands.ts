@@ -1,0 +1,85 @@
+/** The commands that work on archives, topics, seal keys, and on indices that were restored. */
+import { type ReplaySteps, replay } from '../../../commands/analysis/replay.ts'
+import { sourceInArchive } from '../../../commands/analysis/replay-source.ts'
+import { adoptSource } from '../../../commands/archive/adopt-source.ts'
+import { type ArchiveSteps, archive } from '../../../commands/archive/archive.ts'
+import type { RedactOptions } from '../../../commands/archive/redact-log.ts'
+import { restore } from '../../../commands/archive/restore.ts'
+import { verifyDirectory } from '../../../commands/archive/verify.ts'
+import type { KafkaContext } from '../../../commands/context.ts'
+import type { ExitCode } from '../../../commands/failures.ts'
+import { adopt } from '../../../commands/generations/adopt.ts'
+import { rewind } from '../../../commands/generations/rewind.ts'
+import { upgradeKeys } from '../../../commands/generations/upgrade-keys.ts'
+import { rotateKey } from '../../../commands/keys/rotate.ts'
+import { eraseSubject } from '../../../commands/subjects/subjects.ts'
+
+export type SourceTold =
+  | { readonly name: 'adopt' | 'upgrade-keys' }
+  | { readonly name: 'rewind'; readonly snapshotStart: number }
+  | { readonly name: 'archive' | 'archive-verify' | 'adopt-archive'; readonly directory: string }
+  | {
+      readonly name: 'restore' | 'redact'
+      readonly directory: string
+      readonly keys: string
+      readonly redact?: RedactOptions
+    }
+  | { readonly name: 'replay-archive'; readonly directory: string; readonly sandbox: string }
+  | { readonly name: 'erase'; readonly org: string; readonly rep: string; readonly keys: string }
+  | { readonly name: 'rotate'; readonly org: string; readonly id: string }
+
+export const sourceNames = [
+  'adopt',
+  'rewind',
+  'upgrade-keys',
+  'adopt-archive',
+  'archive',
+  'archive-verify',
+  'restore',
+  'redact',
+  'replay-archive',
+  'erase',
+  'rotate',
+] as const satisfies SourceTold['name'][]
+export const isOnSource = (told: { readonly name: string }): told is SourceTold =>
+  sourceNames.some(name => name === told.name)
+
+type Steps = KafkaContext & ArchiveSteps & ReplaySteps & { readonly groupId: string }
+
+export const carryOutOnSource = async (told: SourceTold, steps: Steps): Promise<ExitCode> => {
+  const json = true
+  const unlimited = { maxRate: Number.POSITIVE_INFINITY, json }
+  switch (told.name) {
+    case 'adopt':
+      return adopt({ json }, steps)
+    case 'rewind':
+      return rewind({ snapshotStart: told.snapshotStart, json }, steps)
+    case 'upgrade-keys':
+      return upgradeKeys({ from: undefined, json }, steps, steps.groupId)
+    case 'archive':
+      return archive({ to: [told.directory], follow: false, ...unlimited }, steps)
+    case 'archive-verify':
+      return verifyDirectory({ directory: told.directory, ...unlimited }, steps)
+    case 'adopt-archive':
+      return adoptSource({ archive: told.directory, json }, steps, steps.groupId)
+    case 'restore':
+    case 'redact': {
+      const { directory: from, redact, keys } = told
+      return restore({ from, redact, ...unlimited }, { ...steps, keysDirectory: () => keys })
+    }
+    case 'replay-archive': {
+      const nothing = { until: undefined, org: undefined, rules: undefined }
+      const from = { name: told.sandbox, fromArchive: told.directory, maxRate: Number.POSITIVE_INFINITY }
+      return replay({ ...nothing, ...from, json }, steps, sourceInArchive(told.directory, steps))
+    }
+    case 'erase': {
+      const { org, rep, keys: directory } = told
+      const keys = { directory, vault: undefined }
+      return eraseSubject({ org, rep, confirm: rep, shared: false, json }, { ...steps, keys })
+    }
+    case 'rotate': {
+      const { org, id } = told
+      return rotateKey({ org, id, name: undefined, expiresAt: null, waitSeconds: 60, json }, steps)
+    }
+  }
+}
