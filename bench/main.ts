@@ -2,6 +2,7 @@
 import { progressBar } from '../services/progress-bar.ts'
 import { startServices } from '../services/services.ts'
 import { measureApi } from './figures/api.ts'
+import { measureArchive } from './figures/archive.ts'
 import { measureConnectionLoad } from './figures/connection-load.ts'
 import { measureCorrections } from './figures/corrections.ts'
 import { measureFreshness } from './figures/freshness.ts'
@@ -29,6 +30,8 @@ const measureOf = (name: FigureName): Measure => {
       return measureFreshness
     case 'corrections':
       return measureCorrections
+    case 'archive':
+      return measureArchive
     case 'api':
       return measureApi
     case 'crowd':

@@ -120,6 +120,16 @@ export const S3_LOCK_HEARTBEAT_MS = 20_000
 /** Records, and bytes of them, that a restore appends at once; or one larger record. */
 export const RESTORE_RECORDS = 2_000
 export const RESTORE_BYTES = 768 * 1024
+/**
+ * With `--max-rate`: records of one batch or of one step, and bytes of one fetch. At 20,000 records a second a step is
+ * some 25 ms, and a fetch 50 ms. Larger steps are bursts, which delay a live projection. Smaller fetches cost more:
+ * each brings the batch of the last record again.
+ */
+export const THROTTLED_RECORDS = 500
+export const THROTTLED_BYTES = 512 * 1024
+/** With `--max-rate`, milliseconds: lost time that is made up for, and of one wait, after which a signal is noticed. */
+export const THROTTLE_SLACK_MS = 200
+export const THROTTLE_WAIT_MS = 100
 /** Milliseconds between the setting that keeps times of records and the first record of a restore. */
 export const TIMES_KEPT_WAIT_MS = 2_000
 

@@ -287,7 +287,8 @@ const main = async (args: readonly string[]): Promise<number> => {
       },
       follow: async options => follow(options, { ...(await exporting()), out }),
       archive: async options => archive(options, archiving()),
-      verifyArchive: async options => verifyDirectory(options, { out, say, draw, elapsed, ...storing() }),
+      verifyArchive: async options =>
+        verifyDirectory(options, { out, say, draw, elapsed, sleep: time.sleep, ...storing() }),
       restore: async options => restore(options, { ...archiving(), keysDirectory: () => sealKeys()?.directory }),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),

@@ -13,6 +13,7 @@ import { addArchive } from './options/archive-commands.ts'
 import {
   addPosition,
   filterOf,
+  maxRateOption,
   numberOption,
   parseGeneration,
   parseGenerationOrSandbox,
@@ -188,13 +189,11 @@ const addProjection = (program: Command, actions: Actions, run: RunAction): void
   projection
     .command('rebuild')
     .description('makes a generation from the first record on beside the live one, or continues one that was begun')
-    .addOption(
-      numberOption('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
-    )
+    .addOption(maxRateOption())
     .option('--json', 'the name of the generation, as JSON')
     .action(
-      run((options: { maxRate?: number; json?: boolean }) =>
-        actions.rebuild({ maxRate: options.maxRate ?? Number.POSITIVE_INFINITY, json: options.json ?? false }),
+      run((options: { maxRate: number; json?: boolean }) =>
+        actions.rebuild({ maxRate: options.maxRate, json: options.json ?? false }),
       ),
     )
 

@@ -11,7 +11,7 @@ import { authorization } from '../processes/api-process.ts'
 import { type RecordedDocuments, recordedDocuments, runBareLoop } from '../processes/bare-loop.ts'
 import { createSteadyPublisher, freePairs, type PublishSteadily, type SentPayout } from '../processes/constant-rate.ts'
 import { startProjection, startProjector, waitForPositions } from '../processes/projection.ts'
-import { createTopics } from '../processes/publish.ts'
+import { createTopics, type Topics } from '../processes/publish.ts'
 import { serve } from '../processes/read-rig.ts'
 import { startRecordingProxy } from '../processes/recording-proxy.ts'
 import type { Bench, Measure } from '../rig/bench.ts'
@@ -58,8 +58,24 @@ export const sizeOf = (sizes: Bench['sizes']['freshness'], payouts = 0): Dataset
 
 /** Measures projector and API. The payouts of `size` are there before, and are replaced as well. */
 export const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ measured: Measured; idle: Idle }> => {
+  await using stack = new AsyncDisposableStack()
+  const { system, topics, prefix } = await startOurs(bench, size, stack)
+  const measured = await measureRates(bench, system, bench.sizes.freshness.secondsPerRound)
+  // The last records of the last rate are no rest.
+  await waitForPositions(bench, prefix, await topics.ends())
+  return { measured, idle: await measureIdle(bench, system) }
+}
+
+type Ours = {
+  readonly system: System & { readonly counts: () => Promise<RequestCounts> }
+  readonly topics: Topics
+  readonly prefix: string
+}
+
+/** Starts projector and API on the data of `size`, and warms them up. */
+export const startOurs = async (bench: Bench, size: DatasetSize, stack: AsyncDisposableStack): Promise<Ours> => {
   const { signal, services, sizes, say, elasticsearch } = bench
-  await using served = await serve(bench, size)
+  const served = stack.use(await serve(bench, size))
   const { topics, holders, api, projection, died } = served
   const ask: Poll = async (organization, id) => {
     const url = `${api.url}/payouts/${id}`
@@ -80,7 +96,7 @@ export const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ me
   await waitForPositions(bench, projection.prefix, await topics.ends())
   // A projector that has seen every record knows which documents exist. Most projectors were started later.
   await projection.projector.stop()
-  await using projector = await startProjector(bench, topics, projection.prefix)
+  const projector = stack.use(await startProjector(bench, topics, projection.prefix))
   const pids = {
     'the projector': projector.pid,
     'the API': api.process.pid,
@@ -95,17 +111,10 @@ export const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ me
   const ended = Promise.race([died, projector.died])
   ended.catch(() => undefined)
   const system = { what: 'through the API', publish, ask, pids, died: ended, lag, counts }
-  const measured = await measureRates(bench, system, sizes.freshness.secondsPerRound)
-  // The last records of the last rate are no rest.
-  await waitForPositions(bench, projection.prefix, await topics.ends())
-  return { measured, idle: await measureIdle(bench, pids, counts) }
+  return { system, topics, prefix: projection.prefix }
 }
 
-const measureIdle = async (
-  { sizes, signal }: Bench,
-  pids: System['pids'],
-  counts: () => Promise<RequestCounts>,
-): Promise<Idle> => {
+const measureIdle = async ({ sizes, signal }: Bench, { pids, counts }: Ours['system']): Promise<Idle> => {
   const before = await counts()
   const cpu = watchCpu(pids)
   const began = performance.now()
@@ -200,7 +209,7 @@ type Found = { readonly hits: { readonly hits: readonly unknown[] } }
 type Poll = (organization: number, id: string) => Promise<'there' | 'not yet' | 'refused'>
 
 /** A system that takes events from a topic and makes them visible. */
-type System = {
+export type System = {
   readonly what: string
   readonly publish: PublishSteadily
   readonly ask: Poll
@@ -225,7 +234,8 @@ const measureRates = async (bench: Bench, system: System, seconds: number): Prom
   return measured
 }
 
-const measureRound = async (
+/** Publishes at a rate for some seconds, and waits until each probe is visible. */
+export const measureRound = async (
   { signal }: Bench,
   { publish, ask, pids, died, lag, counts }: System,
   { eventsPerSecond, probeEvery }: FreshnessRate,

@@ -5,7 +5,16 @@ import type { BenchElasticsearch } from './elasticsearch.ts'
 import type { Sizes } from './sizes.ts'
 
 /** In the order of measurement. */
-export const figureNames = ['replay', 'partitions', 'growth', 'freshness', 'corrections', 'api', 'crowd'] as const
+export const figureNames = [
+  'replay',
+  'partitions',
+  'growth',
+  'freshness',
+  'corrections',
+  'archive',
+  'api',
+  'crowd',
+] as const
 export type FigureName = (typeof figureNames)[number]
 
 export type Bench = {

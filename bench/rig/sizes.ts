@@ -50,6 +50,17 @@ export type Sizes = {
     readonly rates: readonly FreshnessRate[]
     readonly constant: { readonly rate: FreshnessRate; readonly rounds: number; readonly secondsPerRound: number }
   }
+  readonly archive: {
+    /** Records of the log that is archived and restored, besides reps and periods. */
+    readonly payouts: number
+    readonly shape: PayoutShape
+    /** For archive and restore, in records a second; undefined for no limit. */
+    readonly maxRate: number | undefined
+    readonly rate: FreshnessRate
+    readonly warmUpSeconds: number
+    /** Seconds of the same rate without archive and restore. */
+    readonly aloneSeconds: number
+  }
   readonly api: {
     readonly data: DatasetSize
     /** For every kind of request and number of connections. */
@@ -138,6 +149,15 @@ export const wholeRun: Sizes = {
     ],
     constant: { rate: { eventsPerSecond: 2_000, probeEvery: 100 }, rounds: 5, secondsPerRound: 60 },
   },
+  archive: {
+    payouts: 240_000,
+    shape: { lines: 1, steps: 0 },
+    // The target is 20,000 records/s, and a limit is never exceeded.
+    maxRate: 21_000,
+    rate: { eventsPerSecond: 200, probeEvery: 5 },
+    warmUpSeconds: 5,
+    aloneSeconds: 20,
+  },
   api: {
     // Pages are read of the first organization: some 100,000 current payouts. The others make it one among many.
     data: { payouts: 140_000, organizations: 50, firstShare: 0.8, recalculated, ...shape },
@@ -202,6 +222,7 @@ export const quickRun: Sizes = {
     rates: [{ eventsPerSecond: 200, probeEvery: 20 }],
     constant: { rate: { eventsPerSecond: 500, probeEvery: 50 }, rounds: 2, secondsPerRound: 2 },
   },
+  archive: { ...wholeRun.archive, payouts: 20_000, warmUpSeconds: 1, aloneSeconds: 3 },
   api: {
     ...wholeRun.api,
     data: { ...wholeRun.api.data, payouts: 12_000 },

@@ -88,7 +88,7 @@ export const adoptSource = async (
   const changed: string[] = []
   if (names.length > 0) {
     say(`verifying ${archive}`)
-    const manifests = await verifyArchive(target, reportProgress(steps), signal)
+    const manifests = await verifyArchive(target, { report: reportProgress(steps) }, signal)
     await waitUntilProjectorsStopped(names, sources, admin, steps, groupId)
     const archived = (stream: Stream) => readArchivedLog(target, manifests[stream])
     const redaction =
@@ -164,7 +164,7 @@ const compareTopics = async (
   const report = reportProgress(steps)
   const total = offsetsIn(manifests)
   let done = 0
-  const onDone = (offsets: number): void => {
+  const onDone = async (offsets: number): Promise<void> => {
     done += offsets
     report({ done, total })
   }

@@ -7,19 +7,22 @@
 import type { Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
 import type { LockSteps } from '../export/lock.ts'
-import { type ExitCode, exitCodes } from '../failures.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_POLL_MS } from '../limits.ts'
-import { describeSource, fetchEnds, type LogCluster, type LogReader, readLog } from '../projector.ts'
+import { describeSource, fetchEnds, type LogCluster, type LogEntry, type LogReader, readLog } from '../projector.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
+import { createThrottle, fetchBytesAt, type MaxRate, type Throttle } from './throttle.ts'
 import { openTopicArchive, type TopicArchive } from './topic-archive.ts'
 
 export type ArchiveOptions = {
   readonly to: readonly string[]
   /** Goes on until it is stopped. */
   readonly follow: boolean
+  /** Of all targets together. */
+  readonly maxRate: MaxRate
   readonly json: boolean
 }
 export type ArchiveSteps = LockSteps & {
@@ -44,10 +47,13 @@ type Log = {
   readonly ends: readonly number[]
 }
 
-export const archive = async ({ to, follow, json }: ArchiveOptions, steps: ArchiveSteps): Promise<ExitCode> => {
+export const archive = async (
+  { to, follow, maxRate, json }: ArchiveOptions,
+  steps: ArchiveSteps,
+): Promise<ExitCode> => {
   await using stack = new AsyncDisposableStack()
   const targets = await Promise.all(to.map(steps.openTarget))
-  const logs = await openLogs(steps, stack)
+  const logs = await openLogs(steps, maxRate, stack)
   const copies: TopicCopy[][] = []
   for (const target of targets) {
     const lock = await target.lock(steps)
@@ -61,13 +67,16 @@ export const archive = async ({ to, follow, json }: ArchiveOptions, steps: Archi
   }
   const all = copies.flat()
   const total = all.reduce((sum, [log]) => sum + sumOf(log.ends), 0)
-  const report = reportProgress(steps)
+  const report = reportProgress(steps, maxRate)
   const onProgress = (): void => {
     const done = all.reduce((sum, [log, topic]) => sum + reachedOf(log, topic), 0)
     report({ done, total })
   }
-  await Promise.all(copies.map(copy => copyLogs(copy, follow, onProgress, steps)))
+  const throttle = createThrottle(maxRate, steps)
+  await Promise.all(copies.map(copy => copyLogs(copy, follow, { onProgress, throttle }, steps)))
   const stopped = steps.signal.aborted && !follow
+  const short = all.find(([log, topic]) => reachedOf(log, topic) < sumOf(log.ends))
+  if (!stopped && !follow && short) throw new CommandError(`${short[0].reader.topic} was not read to its end`)
   for (const [index, copy] of copies.entries()) {
     const manifests = copy.map(([, topic]) => topic.manifest())
     const records = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)
@@ -82,6 +91,7 @@ export const archive = async ({ to, follow, json }: ArchiveOptions, steps: Archi
 
 const openLogs = async (
   { kafka, topics, openCluster }: Pick<ArchiveSteps, 'kafka' | 'topics' | 'openCluster'>,
+  maxRate: MaxRate,
   stack: AsyncDisposableStack,
 ): Promise<Log[]> => {
   const admin = await connectAdmin(kafka, stack)
@@ -92,7 +102,7 @@ const openLogs = async (
     const ends = (await fetchEnds(admin, topic)).toSorted((a, b) => a.partition - b.partition).map(({ end }) => end)
     const cluster = await openCluster(topic)
     stack.defer(cluster.disconnect)
-    logs.push({ stream, clusterId, partitions, reader: readLog(cluster, topic), ends })
+    logs.push({ stream, clusterId, partitions, reader: readLog(cluster, topic, fetchBytesAt(maxRate)), ends })
   }
   return logs
 }
@@ -101,11 +111,22 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, numbe
 const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
   sumOf(topic.positions().map((position, partition) => Math.min(position, ends[partition] ?? 0)))
 
+/**
+ * Reads on from the last archived entry.
+ * HAZARD: a fetch brings the whole batch of that entry, and nothing else if the batch is as large as a fetch.
+ */
+const readNext = async (reader: LogReader, partition: number, from: number): Promise<readonly LogEntry[]> => {
+  const { entries, end } = await reader.read(partition, from)
+  const next = from + entries.length
+  if (entries.length !== 1 || next >= end) return entries
+  return [...entries, ...(await reader.read(partition, next)).entries]
+}
+
 /** Copies the logs into one target. Ends at the ends of the logs; with `follow` only at the signal. */
 const copyLogs = async (
   copy: readonly TopicCopy[],
   follow: boolean,
-  onProgress: () => void,
+  { onProgress, throttle }: { readonly onProgress: () => void; readonly throttle: Throttle },
   { signal, elapsed, sleep }: ArchiveSteps,
 ): Promise<void> => {
   // Segments are written while the next entries are read.
@@ -125,12 +146,13 @@ const copyLogs = async (
         for (let partition = 0; partition < log.partitions && !signal.aborted; partition++) {
           const [position = 0] = topic.positions().slice(partition)
           if (!follow && position >= (log.ends[partition] ?? 0)) continue
-          const { entries } = await log.reader.read(partition, topic.readFrom(partition)).catch(unlessStopped)
+          const entries = await readNext(log.reader, partition, topic.readFrom(partition)).catch(unlessStopped)
           if (signal.aborted) break
           topic.add(partition, entries, elapsed())
           moved ||= (topic.positions()[partition] ?? 0) > position
           await cut(follow ? elapsed() - ARCHIVE_FLUSH_MS : Number.NEGATIVE_INFINITY)
           onProgress()
+          await throttle(entries.length)
         }
       }
       if (!follow && !moved) break
@@ -150,8 +172,8 @@ const copyLogs = async (
   }
   await finish()
 
-  function unlessStopped(error: unknown): { readonly entries: readonly [] } {
+  function unlessStopped(error: unknown): readonly [] {
     if (!signal.aborted) throw error
-    return { entries: [] }
+    return []
   }
 }

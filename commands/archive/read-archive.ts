@@ -5,6 +5,7 @@
  */
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError } from '../failures.ts'
+import { THROTTLED_RECORDS } from '../limits.ts'
 import type { LogReader } from '../projector.ts'
 import {
   type ArchivedPartition,
@@ -16,6 +17,7 @@ import {
 } from './manifest.ts'
 import { ArchiveDamaged, addEntryToDigest, NO_RECORDS, NO_SEGMENT, openSegment, type Segment } from './segment.ts'
 import type { ArchiveTarget } from './target.ts'
+import type { Throttle } from './throttle.ts'
 
 export type Manifests = Readonly<Record<Stream, ArchiveManifest>>
 
@@ -110,16 +112,19 @@ export const verifyPartition = async (
   target: ArchiveTarget,
   manifest: ArchiveManifest,
   archived: ArchivedPartition,
-  onSegment: (offsets: number) => void,
+  onDone: Throttle,
 ): Promise<void> => {
   let digest = NO_RECORDS
   let records = 0
-  for await (const { header, entries } of segmentsOf(target, manifest, archived)) {
-    for (const entry of entries) {
-      digest = addEntryToDigest(digest, entry)
-      if (entry.kind === 'record') records++
+  for await (const { entries } of segmentsOf(target, manifest, archived)) {
+    for (let at = 0; at < entries.length; at += THROTTLED_RECORDS) {
+      const some = entries.slice(at, at + THROTTLED_RECORDS)
+      for (const entry of some) {
+        digest = addEntryToDigest(digest, entry)
+        if (entry.kind === 'record') records++
+      }
+      await onDone(some.length)
     }
-    onSegment(header.end - header.from)
   }
   if (records === archived.records && digest === archived.digest) return
   const where = `${target.name}/${manifest.stream}/${archived.partition}`
@@ -153,10 +158,15 @@ export const verifyChain = async (
   return chain
 }
 
+type VerifySteps = {
+  readonly report: (progress: { readonly done: number; readonly total: number }) => void
+  readonly throttle?: Throttle
+}
+
 /** @throws ArchiveDamaged that names the first fault */
 export const verifyArchive = async (
   target: ArchiveTarget,
-  onProgress: (progress: { readonly done: number; readonly total: number }) => void,
+  { report, throttle }: VerifySteps,
   signal: AbortSignal,
 ): Promise<Manifests> => {
   const manifests = await readManifests(target)
@@ -164,10 +174,11 @@ export const verifyArchive = async (
   let done = 0
   for (const stream of archivedStreams) {
     for (const archived of manifests[stream].partitions) {
-      await verifyPartition(target, manifests[stream], archived, offsets => {
+      await verifyPartition(target, manifests[stream], archived, async offsets => {
         signal.throwIfAborted()
         done += offsets
-        onProgress({ done, total })
+        report({ done, total })
+        await throttle?.(offsets)
       })
     }
   }

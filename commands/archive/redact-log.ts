@@ -72,7 +72,7 @@ export const redactLog = async (
   archived: LogReader,
   manifest: ArchiveManifest,
   { org, rep }: Pick<RedactOptions, 'org' | 'rep'>,
-  onDone: (offsets: number) => void,
+  onDone: (offsets: number) => Promise<void>,
   signal: AbortSignal,
 ): Promise<Redaction> => {
   const { cluster_id, topic, stream, partitions } = manifest
@@ -99,7 +99,7 @@ export const redactLog = async (
         changes.push({ partition, offset: entry.offset, fields, ...change })
       }
       offset += entries.length
-      onDone(entries.length)
+      await onDone(entries.length)
     }
     digests.push(digest)
   }
@@ -145,7 +145,7 @@ export const readRedaction = async (
   if (list.format !== REDACTION_FORMAT || !isId('org', org) || !isId('rep', rep)) {
     throw new CommandError(`${file}: expected a list of ${REDACTION_FORMAT}`)
   }
-  const redaction = await redactLog(archived, manifest, { org, rep }, () => undefined, signal)
+  const redaction = await redactLog(archived, manifest, { org, rep }, async () => undefined, signal)
   if (isDeepStrictEqual(list, redaction.list)) return redaction
   throw new CommandError(`${file} is not the list of this archive and ${rep} of ${org}. Nothing is changed`)
 }
@@ -160,7 +160,10 @@ const readList = async (file: string): Promise<Partial<RedactionChanges>> => {
   }
 }
 
-/** Writes the list, and the receipt that makes the API answer `erased`. A receipt that is there stays as it is. */
+/**
+ * Writes the list, and the receipt that makes the API answer `erased`. A receipt that is there stays as it is.
+ * @throws CommandError if the file of the list has something else: it may be the list of another rep
+ */
 export const writeRedaction = async (
   { list, sealed }: Redaction,
   { changes }: Pick<RedactOptions, 'changes'>,
@@ -168,9 +171,19 @@ export const writeRedaction = async (
   now: number,
 ): Promise<void> => {
   const { organization, rep, key_id } = list
+  const text = `${JSON.stringify(list, null, 1)}\n`
+  const before = await readFile(changes, 'utf8').catch(ifMissing)
+  if (before !== undefined && before !== text) {
+    throw new CommandError(`${changes} is there, and it is another list: name another file. Nothing is changed`)
+  }
   await writeReceipt(join(keysDirectory, receiptFileOf(key_id)), {
     ...{ version: 1, erased_at: timeOf(now), organization, rep, key_id },
     ...{ sealed_texts: sealed.length, sealed_sha256: hash('sha256', sealed.map(text => `${text}\n`).join('')) },
   })
-  await writeWhole(changes, `${JSON.stringify(list, null, 1)}\n`)
+  if (before === undefined) await writeWhole(changes, text)
+}
+
+const ifMissing = (error: NodeJS.ErrnoException): undefined => {
+  if (error.code !== 'ENOENT') throw error
+  return undefined
 }

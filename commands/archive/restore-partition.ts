@@ -8,7 +8,7 @@
  * Can go wrong: somebody else appends meanwhile: the offset of the next record tells, and nothing more is appended.
  */
 import { CommandError } from '../failures.ts'
-import { RESTORE_BYTES, RESTORE_RECORDS } from '../limits.ts'
+import { RESTORE_BYTES } from '../limits.ts'
 import { BATCH_TIME_SPAN, type LogAppender, type LogEntry, type LogReader } from '../projector.ts'
 
 export type PartitionRestore = {
@@ -18,8 +18,10 @@ export type PartitionRestore = {
   readonly partition: number
   /** Of the archive. */
   readonly end: number
-  /** Called with the number of offsets that are done. */
-  readonly onDone: (offsets: number) => void
+  /** Records of one batch at most. */
+  readonly batchRecords: number
+  /** Called with the number of offsets that are done, and awaited: it keeps to the limit of the rate. */
+  readonly onDone: (offsets: number) => Promise<void>
   readonly signal: AbortSignal
 }
 
@@ -28,7 +30,7 @@ export type PartitionRestore = {
  * @throws CommandError that names the first offset that differs
  */
 export const compareWithArchive = async (
-  { archived, log, partition, end, onDone, signal }: Omit<PartitionRestore, 'appender'>,
+  { archived, log, partition, end, onDone, signal }: Omit<PartitionRestore, 'appender' | 'batchRecords'>,
   upTo: number,
 ): Promise<number> => {
   const where = `partition ${partition} of ${log.topic}`
@@ -48,7 +50,7 @@ export const compareWithArchive = async (
         throw new CommandError(`${where} differs from the archive at offset ${offset}`)
       offset++
     }
-    onDone(entries.length)
+    await onDone(entries.length)
   }
   return offset
 }
@@ -70,13 +72,13 @@ const areEqual = (a: Buffer | null, b: Buffer | null): boolean => (a === null ||
 
 /** Appends everything of the archive from an offset on. @throws CommandError if somebody else appends meanwhile */
 export const appendFrom = async (restore: PartitionRestore, from: number): Promise<void> => {
-  const { archived, partition, end, signal } = restore
+  const { archived, partition, end, batchRecords, signal } = restore
   for (let offset = from; offset < end; ) {
     const { entries } = await archived.read(partition, offset)
-    for (const run of runsOf(entries)) {
+    for (const run of runsOf(entries, batchRecords)) {
       signal.throwIfAborted()
       await appendRun(restore, run)
-      restore.onDone(run.length)
+      await restore.onDone(run.length)
     }
     offset += entries.length
   }
@@ -105,7 +107,7 @@ const appendRun = async ({ log, appender, partition }: PartitionRestore, run: re
 }
 
 /** Splits entries into runs of records, each for one batch, and runs of holes. */
-function* runsOf(entries: readonly LogEntry[]): Generator<readonly LogEntry[]> {
+function* runsOf(entries: readonly LogEntry[], batchRecords: number): Generator<readonly LogEntry[]> {
   let run: LogEntry[] = []
   let bytes = 0
   for (const entry of entries) {
@@ -115,7 +117,7 @@ function* runsOf(entries: readonly LogEntry[]): Generator<readonly LogEntry[]> {
     const isFull =
       entry.kind === 'record' &&
       first !== undefined &&
-      (run.length === RESTORE_RECORDS ||
+      (run.length === batchRecords ||
         bytes + size > RESTORE_BYTES ||
         Math.abs(entry.timestamp - first.timestamp) >= BATCH_TIME_SPAN)
     if (run.length > 0 && (!isSame || isFull)) {

@@ -26,11 +26,13 @@ import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './rea
 import { type Redaction, type RedactOptions, redactLog, writeRedaction } from './redact-log.ts'
 import { appendFrom, compareWithArchive, type PartitionRestore } from './restore-partition.ts'
 import type { ArchiveTarget } from './target.ts'
+import { batchRecordsAt, createThrottle, fetchBytesAt, type MaxRate } from './throttle.ts'
 
 export type RestoreOptions = {
   readonly from: string
   /** Restores the log without the texts of a rep that were published in the open. */
   readonly redact?: RedactOptions | undefined
+  readonly maxRate: MaxRate
   readonly json: boolean
 }
 export type RestoreSteps = Pick<
@@ -53,7 +55,10 @@ export const restore = async (options: RestoreOptions, steps: RestoreSteps): Pro
   }
 }
 
-const restoreTopics = async ({ from, redact, json }: RestoreOptions, steps: RestoreSteps): Promise<ExitCode> => {
+const restoreTopics = async (
+  { from, redact, maxRate, json }: RestoreOptions,
+  steps: RestoreSteps,
+): Promise<ExitCode> => {
   const { say, out, signal, topics } = steps
   const keysDirectory = redact && steps.keysDirectory()
   if (redact && keysDirectory === undefined) {
@@ -63,10 +68,14 @@ const restoreTopics = async ({ from, redact, json }: RestoreOptions, steps: Rest
   const admin = await connectAdmin(steps.kafka, stack)
   const target = await steps.openTarget(from)
   say(`verifying ${from}`)
-  const manifests = await verifyArchive(target, reportProgress(steps), signal)
+  const manifests = await verifyArchive(
+    target,
+    { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps) },
+    signal,
+  )
   const total = offsetsIn(manifests)
 
-  const counted = countOffsets(total, steps)
+  const counted = countOffsets(total, maxRate, steps)
   const redaction = redact && (await redactEvents(target, manifests, redact, counted.onDone, steps))
   if (redaction) counted.startAgain()
   const parts: PartitionRestore[] = []
@@ -76,7 +85,7 @@ const restoreTopics = async ({ from, redact, json }: RestoreOptions, steps: Rest
     for (const warning of await checkTopicConfiguration(admin, topic)) say(warning)
     const archived = readArchivedLog(target, manifests[stream])
     const log = redaction && stream === 'events' ? redaction.reader(archived) : archived
-    parts.push(...(await openParts(stream, manifests[stream], log, counted.onDone, steps, stack)))
+    parts.push(...(await openParts(stream, manifests[stream], log, { maxRate, onDone: counted.onDone }, steps, stack)))
   }
   // Each partition is compared with the archive before the first record is appended anywhere.
   say('comparing what is in the topics')
@@ -113,7 +122,7 @@ const redactEvents = async (
   target: ArchiveTarget,
   { events }: Manifests,
   redact: RedactOptions,
-  onDone: (offsets: number) => void,
+  onDone: (offsets: number) => Promise<void>,
   { say, signal }: RestoreSteps,
 ): Promise<Redaction> => {
   say(`looking for texts of ${redact.rep} of ${redact.org}`)
@@ -122,18 +131,20 @@ const redactEvents = async (
   return redaction
 }
 
-/** Shows the progress of one pass over all offsets. */
-const countOffsets = (total: number, steps: RestoreSteps) => {
+/** Shows the progress of one pass over all offsets, and keeps to the limit of the rate. */
+const countOffsets = (total: number, maxRate: MaxRate, steps: RestoreSteps) => {
+  const throttle = createThrottle(maxRate, steps)
   let done = 0
-  let report = reportProgress(steps)
+  let report = reportProgress(steps, maxRate)
   return {
-    onDone: (offsets: number): void => {
+    onDone: async (offsets: number): Promise<void> => {
       done += offsets
       report({ done, total })
+      await throttle(offsets)
     },
     startAgain: (): void => {
       done = 0
-      report = reportProgress(steps)
+      report = reportProgress(steps, maxRate)
     },
   }
 }
@@ -151,16 +162,16 @@ const openParts = async (
   stream: Stream,
   manifest: ArchiveManifest,
   archived: LogReader,
-  onDone: (offsets: number) => void,
+  { maxRate, onDone }: Pick<RestoreOptions, 'maxRate'> & Pick<PartitionRestore, 'onDone'>,
   { topics, openCluster, signal }: RestoreSteps,
   stack: AsyncDisposableStack,
 ): Promise<PartitionRestore[]> => {
   const topic = topics[stream]
   const cluster = await openCluster(topic)
   stack.defer(cluster.disconnect)
-  const [log, appender] = [readLog(cluster, topic), appendLog(cluster, topic)]
+  const [log, appender] = [readLog(cluster, topic, fetchBytesAt(maxRate)), appendLog(cluster, topic)]
   return manifest.partitions.map(({ partition, end }) => {
-    return { archived, log, appender, partition, end, onDone, signal }
+    return { archived, log, appender, partition, end, batchRecords: batchRecordsAt(maxRate), onDone, signal }
   })
 }
 

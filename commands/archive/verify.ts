@@ -4,23 +4,26 @@ import { reportProgress } from '../generations/progress.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
 import { offsetsIn, verifyArchive } from './read-archive.ts'
+import { createThrottle, type MaxRate, type ThrottleSteps } from './throttle.ts'
 
-export type VerifyArchiveOptions = { readonly directory: string; readonly json: boolean }
-export type VerifyArchiveSteps = {
+export type VerifyArchiveOptions = { readonly directory: string; readonly maxRate: MaxRate; readonly json: boolean }
+export type VerifyArchiveSteps = ThrottleSteps & {
   readonly out: (text: string) => void
   readonly say: (line: string) => void
   readonly draw: ((line: string) => void) | undefined
-  readonly elapsed: () => number
-  readonly signal: AbortSignal
   readonly openTarget: OpenTarget
 }
 
 /** @throws ArchiveDamaged */
 export const verifyDirectory = async (
-  { directory, json }: VerifyArchiveOptions,
+  { directory, maxRate, json }: VerifyArchiveOptions,
   steps: VerifyArchiveSteps,
 ): Promise<ExitCode> => {
-  const manifests = await verifyArchive(await steps.openTarget(directory), reportProgress(steps), steps.signal)
+  const manifests = await verifyArchive(
+    await steps.openTarget(directory),
+    { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps) },
+    steps.signal,
+  )
   const topics = archivedStreams.map(stream => manifests[stream])
   const records = topics.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)
   const offsets = offsetsIn(manifests)

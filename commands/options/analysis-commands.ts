@@ -10,7 +10,7 @@ import type { ExitCode } from '../failures.ts'
 import { type DiffOptions, diffFormats } from '../generations/diff.ts'
 import {
   addUntilOffset,
-  numberOption,
+  maxRateOption,
   orgOption,
   parseAsOf,
   parseGenerationOrSandbox,
@@ -56,9 +56,7 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
     .addOption(
       new Option('--from-archive <archive>', 'reads an archive (directory, s3://…) of the topic instead of Kafka'),
     )
-    .addOption(
-      numberOption('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000),
-    )
+    .addOption(maxRateOption())
     .option('--json', 'the sandbox, as JSON')
     .action(
       run((options: ReplayFlags, command: Command) => {
@@ -67,8 +65,7 @@ export const addAnalysis = (projection: Command, actions: AnalysisActions, run: 
           command.error('error: an offset without a partition needs --org')
         }
         const until = untilOffset ? { offsets: untilOffset } : time === undefined ? undefined : { time }
-        const rate = maxRate ?? Number.POSITIVE_INFINITY
-        return actions.replay({ name, until, org, rules, fromArchive, maxRate: rate, json })
+        return actions.replay({ name, until, org, rules, fromArchive, maxRate, json })
       }),
     )
     .addHelpText('after', replayHelp)
@@ -176,7 +173,7 @@ type ReplayFlags = {
   readonly org?: string
   readonly rules?: string
   readonly fromArchive?: string
-  readonly maxRate?: number
+  readonly maxRate: number
   readonly json?: boolean
 }
 

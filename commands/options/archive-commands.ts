@@ -6,6 +6,7 @@ import type { RestoreOptions } from '../archive/restore.ts'
 import type { VerifyArchiveOptions } from '../archive/verify.ts'
 import type { ExitCode } from '../failures.ts'
 import type { RunAction } from './analysis-commands.ts'
+import { maxRateOption } from './arguments.ts'
 
 export type ArchiveActions = {
   readonly archive: (options: ArchiveOptions) => Promise<ExitCode>
@@ -19,11 +20,12 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
     .description('Copies both topics into an archive: every offset, and how to see that nothing is missing or changed.')
     .option('--to <target...>', 'directory, created if missing, or s3://BUCKET/PREFIX; repeat it for several archives')
     .option('--follow', 'goes on with new records until it is stopped')
+    .addOption(maxRateOption())
     .option('--json', 'a line of JSON for each archive: its manifests')
     .action(
-      run(({ to = [], follow = false, json = false }: ArchiveFlags, command: Command) => {
+      run(({ to = [], follow = false, maxRate, json = false }: ArchiveFlags, command: Command) => {
         if (to.length === 0) command.error('error: name a target with --to, or verify one: archive verify TARGET')
-        return actions.archive({ to, follow, json })
+        return actions.archive({ to, follow, maxRate, json })
       }),
     )
     .addHelpText('after', archiveHelp)
@@ -31,12 +33,13 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
     .command('verify')
     .description('reads a whole archive again, and names the first thing that is wrong')
     .argument('<archive>', 'a directory, or s3://BUCKET/PREFIX')
+    .addOption(maxRateOption())
     .option('--json', 'as JSON: the manifests')
     .action(
       run((directory: string, _: object, command: Command) => {
-        // `archive` has this option, too, and takes it first.
-        const { json = false }: { json?: boolean } = command.optsWithGlobals()
-        return actions.verifyArchive({ directory, json })
+        // `archive` has these options, too, and takes them first.
+        const { maxRate, json = false }: Pick<ArchiveFlags, 'maxRate' | 'json'> = command.optsWithGlobals()
+        return actions.verifyArchive({ directory, maxRate, json })
       }),
     )
     .addHelpText('after', verifyHelp)
@@ -49,16 +52,17 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
       new Option('--redact <organization rep...>', 'without the texts of this rep that were published in the open'),
     )
     .option('--changes <file>', 'with --redact: the list of all records that differ from the archive')
+    .addOption(maxRateOption())
     .option('--json', 'as JSON')
     .action(
-      run(({ from, redact, changes, json = false }: RestoreFlags, command: Command) => {
+      run(({ from, redact, changes, maxRate, json = false }: RestoreFlags, command: Command) => {
         if ((redact === undefined) !== (changes === undefined))
           command.error('error: give --redact ORGANIZATION REP and --changes FILE together')
-        if (redact === undefined || changes === undefined) return actions.restore({ from, json })
+        if (redact === undefined || changes === undefined) return actions.restore({ from, maxRate, json })
         const [org, rep, ...others] = redact
         if (!isId('org', org) || !isId('rep', rep) || others.length > 0)
           command.error(`error: --redact: expected org_… rep_…; got ${redact.join(' ')}`)
-        return actions.restore({ from, redact: { org, rep, changes }, json })
+        return actions.restore({ from, redact: { org, rep, changes }, maxRate, json })
       }),
     )
     .addHelpText('after', restoreHelp)
@@ -68,9 +72,15 @@ type RestoreFlags = {
   readonly from: string
   readonly redact?: string[]
   readonly changes?: string
+  readonly maxRate: number
   readonly json?: boolean
 }
-type ArchiveFlags = { readonly to?: string[]; readonly follow?: boolean; readonly json?: boolean }
+type ArchiveFlags = {
+  readonly to?: string[]
+  readonly follow?: boolean
+  readonly maxRate: number
+  readonly json?: boolean
+}
 
 const archiveHelp = `
 Reads the projector's settings for Kafka from the environment, and needs the rights of archive in docs/access.md. Each target is an archive of

@@ -50,6 +50,13 @@ export const numberOption = (flags: string, description: string, min: number, ma
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
   })
 
+/** Records a second; infinite without the option. */
+export const maxRateOption = (): Option =>
+  numberOption('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000).default(
+    Number.POSITIVE_INFINITY,
+    'no limit',
+  )
+
 /** Seconds to wait for the projector. */
 export const waitOption = (): Option =>
   numberOption('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S)

@@ -29,25 +29,26 @@ export type LogReader = {
 export type LogPart = { readonly entries: readonly LogEntry[]; readonly end: number }
 
 const READ_COMMITTED = 1
-/** Bytes of one fetch of one partition, and milliseconds that it waits for a record. */
+/** By default: bytes of one fetch of one partition. Always: milliseconds that it waits for a record. */
 const FETCH_LOG_BYTES = 4 * 1024 * 1024
 const FETCH_LOG_WAIT_MS = 50
 /** Attempts of a fetch that brings nothing although the log continues, and milliseconds between two of them. */
 const EMPTY_ATTEMPTS = 20
 const EMPTY_RETRY_MS = 250
 
-export const readLog = (cluster: LogCluster, topic: string): LogReader => {
+/** @param fetchBytes of one fetch of one partition. A larger batch comes whole, and alone. */
+export const readLog = (cluster: LogCluster, topic: string, fetchBytes = FETCH_LOG_BYTES): LogReader => {
   leaveHeadersEncoded()
   repairAbortedFilter()
   const fetch = async (partition: number, from: number): Promise<FetchedLog> => {
-    const wanted = { partition, fetchOffset: String(from), maxBytes: FETCH_LOG_BYTES }
+    const wanted = { partition, fetchOffset: String(from), maxBytes: fetchBytes }
     const answer = cluster.onLeader(partition, leader =>
       leader.fetch({
         replicaId: -1,
         isolationLevel: READ_COMMITTED,
         maxWaitTime: FETCH_LOG_WAIT_MS,
         minBytes: 1,
-        maxBytes: FETCH_LOG_BYTES,
+        maxBytes: fetchBytes,
         topics: [{ topic, partitions: [wanted] }],
       }),
     )

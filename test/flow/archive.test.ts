@@ -2,6 +2,9 @@
  * Archives and restored topics on a real Kafka: every record at its offset with its time, key, headers and value, also
  * where transactions were committed and aborted in between. After kills: `archive-killed.long.test.ts`.
  */
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import {
   compareTopics,
@@ -12,11 +15,15 @@ import {
   settingsOf,
   timestampTypeOf,
 } from '../support/archives.ts'
+import { withText } from '../support/bad-event.ts'
 import { jsonLines, runCommand } from '../support/commands.ts'
+import { periodRecorded } from '../support/events.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
+import { eventually } from '../support/scope.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics } from '../support/topics.ts'
+import { createTopics, type Topics } from '../support/topics.ts'
 
+const MiB = 1024 * 1024
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
@@ -69,4 +76,48 @@ test('a topic that is not empty, or has another number of partitions, is refused
   const narrow = await createTopics(t, { partitions: 2 })
   const other = await runCommand(['restore', '--from', directory], settingsOf(narrow))
   expect(other.said).toContain(`${narrow.events}: expected 3 partitions, as in the archive, got 2`)
+})
+
+test('records that are larger than a fetch are archived and restored, and all records after them', async t => {
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const [large, small] = [randomBytes(5 * MiB), periodRecorded({ org_id: 'org_1' })]
+  const records = [large, large, null, large, null].map(value => withText({ ...small, partition: 0 }, value))
+  for (const record of records) await topics.publish([record])
+  for (const limit of [[], ['--max-rate', '1000000']]) {
+    const directory = await newDirectory(t)
+    const ran = await done(['archive', '--to', directory, '--json', ...limit], topics)
+    expect(jsonLines(ran)).toMatchObject([{ records: records.length }])
+    const restored = await createTopics(t, { partitions: PARTITIONS })
+    await done(['restore', '--from', directory, ...limit], restored)
+    expect(await compareTopics(t, topics, restored)).toEqual({ records: records.length, holes: 0 })
+  }
+})
+
+test('a limit of the rate holds, and a run that is stopped while it waits ends at once and is continued', async t => {
+  const random = createRandom(seed + 2)
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const directory = await newDirectory(t)
+  const stream = createStream(random, organizationsIn(random, [0, 1, 2], PARTITIONS), PARTITIONS)
+  await topics.publish(stream.take(300))
+  // 300 records take 3 s at this rate.
+  const lasts = async (into: Topics, ...args: string[]): Promise<number> => {
+    const began = performance.now()
+    await done([...args, '--max-rate', '100'], into)
+    return performance.now() - began
+  }
+  expect(await lasts(topics, 'archive', '--to', directory)).toBeGreaterThan(2_500)
+  expect(await lasts(topics, 'archive', 'verify', directory)).toBeGreaterThan(2_500)
+
+  const restored = await createTopics(t, { partitions: PARTITIONS })
+  const args = ['commands/main.ts', 'restore', '--from', directory, '--max-rate', '1']
+  const child = spawn(process.execPath, args, { env: settingsOf(restored), stdio: ['ignore', 'ignore', 'pipe'] })
+  let said = ''
+  child.stderr.setEncoding('utf8').on('data', text => (said += text))
+  await eventually(() => expect(said).toContain('verifying'))
+  child.kill('SIGTERM')
+  const [code] = await once(child, 'close')
+  expect([code, said]).toEqual([1, expect.stringContaining('the same command continues')])
+  // It verifies, appends and compares: each at this rate.
+  expect(await lasts(restored, 'restore', '--from', directory)).toBeGreaterThan(8_000)
+  await compareTopics(t, topics, restored)
 })

@@ -4,6 +4,7 @@ import type { Mutant } from './mutant.ts'
 const KILLED = 'test/flow/archive-killed.long.test.ts'
 const RESTORED = 'test/flow/archive.test.ts'
 const IN_S3 = 'test/flow/archive-s3.long.test.ts'
+const REDACTED = 'test/flow/redacted-killed.long.test.ts'
 const ADOPTED = 'test/flow/adopt-archive.long.test.ts'
 
 export const archiveMutants: readonly Mutant[] = [
@@ -87,6 +88,45 @@ export const archiveMutants: readonly Mutant[] = [
     file: 'commands/archive/topic-archive.ts',
     find: '  if (last?.equals(encodeEntry(entry))) return\n',
     replace: '  if (last !== undefined) return\n',
+  },
+  {
+    name: 'an archive ends at a record that is as large as a fetch',
+    file: 'commands/archive/archive.ts',
+    find: '  if (entries.length !== 1 || next >= end) return entries\n',
+    replace: '  if (entries.length !== 0 || next >= end) return entries\n',
+    flow: RESTORED,
+  },
+  {
+    name: 'a limit of the rate makes up for all lost time at once',
+    file: 'commands/archive/throttle.ts',
+    find: 'due = Math.max(due, elapsed() - THROTTLE_SLACK_MS) +',
+    replace: 'due = due +',
+  },
+  {
+    name: 'a limit of the rate holds for each partition alone',
+    file: 'commands/archive/throttle.ts',
+    find: '    const until = due\n',
+    replace: '    const until = elapsed() + (records * 1_000) / maxRate\n',
+  },
+  {
+    name: 'a restore appends the next batch before the limit of the rate permits it',
+    file: 'commands/archive/restore-partition.ts',
+    find: '      await restore.onDone(run.length)\n',
+    replace: '      void restore.onDone(run.length)\n',
+  },
+  {
+    name: 'a list of changes whose writing was killed cannot be written again',
+    file: 'commands/whole-file.ts',
+    find: '  await rm(`',
+    replace: '  void (`',
+    flow: REDACTED,
+  },
+  {
+    name: 'the redaction of a second rep replaces the list of the first one',
+    file: 'commands/archive/redact-log.ts',
+    find: '  if (before !== undefined && before !== text) {\n',
+    replace: '  if (before === undefined && text === undefined) {\n',
+    flow: REDACTED,
   },
   {
     name: 'a restore leaves out the holes of the log',

@@ -41,7 +41,8 @@ const setUp = async (t: Scope, count = 12) => {
   await openTopicArchive(target, keys, 1, held)
   return { directory, target, entries, segments: join(directory, 'events', '0') }
 }
-const verify = (target: ArchiveTarget) => verifyArchive(target, () => undefined, new AbortController().signal)
+const verify = (target: ArchiveTarget) =>
+  verifyArchive(target, { report: () => undefined }, new AbortController().signal)
 const nameOf = (from: number): string => `${String(from).padStart(20, '0')}.zst`
 
 test('an archive gives back every entry, from any offset on', async t => {

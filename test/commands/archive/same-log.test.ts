@@ -23,7 +23,7 @@ const compare = (archived: readonly LogEntry[], log: readonly LogEntry[]) =>
       log: logOf(log, 3),
       partition: 3,
       end: archived.length,
-      onDone: () => undefined,
+      onDone: async () => undefined,
       signal: new AbortController().signal,
     },
     log.length,
