@@ -123,7 +123,7 @@ export const readPastPositions = async (
     .reduce<PastPositions | undefined>((newest, one) => (newest && newest.time >= one.time ? newest : one), undefined)
 }
 
-/** Returns the ids of the documents of kept positions that a generation has. */
+/** Returns the ids of the documents of past positions that a generation has. */
 export const listPastPositions = async (generation: string, steps: Steps): Promise<string[]> => {
   const ids = pastPositionsIds(generation)
   const found = await readControlDocuments<PastPositionsDocument>(ids, steps)
