@@ -44,7 +44,7 @@ export const elasticsearchConfig = (
   readFile: ReadSettingFile,
 ): ClientOptions => ({
   nodes: settings.ELASTICSEARCH_URL,
-  // `keepTrying` and `flow/write.ts` retry: the client would retry silently, and treat a timeout as final.
+  // `keepTrying` retries: the client would retry silently, and treat a timeout as final.
   maxRetries: 0,
   requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
   compression: false,

@@ -44,7 +44,7 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
       throw new Refusal('rate_limited')
     }
     ctx.state.refundUnit = () => {
-      // A unit of a window that has ended is not refunded to the next window.
+      // A unit of a window that has ended is not added to the next window.
       const left = windowEnds - elapsed()
       if (left <= 0) return
       void refund(counter, counterKey)

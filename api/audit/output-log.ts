@@ -6,7 +6,7 @@
  */
 import type { AuditLog, WriteResult } from './write-lines.ts'
 
-/** The stream of the process log (sonic-boom). It must keep no bytes back: then `drain` means that all are written. */
+/** The stream of the process log (sonic-boom). It holds back no bytes, so that `drain` means: all are written. */
 export type OutputStream = {
   write(text: string): unknown
   on(event: 'drop' | 'drain' | 'error', listener: () => void): unknown

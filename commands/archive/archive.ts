@@ -75,8 +75,6 @@ export const archive = async (
   const throttle = createThrottle(maxRate, steps)
   await Promise.all(copies.map(copy => copyLogs(copy, follow, { onProgress, throttle }, steps)))
   const stopped = steps.signal.aborted && !follow
-  const short = all.find(([log, topic]) => reachedOf(log, topic) < sumOf(log.ends))
-  if (!stopped && !follow && short) throw new CommandError(`${short[0].reader.topic} was not read to its end`)
   for (const [index, copy] of copies.entries()) {
     const manifests = copy.map(([, topic]) => topic.manifest())
     const records = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)

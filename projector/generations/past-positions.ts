@@ -40,7 +40,7 @@ export const copyOf = ({ indices }: Pick<Identity, 'indices'>): string | undefin
   return createHash('sha256').update(JSON.stringify(names)).digest('hex')
 }
 
-/** Keeps the present positions unless they are those of `before`. @returns the positions that are kept now */
+/** Keeps the present positions unless `before` has the same ones. @returns the kept positions; undefined if none are */
 export const keepPositions = async (
   identity: Identity,
   before: Positions | undefined,
@@ -123,7 +123,7 @@ export const readPastPositions = async (
     .reduce<PastPositions | undefined>((newest, one) => (newest && newest.time >= one.time ? newest : one), undefined)
 }
 
-/** Returns the ids of the past positions of a generation that are there. */
+/** Returns the ids of the documents of past positions that a generation has. */
 export const listPastPositions = async (generation: string, steps: Steps): Promise<string[]> => {
   const ids = pastPositionsIds(generation)
   const found = await readControlDocuments<PastPositionsDocument>(ids, steps)
