@@ -81,7 +81,13 @@ describe('an API process', () => {
     }
     const seriesAfter = async (mark: string): Promise<string[]> => {
       const records = [`payouts/payout_${mark}`, `reps/rep_${mark}`, `periods/period_${mark}`]
-      const paths = [...records, `statements/payout_${mark}`, `payroll_files/payroll_${mark}`, mark, `payouts?${mark}=1`]
+      const paths = [
+        ...records,
+        `statements/payout_${mark}`,
+        `payroll_files/payroll_${mark}`,
+        mark,
+        `payouts?${mark}=1`,
+      ]
       for (const path of [...paths, `payouts/payout_${mark}/history`, `changes?as_of=${mark}`])
         for (const method of ['GET', 'HEAD', 'POST', 'PROPFIND']) await ask(`/${path}`, mark, method)
       await ask('/payouts', mark, 'GET', `unknown_key_${mark}`)
