@@ -14,7 +14,7 @@ import { boundLog } from '../schemas/bounded-log.ts'
 import { UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
 import { credentialsOf } from '../schemas/kafka/credentials.ts'
 import { apiSettings, kafkaSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
-import { createCredentials } from '../schemas/stored/credentials.ts'
+import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
 import { createKeyUses } from './access/key-uses.ts'
 import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts'
 import { createAdminServer } from './admin/admin.ts'
@@ -85,7 +85,7 @@ const start = async (): Promise<void> => {
   const newRequestId = () => randomUUID()
 
   const ca = readPem('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE)
-  const client = new Client(clientOptions(settings.ELASTICSEARCH_URL, settings.ELASTICSEARCH_API_KEY, ca))
+  const client = new Client(clientOptions(settings.ELASTICSEARCH_URL, authOf(settings), ca))
   const budget = createAnswerBudget({
     onRefused: metrics.countAnswerRefused,
     onMuchHeld: holds => growHeapBy(holds ? '50' : '300'),
@@ -95,7 +95,7 @@ const start = async (): Promise<void> => {
     budget,
     transport: createTransport(
       client,
-      createCredentials(() => settings.ELASTICSEARCH_API_KEY),
+      createCredentials(() => authOf(settings)),
     ),
     otherNodes: settings.ELASTICSEARCH_URL.length - 1,
     observe: metrics.elasticsearch,

@@ -13,7 +13,7 @@ import {
   readSettings,
   sealSettings,
 } from '../schemas/settings.ts'
-import { createCredentials } from '../schemas/stored/credentials.ts'
+import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
 import { explain } from './analysis/explain.ts'
 import { type ReplaySteps, replay } from './analysis/replay.ts'
 import { sourceInArchive, sourceInKafka } from './analysis/replay-source.ts'
@@ -110,7 +110,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       say,
       send: createElasticsearch(
         clientOf(settings),
-        createCredentials(() => settings.ELASTICSEARCH_API_KEY),
+        createCredentials(() => authOf(settings)),
       ).send,
       prefix: settings.ELASTICSEARCH_INDEX_PREFIX,
       ...time,

@@ -4,6 +4,7 @@ import type { ClientOptions } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaConfig } from 'kafkajs'
 import { credentialsOf, readSetting } from '../schemas/kafka/credentials.ts'
 import type { elasticsearchSettings, kafkaSettings, Read, ReadSettingFile } from '../schemas/settings.ts'
+import { authOf } from '../schemas/stored/credentials.ts'
 import { AnswerReader } from './elasticsearch/bulk-responses.ts'
 import { clearBufferOnReconnect } from './kafka/patch-connections.ts'
 import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
@@ -42,16 +43,19 @@ const retriable = (message: string): Error => new kafkajs.KafkaJSError(message, 
 export const elasticsearchConfig = (
   settings: Read<typeof elasticsearchSettings>,
   readFile: ReadSettingFile,
-): ClientOptions => ({
-  nodes: settings.ELASTICSEARCH_URL,
-  // `keepTrying` retries: the client would retry silently, and treat a timeout as final.
-  maxRetries: 0,
-  requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
-  compression: false,
-  Serializer: AnswerReader,
-  sniffOnStart: false,
-  ...(settings.ELASTICSEARCH_API_KEY !== undefined && { auth: { apiKey: settings.ELASTICSEARCH_API_KEY } }),
-  ...(settings.ELASTICSEARCH_CA_FILE !== undefined && {
-    tls: { ca: readSetting('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE, readFile) },
-  }),
-})
+): ClientOptions => {
+  const auth = authOf(settings)
+  return {
+    nodes: settings.ELASTICSEARCH_URL,
+    // `keepTrying` and `flow/write.ts` retry: the client would retry silently, and treat a timeout as final.
+    maxRetries: 0,
+    requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
+    compression: false,
+    Serializer: AnswerReader,
+    sniffOnStart: false,
+    ...(auth !== undefined && { auth }),
+    ...(settings.ELASTICSEARCH_CA_FILE !== undefined && {
+      tls: { ca: readSetting('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE, readFile) },
+    }),
+  }
+}

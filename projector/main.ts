@@ -8,7 +8,7 @@ import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
 import { errorLocation } from '../schemas/error-location.ts'
 import { projectorSettings, readSettings, SettingsError } from '../schemas/settings.ts'
-import { createCredentials } from '../schemas/stored/credentials.ts'
+import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
 import { elasticsearchConfig, kafkaConfig } from './client-options.ts'
 import { createElasticsearch } from './elasticsearch/client.ts'
 import { nameOf, StopError } from './failures.ts'
@@ -57,7 +57,7 @@ const main = async (): Promise<number> => {
         new kafkajs.Kafka({ ...options, socketFactory: createNotifyingSocketFactory(onConnected) }),
       elasticsearch: createElasticsearch(
         client,
-        createCredentials(() => settings.ELASTICSEARCH_API_KEY),
+        createCredentials(() => authOf(settings)),
       ),
       log,
       now: Date.now,

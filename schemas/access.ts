@@ -9,6 +9,14 @@ import { type Kind, kinds, listKinds } from './stored/documents.ts'
 /** As `kafka-acls.sh` and Strimzi write them. Read, Write and Delete include Describe. */
 export type KafkaOperation = 'Read' | 'Write' | 'Create' | 'Delete' | 'Describe' | 'DescribeConfigs' | 'AlterConfigs'
 
+/** The codes with which Kafka refuses a right. It says which kind of resource, but not which one. */
+export const kafkaRefusals: ReadonlySet<string> = new Set([
+  'TOPIC_AUTHORIZATION_FAILED',
+  'GROUP_AUTHORIZATION_FAILED',
+  'CLUSTER_AUTHORIZATION_FAILED',
+  'TRANSACTIONAL_ID_AUTHORIZATION_FAILED',
+])
+
 export type KafkaResource = {
   readonly type: 'Topic' | 'Group' | 'Cluster' | 'TransactionalId'
   readonly name: string

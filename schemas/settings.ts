@@ -47,6 +47,9 @@ export const kafkaSettings = {
 export const elasticsearchSettings = {
   ELASTICSEARCH_URL: required(listOf(url(['http:', 'https:']))),
   ELASTICSEARCH_API_KEY: secret(optional(anything)),
+  // No colon: it ends the name in the header.
+  ELASTICSEARCH_USERNAME: optional(text('a name without a colon', /^[^:]+$/)),
+  ELASTICSEARCH_PASSWORD: secret(optional(anything)),
   ELASTICSEARCH_CA_FILE: optional(anything),
   ELASTICSEARCH_INDEX_PREFIX: withDefault(
     text('1 to 100 of a-z 0-9 -, beginning with a letter', /^[a-z][a-z0-9-]{0,99}$/),
@@ -133,6 +136,8 @@ const together: readonly (readonly [given: string, needed: string])[] = [
   ['KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SASL_TOKEN_FILE', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL'],
+  ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
+  ['ELASTICSEARCH_PASSWORD', 'ELASTICSEARCH_USERNAME'],
   ['RECEIPTS_HOST', 'RECEIPTS_PORT'],
   ['AUDIT_STRICT', 'AUDIT_LOG'],
   ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL'],
@@ -229,6 +234,10 @@ export const readSettings = <Names extends Settings>(
       if (texts[name] && !hasProblem('KAFKA_SASL_MECHANISM'))
         problems.push({ name, expected: `no value, ${reason}`, got: 'a value' })
     }
+  }
+  if ('ELASTICSEARCH_USERNAME' in names && texts.ELASTICSEARCH_API_KEY && texts.ELASTICSEARCH_USERNAME) {
+    const expected = 'no value, because ELASTICSEARCH_API_KEY is set'
+    problems.push({ name: 'ELASTICSEARCH_USERNAME', expected, got: 'a value' })
   }
   const { KAFKA_EVENTS_TOPIC: events, KAFKA_API_KEYS_TOPIC: apiKeys } = Object.fromEntries(values)
   if (events !== undefined && events === apiKeys) {

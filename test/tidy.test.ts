@@ -270,6 +270,11 @@ describe('files', () => {
     expect(long.map(({ path, text }) => `${path}: ${text.split('\n').length - 1}`)).toEqual([])
   })
 
+  test('the page for the person on call has at most 250 lines', () => {
+    const { length } = readFileSync(join(import.meta.dirname, '../docs/operating.md'), 'utf8').split('\n')
+    expect(length - 1).toBeLessThanOrEqual(250)
+  })
+
   test('have comments of at most 120 columns', () => {
     const wide = (line: string): boolean =>
       line.length > 120 && /^\s*(?:\/\*\*|\*|\/\/) /.test(line) && line.includes(' ', 120 - 40)

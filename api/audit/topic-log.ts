@@ -6,6 +6,7 @@
  *   makes a new client: after an error, the old one may wait for ever or count wrongly.
  */
 import type { Message, Producer } from 'kafkajs'
+import { kafkaRefusals } from '../../schemas/access.ts'
 import type { AuditLog } from './write-lines.ts'
 
 type Sender = Pick<Producer, 'connect' | 'disconnect' | 'send'>
@@ -43,16 +44,20 @@ export const createTopicLog = (topic: string, createProducer: () => Sender): Aud
       } catch (error) {
         // Nobody waits: a client of a silent broker takes long to disconnect.
         void end()
-        return { lines: 0, reason: wordOf(error) }
+        return { lines: 0, reason: wordOf(error, topic) }
       }
     },
     end,
   }
 }
 
-/** Returns the code of the Kafka protocol, or the class of the error: never its message, which has addresses. */
-const wordOf = (error: unknown): string => {
+/**
+ * Returns the right that Kafka refuses, the code of the protocol, or the class of the error: never its message, which
+ * has addresses. An idempotent producer without Write on any topic is refused as if it lacked a right on the cluster.
+ */
+const wordOf = (error: unknown, topic: string): string => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   if (!(cause instanceof Error)) return 'failed'
-  return 'type' in cause && typeof cause.type === 'string' ? cause.type : cause.name
+  if (!('type' in cause) || typeof cause.type !== 'string') return cause.name
+  return kafkaRefusals.has(cause.type) ? `Kafka refuses Write on topic ${topic}` : cause.type
 }

@@ -2,18 +2,18 @@
 import type { Readable } from 'node:stream'
 import type { Client, ClientOptions } from '@elastic/elasticsearch'
 import { context, propagation } from '@opentelemetry/api'
-import { type Credentials, noCredentials } from '../../schemas/stored/credentials.ts'
+import { type authOf, type Credentials, noCredentials } from '../../schemas/stored/credentials.ts'
 import { READ_TIME_MAX } from '../limits.ts'
 import type { Transport } from './client.ts'
 
 /** Returns the options for these settings. @param ca the contents of ELASTICSEARCH_CA_FILE */
 export const clientOptions = (
   nodes: readonly string[],
-  apiKey: string | undefined,
+  auth: ReturnType<typeof authOf>,
   ca: string | undefined,
 ): ClientOptions => ({
   nodes: [...nodes],
-  ...(apiKey === undefined ? {} : { auth: { apiKey } }),
+  ...(auth === undefined ? {} : { auth }),
   ...(ca === undefined ? {} : { tls: { ca } }),
   requestTimeout: READ_TIME_MAX,
   maxRetries: 0,
@@ -28,7 +28,7 @@ export const clientOptions = (
 
 /**
  * Marks a node that answered as alive. For streams the client's pool does not: a failed node would stay dead. A request
- * whose API key is refused is repeated once if its file has another one by now.
+ * whose credentials are refused is repeated once if their file has others by now.
  */
 export const createTransport =
   ({ transport, connectionPool }: Client, credentials: Credentials = noCredentials): Transport =>

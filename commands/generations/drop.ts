@@ -19,6 +19,7 @@ import {
   type Generations,
   multiGet,
   readGeneration,
+  withRight,
 } from '../projector.ts'
 import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
 import { findRemains } from './remains.ts'
@@ -119,7 +120,7 @@ export const waitUntilNobodyWrites = async (
     const found = await readPositions()
     if (found !== seen) quietSince = now()
     seen = found
-    const { groups } = await admin.describeGroups([group])
+    const { groups } = await withRight('Describe', `group ${group}`, admin.describeGroups([group]))
     const members = groups[0]?.members.length ?? 0
     if (members === 0 && now() - began >= PROJECTOR_STOP_MS && now() - quietSince >= QUIET_MS) return
     if (now() - began <= DROP_WAIT_MS) continue

@@ -18,6 +18,8 @@ import {
   type Request,
   readGeneration,
   readGenerations,
+  StopError,
+  withRight,
 } from '../projector.ts'
 import { findRemains, isWhole } from './remains.ts'
 
@@ -86,11 +88,24 @@ export const deleteGeneration = async (
     if (status !== 200 && status !== 404) throw new CommandError(`${generation} cannot be deleted: ${status}`)
   }
   if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
-  await admin?.deleteGroups([group]).catch(() => undefined)
+  if (admin !== undefined) await deleteGroup(group, admin, context)
   const past = await listPastPositions(generation, { send, prefix })
   const ids = positions.map(partition => positionId(generation, partition))
   for (const id of [...past, ...ids, timesId(generation), generationId(generation)]) {
     await remove(documentPath(controlIndexOf(prefix), id))
+  }
+}
+
+/** A group that stays harms nothing: Kafka deletes one without members some days later. */
+const deleteGroup = async (
+  group: string,
+  admin: Pick<Admin, 'deleteGroups'>,
+  { say }: Pick<CommandContext, 'say'>,
+): Promise<void> => {
+  try {
+    await withRight('Delete', `group ${group}`, admin.deleteGroups([group]))
+  } catch (error) {
+    if (error instanceof StopError) say(`${error.message}: it stays`)
   }
 }
 

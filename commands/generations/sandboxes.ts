@@ -9,7 +9,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
 import { QUIET_MS } from '../limits.ts'
-import { type Identity, RULES_VERSION, readGeneration, StopError } from '../projector.ts'
+import { type Identity, RULES_VERSION, readGeneration, StopError, withRight } from '../projector.ts'
 import { deleteGeneration, identityOf, recordsBefore, recordsOf } from './generations.ts'
 import { findRemains, isWhole } from './remains.ts'
 
@@ -126,7 +126,8 @@ export const dropSandbox = async (
   const group = groupOf(inKafka?.groupId ?? '', name)
   await using stack = new AsyncDisposableStack()
   const admin = inKafka && (await connectAdmin(inKafka.kafka, stack))
-  const { groups } = (await admin?.describeGroups([group])) ?? { groups: [] }
+  const described = admin && (await withRight('Describe', `group ${group}`, admin.describeGroups([group])))
+  const groups = described?.groups ?? []
   if ((groups[0]?.members.length ?? 0) > 0) throw isMade
   // A replay from an archive is in no group: its positions tell.
   if (await isMoving(name, found.positions, context)) throw isMade

@@ -118,6 +118,10 @@ const commandSettings = (environment: Environment): string =>
     'KAFKA_SASL_PASSWORD_FILE',
     'KAFKA_SASL_TOKEN_FILE',
     'ELASTICSEARCH_URL',
+    'ELASTICSEARCH_CA_FILE',
+    'ELASTICSEARCH_API_KEY_FILE',
+    'ELASTICSEARCH_USERNAME',
+    'ELASTICSEARCH_PASSWORD_FILE',
     'ELASTICSEARCH_INDEX_PREFIX',
   ]
     .filter(name => environment[name])

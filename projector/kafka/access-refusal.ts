@@ -4,23 +4,18 @@
  * refuses: the caller of a request knows the operation and the name, as `schemas/access.ts` lists them.
  */
 import kafkajs from 'kafkajs'
-import type { KafkaOperation } from '../../schemas/access.ts'
+import { type KafkaOperation, kafkaRefusals } from '../../schemas/access.ts'
 import { StopError } from '../failures.ts'
 
 /** Returns the refusal in the words of the protocol; undefined for any other error. */
 export const accessRefusal = (error: unknown): string | undefined => {
-  if (error instanceof kafkajs.KafkaJSProtocolError && refusedRights.has(error.type)) return error.type
+  if (error instanceof kafkajs.KafkaJSProtocolError && kafkaRefusals.has(error.type)) return error.type
   if (error instanceof kafkajs.KafkaJSAggregateError) return error.errors.map(accessRefusal).find(Boolean)
+  if (error instanceof kafkajs.KafkaJSDeleteGroupsError)
+    return error.groups.map(({ error }) => accessRefusal(error)).find(Boolean)
   // The client wraps some errors.
   return error instanceof kafkajs.KafkaJSError && error.cause !== undefined ? accessRefusal(error.cause) : undefined
 }
-
-const refusedRights: ReadonlySet<string> = new Set([
-  'TOPIC_AUTHORIZATION_FAILED',
-  'GROUP_AUTHORIZATION_FAILED',
-  'CLUSTER_AUTHORIZATION_FAILED',
-  'TRANSACTIONAL_ID_AUTHORIZATION_FAILED',
-])
 
 /** The resource of a right: its kind as in Kafka, and its name. */
 type Resource = `${'topic' | 'group' | 'transactional id'} ${string}`

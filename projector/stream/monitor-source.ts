@@ -85,12 +85,14 @@ const watchEnds = async (
       // Nobody asks up to which time API keys are included.
       const reading = stream === 'events' ? clocks.read() : undefined
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
+      // Also while Kafka does not answer: the age grows then.
+      for (const { publishedUntil } of before)
+        if (publishedUntil > 0) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
       const due = time - identified >= IDENTIFY_INTERVAL_MS
       // Never share an identification begun before `time`: its ends would be older than `reading`.
       const ends = due ? await streamLog.identify() : await streamLog.ends()
       if (due) identified = time
-      for (const { partition, flow, publishedTo, publishedUntil } of before) {
-        if (publishedUntil > 0) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
+      for (const { partition, flow, publishedTo } of before) {
         assertNotTruncated(identity.topic, partition, publishedTo, ends)
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
         const wanted = endWithin(partition, end, bounds)

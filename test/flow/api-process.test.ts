@@ -70,6 +70,38 @@ describe('an API process', () => {
     expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(503)
   })
 
+  test('its metrics get no label and no further series from what clients send', async scope => {
+    const store = await useStore(scope)
+    await store.publish('org_counted', 1)
+    const key = await store.key('org_counted')
+    const api = await startApi(scope, store.prefix)
+    const ask = async (path: string, mark: string, method = 'GET', sent = key): Promise<void> => {
+      const headers = { authorization: `Bearer ${sent}`, 'x-request-id': mark, traceparent: mark }
+      await (await fetch(`${api.url}${path}`, { method, headers })).text()
+    }
+    const seriesAfter = async (mark: string): Promise<string[]> => {
+      const records = [`payouts/payout_${mark}`, `reps/rep_${mark}`, `periods/period_${mark}`]
+      const paths = [
+        ...records,
+        `statements/payout_${mark}`,
+        `payroll_files/payroll_${mark}`,
+        mark,
+        `payouts?${mark}=1`,
+      ]
+      for (const path of [...paths, `payouts/payout_${mark}/history`, `changes?as_of=${mark}`])
+        for (const method of ['GET', 'HEAD', 'POST', 'PROPFIND']) await ask(`/${path}`, mark, method)
+      await ask('/payouts', mark, 'GET', `unknown_key_${mark}`)
+      const text = await (await fetch(`${api.adminUrl}/metrics`)).text()
+      expect(text).not.toContain(mark)
+      const lines = text.split('\n').filter(line => /^api_(?:request_seconds_count|refusals_total)/.test(line))
+      // A busy machine may refuse one for now.
+      return lines.flatMap(line => (line.includes('status="503"') ? [] : [line.replace(/ \S+$/, '')])).toSorted()
+    }
+    const series = await seriesAfter('FirstMark')
+    expect(series.filter(one => one.includes('status="404"')).length).toBeGreaterThan(10)
+    expect(await seriesAfter('SecondMark')).toEqual(series)
+  })
+
   test.each(['SIGTERM', 'SIGINT'] as const)(
     'stops on %s within 10 s with code 0, despite open connections',
     async signal => {

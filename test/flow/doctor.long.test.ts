@@ -15,21 +15,24 @@ import { createPrefix, elasticsearchOf, indicesOf } from '../support/stored.ts'
 const START_MS = 300_000
 const file = fileScope()
 const topics = { KAFKA_EVENTS_TOPIC: 'examined.events', KAFKA_API_KEYS_TOPIC: 'examined.api-keys' }
-const names = ['projector', 'topics', 'keys', 'parked', 'projection', 'events-publisher', 'keys-publisher'] as const
+const AUDIT_TOPIC = 'examined.audit'
+const names = [
+  ...(['projector', 'api', 'topics', 'keys', 'parked', 'projection', 'archive', 'restore'] as const),
+  ...(['events-publisher', 'keys-publisher'] as const),
+]
 const rightsOf = (name: IdentityName): readonly KafkaRight[] =>
   (identities[name] as AccessIdentity).kafka.filter(({ resource }) => resource.type !== 'TransactionalId')
 
-/** Kafka: Read, Write and Delete include Describe. Without a Describe of its own, such a user still has it. */
+/** In Kafka, these include another right on the same resource: a user without it alone still has it. */
+const including: Readonly<Partial<Record<KafkaRight['operation'], readonly KafkaRight['operation'][]>>> = {
+  Describe: ['Read', 'Write', 'Delete'],
+  DescribeConfigs: ['AlterConfigs'],
+}
 const isIncluded = ({ operation, resource }: KafkaRight, others: readonly KafkaRight[]): boolean =>
-  operation === 'Describe' &&
-  others.some(
-    other =>
-      ['Read', 'Write', 'Delete'].includes(other.operation) &&
-      other.resource.type === resource.type &&
-      other.resource.name === resource.name,
-  )
+  others.some(other => including[operation]?.includes(other.operation) && other.resource.name === resource.name)
 
-const lacking = (['projector', 'topics', 'projection', 'keys'] as const).flatMap(name =>
+const commands = ['topics', 'projection', 'keys', 'parked', 'archive', 'restore'] as const
+const lacking = (['projector', 'api', ...commands] as const).flatMap(name =>
   rightsOf(name)
     .map((right, index) => ({ name, right, user: `${name}-without-${index}`, what: describeRight(right) }))
     .filter(({ right }) => !isIncluded(right, rightsOf(name))),
@@ -51,9 +54,9 @@ beforeAll(async () => {
   if ((await findJdk(process.env)).jdk === undefined) return
   cluster = await startSecureCluster(file, [...names, ...lacking.map(({ user }) => user)])
   await cluster.admin.createTopics({
-    topics: Object.values(topics).map((topic, index) => ({
+    topics: [...Object.values(topics), AUDIT_TOPIC].map(topic => ({
       topic,
-      numPartitions: 2 - index,
+      numPartitions: topic === topics.KAFKA_EVENTS_TOPIC ? 2 : 1,
       configEntries: Object.entries({
         'retention.ms': '-1',
         'max.message.bytes': '9437184',
@@ -68,10 +71,11 @@ beforeAll(async () => {
   }
 }, START_MS)
 
-const valuesOf = () => ({ ...topics, KAFKA_GROUP_ID: 'examined' })
+const valuesOf = () => ({ ...topics, KAFKA_GROUP_ID: 'examined', AUDIT_TOPIC })
 const settingsOf = (user: string, prefix: string, url = elasticsearchOf(prefix)) => ({
   ...cluster.settings(user, 'scram-sha-512'),
   ...valuesOf(),
+  AUDIT_LOG: `kafka:${AUDIT_TOPIC}`,
   ELASTICSEARCH_URL: url,
   ELASTICSEARCH_INDEX_PREFIX: prefix,
 })

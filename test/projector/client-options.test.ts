@@ -175,8 +175,10 @@ describe('the Elasticsearch client', () => {
     ])
   })
 
-  test('authenticates with the API key, and trusts the certificate authorities of a file', () => {
+  test('authenticates with the API key, or with name and password, and trusts the certificate authorities of a file', () => {
     expect(configOf({ ELASTICSEARCH_API_KEY: 'secret' }).auth).toEqual({ apiKey: 'secret' })
+    const named = { ELASTICSEARCH_USERNAME: 'me', ELASTICSEARCH_PASSWORD: 'secret' }
+    expect(configOf(named).auth).toEqual({ username: 'me', password: 'secret' })
     expect(configOf({ ELASTICSEARCH_CA_FILE: '/ca.pem' }).tls).toEqual({ ca: Buffer.from('certificate') })
   })
 })

@@ -31,10 +31,9 @@ const refusal = (environment: Record<string, string>, names: Parameters<typeof r
   }
   return expect.unreachable('the settings are taken')
 }
+const names = { ...projectorSettings, ...apiSettings, ...topicSettings }
 const problemsOf = (environment: Record<string, string>): string[] =>
-  refusal({ ...enough, ...environment }, { ...projectorSettings, ...apiSettings, ...topicSettings }).problems.map(
-    ({ name }) => name,
-  )
+  refusal({ ...enough, ...environment }, names).problems.map(({ name }) => name)
 
 describe('defaults', () => {
   test('of the projector are those of the contract', () => {
@@ -54,6 +53,8 @@ describe('defaults', () => {
       KAFKA_SASL_TOKEN_FILE: undefined,
       ELASTICSEARCH_URL: ['http://localhost:9200'],
       ELASTICSEARCH_API_KEY: undefined,
+      ELASTICSEARCH_USERNAME: undefined,
+      ELASTICSEARCH_PASSWORD: undefined,
       ELASTICSEARCH_CA_FILE: undefined,
       ELASTICSEARCH_INDEX_PREFIX: 'commission',
       FRESHNESS_MS: 25,
@@ -71,6 +72,8 @@ describe('defaults', () => {
     expect(readSettings(apiSettings, enough)).toEqual({
       ELASTICSEARCH_URL: ['http://localhost:9200'],
       ELASTICSEARCH_API_KEY: undefined,
+      ELASTICSEARCH_USERNAME: undefined,
+      ELASTICSEARCH_PASSWORD: undefined,
       ELASTICSEARCH_CA_FILE: undefined,
       ELASTICSEARCH_INDEX_PREFIX: 'commission',
       LOG_LEVEL: 'info',
@@ -199,15 +202,21 @@ describe('a secret in a file', () => {
 })
 
 describe('credentials', () => {
-  test.each(['KAFKA_SASL_PASSWORD', 'ELASTICSEARCH_API_KEY', 'REDIS_URL'])(
-    'the value of %s is never shown, not even in the message that refuses it',
-    name => {
-      const environment = { ...enough, [name]: 'hunter2\nhunter2' }
-      const { message, problems } = refusal(environment, { ...projectorSettings, ...apiSettings })
-      expect(message).toContain(`  ${name}: expected`)
-      expect(message + JSON.stringify(problems)).not.toContain('hunter2')
-    },
+  const secrets = ['KAFKA_SASL_PASSWORD', 'ELASTICSEARCH_API_KEY', 'ELASTICSEARCH_PASSWORD', 'REDIS_URL'].concat(
+    'SEAL_KEYS_VAULT_TOKEN',
   )
+  /** The settings that a secret needs. */
+  const beside: Readonly<Record<string, Record<string, string>>> = {
+    KAFKA_SASL_PASSWORD: { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me' },
+    ELASTICSEARCH_PASSWORD: { ELASTICSEARCH_USERNAME: 'me' },
+    SEAL_KEYS_VAULT_TOKEN: { SEAL_KEYS_VAULT_URL: 'http://vault', SEAL_KEYS_DIR: '/keys' },
+  }
+
+  test.each(secrets)('the value of %s is never shown, not even in the message that refuses it', name => {
+    const { message, problems } = refusal({ ...enough, ...beside[name], [name]: 'hunter2\nhunter2' }, names)
+    expect(message).toContain(`  ${name}: expected`)
+    expect(message + JSON.stringify(problems)).not.toContain('hunter2')
+  })
 
   test.each(['https://me:hunter2@es1:9200, es2:9200', 'https://me:hunter2,@/hunter2@es1:9200, es2:9200'])(
     'credentials inside a URL are not shown either: %s',
@@ -247,22 +256,14 @@ describe('credentials', () => {
     expect(problemsOf({ KAFKA_SSL_CERT_FILE: '/c', KAFKA_SSL_KEY_FILE: '/k' })).toEqual(['KAFKA_SSL'])
   })
 
-  test.each(['KAFKA_SASL_PASSWORD', 'ELASTICSEARCH_API_KEY', 'REDIS_URL'])('%s may be in a file', name => {
-    const names = { ...projectorSettings, ...apiSettings }
-    const mechanism = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me' }
+  test.each(secrets)('%s may be in a file', name => {
     const path = name === 'REDIS_URL' ? '/redis' : '/secret'
-    const environment = {
-      ...enough,
-      ...(name === 'KAFKA_SASL_PASSWORD' && mechanism),
-      [`${name}_FILE`]: path,
-    }
+    const environment = { ...enough, ...beside[name], [`${name}_FILE`]: path }
     expect(readSettings(names, environment, readFile)).toMatchObject({ [name]: files[path]?.trimEnd() })
   })
 
   test('a setting that is not secret is never read from a file', () => {
-    const names = { ...projectorSettings, ...apiSettings, ...topicSettings }
-    const open = Object.entries(names).filter(([, setting]) => !('secret' in setting))
-    const asked = open.map(([name]) => `${name}_FILE`)
+    const asked = Object.keys(names).flatMap(name => (secrets.includes(name) ? [] : [`${name}_FILE`]))
     expect(asked.length).toBeGreaterThan(30)
     const environment = { ...enough, ...Object.fromEntries(asked.map(name => [name, '/secret'])) }
     const opened: string[] = []

@@ -1,11 +1,15 @@
 /**
  * Stands before Elasticsearch and refuses with 403 each request that a role does not allow, as Elasticsearch's security
  * does: the Elasticsearch of these tests has none. It knows the requests that this project sends, and refuses others.
+ * With credentials it speaks TLS, and refuses all others with 401.
  */
-import { createServer, type IncomingMessage, request } from 'node:http'
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type ElasticsearchIndexPrivilege, type ElasticsearchRole, fillIn } from '../../schemas/access.ts'
+import type { CertificateFiles } from '../../services/cluster/certificates.ts'
 import type { Scope } from './scope.ts'
 
 type ClusterPrivilege = ElasticsearchRole['cluster'][number]['privilege']
@@ -15,22 +19,33 @@ type IndexPrivilege = ElasticsearchIndexPrivilege
 
 export type Guard = { readonly url: string; readonly refused: readonly string[] }
 
+type GuardSecurity = {
+  /** Of the server. */
+  readonly certificate: CertificateFiles
+  /** Returns the only header that is accepted. */
+  readonly authorization: () => string
+}
+
 /** @param values fill in the names of the role */
 export const startGuard = async (
   scope: Scope,
   target: string,
   role: ElasticsearchRole,
   values: Readonly<Record<string, string>>,
+  security?: GuardSecurity,
 ): Promise<Guard> => {
   const refused: string[] = []
-  const server = createServer(async (asked, answer) => {
+  const refuse = (answer: ServerResponse, status: number): void => {
+    answer.writeHead(status, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
+    answer.end(`{"error":{"type":"security_exception","reason":"refused"},"status":${status}}`)
+  }
+  const onRequest = async (asked: IncomingMessage, answer: ServerResponse): Promise<void> => {
     const body = await buffer(asked)
+    if (security !== undefined && asked.headers.authorization !== security.authorization()) return refuse(answer, 401)
     const missing = neededFor(asked, body)?.filter(needed => !allows(role, needed, values))
     if (missing?.length !== 0) {
       refused.push(`${asked.method} ${asked.url}: ${JSON.stringify(missing ?? 'unknown')}`)
-      answer.writeHead(403, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
-      answer.end('{"error":{"type":"security_exception","reason":"refused"},"status":403}')
-      return
+      return refuse(answer, 403)
     }
     const { hostname, port } = new URL(target)
     const forwarded = request(
@@ -42,13 +57,23 @@ export const startGuard = async (
     )
     forwarded.on('error', () => answer.destroy())
     forwarded.end(body)
-  })
+  }
+  const server =
+    security === undefined
+      ? createServer(onRequest)
+      : createTlsServer(
+          { cert: readFileSync(security.certificate.cert), key: readFileSync(security.certificate.key) },
+          onRequest,
+        )
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   scope.onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, refused }
+  return {
+    url: `${security === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    refused,
+  }
 }
 
 const allows = (role: ElasticsearchRole, needed: Needed, values: Readonly<Record<string, string>>): boolean => {

@@ -5,6 +5,8 @@ import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import { kafkaConfig } from '../../projector/client-options.ts'
 import { fillIn, type KafkaRight } from '../../schemas/access.ts'
 import { kafkaSettings, readSettings } from '../../schemas/settings.ts'
+import type { CertificateFiles } from '../../services/cluster/certificates.ts'
+import type { SecureUser } from '../../services/cluster/security.ts'
 import type { Service } from '../../services/service.ts'
 import { startOwnCluster } from './own-services.ts'
 import type { Scope } from './scope.ts'
@@ -14,6 +16,12 @@ export type Mechanism = (typeof mechanisms)[number]
 
 export type SecureCluster = {
   readonly nodes: readonly Service[]
+  /** The certificate that clients trust. */
+  readonly ca: string
+  /** A certificate for this machine. */
+  readonly certificateOf: (user: string) => CertificateFiles
+  /** Writes a secret into a file of this name. Returns its path. */
+  readonly writeSecret: (name: string, secret: string) => string
   /** Of the user who may do everything. */
   readonly admin: Admin
   /** Returns the settings of a process. @param tokenSeconds how long its token is valid */
@@ -25,15 +33,28 @@ export type SecureCluster = {
 }
 type Values = Readonly<Record<string, string>>
 
-/** Starts three brokers. They are removed with their data when the scope ends. */
-export const startSecureCluster = async (scope: Scope, users: readonly string[]): Promise<SecureCluster> => {
-  const cluster = await startOwnCluster(scope, { brokers: 3, secure: { users } })
+/** Starts 1 or 3 brokers. They are removed with their data when the scope ends. */
+export const startSecureCluster = async (
+  scope: Scope,
+  users: readonly string[],
+  brokers = 3,
+): Promise<SecureCluster> => {
+  const cluster = await startOwnCluster(scope, { brokers, secure: { users } })
   const { security } = cluster
   if (security === undefined) throw new Error('the cluster has no security')
 
-  const settings: SecureCluster['settings'] = (name, mechanism, tokenSeconds = 3_600) => {
+  const userOf = (name: string): SecureUser => {
     const user = security.users.get(name)
     if (user === undefined) throw new Error(`no user ${name}`)
+    return user
+  }
+  const writeSecret: SecureCluster['writeSecret'] = (name, secret) => {
+    const path = join(security.folder, name)
+    writeFileSync(path, `${secret}\n`)
+    return path
+  }
+  const settings: SecureCluster['settings'] = (name, mechanism, tokenSeconds = 3_600) => {
+    const user = userOf(name)
     const common = { KAFKA_SSL: 'true', KAFKA_SSL_CA_FILE: security.ca }
     if (mechanism === 'mutual TLS') {
       const { cert, key } = user.certificate
@@ -42,9 +63,7 @@ export const startSecureCluster = async (scope: Scope, users: readonly string[])
     const sasl = { ...common, KAFKA_BROKERS: cluster.address, KAFKA_SASL_MECHANISM: mechanism }
     if (mechanism !== 'oauthbearer')
       return { ...sasl, KAFKA_SASL_USERNAME: name, KAFKA_SASL_PASSWORD_FILE: user.passwordFile }
-    const file = join(security.folder, `${name}.token`)
-    writeFileSync(file, `${security.signToken(name, tokenSeconds)}\n`)
-    return { ...sasl, KAFKA_SASL_TOKEN_FILE: file }
+    return { ...sasl, KAFKA_SASL_TOKEN_FILE: writeSecret(`${name}.token`, security.signToken(name, tokenSeconds)) }
   }
   const clientOf: SecureCluster['clientOf'] = (user, mechanism = 'scram-sha-512') => {
     const read = readSettings(kafkaSettings, settings(user, mechanism), readFileSync)
@@ -55,6 +74,9 @@ export const startSecureCluster = async (scope: Scope, users: readonly string[])
   scope.onTestFinished(() => admin.disconnect().catch(() => undefined))
   return {
     nodes: cluster.nodes,
+    ca: security.ca,
+    certificateOf: user => userOf(user).certificate,
+    writeSecret,
     admin,
     settings,
     clientOf,

@@ -20,8 +20,11 @@ describe('the Elasticsearch client', () => {
     expect(connections.map(({ url }) => url.href)).toEqual(['http://one:9200/', 'https://two:9201/under/'])
   })
 
-  test('sends the API key if one is set', () => {
-    expect(built(['https://one:9200'], 'a2V5', undefined)[0]?.headers.authorization).toBe('ApiKey a2V5')
+  test('sends the API key, or name and password, if they are set', () => {
+    expect(built(['https://one:9200'], { apiKey: 'a2V5' }, undefined)[0]?.headers.authorization).toBe('ApiKey a2V5')
+    const me = { username: 'me', password: 'ö:1' }
+    expect(built(['https://one:9200'], me, undefined)[0]?.headers.authorization).toBe('Basic bWU6w7Y6MQ==')
+    expect(createCredentials(() => me).header()).toEqual({ authorization: 'Basic bWU6w7Y6MQ==' })
     expect(built(['https://one:9200'], undefined, undefined)[0]?.headers.authorization).toBeUndefined()
   })
 
@@ -35,7 +38,7 @@ describe('the Elasticsearch client', () => {
     const client = { transport: { request }, connectionPool: {} } as unknown as Client
     const transport = createTransport(
       client,
-      createCredentials(() => key),
+      createCredentials(() => ({ apiKey: key })),
     )
     const ask = async () => {
       const { signal } = new AbortController()

@@ -65,7 +65,7 @@ describe('a request', () => {
     }
     const { send } = createElasticsearch(
       { transport } as unknown as Client,
-      createCredentials(() => key),
+      createCredentials(() => ({ apiKey: key })),
     )
     await expect(send(request)).rejects.toThrow(StopError)
     key = 'second'
