@@ -7,12 +7,15 @@ import { once } from 'node:events'
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { openObjects, type S3Objects } from '../../commands/archive/s3/objects.ts'
+import { lockArchive } from '../../commands/archive/s3/s3-lock.ts'
+import { createSendS3 } from '../../commands/archive/s3/send.ts'
 import { compareTopics, done, newDirectory, PARTITIONS, publishMixed, settingsOf } from '../support/archives.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { goProgram } from '../support/programs.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
-import { killAtRequest, openS3, S3_BUILD_TIMEOUT_MS, type S3Server, startS3 } from '../support/s3.ts'
+import { bucketOf, killAtRequest, openS3, S3_BUILD_TIMEOUT_MS, type S3Server, s3Steps, startS3 } from '../support/s3.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, createPrefix } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
@@ -22,7 +25,8 @@ const seed = seedOfRun()
 console.log(`seed ${seed}`)
 const address = (prefix: string): string => `s3://archives/${prefix}`
 
-describe.skipIf(goProgram === undefined)('an archive in S3', () => {
+// Several tests run ten commands each: on a busy machine a command takes ten seconds.
+describe.skipIf(goProgram === undefined)('an archive in S3', { timeout: 300_000 }, () => {
   let s3: S3Server
   beforeAll(async () => {
     s3 = await startS3(file)
@@ -74,13 +78,10 @@ describe.skipIf(goProgram === undefined)('an archive in S3', () => {
     await untilCaughtUp(projector)
     await runDone(['archive', '--to', directory, '--to', address('replayed')], topics)
     const settings = { ...commandSettings(topics, prefix), ...s3.settings, KAFKA_GROUP_ID: prefix }
-    for (const [name, from] of [
-      ['directory', directory],
-      ['bucket', address('replayed')],
-    ] as const) {
-      const ran = await runCommand(['projection', 'replay', '--name', name, '--from-archive', from], settings)
-      expect(ran, ran.said).toMatchObject({ code: 0 })
-    }
+    const replay = (name: string, from: string): Promise<Ran> =>
+      runCommand(['projection', 'replay', '--name', name, '--from-archive', from], settings)
+    const replayed = [replay('directory', directory), replay('bucket', address('replayed'))]
+    for (const ran of await Promise.all(replayed)) expect(ran, ran.said).toMatchObject({ code: 0 })
     for (const kind of ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked']) {
       const stored = await allStored(`${prefix}-sandbox-bucket-${kind}`)
       expect(stored).toEqual(await allStored(`${prefix}-sandbox-directory-${kind}`))
@@ -198,17 +199,26 @@ describe.skipIf(goProgram === undefined)('an archive in S3', () => {
   })
 
   test('of two runs that begin together one writes, and a run whose lock was taken changes nothing', async () => {
-    const targets = await Promise.all([1, 2, 3, 4].map(() => openS3(s3, 'together')))
+    const objects = openObjects(address('together'), 'together', createSendS3(bucketOf(s3.endpoint), s3Steps))
+    const target = await openS3(s3, 'together')
+    // Each has seen that there is no lock before one of them writes it.
+    const all = Promise.withResolvers<void>()
+    let waiting = 0
+    const put: S3Objects['put'] = async (...words) => {
+      if (++waiting === 4) all.resolve()
+      await all.promise
+      return objects.put(...words)
+    }
     const steps = { say: () => undefined, sleep: async () => undefined, now: Date.now }
     const processes = { self: async () => ({ host: 'h', place: 'p', pid: 1, started: '1' }), startOf: async () => '1' }
-    const locks = await Promise.allSettled(targets.map(target => target.lock({ ...steps, processes })))
+    const begin = () => lockArchive(target.name, { ...objects, put }, { ...steps, processes })
+    const locks = await Promise.allSettled([begin(), begin(), begin(), begin()])
     const [held, ...others] = locks.filter(({ status }) => status === 'fulfilled')
     expect(others).toEqual([])
     if (held?.status !== 'fulfilled') throw new Error('no run writes')
     const ended = { ...processes, startOf: async () => undefined }
-    const [, target] = targets
-    const taken = await target?.lock({ ...steps, processes: ended })
-    await taken?.assertHeld()
+    const taken = await target.lock({ ...steps, processes: ended })
+    await taken.assertHeld()
     await expect(held.value.assertHeld()).rejects.toThrow('has taken s3://archives/together over meanwhile')
 
     const [one, two] = [await openS3(s3, 'stale'), await openS3(s3, 'stale')]
