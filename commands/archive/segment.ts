@@ -91,7 +91,7 @@ const DIGEST_BYTES = 64
 const TRAILER_BYTES = 8 + DIGEST_BYTES
 const LINE_END = 0x0a
 
-export const sealSegment = async (
+export const encodeSegment = async (
   header: Omit<SegmentHeader, 'format'>,
   entries: readonly Buffer[],
 ): Promise<{ bytes: Buffer; sha256: string }> => {

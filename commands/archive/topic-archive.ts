@@ -19,7 +19,7 @@ import {
   writeManifest,
 } from './manifest.ts'
 import { openSegmentAt } from './read-archive.ts'
-import { ArchiveDamaged, type ArchivedSource, addEntryToDigest, encodeEntry, sealSegment } from './segment.ts'
+import { ArchiveDamaged, type ArchivedSource, addEntryToDigest, encodeEntry, encodeSegment } from './segment.ts'
 import type { ArchiveTarget } from './target.ts'
 
 /** Entries of a partition that are in no segment yet. */
@@ -66,12 +66,12 @@ export const openTopicArchive = async (
     growing.push(await continueAt(target, manifest, partition))
   }
 
-  const seal = async (part: Growing): Promise<void> => {
+  const closeSegment = async (part: Growing): Promise<void> => {
     const archived = archivedPartition(manifest, part.partition)
     const { partition, entries, position, records, digest } = part
     const { end: from, last_sha256: previous } = archived
     Object.assign(part, { entries: [], bytes: 0, records: 0 })
-    const { bytes, sha256 } = await sealSegment({ ...source, partition, from, end: position, previous }, entries)
+    const { bytes, sha256 } = await encodeSegment({ ...source, partition, from, end: position, previous }, entries)
     await assertHeld()
     await target.create(segmentPath(stream, partition, from), bytes)
     const next = withSegment(manifest, archived, { end: position, records, sha256, digest })
@@ -110,7 +110,7 @@ export const openTopicArchive = async (
     cut: async olderThan => {
       for (const part of growing) {
         const isDue = part.entries.length > 0 && (part.bytes >= SEGMENT_BYTES || part.since < olderThan)
-        if (isDue) await seal(part)
+        if (isDue) await closeSegment(part)
       }
     },
     manifest: () => manifest,

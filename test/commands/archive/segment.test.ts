@@ -3,7 +3,13 @@
 import { zstdDecompressSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ArchiveDamaged, encodeEntry, NO_SEGMENT, openSegment, sealSegment } from '../../../commands/archive/segment.ts'
+import {
+  ArchiveDamaged,
+  encodeEntry,
+  encodeSegment,
+  NO_SEGMENT,
+  openSegment,
+} from '../../../commands/archive/segment.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { anyEntry, contentOf, entriesFrom } from './any-entries.ts'
 
@@ -14,7 +20,7 @@ const source = { stream: 'events', cluster_id: 'c', topic: 't', partition: 0 } a
 const sealed = (from: number, entries: Parameters<typeof entriesFrom>[1]) => {
   const all = entriesFrom(from, entries)
   const header = { ...source, from, end: from + all.length, previous: NO_SEGMENT }
-  return sealSegment(header, all.map(encodeEntry))
+  return encodeSegment(header, all.map(encodeEntry))
 }
 
 test('every record comes back with its offset, time, key, value and headers, byte for byte', async () => {
@@ -48,7 +54,7 @@ test('a segment whose entries are not those that its header states is refused, a
   const [entries = []] = fc.sample(fc.array(anyEntry, { minLength: 3, maxLength: 3 }), { seed, numRuns: 1 })
   const all = entriesFrom(0, entries).map(encodeEntry)
   const header = { ...source, from: 0, end: 3, previous: NO_SEGMENT }
-  const refusal = async (parts: Buffer[]) => openSegment((await sealSegment(header, parts)).bytes, 's')
+  const refusal = async (parts: Buffer[]) => openSegment((await encodeSegment(header, parts)).bytes, 's')
   await expect(refusal(all.slice(0, 2))).rejects.toThrow('s: expected 3 entries, got 2')
   await expect(refusal([...all.slice(0, 1), ...all.slice(2)])).rejects.toThrow('s: expected offset 1, got 2')
   await expect(refusal([...all, Buffer.alloc(3)])).rejects.toThrow('s: an entry is cut off or malformed')
