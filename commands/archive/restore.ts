@@ -2,7 +2,8 @@
  * `npm run restore`: makes both topics anew from an archive. In: an archive, and topics that are empty or that an
  * earlier run has begun to restore. Out: every record at its offset with its time, compared record by record.
  * With `--redact`, personal texts of one rep are replaced, and the topics are compared with the redacted log.
- * Promises: nothing is written before the whole archive was verified and the topics were compared with it. A run that
+ * Promises: no record is written before the whole archive was verified and the topics were compared with it. Before
+ * the comparison, only a transaction that an earlier run left open is ended: Kafka appends an abort marker. A run that
  * was stopped or killed continues where it was.
  */
 import kafkajs, { type Admin } from 'kafkajs'

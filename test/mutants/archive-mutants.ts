@@ -115,13 +115,6 @@ export const archiveMutants: readonly Mutant[] = [
     replace: '      void restore.onDone(run.length)\n',
   },
   {
-    name: 'a list of changes whose writing was killed cannot be written again',
-    file: 'commands/whole-file.ts',
-    find: '  await rm(`',
-    replace: '  void (`',
-    flow: REDACTED,
-  },
-  {
     name: 'the redaction of a second rep replaces the list of the first one',
     file: 'commands/archive/redact-log.ts',
     find: '  if (before !== undefined && before !== text) {\n',

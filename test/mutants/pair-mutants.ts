@@ -108,13 +108,6 @@ export const pairMutants: readonly Mutant[] = [
     flow: ON_SOURCE,
   },
   {
-    name: 'an archive ends at a record that fills an answer of Kafka',
-    file: 'commands/archive/archive.ts',
-    find: 'if (topic.positions()[partition] === position && end > position) {',
-    replace: 'if (topic.positions()[partition] === position && end < 0) {',
-    flow: ON_SOURCE,
-  },
-  {
     name: 'an archive that grows meanwhile is damaged',
     file: 'commands/archive/read-archive.ts',
     find: '      if (await hasGrown(target, manifest, archived)) break\n',
