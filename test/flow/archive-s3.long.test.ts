@@ -201,7 +201,7 @@ describe.skipIf(goProgram === undefined)('an archive in S3', { timeout: 300_000 
   test('of two runs that begin together one writes, and a run whose lock was taken changes nothing', async () => {
     const objects = openObjects(address('together'), 'together', createSendS3(bucketOf(s3.endpoint), s3Steps))
     const target = await openS3(s3, 'together')
-    // Each finds no lock before one of them writes it.
+    // Each has looked for a lock before one of them writes it.
     const all = Promise.withResolvers<void>()
     let waiting = 0
     const put: S3Objects['put'] = async (...words) => {
