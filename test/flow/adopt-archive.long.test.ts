@@ -76,7 +76,7 @@ const setUp = async (t: Scope) => {
   const topics = await createTopics(t, { partitions: PARTITIONS })
   const prefix = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix })
-  const [org = ''] = await publishMixed(t, topics, random, 8)
+  const [org = ''] = await publishMixed(t, topics, random, 14)
   const key = newKeyText()
   await topics.publish([keyCreated({ org_id: org, id: 'key_client', text: key })])
   const directory = await newDirectory(t)
