@@ -166,12 +166,22 @@ type SearchHead = {
   readonly _shards?: { readonly failed: number; readonly successful: number; readonly total: number }
 }
 
+/** `unreadable`: the index or the shard of the document could not be read. */
+export type ReadDocument = DocumentSlice | undefined | 'unreadable'
+
 /** Returns the documents of a multi-get in the order of `names`; undefined for a missing document. */
 export const sliceMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (DocumentSlice | undefined)[] =>
-  documentsIn(bytes, names).map(({ slice }) => {
-    if (slice === 'unreadable') throw unavailable('elasticsearch_partial')
-    return slice
-  })
+  sliceEachOf(bytes, names).map(readable)
+
+/** The same, for a caller that must look at some documents before it knows whether it needs the others. */
+export const sliceEachOf = (bytes: Buffer, names: readonly DocumentName[]): ReadDocument[] =>
+  documentsIn(bytes, names).map(({ slice }) => slice)
+
+/** @throws Refusal `unavailable` if the document is unreadable */
+export const readable = (document: ReadDocument): DocumentSlice | undefined => {
+  if (document === 'unreadable') throw unavailable('elasticsearch_partial')
+  return document
+}
 
 /**
  * Returns the answer to each part of a multi-get, as if only its names had been asked for, in bytes of its own. An
@@ -190,11 +200,7 @@ export const divideMultiGet = (
   })
 }
 
-type DocumentIn = {
-  readonly from: number
-  readonly to: number
-  readonly slice: DocumentSlice | undefined | 'unreadable'
-}
+type DocumentIn = { readonly from: number; readonly to: number; readonly slice: ReadDocument }
 
 /** Returns the answer to each name, in the order of `names`, and where it lies. */
 const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[] => {

@@ -11,7 +11,8 @@
  *
  * Control documents are read in one multi-get, and one shard has them all: it reads them in the order of the request.
  * The live document comes after the positions. If a swap came between the two, it names another generation than the
- * one whose positions were read, and the request starts again with that one.
+ * one whose positions were read, and the request starts again with that one. Until then a document may be unreadable:
+ * the generation that this process read last may be dropped, and its indices deleted.
  */
 
 import { partitionOf } from '../../schemas/partition.ts'
@@ -28,7 +29,8 @@ import type { MultiGet } from '../elasticsearch/client.ts'
 import {
   type DocumentName,
   type DocumentSlice,
-  sliceMultiGet,
+  readable,
+  sliceEachOf,
   smallDocument,
 } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
@@ -113,7 +115,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   let live: Generation | undefined
 
   const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
-    sliceMultiGet(await multiGet(names, signal), names)
+    sliceEachOf(await multiGet(names, signal), names)
 
   /** Reads positions of a generation, the document of all times if it is due, and then other documents. */
   const readWithTimes = async (
@@ -124,14 +126,15 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   ) => {
     const due = times.due(generation.name)
     const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...due]
-    const found = await read([...ids.map(control), ...names], signal)
+    const each = await read([...ids.map(control), ...names], signal)
+    const found = each.slice(0, ids.length).map(readable)
     if (due.length > 0) times.remember(generation.name, found[partitions.length])
     /** @throws Refusal if the position is missing, or documents before it may be */
     const positionOf = (partition: number): PartitionPosition =>
       asPosition(found[partitions.indexOf(partition)], position =>
         times.withLatestTime(generation.name, partition, position),
       )
-    return { positionOf, others: found.slice(ids.length) }
+    return { positionOf, others: each.slice(ids.length) }
   }
 
   const seenOf = (generation: Generation, partition: number): Seen =>
@@ -141,14 +144,14 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const known = generations.get(name)
     if (known) return known
     const [document] = await read([control(generationId(name))], signal)
-    const generation = asGeneration(name, document)
+    const generation = asGeneration(name, readable(document))
     generations.set(name, generation)
     return generation
   }
 
   const liveGeneration = async (signal: AbortSignal): Promise<Generation> => {
     const [document] = await read([control(LIVE_ID)], signal)
-    return generationNamed(asLive(document, only).name, signal)
+    return generationNamed(asLive(readable(document), only).name, signal)
   }
 
   /**
@@ -183,7 +186,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
       const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], signal)
       const [liveDocument, ...found] = others
-      const nowLive = asLive(liveDocument, only)
+      const nowLive = asLive(readable(liveDocument), only)
       if (nowLive.name !== generation.name) {
         generation = await generationNamed(nowLive.name, signal)
         attempt++
@@ -203,7 +206,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       // moved since this process last read it, or belongs to another generation. Then the documents are read again.
       const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.name
       const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
-      return { position, documents: mustReadAgain ? await read(names, signal) : found }
+      return { position, documents: (mustReadAgain ? await read(names, signal) : found).map(readable) }
     }
     throw unavailable('live_generation_changes')
   }
@@ -234,7 +237,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const partitions = partitionsOf(generation)
     const allSeen = partitions.map(partition => seenOf(generation, partition))
     const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], signal)
-    const { name } = asLive(others[0], only)
+    const { name } = asLive(readable(others[0]), only)
     // The positions of the new live generation are read next time.
     if (name !== generation.name) {
       live = await generationNamed(name, signal)
@@ -294,12 +297,8 @@ const asGeneration = (name: string, document: DocumentSlice | undefined): Genera
   if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
     throw unavailable('no_generation')
   }
-  return {
-    name,
-    source: `${body.cluster_id}/${body.topic}/${body.partitions}`,
-    partitions: body.partitions,
-    rules: body.rules_version,
-  }
+  const { cluster_id, topic, partitions, rules_version: rules } = body
+  return { name, source: `${cluster_id}/${topic}/${partitions}`, partitions, rules }
 }
 
 const partitionsOf = ({ partitions }: Generation): number[] => Array.from({ length: partitions }, (_, index) => index)

@@ -19,10 +19,18 @@ export const searchAnswer = (index: string, found: readonly Stored[], more?: obj
   return Buffer.from(`${JSON.stringify(head(more)).slice(0, -1)},"hits":{"max_score":null,"hits":[${hits.join()}]}}`)
 }
 
-/** @param stored the text of each document by id; a document without a text is missing in the response */
-export const multiGetAnswer = (names: readonly DocumentName[], stored: Readonly<Record<string, string>>): Buffer => {
+/**
+ * @param stored the text of each document by id; a document without a text is missing in the response
+ * @param isDropped whether an index does not exist: its documents are errors in the response
+ */
+export const multiGetAnswer = (
+  names: readonly DocumentName[],
+  stored: Readonly<Record<string, string>>,
+  isDropped: (index: string) => boolean = () => false,
+): Buffer => {
   const docs = names.map(({ index, id }) => {
     const name = `"_index":"${index}","_id":"${id}"`
+    if (isDropped(index)) return `{${name},"error":{"type":"index_not_found_exception","index":"${index}"}}`
     const text = stored[id]
     if (text === undefined) return `{${name},"found":false}`
     return `{${name},"_version":7,"_seq_no":3,"_primary_term":1,"found":true,"_source":${text}}`

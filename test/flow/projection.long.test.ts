@@ -31,6 +31,8 @@ let topics: Topics
 let prefix: string
 let projector: Projector
 let api: Api
+/** An API process that gets requests at times, and none while the generations change. */
+let idle: Api
 
 const publish = async (records: readonly Outgoing[]): Promise<void> => {
   for (const record of await topics.publish(records)) model.take(record.stream, record.partition, record)
@@ -44,7 +46,35 @@ beforeAll(async () => {
   await publish(stream.take(600))
   await untilCaughtUp(projector)
   api = await startApi(file, prefix)
+  idle = await startApi(file, prefix)
 })
+
+/** The answers of an API process to a request of every route for records, all sent at once. */
+const answersOf = async ({ url }: Api): Promise<Record<string, { readonly status: number; readonly text: string }>> => {
+  const [org = ''] = organizations
+  const { everyPayout, reps, periods, payroll_files } = model.view(org)
+  const [payout, rep, period, payment] = [everyPayout, reps, periods, payroll_files].map(records => records[0]?.id)
+  const paths = [
+    `/payouts/${payout}`,
+    `/statements/${payout}`,
+    `/payouts/${payout}/history`,
+    `/reps/${rep}`,
+    `/periods/${period}`,
+    `/payroll_files/${payment}`,
+    `/payouts?starting_after=${payout}`,
+    `/changes?starting_after=${payout}`,
+    `/changes?starting_after=${payout}&wait=1`,
+    `/totals?as_of=${payout}`,
+    `/reps?as_of=${payout}`,
+    ...['/reps', '/periods', '/payouts', '/payroll_files', '/changes', '/totals'],
+  ]
+  const headers = { authorization: `Bearer ${keys.get(org)}` }
+  const answers = paths.map(async path => {
+    const answer = await fetch(`${url}${path}`, { headers })
+    return [path, { status: answer.status, text: await answer.text() }] as const
+  })
+  return Object.fromEntries(await Promise.all(answers))
+}
 
 const settings = (): Record<string, string> => ({ ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix })
 const projection = (...args: string[]): Promise<Ran> => runCommand(['projection', ...args], settings())
@@ -119,6 +149,10 @@ test('a generation is not made live until it was found equal; verify finds a wro
   for (const line of jsonLines(equal)) expect(line).toMatchObject({ equal: true })
 })
 
+test('an API process answers every route, before it gets no more requests', async () => {
+  for (const [path, { status }] of Object.entries(await answersOf(idle))) expect([path, status]).toEqual([path, 200])
+})
+
 test('walkers do not notice a swap and a rollback during recalculations', { timeout: 300_000 }, async () => {
   const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 6, every: 5 })
   let publishing = true
@@ -155,6 +189,10 @@ test('a live generation cannot be dropped; a dropped one is gone, and everything
   expect(ran, ran.said).toMatchObject({ code: 0 })
   expect(await roles()).toEqual({ g2: ['live'] })
   for (const kind of kinds) expect((await call('HEAD', `/${prefix}-g1-${kind}`)).status).toBe(404)
+  // The idle process still knows g1 only.
+  const answers = await answersOf(idle)
+  for (const [path, { status }] of Object.entries(answers)) expect([path, status]).toEqual([path, 200])
+  expect(answers).toEqual(await answersOf(api))
   await publish(stream.take(50))
   await untilCaughtUp(projector)
   expect(projector.exit()).toBeUndefined()

@@ -249,6 +249,18 @@ export const apiMutants: readonly Mutant[] = [
     replace: '\n      const mustReadAgain',
   },
   {
+    name: 'an index of a dropped generation makes the first requests of an idle process unavailable',
+    file: 'api/read/position.ts',
+    find: '    return { positionOf, others: each.slice(ids.length) }\n',
+    replace: '    return { positionOf, others: each.slice(ids.length).map(readable) }\n',
+  },
+  {
+    name: 'an index that is missing in the live generation makes a record unknown',
+    file: 'api/read/position.ts',
+    find: ' : found).map(readable) }',
+    replace: " : found).map(one => (one === 'unreadable' ? undefined : one)) }",
+  },
+  {
     name: 'a new live generation is served before it reaches the position of the previous one',
     file: 'api/read/position.ts',
     find: "    if (published.publishedTo < seenBefore.publishedTo) throw unavailable('position_went_back')",
