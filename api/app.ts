@@ -34,6 +34,7 @@ import { createReaders } from './read/readers.ts'
 import { CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
 import { noSealKeys, type ReadSealKey } from './sealed/key-store.ts'
 import { createOpenRecords } from './sealed/open-records.ts'
+import { reportRefusals } from './sealed/report-refusals.ts'
 import { type Schedule, scheduleTimer } from './time-limits.ts'
 
 type ApiParts = {
@@ -96,7 +97,8 @@ export const createApi = (parts: ApiParts): Api => {
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
   const watch = createWatch(runPermitted(shares.readsOfOrganization), elapsed)
   const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
-  const router = createRoutes(readers, createOpenRecords(parts.readSealKey ?? noSealKeys), watch.remember)
+  const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
+  const router = createRoutes(readers, createOpenRecords(readSealKey), watch.remember)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
   // So `answerErrors` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has

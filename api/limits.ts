@@ -274,6 +274,9 @@ export const SWAP_POLLS_MAX = 60
 export const SEAL_KEY_AGE_MAX = 2_000
 export const SEAL_KEYS_HELD = 10_000
 
+/** Milliseconds between two log lines that records are refused for the same reason about their seal keys. */
+export const SEAL_REPORT_INTERVAL = 10_000
+
 /** Milliseconds for one answer of Vault, requests to it under way, and bytes of an answer. A key has some 300. */
 export const SEAL_VAULT_TIME_MAX = 2_000
 export const SEAL_VAULT_CONNECTIONS = 16

@@ -9,6 +9,14 @@ export type SealKey =
   | { readonly state: 'destroyed' }
   | { readonly state: 'unknown' | 'malformed' | 'unavailable' | 'no_store' }
 
+/** Why a record is refused, by the answer about its key. */
+export const sealRefusals = {
+  unknown: 'seal_key_unknown',
+  malformed: 'seal_key_malformed',
+  unavailable: 'seal_keys_unavailable',
+  no_store: 'seal_keys_not_set',
+} as const satisfies Record<Exclude<SealKey['state'], 'here' | 'destroyed'>, string>
+
 /** Returns the key of an id. Never rejects. */
 export type ReadSealKey = (id: string) => Promise<SealKey>
 

@@ -11,7 +11,7 @@ import type { ListKind, PayrollBody, VersionDocument } from '../../schemas/store
 import { bodyOf, type DocumentSlice, type Hit } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
 import { waitOrAbort } from '../time-limits.ts'
-import type { ReadSealKey, SealKey } from './key-store.ts'
+import { type ReadSealKey, type SealKey, sealRefusals } from './key-store.ts'
 import { openText } from './open-text.ts'
 
 /** One letter for each sealed text, in order; undefined if there was none. Part of the entity tag. */
@@ -72,16 +72,8 @@ const outcomeOf = (found: SealKey, open: (key: Buffer) => string | undefined): F
     }
     case 'destroyed':
       return { outcome: 'erased' }
-    case 'unknown':
-      throw unavailable('seal_key_unknown')
-    case 'malformed':
-      throw unavailable('seal_key_malformed')
-    case 'unavailable':
-      throw unavailable('seal_keys_unavailable')
-    case 'no_store':
-      throw unavailable('seal_keys_not_set')
     default:
-      return found satisfies never
+      throw unavailable(sealRefusals[found.state])
   }
 }
 

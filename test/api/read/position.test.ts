@@ -7,14 +7,10 @@ import { generationText, liveText, multiGetAnswer, positionText, recordText } fr
 
 const signal = new AbortController().signal
 const payout = (): DocumentName[] => [{ index: 'i', id: 'org_a:payout_1', form: 'record' }]
-const payoutOf = ({ name }: { readonly name: string }): DocumentName[] => [
-  { index: `p-${name}-payouts`, id: 'org_a:payout_1', form: 'record' },
-]
 
 /** A control index with one partition that the test changes, and the names that were requested. */
 const control = (stored: Record<string, string>) => {
   const asked: string[][] = []
-  const dropped = new Set<string>()
   const documents: Record<string, string> = {
     live: liveText('g1'),
     'generation:g1': generationText('g1'),
@@ -23,9 +19,9 @@ const control = (stored: Record<string, string>) => {
   }
   const multiGet = async (names: readonly DocumentName[]) => {
     asked.push(names.map(({ id }) => id))
-    return multiGetAnswer(names, documents, index => dropped.has(index))
+    return multiGetAnswer(names, documents)
   }
-  return { documents, asked, dropped, multiGet, reader: createPositionReader('p', multiGet, scheduleTimer) }
+  return { documents, asked, multiGet, reader: createPositionReader('p', multiGet, scheduleTimer) }
 }
 
 const reasonOf = async (act: Promise<unknown>): Promise<string | undefined> =>
@@ -294,50 +290,6 @@ describe('the position of a request', () => {
     documents['position:g1:0'] = positionText(11, 400)
     const { position } = await reader.readAt('org_a', () => [], 'may-be-older', signal)
     expect(position).toMatchObject({ publishedTo: 11, time: 1_000 })
-  })
-})
-
-describe('a process that was idle while another generation was made live and its own was dropped', () => {
-  /** The process has read g1 before. */
-  const idle = async () => {
-    const { documents, asked, dropped, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
-    await reader.readAt('org_a', payoutOf, 'at-position', signal)
-    documents.live = liveText('g2')
-    documents['generation:g2'] = generationText('g2')
-    documents['position:g2:0'] = positionText(12, 2_000)
-    delete documents['generation:g1']
-    delete documents['position:g1:0']
-    dropped.add('p-g1-payouts')
-    asked.length = 0
-    return { documents, asked, dropped, reader }
-  }
-
-  test.each(['at-position', 'may-be-older'] as const)('reads a document (%s) from the live one', async freshness => {
-    const { reader } = await idle()
-    const { position, documents } = await reader.readAt('org_a', payoutOf, freshness, signal)
-    expect(position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 12 })
-    expect(documents[0] && numberOf(documents[0], 'seq')).toBe(3)
-  })
-
-  test('answers several requests at once', async () => {
-    const { reader } = await idle()
-    const reading = Array.from({ length: 5 }, () => reader.readAt('org_a', payoutOf, 'at-position', signal))
-    for (const { position } of await Promise.all(reading)) expect(position.generation.name).toBe('g2')
-  })
-
-  test('is unavailable if an index of the live generation is missing', async () => {
-    const { dropped, reader } = await idle()
-    dropped.add('p-g2-payouts')
-    for (const freshness of ['at-position', 'may-be-older'] as const) {
-      expect(await reasonOf(reader.readAt('org_a', payoutOf, freshness, signal))).toBe('elasticsearch_partial')
-      expect(await reasonOf(reader.readAt('org_a', payoutOf, freshness, signal))).toBe('elasticsearch_partial')
-    }
-  })
-
-  test('is unavailable if the control index is missing', async () => {
-    const { dropped, reader } = await idle()
-    dropped.add('p-control')
-    expect(await reasonOf(reader.readAt('org_a', payoutOf, 'at-position', signal))).toBe('elasticsearch_partial')
   })
 })
 
