@@ -50,6 +50,7 @@ export const happenings = [
   'commands cut short',
   'swaps',
   'rollbacks',
+  'generations dropped beside an idle API process',
   'records that other rules would apply and that stayed parked',
   'rebalances',
   'members that lost their session',

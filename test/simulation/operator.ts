@@ -58,8 +58,18 @@ export class Operator {
     return this.#hasBegun && !this.#isBusy
   }
 
+  /** Makes the other generation live, and waits for the command. Returns whether the command was carried out. */
+  async swapNow(): Promise<boolean> {
+    return (await this.#swapOrGoBack()) ?? false
+  }
+
+  /** Carries out a change of the live document. */
+  change(make: (steps: { readonly request: Send; readonly prefix: string }) => Promise<unknown>): Promise<boolean> {
+    return this.#carryOut(async request => void (await make({ request, prefix: PREFIX })))
+  }
+
   #begin(): void {
-    this.#carryOut(async (request, host) => {
+    void this.#carryOut(async (request, host) => {
       const { broker, coverage, promises, startOther } = this.#parts
       const { rules } = this.#second
       const rulesVersion = rules === 'same' ? RULES_VERSION : OTHER_RULES
@@ -81,15 +91,15 @@ export class Operator {
   #keepSwapping(): void {
     this.#parts.clock.after(this.#random.next() * 2 * this.#second.pause, () => {
       if (this.#isHealed) return
-      this.#swapOrGoBack()
+      void this.#swapOrGoBack()
       this.#keepSwapping()
     })
   }
 
-  #swapOrGoBack(): void {
-    if (!this.#hasBegun || this.#isBusy) return
+  #swapOrGoBack(): Promise<boolean> | undefined {
+    if (!this.#hasBegun || this.#isBusy) return undefined
     const { clock, coverage, fail, promises } = this.#parts
-    this.#carryOut(async (send, host) => {
+    return this.#carryOut(async (send, host) => {
       const context = {
         send,
         prefix: PREFIX,
@@ -107,7 +117,8 @@ export class Operator {
     })
   }
 
-  #carryOut(command: (request: Send, host: SimulatedProcess) => Promise<void>): void {
+  /** Resolves with whether the command was carried out; never if it is interrupted. */
+  #carryOut(command: (request: Send, host: SimulatedProcess) => Promise<void>): Promise<boolean> {
     const { clock, engine, faults, coverage, fail, promises } = this.#parts
     const host = new SimulatedProcess(clock, `operator-${++this.#names}`)
     // Some commands are interrupted after the swap, while readers wait for the floor.
@@ -129,12 +140,14 @@ export class Operator {
     const done = (): void => {
       if (this.#working === host) this.#isBusy = false
     }
-    command(request, host)
+    return command(request, host)
       .finally(done)
+      .then(() => true)
       .catch((error: unknown) => {
         // A command may refuse, with an error that says why.
         if (!(error instanceof CommandError || error instanceof Unavailable))
           fail(`a command failed: ${error instanceof Error ? error.stack : 'defect'}`)
+        return false
       })
   }
 

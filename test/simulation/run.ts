@@ -11,6 +11,7 @@ import { Broker } from './broker.ts'
 import { Clock } from './clock.ts'
 import { Coverage } from './coverage.ts'
 import { Crew } from './crew.ts'
+import { readAfterDrop } from './dropped.ts'
 import { SimulatedElasticsearch } from './elasticsearch.ts'
 import { CALM, Faults } from './faults.ts'
 import { History } from './history.ts'
@@ -123,7 +124,14 @@ const run = async (schedule: Schedule): Promise<Verdict> => {
     const what = `the documents of ${generation} differ from those of a projection without faults`
     return verdict(`${what}: ${differing(stored, quiet)}`)
   }
-  return verdict(undefined)
+  // Generations with other rules need the operator's own order of steps.
+  if (operator === undefined || second?.rules !== 'same') return verdict(undefined)
+  let read: { readonly wrong: string | undefined } | undefined
+  void readAfterDrop(world, operator).then(wrong => {
+    read = { wrong }
+  })
+  await clock.runUntil(() => isOver() || read !== undefined, RECOVERY)
+  return verdict(world.failure() ?? (read ? read.wrong : 'a read after a drop did not end'))
 }
 
 export type World = ReturnType<typeof createWorld>

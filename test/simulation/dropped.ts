@@ -1,0 +1,86 @@
+/**
+ * An API process that is idle while its generation is replaced and dropped. Then it gets one request of each kind, all at
+ * once, and must answer each with the content of the model. Not simulated: the checks of `drop` that nobody writes.
+ */
+import { answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
+import { createReaders } from '../../api/read/readers.ts'
+import { changeGenerations } from '../../projector/generations/generations.ts'
+import { controlIndexOf, generationId, indexOf, kinds, positionId, timesId } from '../../schemas/stored/documents.ts'
+import { textOfItem } from './history.ts'
+import type { Operator } from './operator.ts'
+import { PREFIX } from './promises.ts'
+import type { World } from './run.ts'
+import { createSearches } from './searches.ts'
+import { answered } from './walk.ts'
+
+/** Milliseconds after which no projector keeps a generation up that was removed from the live document. */
+const STOP = 20_000
+const signal = new AbortController().signal
+
+/** Returns what an idle process answered wrongly after another generation was made live and its own was dropped. */
+export const readAfterDrop = async (world: World, operator: Operator): Promise<string | undefined> => {
+  const { clock, engine, promises, coverage } = world
+  const read = createIdleProcess(world)
+  const before = promises.live()?.generation ?? ''
+  await read()
+  // The operator may refuse a swap, with a reason.
+  if (!(await operator.swapNow()) || promises.live()?.generation === before) return undefined
+  await operator.change(steps => changeGenerations(steps, now => without(before, now)))
+  await new Promise<void>(resolve => void clock.after(STOP, resolve))
+  for (const kind of kinds) engine.indices.delete(indexOf(PREFIX, before, kind))
+  const control = engine.indices.get(controlIndexOf(PREFIX))
+  for (const id of [...(control?.documents.keys() ?? [])]) if (isOf(before, id)) control?.delete(id)
+  coverage.count('generations dropped beside an idle API process')
+  return read()
+}
+
+const without = <Now extends { readonly active: readonly string[] }>(generation: string, now: Now) => ({
+  ...now,
+  active: now.active.filter(name => name !== generation),
+  previous: null,
+})
+
+const isOf = (generation: string, id: string): boolean =>
+  id === generationId(generation) || id === timesId(generation) || id.startsWith(positionId(generation, 0).slice(0, -1))
+
+/** Returns a function that sends one request of each kind for each organization, and returns what was wrong. */
+const createIdleProcess = ({ clock, engine, faults, history }: World) => {
+  const { search, multiGet } = createSearches(clock, engine, faults)
+  const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
+  const { readers } = createReaders(PREFIX, search, multiGet, () => undefined, clock.now, later)
+
+  const readsOf = (org: string): Promise<string | undefined>[] => {
+    const { payouts, statements, lists } = history.at(org, Number.MAX_SAFE_INTEGER)
+    const [id] = payouts.keys()
+    const expectText = (what: string, got: unknown, wanted: string | undefined): string | undefined =>
+      textOfItem(got) === wanted ? undefined : `${what} of ${org} differs from the model`
+    const list = readers.list(org, 'payouts', { limit: 50, startingAfter: undefined, asOf: undefined }, signal)
+    const ofList = list.then(({ hits }) =>
+      hits.length === Math.min(50, lists.payouts.length) ? undefined : `the list of ${org} has ${hits.length} payouts`,
+    )
+    if (id === undefined) return [ofList]
+    const asked = { org, id, asOf: undefined }
+    const record = readers.records.record(asked, 'payouts', signal)
+    const statement = readers.records.statement(asked, signal)
+    return [
+      record.then(found => {
+        const { data } = answered<{ data: unknown }>(ctx => answerPayout(ctx, found))
+        return expectText(id, data, payouts.get(id)?.text)
+      }),
+      statement.then(found => {
+        const { data } = answered<{ data: unknown }>(ctx => answerStatement(ctx, found))
+        return expectText(`the statement of ${id}`, data, statements.get(id))
+      }),
+      ofList,
+    ]
+  }
+  return async (): Promise<string | undefined> => {
+    const reads = history.organizations.flatMap(readsOf)
+    const results = await Promise.allSettled(reads)
+    return results
+      .map(result =>
+        result.status === 'fulfilled' ? result.value : `an idle process: ${String(result.reason.reason)}`,
+      )
+      .find(wrong => wrong !== undefined)
+  }
+}
