@@ -1,6 +1,6 @@
 /**
- * An API process that is idle while its generation is replaced and dropped. Then it gets one request of each kind, all at
- * once, and must answer each with the content of the model. Not simulated: the checks of `drop` that nobody writes.
+ * An API process that is idle while its generation is replaced and dropped. Then it gets several requests at once, and
+ * must answer each with the content of the model. Not simulated: how `drop` waits until nobody writes any more.
  */
 import { answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { createReaders } from '../../api/read/readers.ts'
@@ -9,7 +9,7 @@ import { controlIndexOf, generationId, indexOf, kinds, positionId, timesId } fro
 import { textOfItem } from './history.ts'
 import type { Operator } from './operator.ts'
 import { PREFIX } from './promises.ts'
-import type { World } from './run.ts'
+import type { World } from './readers.ts'
 import { createSearches } from './searches.ts'
 import { answered } from './walk.ts'
 
