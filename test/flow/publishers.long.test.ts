@@ -59,6 +59,7 @@ for (const { folder, programs } of publishers) {
       const { code, lines, stderr } = await run(environment, `\n${events.join('\n')}\n  \n\n`)
       expect(code, stderr).toBe(0)
       expect(stderr).not.toMatch(STACK_TRACE)
+      expect(stderr).not.toContain('TimeoutNegativeWarning')
       const receipts = lines.map(line => JSON.parse(line)).sort((one, other) => one.partition - other.partition)
       expect(receipts).toEqual(
         (await ends()).map(([partition, count]) =>

@@ -209,11 +209,14 @@ test('an erased person is empty and marked in every answer, with another tag; ot
   expect(await dataOf('/reps/rep_2')).toEqual(gone)
 })
 
-test('an API without SEAL_KEYS_DIR refuses records with sealed texts only', async t => {
-  const closed = createClient([await startApi(t, prefix)], await keyText(t))
+test('an API without SEAL_KEYS_DIR refuses records with sealed texts only, and its log names the setting', async t => {
+  const process = await startApi(t, prefix)
+  const closed = createClient([process], await keyText(t))
   expect((await closed.ask('/reps')).status).toBe(503)
   expect((await closed.ask('/reps/rep_3')).status).toBe(200)
   expect((await closed.ask('/payouts')).status).toBe(200)
+  const line = { level: 40, because: 'seal_keys_not_set', msg: expect.stringContaining('SEAL_KEYS_DIR is not set') }
+  await eventually(() => expect(process.lines()).toContainEqual(expect.objectContaining(line)))
 })
 
 const keyText = async (_: unknown): Promise<string> => {
