@@ -7,7 +7,7 @@ import {
   elasticsearchServerSettings,
   elasticsearchVersion,
 } from './elasticsearch.ts'
-import { kafkaAddresses, kafkaHeap, kafkaServerSettings, kafkaServes, kafkaVersion } from './kafka.ts'
+import { kafkaAddresses, kafkaHeap, kafkaServerSettings, kafkaServes, kafkaVersion, newClusterId } from './kafka.ts'
 import { freePort } from './ports.ts'
 import type { Environment, Service, ServiceOptions } from './service.ts'
 
@@ -47,7 +47,11 @@ export const startKafkaContainer = async (docker: Docker, options: ServiceOption
   const settings = { ...kafkaServerSettings, ...kafkaAddresses(listen, address), ...options.settings }
   const container = new GenericContainer(kafkaImage)
     .withExposedPorts({ container: listen.port, host: port })
-    .withEnvironment({ ...asKafkaEnvironment(settings), KAFKA_HEAP_OPTS: javaOptions(kafkaHeap, options) })
+    .withEnvironment({
+      ...asKafkaEnvironment(settings),
+      CLUSTER_ID: newClusterId(),
+      KAFKA_HEAP_OPTS: javaOptions(kafkaHeap, options),
+    })
     .withWaitStrategy(Wait.forLogMessage(kafkaServes))
   return startContainer(docker, { name: 'kafka', address, container })
 }
@@ -127,6 +131,7 @@ const containerService = ({ client }: Docker, { name, address, started }: Starte
     address,
     died: death.promise,
     pid: undefined,
+    folder: undefined,
     stop,
     kill: () => end(kill),
     freeze: async () => {

@@ -27,7 +27,7 @@ type JavaServer = {
   readonly name: string
   readonly address: string
   readonly home: JavaHome
-  /** Returns the Java options, the class and its arguments. `folder` belongs to this server alone. */
+  /** Returns the Java options, the class and its arguments. `folder` is of this server alone; its data is in `data`. */
   readonly commandLine: (folder: string) => Promise<readonly string[]>
   /** Whether the server serves. `log` is its output since the last start. */
   readonly serves: (log: string) => Promise<boolean>
@@ -71,6 +71,7 @@ export const startJavaProcess = async (server: JavaServer): Promise<Service> => 
   const service: Service = {
     name: server.name,
     address: server.address,
+    folder: join(folder, 'data'),
     died: death.promise,
     get pid() {
       return run?.child.pid

@@ -1,4 +1,5 @@
 /** One Kafka node (broker and controller) for development and tests: its settings, and its start as a Java process. */
+import { randomBytes } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { sources } from './assembly.ts'
@@ -59,6 +60,9 @@ export const kafkaAddresses = (listen: { host: string; port: number; controller:
   'controller.quorum.voters': `1@127.0.0.1:${listen.controller}`,
 })
 
+/** Returns a cluster id: 16 bytes in base64url. The byte 0x0f makes it begin with D: `-` would be read as an option. */
+export const newClusterId = (): string => Buffer.concat([Buffer.of(0x0f), randomBytes(15)]).toString('base64url')
+
 /** A broker logs this line once it is registered and serves. Its port accepts connections earlier. */
 export const kafkaServes = /Kafka Server started/
 
@@ -77,12 +81,14 @@ export type KafkaNode = {
   readonly settings: Readonly<Record<string, string>>
   /** More options for the format of the storage. */
   readonly format?: readonly string[]
+  /** The same for each node of a cluster. */
+  readonly clusterId?: string
 }
 
 /** Runs one node, and waits until it serves. A node of several serves only with most of the others. */
 export const startKafkaNode = async (
   home: JavaHome,
-  { name, address, settings: own, format = [] }: KafkaNode,
+  { name, address, settings: own, format = [], clusterId = newClusterId() }: KafkaNode,
   { heap = kafkaHeap, javaOptions = [], settings }: ServiceOptions = {},
 ): Promise<Service> => {
   const kafka = join(home.assembly, 'kafka')
@@ -101,6 +107,7 @@ export const startKafkaNode = async (
         ...[`-Xms${heap}`, `-Xmx${heap}`, '-XX:+UseSerialGC', '-XX:+ExitOnOutOfMemoryError', '-XX:-UsePerfData'],
         // For the native code of snappy and zstd.
         ...['--enable-native-access=ALL-UNNAMED', '-Djava.awt.headless=true'],
+        `-Dcluster.id=${clusterId}`,
         ...javaOptions,
         `-Dlog4j2.configurationFile=${join(sources, 'kafka', 'log4j2.properties')}`,
         ...['-cp', `${join(kafka, 'classes')}:${join(kafka, 'lib', '*')}`],

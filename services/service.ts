@@ -15,6 +15,8 @@ export type Service = {
   readonly address: string
   /** The present process; undefined while none runs, and always in Docker. */
   readonly pid: number | undefined
+  /** The directory of its data; undefined in Docker, and for several nodes. */
+  readonly folder: string | undefined
   /** Resolves, with a description, when the server ends without a request. */
   readonly died: Promise<Error>
   /** Stops the server gracefully and waits for its end. Its data stays. */

@@ -24,6 +24,13 @@ export const startServices = async (options: StartOptions): Promise<Services> =>
   return { ...started, kafkaSettings: started.kafka.settings }
 }
 
+/** Starts one of both, and waits until it serves. Ignores addresses in the environment: they are of other servers. */
+export const startOnly = (which: keyof Starters, options: StartOptions): Promise<Service | KafkaCluster> => {
+  const environment = { ...options.environment, KAFKA_BROKERS: undefined, ELASTICSEARCH_URL: undefined }
+  const alone = { ...options, environment }
+  return options.cluster === undefined ? startServer(which, alone) : startCluster(options.cluster, alone)
+}
+
 /** Starts several Kafka nodes without Elasticsearch, and waits until all serve. */
 export const startCluster = async (cluster: ClusterOptions, options: StartOptions): Promise<KafkaCluster> =>
   (await clusterStarter(cluster, options))()

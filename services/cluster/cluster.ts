@@ -1,6 +1,6 @@
 /** Several Kafka nodes on this machine, each broker and controller, behind one handle; secured on request. */
 import type { JavaHome } from '../java-process.ts'
-import { startKafkaNode } from '../kafka.ts'
+import { newClusterId, startKafkaNode } from '../kafka.ts'
 import { freePort } from '../ports.ts'
 import type { Service, ServiceOptions } from '../service.ts'
 import { adminUser, createSecurity, type Security } from './security.ts'
@@ -32,6 +32,7 @@ export const startKafkaCluster = async (
   const voters = ports.map(({ controller }, index) => `${index + 1}@127.0.0.1:${controller}`).join()
   const merged = { ...options, javaOptions: [...(security?.broker.javaOptions ?? []), ...(options.javaOptions ?? [])] }
 
+  const clusterId = newClusterId()
   const starting = ports.map(async ({ client, mutualTls, controller }, index) => {
     const listeners = {
       ...(security === undefined ? { PLAINTEXT: client } : { SASL_SSL: client, SSL: mutualTls }),
@@ -46,7 +47,7 @@ export const startKafkaCluster = async (
       'advertised.listeners': all.slice(0, -1).join(),
       'controller.quorum.voters': voters,
     }
-    const node = { name: `kafka-${index + 1}`, address: `127.0.0.1:${client}`, settings }
+    const node = { name: `kafka-${index + 1}`, address: `127.0.0.1:${client}`, settings, clusterId }
     return stack.use(await startKafkaNode(home, { ...node, format: security?.broker.format ?? [] }, merged))
   })
   // Wait for all even if one fails: the others can be ended only after their start.
@@ -64,6 +65,7 @@ export const startKafkaCluster = async (
     security: security && { ...security, mutualTlsAddress },
     settings: security === undefined ? {} : settingsOfAdmin(security),
     pid: undefined,
+    folder: undefined,
     died: Promise.race(nodes.map(({ died }) => died)),
     stop: onAll(node => node.stop()),
     kill: onAll(node => node.kill()),

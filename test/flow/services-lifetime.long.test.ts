@@ -59,6 +59,32 @@ withJava('npm run services prints the settings to use, and stops on Ctrl-C with 
   expect(await serverFoldersIn(folder)).toEqual([])
 })
 
+withJava(
+  'npm run services -- --only starts one server, of a new cluster; if it is killed, it says that the data is deleted',
+  async () => {
+    const folder = await temporaryFolder()
+    const only = ['run', 'services', '--', '--only', 'kafka']
+    const runs = [startChild('npm', only, folder), startChild('npm', only, folder)]
+    const ids = await Promise.all(
+      runs.map(async run => {
+        const [, address = ''] = /^export KAFKA_BROKERS=(\S+:\d+)$/.exec(await run.line('export ')) ?? []
+        return withAdmin({ address }, async admin => (await admin.describeCluster()).clusterId)
+      }),
+    )
+    expect(ids[0]).toMatch(/^[\w-]{22}$/)
+    expect(ids[1]).not.toBe(ids[0])
+    expect(await processesIn(folder)).toHaveLength(2)
+
+    const [run] = runs
+    const [, pid, data = ''] = /^kafka: process (\d+), data in (\S+)$/.exec((await run?.line('data in ')) ?? '') ?? []
+    expect(await readdir(data)).toContain('meta.properties')
+    process.kill(Number(pid), 'SIGKILL')
+    await run?.line('its data is deleted')
+    expect(await run?.ended).toBe(1)
+    await expect(readdir(data)).rejects.toThrow('ENOENT')
+  },
+)
+
 test('without servers, Docker and a JDK one message lists everything that was tried, and the exit code is not 0', async () => {
   const nowhere = { PATH: '', ES_JAVA_HOME: '/nowhere', DOCKER_HOST: 'unix:///nowhere.sock' }
   const main = join(project, 'services', 'main.ts')

@@ -35,12 +35,6 @@ export const startOwnServer = async (
   return service
 }
 
-/** Starts a Kafka with another cluster id than every other one. In Docker (no `pid`) it has the same. */
-export const startOtherCluster = (scope: Scope): Promise<Service> =>
-  startOwnServer(scope, 'kafka', {
-    javaOptions: [...(shortLived.javaOptions ?? []), '-Dcluster.id=YW5vdGhlci1jbHVzdGVyMQ'],
-  })
-
 /** Starts several brokers with small heaps, as Java processes. They are removed with their data when the scope ends. */
 export const startOwnCluster = async (scope: Scope, options: ClusterOptions): Promise<KafkaCluster> => {
   const cluster = await startCluster(options, {
