@@ -9,6 +9,7 @@
  *   last; the topics have every record of the archive at its offset with its time, and no more. With the list of
  *   a redaction, they have the redacted records instead, and the positions get their hashes. A projector that still
  *   runs on the old cluster stops at its next position: each position changes with the source.
+ *   A generation that has this source already is compared with the ends of the topics and with its last record.
  * Can go wrong: the first difference is named with its partition and offset. An interrupted run can be repeated.
  */
 import type { Admin } from 'kafkajs'
@@ -37,9 +38,9 @@ import {
   ifVersion,
   type LogReader,
   readLog,
-  recordHash,
 } from '../projector.ts'
 import type { ArchiveSteps } from './archive.ts'
+import { assertArchived, assertInTopic } from './compare-positions.ts'
 import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
 import { type Redaction, readRedaction } from './redact-log.ts'
@@ -78,13 +79,10 @@ export const adoptSource = async (
   }
   const target = await steps.openTarget(archive)
   const generations = await readAll(steps)
-  const names = await namesToAdopt(
-    [API_KEYS_GENERATION, ...namesOf(generations)],
-    await readManifests(target),
-    sources,
-    redacted !== undefined,
-    steps,
-  )
+  const all = [API_KEYS_GENERATION, ...namesOf(generations)]
+  const names = await namesToAdopt(all, await readManifests(target), sources, redacted !== undefined, steps)
+  const others = all.filter(name => !names.includes(name))
+  await checkUnchanged(others, generations.live, sources, admin, steps, stack)
   const changed: string[] = []
   if (names.length > 0) {
     say(`verifying ${archive}`)
@@ -148,6 +146,30 @@ const readAllAdopted = async (
     }
   }
   return adopted
+}
+
+/** Generations that have the source already: a projector must be able to go on with them. */
+const checkUnchanged = async (
+  names: readonly string[],
+  live: string,
+  sources: Sources,
+  admin: Admin,
+  steps: AdoptSourceSteps,
+  stack: AsyncDisposableStack,
+): Promise<void> => {
+  for (const name of names) {
+    const { topic, partitions } = sources[streamOf(name)]
+    // Before the ends, which may grow.
+    const found = await readAdopted(name, partitions, steps)
+    const cluster = await steps.openCluster(topic)
+    stack.defer(cluster.disconnect)
+    try {
+      await assertInTopic(found, readLog(cluster, topic), await fetchEnds(admin, topic))
+    } catch (error) {
+      if (name === API_KEYS_GENERATION || name === live || !(error instanceof CommandError)) throw error
+      steps.say(`${name} is skipped: ${error.message}`)
+    }
+  }
 }
 
 /** Compares each topic that a generation will have as its source with the archive. */
@@ -239,44 +261,6 @@ const readAdopted = async (name: string, partitions: number, steps: AdoptSourceS
   for (let partition = 0; partition < partitions; partition++)
     positions.push(await readStored<PositionDocument>(positionId(name, partition), steps))
   return { stream: streamOf(name), generation, positions }
-}
-
-type HasRead = {
-  readonly generation: { readonly _source: GenerationDocument }
-  readonly positions: readonly { readonly _source: PositionDocument }[]
-}
-
-/**
- * @param redacted the hash of a record in the redacted log: the generation may have been adopted before
- * @throws CommandError unless the archive has what the generation has read, up to its position
- */
-export const assertArchived = async (
-  { generation, positions }: HasRead,
-  archived: LogReader,
-  redacted: (partition: number, offset: number) => string | undefined = () => undefined,
-): Promise<void> => {
-  const { generation: name, topic } = generation._source.body
-  for (const [partition, { _source }] of positions.entries()) {
-    const { position, last } = _source.body
-    const { end } = await archived.read(partition, 0)
-    if (position > end) {
-      const what = `${name} has read partition ${partition} of ${topic} to offset ${position}, the archive ends at ${end}`
-      throw new CommandError(`${what}. Nothing is changed`)
-    }
-    // After the last record come only holes.
-    for (let offset = last?.offset ?? 0; offset < position; ) {
-      const { entries } = await archived.read(partition, offset)
-      for (const entry of entries.slice(0, position - offset)) {
-        const expected = entry.offset === last?.offset ? last.sha256 : undefined
-        const got = entry.kind === 'record' ? recordHash(entry) : undefined
-        if (got === expected) continue
-        if (expected !== undefined && redacted(partition, entry.offset) === expected) continue
-        const what = `the archive has another record at offset ${entry.offset} of partition ${partition} of ${topic}`
-        throw new CommandError(`${what} than ${name} has read. Nothing is changed`)
-      }
-      offset += entries.length
-    }
-  }
 }
 
 /** Changes the positions first, so that a projector of the old source stops at its next one. */

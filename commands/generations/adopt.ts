@@ -97,8 +97,27 @@ export const takeOver = async (
     }
     say(`${identity.generation} is adopted: projectors read it again ${restart.said}, and the API serves it after that`)
   }
-  if (replaced.length === 0) say('no index was replaced: nothing is changed')
+  if (replaced.length === 0) {
+    for (const name of names) await assertSameCluster(name, topics, admin, context)
+    say('no index was replaced: nothing is changed')
+  }
   return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
+}
+
+/** @throws CommandError if the topics are on another cluster: a projector would refuse them */
+const assertSameCluster = async (
+  name: string,
+  topics: KafkaContext['topics'],
+  admin: Parameters<typeof describeSource>[0],
+  context: KafkaContext,
+): Promise<void> => {
+  const stored = await readStored<GenerationDocument>(generationId(name), context)
+  const topic = topics[name === API_KEYS_GENERATION ? 'api-keys' : 'events']
+  const { cluster_id } = await describeSource(admin, topic)
+  const expected = stored?._source.body.cluster_id ?? cluster_id
+  if (cluster_id === expected) return
+  const what = `no index was replaced, but ${topic} is on cluster ${cluster_id}, and ${name} was made from ${expected}`
+  throw new CommandError(`${what}. For restored topics: npm run projection -- adopt --archive DIR. Nothing is changed`)
 }
 
 type Replaced = {

@@ -119,6 +119,8 @@ test('a projection continues on restored topics of another broker, with every an
   ])
   await done(['restore', '--from', directory], restored)
 
+  const plain = await runCommand(['projection', 'adopt'], commandSettings(restored, prefix))
+  expect([plain.code, plain.said]).toEqual([1, expect.stringContaining('adopt --archive DIR')])
   const adopted = await adopt(directory)
   expect(adopted.code, adopted.said).toBe(0)
   expect(jsonLines(adopted)).toMatchObject([{ adopted: ['api-keys', 'g1'] }])

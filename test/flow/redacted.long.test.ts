@@ -240,6 +240,9 @@ test('a projection that has read a redacted record last adopts the log with the 
   await restore()
   await refused(/partition 0 of \S+ differs from the archive at offset 1/)
   const restored = await restore(...redact)
+  // The projector would refuse these topics, so the list must be named.
+  const forgotten = await runCommand(adopt.toSpliced(4, 2), settings)
+  expect([forgotten.code, forgotten.said]).toEqual([1, expect.stringContaining('Add --redacted FILE')])
   await expectRefused(
     startProcess(t, 'projector/main.ts', projectorSettings({ topics: restored, prefix })),
     'source_changed',
@@ -260,4 +263,11 @@ test('a projection that has read a redacted record last adopts the log with the 
   expect(await everythingProjected(prefix)).toEqual(projected)
   await restored.publish([repRecorded({ org_id: org, id: 'rep_4', name: 'Dan' })])
   await untilCaughtUp(next)
+  await next.stop()
+
+  // The archive ends before the projection.
+  await restore(...redact)
+  const short = await runCommand(adopt.toSpliced(4, 2), settings)
+  const what = /g1 has read partition 0 of \S+ to offset 4, the topic ends at 3\. .*project again/
+  expect([short.code, short.said]).toEqual([1, expect.stringMatching(what)])
 }, 240_000)

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { assertArchived } from '../../../commands/archive/adopt-source.ts'
+import { assertArchived } from '../../../commands/archive/compare-positions.ts'
 import { compareWithArchive } from '../../../commands/archive/restore-partition.ts'
 import { EncodedHeaders, type LogEntry, type LogReader, recordHash } from '../../../commands/projector.ts'
 import { seedOfRun } from '../../support/random.ts'
