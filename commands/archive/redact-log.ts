@@ -5,14 +5,14 @@
  *   headers stay. The list has each record that differs, with its hashes before and after, and nothing of its content.
  */
 import { hash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { isId } from '../../schemas/values.ts'
 import { receiptFileOf } from '../api.ts'
 import { CommandError } from '../failures.ts'
 import { type LogReader, recordHash } from '../projector.ts'
-import { writeReceipt } from '../subjects/destroy-key.ts'
+import { completeReceipt, type ErasureReceipt, writeReceipt } from '../subjects/destroy-key.ts'
 import { timeOf } from '../terminal.ts'
 import { writeWhole } from '../whole-file.ts'
 import type { ArchiveManifest } from './manifest.ts'
@@ -67,6 +67,9 @@ export type Redaction = {
   readonly reader: (archived: LogReader) => LogReader
 }
 
+const keyIdOf = ({ cluster_id, topic }: Pick<ArchiveManifest, 'cluster_id' | 'topic'>, org: string, rep: string) =>
+  `redacted-${hash('sha256', `${cluster_id}\n${topic}\n${org}\n${rep}`).slice(0, 40)}`
+
 /** Reads the whole archive of the events. @throws CommandError if the rep has no text in the open */
 export const redactLog = async (
   archived: LogReader,
@@ -76,8 +79,7 @@ export const redactLog = async (
   signal: AbortSignal,
 ): Promise<Redaction> => {
   const { cluster_id, topic, stream, partitions } = manifest
-  const source = `${cluster_id}\n${topic}\n${org}\n${rep}`
-  const keyId = `redacted-${hash('sha256', source).slice(0, 40)}`
+  const keyId = keyIdOf(manifest, org, rep)
   const redactor = createRedactor({ org, rep, keyId })
   const values = partitions.map(() => new Map<number, Buffer>())
   const changes: RedactionChange[] = []
@@ -161,7 +163,7 @@ const readList = async (file: string): Promise<Partial<RedactionChanges>> => {
 }
 
 /**
- * Writes the list, and the receipt that makes the API answer `erased`. A receipt that is there stays as it is.
+ * Writes the list, and the receipt that makes the API answer `erased`, as begun. A receipt that is there stays as it is.
  * @throws CommandError if the file of the list has something else: it may be the list of another rep
  */
 export const writeRedaction = async (
@@ -177,10 +179,34 @@ export const writeRedaction = async (
     throw new CommandError(`${changes} is there, and it is another list: name another file. Nothing is changed`)
   }
   await writeReceipt(join(keysDirectory, receiptFileOf(key_id)), {
-    ...{ version: 1, erased_at: timeOf(now), organization, rep, key_id },
+    ...{ version: 1, state: 'begun', erased_at: timeOf(now), organization, rep, key_id },
     ...{ sealed_texts: sealed.length, sealed_sha256: hash('sha256', sealed.map(text => `${text}\n`).join('')) },
   })
   if (before === undefined) await writeWhole(changes, text)
+}
+
+/** To call once the topics were compared with the redacted log. */
+export const completeRedaction = ({ list }: Redaction, keysDirectory: string, now: number): Promise<void> =>
+  completeReceipt(join(keysDirectory, receiptFileOf(list.key_id)), timeOf(now))
+
+/**
+ * Lists the redactions of a log, by their receipts.
+ * @throws CommandError if the directory cannot be read
+ */
+export const findRedactions = async (
+  keysDirectory: string,
+  manifest: Pick<ArchiveManifest, 'cluster_id' | 'topic'>,
+): Promise<{ readonly receipt: ErasureReceipt; readonly file: string }[]> => {
+  const names = await readdir(keysDirectory).catch(() => {
+    throw new CommandError(`SEAL_KEYS_DIR: ${keysDirectory} cannot be read`)
+  })
+  const found = []
+  for (const name of names.filter(one => /^redacted-[0-9a-f]{40}\.erased\.json$/.test(one)).sort()) {
+    const file = join(keysDirectory, name)
+    const receipt: ErasureReceipt = JSON.parse(await readFile(file, 'utf8'))
+    if (name === receiptFileOf(keyIdOf(manifest, receipt.organization, receipt.rep))) found.push({ receipt, file })
+  }
+  return found
 }
 
 const ifMissing = (error: NodeJS.ErrnoException): undefined => {

@@ -24,7 +24,14 @@ import {
 import type { ArchiveSteps } from './archive.ts'
 import { type ArchiveManifest, archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
-import { type Redaction, type RedactOptions, redactLog, writeRedaction } from './redact-log.ts'
+import {
+  completeRedaction,
+  findRedactions,
+  type Redaction,
+  type RedactOptions,
+  redactLog,
+  writeRedaction,
+} from './redact-log.ts'
 import { appendFrom, compareWithArchive, type PartitionRestore } from './restore-partition.ts'
 import type { ArchiveTarget } from './target.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt, type MaxRate } from './throttle.ts'
@@ -61,7 +68,7 @@ const restoreTopics = async (
   steps: RestoreSteps,
 ): Promise<ExitCode> => {
   const { say, out, signal, topics } = steps
-  const keysDirectory = redact && steps.keysDirectory()
+  const keysDirectory = steps.keysDirectory()
   if (redact && keysDirectory === undefined) {
     throw new CommandError('SEAL_KEYS_DIR is not set: the receipt of the redaction is written there')
   }
@@ -75,6 +82,7 @@ const restoreTopics = async (
     signal,
   )
   const total = offsetsIn(manifests)
+  if (keysDirectory !== undefined) await checkRedactions(keysDirectory, manifests, redact, say)
 
   const counted = countOffsets(total, maxRate, steps)
   const redaction = redact && (await redactEvents(target, manifests, redact, counted.onDone, steps))
@@ -106,6 +114,7 @@ const restoreTopics = async (
     const end = await compareWithArchive(part, part.end)
     if (end !== part.end) throw new CommandError(`partition ${part.partition} of ${part.log.topic} ends at ${end}`)
   }
+  if (redaction && keysDirectory) await completeRedaction(redaction, keysDirectory, steps.now())
   const records = archivedStreams
     .flatMap(stream => manifests[stream].partitions)
     .reduce((sum, archived) => sum + archived.records, 0)
@@ -115,8 +124,28 @@ const restoreTopics = async (
     out(`${JSON.stringify({ from, topics: names, records, offsets: total, ...(redacted && { redacted }) })}\n`)
   }
   if (redact) say(`${redacted} records of ${redact.rep} are redacted; ${redact.changes} has the list`)
-  say(`restored and compared: ${records} records, ${total} offsets, in ${Object.values(topics).join(' and ')}`)
+  const none = redact ? '' : '; no text was redacted'
+  say(`restored and compared: ${records} records, ${total} offsets, in ${Object.values(topics).join(' and ')}${none}`)
   return exitCodes.done
+}
+
+/** @throws CommandError if the redaction of another rep was begun: its texts would be in the topics again */
+const checkRedactions = async (
+  keysDirectory: string,
+  { events }: Manifests,
+  redact: RedactOptions | undefined,
+  say: RestoreSteps['say'],
+): Promise<void> => {
+  for (const { receipt, file } of await findRedactions(keysDirectory, events)) {
+    const { organization: org, rep, state, erased_at: at } = receipt
+    if (redact?.org === org && redact.rep === rep) continue
+    if (state === 'begun') {
+      const what = `the redaction of ${rep} of ${org} was begun and not ended: this would restore its texts`
+      const next = `Repeat it with --redact ${org} ${rep} --changes FILE. To give it up, remove ${file}`
+      throw new CommandError(`${what}. ${next}. Nothing is changed`)
+    }
+    say(`warning: ${rep} of ${org} was redacted at ${at}: an archive from before has its texts, and this restores them`)
+  }
 }
 
 const redactEvents = async (

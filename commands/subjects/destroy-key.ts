@@ -6,15 +6,17 @@
  *   live.
  */
 import { randomBytes } from 'node:crypto'
-import { access, constants, open, readdir, rm, stat } from 'node:fs/promises'
+import { access, constants, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type KeySources, keyFileOf, readSealKey, receiptFileOf, type Vault } from '../api.ts'
 import { CommandError } from '../failures.ts'
-import { createWhole } from '../whole-file.ts'
+import { createWhole, writeWhole } from '../whole-file.ts'
 
 /** The proof that a key was destroyed. It has no personal data. */
 export type ErasureReceipt = {
   readonly version: 1
+  /** A redaction of which the topics are not compared yet. The API answers `erased` all the same. */
+  readonly state?: 'begun'
   readonly erased_at: string
   readonly organization: string
   readonly rep: string
@@ -63,6 +65,14 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
 export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<void> => {
   if (await exists(file)) return
   await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+  await syncDirectory(dirname(file))
+}
+
+/** Ends a receipt that is begun. Every other one stays as it is. */
+export const completeReceipt = async (file: string, erased_at: string): Promise<void> => {
+  const { state, ...receipt }: ErasureReceipt = JSON.parse(await readFile(file, 'utf8'))
+  if (state !== 'begun') return
+  await writeWhole(file, `${JSON.stringify({ ...receipt, erased_at }, null, 2)}\n`)
   await syncDirectory(dirname(file))
 }
 

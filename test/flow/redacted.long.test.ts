@@ -2,9 +2,12 @@
  * A log that is restored without the texts of one person, which were published in the open: the same decisions at the
  * same offsets, other texts in exactly these fields, and a rebuild after which no document has the texts.
  */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { readSealKey } from '../../api/sealed/key-directory.ts'
 import { recordHash } from '../../commands/projector.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'
@@ -231,13 +234,19 @@ test('a projection that has read a redacted record last adopts the log with the 
     await topics.admin.deleteTopics({ topics: Object.values(named) })
     await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(named.events))
     const restored = await createTopics(t, { partitions: 1, named })
-    await run('restore', '--from', directory, ...redact)
-    return restored
+    const { said } = await run('restore', '--from', directory, ...redact)
+    return { ...restored, said }
   }
   const redact = ['--redact', org, 'rep_1', '--changes', changes]
   await restore(...redact)
+  const [receipt = ''] = readdirSync(keys.directory)
+  const receiptText = () => readFileSync(join(keys.directory, receipt), 'utf8')
+  expect(JSON.parse(receiptText())).toMatchObject({ organization: org, rep: 'rep_1' })
+  expect(JSON.parse(receiptText())).not.toHaveProperty('state')
   // The log as it was is not the one that the list names.
-  await restore()
+  const plain = await restore()
+  expect(plain.said).toContain('warning: rep_1 of org_a was redacted at ')
+  expect(plain.said).toContain('; no text was redacted')
   await refused(/partition 0 of \S+ differs from the archive at offset 1/)
   const restored = await restore(...redact)
   // The projector would refuse these topics, so the list must be named.
@@ -264,6 +273,29 @@ test('a projection that has read a redacted record last adopts the log with the 
   await restored.publish([repRecorded({ org_id: org, id: 'rep_4', name: 'Dan' })])
   await untilCaughtUp(next)
   await next.stop()
+
+  // A redaction that was stopped: without --redact, nothing is appended.
+  rmSync(join(keys.directory, receipt))
+  await topics.admin.deleteTopics({ topics: Object.values(named) })
+  await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(named.events))
+  const begun = await createTopics(t, { partitions: 1, named })
+  const args = ['commands/main.ts', 'restore', '--from', directory, ...redact]
+  const killed = spawn(process.execPath, args, { env: settings, stdio: 'ignore' })
+  await eventually(async () => expect(existsSync(join(keys.directory, receipt))).toBe(true), { every: 5 })
+  killed.kill('SIGKILL')
+  await once(killed, 'close')
+  expect(JSON.parse(receiptText())).toMatchObject({ state: 'begun', rep: 'rep_1' })
+  const ends = () => begun.admin.fetchTopicOffsets(begun.events)
+  const before = await ends()
+  const withoutRedact = await runCommand(['restore', '--from', directory], settings)
+  expect([withoutRedact.code, withoutRedact.said]).toEqual([
+    1,
+    expect.stringContaining('Repeat it with --redact org_a'),
+  ])
+  expect(await ends()).toEqual(before)
+  expect(await readSealKey(keys.directory, receipt.replace('.erased.json', ''))).toEqual({ state: 'destroyed' })
+  await run('restore', '--from', directory, ...redact)
+  expect(JSON.parse(receiptText())).not.toHaveProperty('state')
 
   // The archive ends before the projection.
   await restore(...redact)
