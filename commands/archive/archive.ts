@@ -4,7 +4,7 @@
  * a run that was stopped or killed continues where it was; each target is an archive of its own, which no other one
  * delays or damages.
  */
-import type { Kafka } from 'kafkajs'
+import kafkajs, { type Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
 import type { LockSteps } from '../export/lock.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -12,6 +12,7 @@ import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_POLL_MS } from '../limits.ts'
 import { describeSource, fetchEnds, type LogCluster, type LogEntry, type LogReader, readLog } from '../projector.ts'
+import { timeOf } from '../terminal.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
 import { createThrottle, fetchBytesAt, type MaxRate, type Throttle } from './throttle.ts'
@@ -65,15 +66,32 @@ export const archive = async (
     }
     copies.push(copy)
   }
-  const all = copies.flat()
-  const total = all.reduce((sum, [log]) => sum + sumOf(log.ends), 0)
+  const total = sumOf(logs.map(({ ends }) => sumOf(ends)))
   const report = reportProgress(steps, maxRate)
+  let hasCaughtUp = false
   const onProgress = (): void => {
-    const done = all.reduce((sum, [log, topic]) => sum + reachedOf(log, topic), 0)
+    if (hasCaughtUp) return
+    // Of the target that is behind.
+    const done = Math.min(...copies.map(copy => sumOf(copy.map(([log, topic]) => reachedOf(log, topic)))))
     report({ done, total })
+    hasCaughtUp = follow && done >= total
   }
   const throttle = createThrottle(maxRate, steps)
-  await Promise.all(copies.map(copy => copyLogs(copy, follow, { onProgress, throttle }, steps)))
+  // If one target fails, the others write what was read, and end.
+  const failure = new AbortController()
+  const signal = AbortSignal.any([steps.signal, failure.signal])
+  const copying = copies.map((copy, index) => {
+    const onRound = follow ? sayWhatIsNew(to[index] ?? '', copy, steps) : () => undefined
+    const hooks = { onProgress, onRound, throttle }
+    return copyLogs(copy, follow, hooks, { ...steps, signal }).catch((error: unknown) => {
+      failure.abort(error)
+      throw error
+    })
+  })
+  await Promise.allSettled(copying)
+  await Promise.all(copying).catch(() => {
+    throw withEnds(failure.signal.reason, to, copies)
+  })
   const stopped = steps.signal.aborted && !follow
   for (const [index, copy] of copies.entries()) {
     const manifests = copy.map(([, topic]) => topic.manifest())
@@ -105,6 +123,36 @@ const openLogs = async (
   return logs
 }
 
+/** Says now and then that a target has more records. */
+const sayWhatIsNew = (directory: string, copy: readonly TopicCopy[], { say, elapsed }: ArchiveSteps) => {
+  let said = recordsOf(copy)
+  let saidAt = Number.NEGATIVE_INFINITY
+  return (): void => {
+    const records = recordsOf(copy)
+    if (records === said || elapsed() - saidAt < ARCHIVE_FLUSH_MS) return
+    say(`${directory}: archived up to ${endOf(copy)}, ${records - said} records more`)
+    said = records
+    saidAt = elapsed()
+  }
+}
+
+/** An error of Kafka, with the ends of the archives: records after them are in no archive. */
+const withEnds = (error: unknown, to: readonly string[], copies: readonly (readonly TopicCopy[])[]): unknown => {
+  if (!(error instanceof kafkajs.KafkaJSError)) return error
+  const ends = copies.map((copy, index) => `the archive in ${to[index]} ends at ${endOf(copy)}`)
+  const what = [`Kafka does not answer (${error.name})`, ...ends, 'the same command continues']
+  return new CommandError(what.join('; '))
+}
+
+const recordsOf = (copy: readonly TopicCopy[]): number =>
+  sumOf(copy.flatMap(([, topic]) => topic.manifest().partitions.map(({ records }) => records)))
+
+/** The time of the last archived record. */
+const endOf = (copy: readonly TopicCopy[]): string => {
+  const times = copy.flatMap(([, topic]) => topic.lastTime() ?? [])
+  return times.length > 0 ? timeOf(Math.max(...times)) : 'its beginning: it has no record'
+}
+
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
 const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
   sumOf(topic.positions().map((position, partition) => Math.min(position, ends[partition] ?? 0)))
@@ -130,11 +178,18 @@ const assertReached = (copy: readonly TopicCopy[], { aborted }: AbortSignal): vo
   }
 }
 
+type CopyHooks = {
+  readonly onProgress: () => void
+  /** Called after each look at all partitions. */
+  readonly onRound: () => void
+  readonly throttle: Throttle
+}
+
 /** Copies the logs into one target. Ends at the ends of the logs; with `follow` only at the signal. */
 const copyLogs = async (
   copy: readonly TopicCopy[],
   follow: boolean,
-  { onProgress, throttle }: { readonly onProgress: () => void; readonly throttle: Throttle },
+  { onProgress, onRound, throttle }: CopyHooks,
   { signal, elapsed, sleep }: ArchiveSteps,
 ): Promise<void> => {
   // Segments are written while the next entries are read.
@@ -163,6 +218,7 @@ const copyLogs = async (
           await throttle(entries.length)
         }
       }
+      onRound()
       if (!follow && !moved) return assertReached(copy, signal)
       if (follow && !moved) await sleep(ARCHIVE_POLL_MS)
     }

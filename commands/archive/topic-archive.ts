@@ -35,6 +35,10 @@ type Growing = {
   digest: string
   /** When the first of the entries came; milliseconds of any clock. */
   since: number
+  /** The time of the last record; undefined before the first one. */
+  time: number | undefined
+  /** The same of the last record that is in a segment. */
+  stored: number | undefined
 }
 
 export type TopicArchive = {
@@ -47,6 +51,8 @@ export type TopicArchive = {
   /** Writes a segment of each partition that has enough, or whose entries are older than `olderThan`. */
   readonly cut: (olderThan: number) => Promise<void>
   readonly manifest: () => ArchiveManifest
+  /** The time of the latest record that is in a segment; undefined before the first one. */
+  readonly lastTime: () => number | undefined
 }
 
 export const openTopicArchive = async (
@@ -70,6 +76,7 @@ export const openTopicArchive = async (
     const archived = archivedPartition(manifest, part.partition)
     const { partition, entries, position, records, digest } = part
     const { end: from, last_sha256: previous } = archived
+    const { time } = part
     Object.assign(part, { entries: [], bytes: 0, records: 0 })
     const { bytes, sha256 } = await encodeSegment({ ...source, partition, from, end: position, previous }, entries)
     await assertHeld()
@@ -78,6 +85,7 @@ export const openTopicArchive = async (
     await assertHeld()
     await writeManifest(target, next)
     manifest = next
+    part.stored = time
   }
   const partOf = (partition: number): Growing => {
     const part = growing[partition]
@@ -105,6 +113,7 @@ export const openTopicArchive = async (
         part.digest = addEntryToDigest(part.digest, entry, encoded)
         part.last = encoded
         if (entry.kind === 'record') part.records++
+        part.time = entry.timestamp
       }
     },
     cut: async olderThan => {
@@ -114,6 +123,10 @@ export const openTopicArchive = async (
       }
     },
     manifest: () => manifest,
+    lastTime: () => {
+      const times = growing.flatMap(({ stored }) => stored ?? [])
+      return times.length > 0 ? Math.max(...times) : undefined
+    },
   }
 }
 
@@ -168,14 +181,14 @@ const takeInStored = async (
 const continueAt = async (target: ArchiveTarget, manifest: ArchiveManifest, partition: number): Promise<Growing> => {
   const { end, digest, last_segment, last_sha256 } = archivedPartition(manifest, partition)
   const part = { partition, position: end, entries: [], bytes: 0, records: 0, digest, since: 0 }
-  if (last_segment === null) return { ...part, last: undefined }
+  if (last_segment === null) return { ...part, last: undefined, time: undefined, stored: undefined }
   const { header, sha256, entries } = await openSegmentAt(target, manifest, partition, last_segment)
   if (sha256 !== last_sha256 || header.end !== end) {
     const name = `${target.name}/${segmentPath(manifest.stream, partition, last_segment)}`
     throw new ArchiveDamaged(`${name}: it is not the last segment that the manifest names`)
   }
   const last = entries.at(-1)
-  return { ...part, last: last && encodeEntry(last) }
+  return { ...part, last: last && encodeEntry(last), time: last?.timestamp, stored: last?.timestamp }
 }
 
 const assertSameLog = (

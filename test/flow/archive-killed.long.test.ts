@@ -16,6 +16,7 @@ import {
   publishMixed,
   settingsOf,
 } from '../support/archives.ts'
+import { startOwnServer } from '../support/own-services.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually } from '../support/scope.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
@@ -24,12 +25,15 @@ import { createTopics, type Topics } from '../support/topics.ts'
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
-const start = (args: readonly string[], topics: Topics) =>
-  spawn(process.execPath, ['commands/main.ts', ...args], {
+const start = (args: readonly string[], topics: Topics, said: (text: string) => void = () => undefined) => {
+  const child = spawn(process.execPath, ['commands/main.ts', ...args], {
     cwd: join(import.meta.dirname, '..', '..'),
     env: settingsOf(topics),
-    stdio: 'ignore',
+    stdio: ['ignore', 'ignore', 'pipe'],
   })
+  child.stderr.on('data', said)
+  return child
+}
 
 /** Starts a command, and kills it once it has done as many steps as given, or when it ends. */
 const killedAt = async (
@@ -96,3 +100,32 @@ test('an archive that follows has new records within a minute, and the same comm
   await done(['archive', '--to', directory], topics)
   await done(['archive', 'verify', directory], topics)
 })
+
+test('an archive that follows says what is new, and up to where it has everything if the broker is lost', async t => {
+  const kafka = await startOwnServer(t, 'kafka')
+  const topics = await createTopics(t, { kafka: kafka.address, partitions: PARTITIONS })
+  const stream = createStream(
+    createRandom(seed + 2),
+    organizationsIn(createRandom(seed + 2), [0, 1, 2], PARTITIONS),
+    PARTITIONS,
+  )
+  const directories = [await newDirectory(t), await newDirectory(t)]
+  await topics.publish(stream.take(20))
+  let said = ''
+  const to = directories.flatMap(directory => ['--to', directory])
+  const child = start(['archive', ...to, '--follow'], topics, text => {
+    said += text
+  })
+  t.onTestFinished(async () => void child.kill('SIGKILL'))
+  await eventually(async () => expect(said).toContain(`${directories[1]}: archived up to 20`), { every: 1_000 })
+  expect(said).toContain('20 of 20 records')
+  expect(said).toContain(', 20 records more')
+
+  await topics.publish(stream.take(5))
+  await eventually(async () => expect(said).toContain(', 5 records more'), { every: 1_000 })
+  await kafka.kill()
+  await once(child, 'close')
+  expect(child.exitCode).toBe(1)
+  const ends = directories.map(directory => `the archive in ${directory} ends at 20\\d\\d-\\S+Z`).join('; ')
+  expect(said).toMatch(new RegExp(`Kafka does not answer \\(KafkaJS\\w+\\); ${ends}; the same command continues`))
+}, 300_000)
