@@ -58,6 +58,7 @@ export {
   fetchEnds,
   type Identity,
   recordHash,
+  TIMES_OF_PUBLISHERS,
 } from '../projector/kafka/source.ts'
 export { toRawRecord } from '../projector/kafka/stored-record.ts'
 export {

@@ -192,7 +192,7 @@ const compareTopics = async (
   }
   for (const stream of archivedStreams.filter(name => adopted.some(one => one.stream === name))) {
     const topic = topics[stream]
-    for (const warning of await checkTopicConfiguration(admin, topic)) say(warning)
+    for (const warning of await checkTopicConfiguration(admin, topic)) say(`${topic}: ${warning}`)
     const cluster = await openCluster(topic)
     stack.defer(cluster.disconnect)
     const unchanged = archivedOf(stream)

@@ -19,6 +19,7 @@ import {
   fetchEnds,
   type LogReader,
   readLog,
+  TIMES_OF_PUBLISHERS,
   withRight,
 } from '../projector.ts'
 import type { ArchiveSteps } from './archive.ts'
@@ -91,7 +92,9 @@ const restoreTopics = async (
   for (const stream of archivedStreams) {
     const topic = topics[stream]
     await assertFits(admin, topic, manifests[stream])
-    for (const warning of await checkTopicConfiguration(admin, topic)) say(warning)
+    // A restore that was stopped has left the times of the publishers. In the end they are Kafka's again.
+    const warnings = (await checkTopicConfiguration(admin, topic)).filter(one => one !== TIMES_OF_PUBLISHERS)
+    for (const warning of warnings) say(`${topic}: ${warning}`)
     const archived = readArchivedLog(target, manifests[stream])
     const log = redaction && stream === 'events' ? redaction.reader(archived) : archived
     parts.push(...(await openParts(stream, manifests[stream], log, { maxRate, onDone: counted.onDone }, steps, stack)))

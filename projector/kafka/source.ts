@@ -100,9 +100,7 @@ export const checkTopicConfiguration = async (
 
   const warnings: string[] = []
   if (values.get('message.timestamp.type') !== 'LogAppendTime') {
-    warnings.push(
-      'message.timestamp.type is not LogAppendTime: reads as of a time depend on the clocks of the publishers',
-    )
+    warnings.push(TIMES_OF_PUBLISHERS)
   }
   const accepted = values.get('max.message.bytes')
   if (Number(accepted) < messageBytes) {
@@ -112,6 +110,10 @@ export const checkTopicConfiguration = async (
   }
   return warnings
 }
+
+/** The warning about times that publishers set. */
+export const TIMES_OF_PUBLISHERS =
+  'message.timestamp.type is not LogAppendTime: reads as of a time depend on the clocks of the publishers'
 
 /** Returns the SHA-256 of a record as the log has it: time, key, value and headers. Equal only for the same record. */
 export const recordHash = ({ timestamp, key, value, headers }: RawRecord): string => {

@@ -6,6 +6,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { readSealKey } from '../../api/sealed/key-directory.ts'
 import { recordHash } from '../../commands/projector.ts'
@@ -294,7 +295,14 @@ test('a projection that has read a redacted record last adopts the log with the 
   ])
   expect(await ends()).toEqual(before)
   expect(await readSealKey(keys.directory, receipt.replace('.erased.json', ''))).toEqual({ state: 'destroyed' })
-  await run('restore', '--from', directory, ...redact)
+  const type = kafkajs.ConfigResourceTypes.TOPIC
+  const kept = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' }
+  const all = Object.entries({ ...kept, 'message.timestamp.type': 'CreateTime' })
+  const configEntries = all.map(([name, value]) => ({ name, value }))
+  await begun.admin.alterConfigs({ validateOnly: false, resources: [{ type, name: begun.apiKeys, configEntries }] })
+  const resumed = await run('restore', '--from', directory, ...redact)
+  // Restore sets it back itself.
+  expect(resumed.said).not.toContain('LogAppendTime')
   expect(JSON.parse(receiptText())).not.toHaveProperty('state')
 
   // The archive ends before the projection.
