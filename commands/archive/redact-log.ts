@@ -147,7 +147,10 @@ export const readRedaction = async (
   if (list.format !== REDACTION_FORMAT || !isId('org', org) || !isId('rep', rep)) {
     throw new CommandError(`${file}: expected a list of ${REDACTION_FORMAT}`)
   }
-  const redaction = await redactLog(archived, manifest, { org, rep }, async () => undefined, signal)
+  const redaction = await redactLog(archived, manifest, { org, rep }, async () => undefined, signal).catch(error => {
+    if (!(error instanceof CommandError)) throw error
+    throw new CommandError(`${error.message}. Is ${file} the list of this archive? Nothing is changed`)
+  })
   if (isDeepStrictEqual(list, redaction.list)) return redaction
   throw new CommandError(`${file} is not the list of this archive and ${rep} of ${org}. Nothing is changed`)
 }

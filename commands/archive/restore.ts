@@ -101,7 +101,9 @@ const restoreTopics = async (
   }
   // Each partition is compared with the archive before the first record is appended anywhere.
   say('comparing what is in the topics')
-  const begun = await Promise.all(parts.map(async part => compareWithArchive(part, await stableEndOf(part))))
+  const begun = await Promise.all(
+    parts.map(async part => compareWithArchive(part, await stableEndOf(part)).catch(withAdvice)),
+  )
   if (redaction && redact && keysDirectory) await writeRedaction(redaction, redact, keysDirectory, steps.now())
   if (begun.some((position, index) => position < (parts[index]?.end ?? 0))) {
     say('appending')
@@ -126,10 +128,16 @@ const restoreTopics = async (
     const names = Object.values(topics)
     out(`${JSON.stringify({ from, topics: names, records, offsets: total, ...(redacted && { redacted }) })}\n`)
   }
-  if (redact) say(`${redacted} records of ${redact.rep} are redacted; ${redact.changes} has the list`)
+  if (redact) say(`redacted records of ${redact.rep}: ${redacted}; ${redact.changes} has the list`)
   const none = redact ? '' : '; no text was redacted'
   say(`restored and compared: ${records} records, ${total} offsets, in ${Object.values(topics).join(' and ')}${none}`)
   return exitCodes.done
+}
+
+/** Nothing is appended to a topic that has something else. */
+const withAdvice = (error: unknown): never => {
+  if (!(error instanceof CommandError)) throw error
+  throw new CommandError(`${error.message}: delete and create the topics first. Nothing is changed`)
 }
 
 /** @throws CommandError if the redaction of another rep was begun: its texts would be in the topics again */
@@ -160,7 +168,8 @@ const redactEvents = async (
 ): Promise<Redaction> => {
   say(`looking for texts of ${redact.rep} of ${redact.org}`)
   const redaction = await redactLog(readArchivedLog(target, events), events, redact, onDone, signal)
-  say(`${redaction.list.changes.length} records have texts in the open`)
+  const { length } = redaction.list.changes
+  say(`${length} ${length === 1 ? 'record has' : 'records have'} texts in the open`)
   return redaction
 }
 

@@ -39,11 +39,14 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   if (differing.length > 0) {
     let yetToShow = DIFFERENCES_SHOWN
     for (const org of differing) {
-      if (yetToShow === 0) break
+      if (yetToShow < 0) break
       const counts = [left.get(org)?.counts ?? {}, right.get(org)?.counts ?? {}]
       for await (const difference of documentDifferences(org, { a, b, positions }, counts, context)) {
+        if (yetToShow-- === 0) {
+          context.say(`only the first ${DIFFERENCES_SHOWN} differing records are shown`)
+          break
+        }
         context.out(json ? `${JSON.stringify(difference)}\n` : `${describeDifference(difference, a, b)}\n`)
-        if (--yetToShow === 0) break
       }
     }
     context.say(`${differing.length} of ${organizations.length} organizations differ`)
@@ -66,6 +69,9 @@ const shown = (value: unknown): string => {
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`
 }
 
+/** These have a document for each version, and one for the list of them. */
+const isVersioned = (kind: string): boolean => kind === 'reps' || kind === 'periods'
+
 const NOTHING: Summary = { counts: {}, owed: {}, left: {}, digest: '' }
 
 const lineOf = (org: string, a: Summary | undefined, b: Summary | undefined): string => {
@@ -75,7 +81,7 @@ const lineOf = (org: string, a: Summary | undefined, b: Summary | undefined): st
       .map(([currency, sum]) => `${sum} ${currency}`)
       .join(', ') || 'nothing'
   const count = Object.entries(counts)
-    .map(([kind, number]) => `${number} ${kind}`)
+    .map(([kind, number]) => `${number} ${isVersioned(kind) ? `${kind} with versions` : kind}`)
     .join(', ')
   const verdict = a?.digest === b?.digest ? 'equal' : 'DIFFERENT'
   return `${org === '' ? '(no organization)' : org}: ${verdict}; ${count}; owed ${sums(owed)}; left ${sums(left)}`

@@ -126,6 +126,12 @@ export const eraseSubject = async (
     if (json) for (const receipt of receipts) out(`${JSON.stringify({ ...receipt, erased_at: null })}\n`)
     return exitCodes.done
   }
+  if (keys.every(key => states[key] === 'erased')) {
+    say(
+      `${keys.join(', ')} was erased before. Nothing is left to do but to remove the key from copies of the directory`,
+    )
+    return exitCodes.done
+  }
   for (const receipt of receipts) {
     const { key_id } = receipt
     if (states[key_id] === 'erased') {

@@ -42,6 +42,9 @@ export const describeSource = async (
 export const isUnknownTopic = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
 
+/** The next step if another log is no mistake. */
+export const RESTORED = 'restored topics: npm run projection -- adopt --archive DIR'
+
 /** @throws StopError `source_changed`, with the field that differs */
 export const assertSameSource = (
   expected: Identity,
@@ -49,7 +52,8 @@ export const assertSameSource = (
 ): void => {
   for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
     if (expected[field] === got[field]) continue
-    throw new StopError('source_changed', `${field}: expected ${expected[field]}, got ${got[field]}`, {
+    const next = field === 'cluster_id' ? `; ${RESTORED}` : ''
+    throw new StopError('source_changed', `${field}: expected ${expected[field]}, got ${got[field]}${next}`, {
       topic: expected.topic,
       generation: expected.generation,
     })

@@ -132,7 +132,10 @@ test('a redacted log is decided as before, and differs in exactly the fields of 
   await run(...redact)
   expect(readFileSync(changes, 'utf8')).toBe(listed)
   const plain = await runCommand(['restore', '--from', directory], settings)
-  expect([plain.code, plain.said]).toEqual([1, expect.stringContaining('differs from the archive at offset 1')])
+  expect([plain.code, plain.said]).toEqual([
+    1,
+    expect.stringMatching(/differs from the archive at offset 1: delete and create the topics first/),
+  ])
   const none = await runCommand([...redact.slice(0, 5), 'rep_9', ...redact.slice(6)], settings)
   expect([none.code, none.said]).toEqual([1, expect.stringContaining('rep_9 of org_a has no text in the open')])
 
@@ -188,6 +191,7 @@ test('a redacted log is decided as before, and differs in exactly the fields of 
   await run('projection', 'rebuild')
   const verified = await runCommand(['projection', 'verify', 'g1', 'g2'], settings)
   expect(verified.code, verified.said).toBe(1)
+  expect(verified.said).toContain('only the first 10 differing records are shown')
   await run('projection', 'swap', 'g2', '--force', 'rep_1 is redacted')
   await going.stop()
   await run('projection', 'drop', 'g1')
@@ -262,7 +266,7 @@ test('a projection that has read a redacted record last adopts the log with the 
   writeFileSync(changes, list.replace(/"after": "./, '"after": "_'))
   await refused(/is not the list of this archive/)
   writeFileSync(changes, list.replace('"rep_1"', '"rep_2"'))
-  await refused(/rep_2 of org_a has no text in the open/)
+  await refused(/rep_2 of org_a has no text in the open.* the list of this archive\?/)
   writeFileSync(changes, list)
   const adopted = await run(...adopt)
   expect(jsonLines(adopted)).toMatchObject([{ adopted: ['g1'] }])

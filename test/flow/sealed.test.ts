@@ -201,7 +201,7 @@ test('an erased person is empty and marked in every answer, with another tag; ot
   }
   expect(await everythingProjected(prefix)).toEqual(stored)
   const again = await subjects('erase', org, 'rep_2', '--confirm', 'rep_2')
-  expect([again.code, again.said]).toEqual([0, expect.stringContaining('k2 was erased before')])
+  expect([again.code, again.said]).toEqual([0, expect.stringMatching(/k2 was erased before. Nothing is left to do/)])
   // A key that comes back from an old copy opens nothing.
   keys.put('k2')
   const [listed] = jsonLines(await subjects('list', org, '--json')).filter(line => line.rep === 'rep_2')
