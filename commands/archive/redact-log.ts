@@ -166,7 +166,7 @@ const readList = async (file: string): Promise<Partial<RedactionChanges>> => {
 }
 
 /**
- * Writes the list, and the receipt that makes the API answer `erased`, as begun. A receipt that is there stays as it is.
+ * Writes the list, and the receipt, as begun: it makes the API answer `erased`. A receipt that is there stays as it is.
  * @throws CommandError if the file of the list has something else: it may be the list of another rep
  */
 export const writeRedaction = async (
