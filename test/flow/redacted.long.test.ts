@@ -283,14 +283,14 @@ test('a projection that has read a redacted record last adopts the log with the 
   rmSync(join(keys.directory, receipt))
   await topics.admin.deleteTopics({ topics: Object.values(named) })
   await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(named.events))
-  const begun = await createTopics(t, { partitions: 1, named })
+  await createTopics(t, { partitions: 1, named })
   const args = ['commands/main.ts', 'restore', '--from', directory, ...redact]
   const killed = spawn(process.execPath, args, { env: settings, stdio: 'ignore' })
   await eventually(async () => expect(existsSync(join(keys.directory, receipt))).toBe(true), { every: 5 })
   killed.kill('SIGKILL')
   await once(killed, 'close')
   expect(JSON.parse(receiptText())).toMatchObject({ state: 'begun', rep: 'rep_1' })
-  const ends = () => begun.admin.fetchTopicOffsets(begun.events)
+  const ends = () => topics.admin.fetchTopicOffsets(named.events)
   const before = await ends()
   const withoutRedact = await runCommand(['restore', '--from', directory], settings)
   expect([withoutRedact.code, withoutRedact.said]).toEqual([
@@ -303,7 +303,7 @@ test('a projection that has read a redacted record last adopts the log with the 
   const kept = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' }
   const all = Object.entries({ ...kept, 'message.timestamp.type': 'CreateTime' })
   const configEntries = all.map(([name, value]) => ({ name, value }))
-  await begun.admin.alterConfigs({ validateOnly: false, resources: [{ type, name: begun.apiKeys, configEntries }] })
+  await topics.admin.alterConfigs({ validateOnly: false, resources: [{ type, name: named.apiKeys, configEntries }] })
   const resumed = await run('restore', '--from', directory, ...redact)
   // Restore sets it back itself.
   expect(resumed.said).not.toContain('LogAppendTime')
