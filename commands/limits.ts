@@ -104,6 +104,8 @@ export const ENTRY_BYTES_MAX = 600 * MiB
 /** With `--follow`: milliseconds between two looks at the ends, and until records are in a segment. */
 export const ARCHIVE_POLL_MS = 1_000
 export const ARCHIVE_FLUSH_MS = 60_000
+/** And between two lines that say what is new. */
+export const ARCHIVE_NEWS_MS = 10_000
 /**
  * Requests to S3: milliseconds without a byte until a request is given up; between two attempts, at first and at most;
  * between two messages about it; until the command ends with an error.

@@ -10,7 +10,7 @@ import type { LockSteps } from '../export/lock.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
-import { ARCHIVE_FLUSH_MS, ARCHIVE_POLL_MS } from '../limits.ts'
+import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
 import { describeSource, fetchEnds, type LogCluster, type LogEntry, type LogReader, readLog } from '../projector.ts'
 import { timeOf } from '../terminal.ts'
 import { archivedStreams } from './manifest.ts'
@@ -129,7 +129,7 @@ const sayWhatIsNew = (directory: string, copy: readonly TopicCopy[], { say, elap
   let saidAt = Number.NEGATIVE_INFINITY
   return (): void => {
     const records = recordsOf(copy)
-    if (records === said || elapsed() - saidAt < ARCHIVE_FLUSH_MS) return
+    if (records === said || elapsed() - saidAt < ARCHIVE_NEWS_MS) return
     say(`${directory}: archived up to ${endOf(copy)}, ${records - said} records more`)
     said = records
     saidAt = elapsed()
