@@ -118,8 +118,8 @@ test('an archive that follows says what is new, and up to where it has everythin
   })
   t.onTestFinished(async () => void child.kill('SIGKILL'))
   const expectSaid = async (): Promise<void> => {
-    const ends = await topics.admin.fetchTopicOffsets(topics.events)
-    const records = ends.reduce((sum, { high }) => sum + Number(high), 0)
+    const ends = await Promise.all([topics.events, topics.apiKeys].map(name => topics.admin.fetchTopicOffsets(name)))
+    const records = ends.flat().reduce((sum, { high }) => sum + Number(high), 0)
     for (const directory of directories) {
       const lines = said.matchAll(new RegExp(`${directory}: archived up to 20\\S+Z, (\\d+) records more`, 'g'))
       expect([...lines].reduce((sum, [, more]) => sum + Number(more), 0)).toBe(records)
