@@ -246,11 +246,17 @@ const finishRestore = async (
   let restored = await world.alone(last.told, last.broker)
   if (restored.code !== 0) {
     for (const topic of [EVENTS, API_KEYS]) target.makeAnew(topic)
-    restored = await world.alone(last.told, last.broker)
+    restored = await world.alone(withOtherList(last.told), last.broker)
   }
   if (restored.code !== 0) return `${last.told.name} into new topics: ${restored.said.join(' | ')} ${restored.error}`
   return isRestored(world, target, last.told.name === 'redact')
 }
+
+/** If the archive has grown, the list of changes is another one, and a list is never replaced. */
+const withOtherList = <Given extends Told>(told: Given): Given =>
+  'redact' in told && told.redact !== undefined
+    ? { ...told, redact: { ...told.redact, changes: `${told.redact.changes}-of-new-topics` } }
+    : told
 
 const isRestored = ({ broker }: World, target: Broker, isRedacted: boolean): string | undefined => {
   for (const topic of [EVENTS, API_KEYS]) {
