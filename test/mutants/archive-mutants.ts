@@ -172,13 +172,13 @@ export const archiveMutants: readonly Mutant[] = [
   },
   {
     name: 'adopt takes an archive that ends before a position',
-    file: 'commands/archive/adopt-source.ts',
-    find: '    if (position > end) {\n',
-    replace: '    if (position < 0) {\n',
+    file: 'commands/archive/compare-positions.ts',
+    find: 'await archived.read(partition, 0)\n    if (position > end) {\n',
+    replace: 'await archived.read(partition, 0)\n    if (position < 0) {\n',
   },
   {
     name: 'adopt does not compare the record that was read last',
-    file: 'commands/archive/adopt-source.ts',
+    file: 'commands/archive/compare-positions.ts',
     find: '        if (got === expected) continue\n',
     replace: '        if (got === expected || entry.offset === last?.offset) continue\n',
   },
