@@ -34,11 +34,16 @@ export const readManifests = async (target: ArchiveTarget): Promise<Manifests> =
 export const offsetsIn = (manifests: Manifests): number =>
   archivedStreams.flatMap(stream => manifests[stream].partitions).reduce((sum, { end }) => sum + end, 0)
 
-/** Yields the segments of a partition in order. @throws ArchiveDamaged that names the first fault */
+/**
+ * Yields the segments of a partition in order.
+ * @param onUnnamed called with a segment after the last one that the manifest names
+ * @throws ArchiveDamaged that names the first fault
+ */
 export async function* segmentsOf(
   target: ArchiveTarget,
   manifest: ArchiveManifest,
   archived: ArchivedPartition,
+  onUnnamed: (segment: Segment) => void = () => undefined,
 ): AsyncGenerator<Segment> {
   const { stream } = manifest
   const { partition, end, last_segment, last_sha256 } = archived
@@ -60,7 +65,10 @@ export async function* segmentsOf(
       throw new ArchiveDamaged(`${target.name}/${path}: the SHA-256 of the segment before it: ${what}`)
     }
     // A run stores a segment, then the manifest that names it. Between the two the segment does not count.
-    if (from === end) continue
+    if (from === end) {
+      if (!(await hasGrown(target, manifest, archived))) onUnnamed(segment)
+      continue
+    }
     yield segment
     previous = segment.sha256
     next = segment.header.end
@@ -113,10 +121,16 @@ export const verifyPartition = async (
   manifest: ArchiveManifest,
   archived: ArchivedPartition,
   onDone: Throttle,
+  say: (line: string) => void = () => undefined,
 ): Promise<void> => {
   let digest = NO_RECORDS
   let records = 0
-  for await (const { entries } of segmentsOf(target, manifest, archived)) {
+  const where = `${target.name}/${manifest.stream}/${archived.partition}`
+  const onUnnamed = ({ header, entries }: Segment): void => {
+    const what = `the segment that begins with offset ${header.from} is stored, and the manifest does not name it`
+    say(`${where}: ${what}: its ${entries.length} offsets do not count. The next run of archive takes it in`)
+  }
+  for await (const { entries } of segmentsOf(target, manifest, archived, onUnnamed)) {
     for (let at = 0; at < entries.length; at += THROTTLED_RECORDS) {
       const some = entries.slice(at, at + THROTTLED_RECORDS)
       for (const entry of some) {
@@ -127,7 +141,6 @@ export const verifyPartition = async (
     }
   }
   if (records === archived.records && digest === archived.digest) return
-  const where = `${target.name}/${manifest.stream}/${archived.partition}`
   const what = `${records} records with digest ${digest}`
   throw new ArchiveDamaged(
     `${where}: the manifest has ${archived.records} records with digest ${archived.digest}, not ${what}`,
@@ -161,12 +174,14 @@ export const verifyChain = async (
 type VerifySteps = {
   readonly report: (progress: { readonly done: number; readonly total: number }) => void
   readonly throttle?: Throttle
+  /** Told about a stored segment that does not count yet. */
+  readonly say?: (line: string) => void
 }
 
 /** @throws ArchiveDamaged that names the first fault */
 export const verifyArchive = async (
   target: ArchiveTarget,
-  { report, throttle }: VerifySteps,
+  { report, throttle, say }: VerifySteps,
   signal: AbortSignal,
 ): Promise<Manifests> => {
   const manifests = await readManifests(target)
@@ -174,12 +189,13 @@ export const verifyArchive = async (
   let done = 0
   for (const stream of archivedStreams) {
     for (const archived of manifests[stream].partitions) {
-      await verifyPartition(target, manifests[stream], archived, async offsets => {
+      const onDone = async (offsets: number): Promise<void> => {
         signal.throwIfAborted()
         done += offsets
         report({ done, total })
         await throttle?.(offsets)
-      })
+      }
+      await verifyPartition(target, manifests[stream], archived, onDone, say)
     }
   }
   return manifests
@@ -211,6 +227,11 @@ export const readArchivedLog = (
       if (chains !== undefined && chains.get(partition)?.get(start) !== segment.sha256) {
         const path = segmentPath(manifest.stream, partition, start)
         throw new ArchiveDamaged(`${target.name}/${path}: it was replaced after it was verified`)
+      }
+      // Without this, a reader would ask for the same offset for ever.
+      if (segment.header.end <= from) {
+        const where = `${target.name}/${manifest.stream}/${partition}`
+        throw new ArchiveDamaged(`${where}: the segment that begins with offset ${segment.header.end} is lost`)
       }
       opened.set(partition, segment)
       return { entries: from === start ? segment.entries : segment.entries.slice(from - start), end }

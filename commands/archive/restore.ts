@@ -79,7 +79,7 @@ const restoreTopics = async (
   say(`verifying ${from}`)
   const manifests = await verifyArchive(
     target,
-    { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps) },
+    { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps), say },
     signal,
   )
   const total = offsetsIn(manifests)

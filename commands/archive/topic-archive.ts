@@ -170,6 +170,8 @@ const takeInStored = async (
     const what = `expected ${archived.last_sha256}, got ${header.previous}`
     throw new ArchiveDamaged(`${target.name}/${path}: the SHA-256 of the segment before it: ${what}`)
   }
+  // Named, it would be the last segment and its own successor.
+  if (entries.length === 0) throw new ArchiveDamaged(`${target.name}/${path}: it has no entries`)
   const digest = entries.reduce((sum, entry) => addEntryToDigest(sum, entry), archived.digest)
   const records = entries.filter(({ kind }) => kind === 'record').length
   const next = withSegment(manifest, archived, { end: header.end, records, sha256, digest })

@@ -21,7 +21,7 @@ export const verifyDirectory = async (
 ): Promise<ExitCode> => {
   const manifests = await verifyArchive(
     await steps.openTarget(directory),
-    { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps) },
+    { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps), say: steps.say },
     steps.signal,
   )
   const topics = archivedStreams.map(stream => manifests[stream])

@@ -70,6 +70,8 @@ export const createSendS3 = (to: S3Bucket, steps: S3Steps): SendS3 => {
   const agent = isTls
     ? new TlsAgent({ keepAlive: true, ...(to.ca !== undefined && { ca: to.ca }) })
     : new PlainAgent({ keepAlive: true })
+  // Node takes an IPv6 address without brackets.
+  const hostname = base.hostname.replace(/^\[|\]$/g, '')
   const folder = base.pathname.replace(/\/+$/, '') + (isPathStyle ? `/${to.bucket}` : '')
 
   const sendOnce = (request: S3Request, credentials: S3Credentials): Promise<S3Answer | NoAnswer> => {
@@ -92,7 +94,7 @@ export const createSendS3 = (to: S3Bucket, steps: S3Steps): SendS3 => {
     const signed = aws4.sign({ ...toSign, body: body as unknown as string }, withoutAbsent(credentials))
     return new Promise(resolve => {
       const asked = (isTls ? tlsRequest : plainRequest)({
-        ...{ agent, method, path, timeout: S3_SILENT_MS, hostname: base.hostname, port: base.port || undefined },
+        ...{ agent, method, path, timeout: S3_SILENT_MS, hostname, port: base.port || undefined },
         headers: Object.fromEntries(Object.entries(signed.headers ?? {}).map(([name, value]) => [name, String(value)])),
       })
       asked.on('timeout', () => asked.destroy(new Error('silent')))

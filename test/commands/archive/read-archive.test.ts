@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readArchivedLog, readManifests, verifyArchive } from '../../../commands/archive/read-archive.ts'
+import { encodeSegment } from '../../../commands/archive/segment.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../commands/archive/target.ts'
 import { openTopicArchive } from '../../../commands/archive/topic-archive.ts'
 import type { LogEntry } from '../../../commands/projector.ts'
@@ -41,8 +42,8 @@ const setUp = async (t: Scope, count = 12) => {
   await openTopicArchive(target, keys, 1, held)
   return { directory, target, entries, segments: join(directory, 'events', '0') }
 }
-const verify = (target: ArchiveTarget) =>
-  verifyArchive(target, { report: () => undefined }, new AbortController().signal)
+const verify = (target: ArchiveTarget, said: string[] = []) =>
+  verifyArchive(target, { report: () => undefined, say: line => void said.push(line) }, new AbortController().signal)
 const nameOf = (from: number): string => `${String(from).padStart(20, '0')}.zst`
 
 test('an archive gives back every entry, from any offset on', async t => {
@@ -94,13 +95,51 @@ test('a kill at any write leaves an archive that is whole, and the next run cont
   }
 })
 
-test('a segment that was stored and not named yet does not count; the next run takes it in', async t => {
+test('a segment that was stored and not named yet does not count, and verify says so; the next run takes it in', async t => {
   const { target, segments } = await setUp(t)
   const longer = await setUp(t, 16)
   await copyFile(join(longer.segments, nameOf(12)), join(segments, nameOf(12)))
-  expect((await verify(target)).events.partitions[0]?.end).toBe(12)
+  const said: string[] = []
+  expect((await verify(target, said)).events.partitions[0]?.end).toBe(12)
+  expect(said).toEqual([
+    expect.stringMatching(/events\/0: the segment that begins with offset 12 is stored, .*: its 4 offsets do not count/),
+  ])
   await openTopicArchive(target, events, 1, held)
-  expect((await verify(target)).events).toEqual((await verify(longer.target)).events)
+  expect((await verify(target, said)).events).toEqual((await verify(longer.target)).events)
+  expect(said).toHaveLength(1)
+})
+
+test('verify says nothing about a segment that a run names meanwhile', async t => {
+  const { target } = await setUp(t)
+  const growing: ArchiveTarget = {
+    ...target,
+    list: async folder => {
+      await addAll(target, log(16))
+      return target.list(folder)
+    },
+  }
+  const said: string[] = []
+  expect((await verify(growing, said)).events.partitions[0]?.end).toBe(12)
+  expect(said).toEqual([])
+})
+
+test('a stored segment without entries is refused before the manifest names it', async t => {
+  const { target } = await setUp(t)
+  const before = await readManifests(target)
+  const { end = 0, last_sha256: previous = '' } = before.events.partitions[0] ?? {}
+  const { bytes } = await encodeSegment({ ...events, partition: 0, from: end, end, previous }, [])
+  await target.create(`events/0/${nameOf(end)}`, bytes)
+  await expect(openTopicArchive(target, events, 1, held)).rejects.toThrow('it has no entries')
+  expect(await readManifests(target)).toEqual(before)
+})
+
+test('a segment that is lost after an archive was verified is named; a reader does not wait for it for ever', async t => {
+  const { target, segments } = await setUp(t)
+  const { events: manifest } = await verify(target)
+  await rm(join(segments, nameOf(4)))
+  const reader = readArchivedLog(target, manifest)
+  expect((await reader.read(0, 0)).entries).toHaveLength(4)
+  await expect(reader.read(0, 4)).rejects.toThrow('events/0: the segment that begins with offset 4 is lost')
 })
 
 test('verify passes over segments that a run adds meanwhile', async t => {

@@ -10,7 +10,8 @@ import type { Scope } from '../../../support/scope.ts'
 type Answer = (response: ServerResponse, request: { method: string; path: string; body: Buffer }) => void
 
 /** Answers each request with the next function, and the last one from then on. Time passes only in waits. */
-const setUp = async (t: Scope, ...answers: readonly Answer[]) => {
+const setUp = (t: Scope, ...answers: readonly Answer[]) => setUpAt('127.0.0.1', t, ...answers)
+const setUpAt = async (host: '127.0.0.1' | '::1', t: Scope, ...answers: readonly Answer[]) => {
   const requests: { method: string; path: string; key: string | undefined }[] = []
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = []
@@ -21,7 +22,7 @@ const setUp = async (t: Scope, ...answers: readonly Answer[]) => {
     requests.push({ method, path, key })
     answer?.(response, { method, path, body: Buffer.concat(chunks) })
   })
-  server.listen(0, '127.0.0.1')
+  server.listen(0, host)
   await once(server, 'listening')
   t.onTestFinished(async () => {
     server.closeAllConnections()
@@ -40,7 +41,7 @@ const setUp = async (t: Scope, ...answers: readonly Answer[]) => {
     random: () => 1,
     signal: stopping.signal,
   }
-  const endpoint = `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`
+  const endpoint = `http://${host === '::1' ? '[::1]' : host}:${typeof address === 'object' && address ? address.port : 0}`
   const credentials = () => ({ accessKeyId: secrets.id, secretAccessKey: secrets.secret })
   const bucket = { bucket: 'b', endpoint, region: 'us-east-1', ca: undefined, credentials }
   const target = s3Target('s3://b/p', { bucket: 'b', prefix: 'p' }, createSendS3(bucket, steps))
@@ -73,6 +74,11 @@ test.for<[name: string, failure: Answer]>([
   expect(await target.read('a')).toEqual(Buffer.from('1234567890'))
   expect(requests).toHaveLength(4)
   expect(waits).toEqual([200, 400, 800])
+})
+
+test('an endpoint can be an IPv6 address', async t => {
+  const { target } = await setUpAt('::1', t, give('x'))
+  expect(await target.read('a')).toEqual(Buffer.from('x'))
 })
 
 test('a store that stays away ends the command with an error, and the operator reads about it before', async t => {
