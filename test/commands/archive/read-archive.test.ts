@@ -102,7 +102,9 @@ test('a segment that was stored and not named yet does not count, and verify say
   const said: string[] = []
   expect((await verify(target, said)).events.partitions[0]?.end).toBe(12)
   expect(said).toEqual([
-    expect.stringMatching(/events\/0: the segment that begins with offset 12 is stored, .*: its 4 offsets do not count/),
+    expect.stringMatching(
+      /events\/0: the segment that begins with offset 12 is stored, .*: its 4 offsets do not count/,
+    ),
   ])
   await openTopicArchive(target, events, 1, held)
   expect((await verify(target, said)).events).toEqual((await verify(longer.target)).events)
