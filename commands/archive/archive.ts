@@ -2,7 +2,7 @@
  * `npm run archive`: copies both topics into archives, every offset of every partition. In: Kafka, and targets:
  * directories, or addresses in S3. Out: one archive in each target. Promises: reads only up to the last stable offset;
  * a run that was stopped or killed continues where it was; each target is an archive of its own, which no other one
- * delays or damages.
+ * delays or damages. Can go wrong: a target fails: the others write what was read, and the run ends with the error.
  */
 import kafkajs, { type Kafka } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
@@ -76,10 +76,10 @@ export const archive = async (
     report({ done, total })
     hasCaughtUp = follow && done >= total
   }
-  const throttle = createThrottle(maxRate, steps)
   // If one target fails, the others write what was read, and end.
   const failure = new AbortController()
   const signal = AbortSignal.any([steps.signal, failure.signal])
+  const throttle = createThrottle(maxRate, { ...steps, signal })
   const copying = copies.map((copy, index) => {
     const onRound = follow ? sayWhatIsNew(to[index] ?? '', copy, steps) : () => undefined
     const hooks = { onProgress, onRound, throttle }

@@ -97,6 +97,18 @@ export const archiveMutants: readonly Mutant[] = [
     flow: RESTORED,
   },
   {
+    name: 'the lock of an archive is released while its target still writes, because another one failed',
+    file: 'commands/archive/archive.ts',
+    find: '  await Promise.allSettled(copying)\n',
+    replace: '',
+  },
+  {
+    name: 'a reader of an archive waits for ever for a segment that is lost',
+    file: 'commands/archive/read-archive.ts',
+    find: '      if (segment.header.end <= from) {\n',
+    replace: '      if (segment.header.end < from) {\n',
+  },
+  {
     name: 'a limit of the rate makes up for all lost time at once',
     file: 'commands/archive/throttle.ts',
     find: 'due = Math.max(due, elapsed() - THROTTLE_SLACK_MS) +',
