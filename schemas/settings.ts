@@ -235,9 +235,14 @@ export const readSettings = <Names extends Settings>(
         problems.push({ name, expected: `no value, ${reason}`, got: 'a value' })
     }
   }
-  if ('ELASTICSEARCH_USERNAME' in names && texts.ELASTICSEARCH_API_KEY && texts.ELASTICSEARCH_USERNAME) {
-    const expected = 'no value, because ELASTICSEARCH_API_KEY is set'
-    problems.push({ name: 'ELASTICSEARCH_USERNAME', expected, got: 'a value' })
+  if ('ELASTICSEARCH_USERNAME' in names && texts.ELASTICSEARCH_USERNAME) {
+    const [, urls] = values.find(([name]) => name === 'ELASTICSEARCH_URL') ?? []
+    const isInUrl = Array.isArray(urls) && urls.some(one => new URL(one).username !== '')
+    // Of a name in both, a client would send one or the other.
+    const other = isInUrl
+      ? 'ELASTICSEARCH_URL has a name'
+      : texts.ELASTICSEARCH_API_KEY && 'ELASTICSEARCH_API_KEY is set'
+    if (other) problems.push({ name: 'ELASTICSEARCH_USERNAME', expected: `no value, because ${other}`, got: 'a value' })
   }
   const { KAFKA_EVENTS_TOPIC: events, KAFKA_API_KEYS_TOPIC: apiKeys } = Object.fromEntries(values)
   if (events !== undefined && events === apiKeys) {
