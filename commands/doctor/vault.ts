@@ -15,6 +15,8 @@ const WARN_SECONDS = 86_400
 
 export const checkVault = async (access: VaultAccess, use: 'read' | 'erase'): Promise<Finding[]> => {
   const { url, mount } = access
+  // The setting may have a name and a password.
+  const { origin } = new URL(url)
   let error: Error | undefined
   const below = (path: string) =>
     createVault({
@@ -25,14 +27,14 @@ export const checkVault = async (access: VaultAccess, use: 'read' | 'erase'): Pr
       },
     })
   const health = await below('sys').send('GET', 'health')
-  if (health === undefined) return [failed(CHECK, `${url} gives no answer: ${reasonOf(error)}`, mendOf(error))]
+  if (health === undefined) return [failed(CHECK, `${origin} gives no answer: ${reasonOf(error)}`, mendOf(error))]
   const closed = closedIn(health)
   if (closed) return [closed]
   const standby = STANDBY.has(health.status) ? ', and is a standby, which forwards requests' : ''
   const findings = [ok(CHECK, `answers${standby}`)]
   if (isInTheOpen(url)) {
     findings.push(
-      warning(CHECK, `${url} is not TLS: token and keys are sent in the open`, 'use an address with https:'),
+      warning(CHECK, `${origin} is not TLS: token and keys are sent in the open`, 'use an address with https:'),
     )
   }
   const token = await checkToken(await below('auth/token').send('GET', 'lookup-self'))

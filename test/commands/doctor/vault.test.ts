@@ -98,6 +98,15 @@ describe('a Vault that gives no answer is named with the reason', () => {
     ])
   })
 
+  test('a name and a password in the address are not shown', async t => {
+    const vault = await startVault(t)
+    await vault.stop()
+    const url = vault.url.replace('://', '://me:hunter2@')
+    const [found] = await wrong({ ...accessOf(vault), url })
+    expect(found).toContain(`${vault.url} gives no answer`)
+    expect(found).not.toContain('hunter2')
+  })
+
   test('it is silent, or a proxy answers', async t => {
     const vault = await startVault(t)
     vault.trouble = 'silent'
