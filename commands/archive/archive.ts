@@ -76,10 +76,10 @@ export const archive = async (
     report({ done, total })
     hasCaughtUp = follow && done >= total
   }
+  const throttle = createThrottle(maxRate, steps)
   // If one target fails, the others write what was read, and end.
   const failure = new AbortController()
   const signal = AbortSignal.any([steps.signal, failure.signal])
-  const throttle = createThrottle(maxRate, { ...steps, signal })
   const copying = copies.map((copy, index) => {
     const onRound = follow ? sayWhatIsNew(to[index] ?? '', copy, steps) : () => undefined
     const hooks = { onProgress, onRound, throttle }

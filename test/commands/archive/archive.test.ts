@@ -69,7 +69,10 @@ const setUp = async (t: Scope) => {
     out: () => undefined,
     say: () => undefined,
     draw: undefined,
-    elapsed: () => (milliseconds += 2 * ARCHIVE_FLUSH_MS),
+    elapsed: () => {
+      milliseconds += 2 * ARCHIVE_FLUSH_MS
+      return milliseconds
+    },
     now: Date.now,
     sleep: turn,
     signal: new AbortController().signal,
