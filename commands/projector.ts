@@ -70,7 +70,7 @@ export {
 } from '../projector/limits.ts'
 export { appendLog, type LogAppender } from '../projector/log/append-log.ts'
 export { type LogCluster, openCluster } from '../projector/log/open-cluster.ts'
-export { type LogEntry, type LogReader, readLog } from '../projector/log/read-log.ts'
+export { type LogEntry, type LogPart, type LogReader, readLog } from '../projector/log/read-log.ts'
 export { BATCH_TIME_SPAN } from '../projector/log/record-batch.ts'
 export { type RebuildContext, type RebuildProgress, rebuildGeneration } from '../projector/rebuild.ts'
 export type { Decision, Rules, SequencedEvent } from '../projector/rules/decision.ts'

@@ -11,7 +11,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
-import { describeSource, fetchEnds, type LogCluster, type LogEntry, type LogReader, readLog } from '../projector.ts'
+import { describeSource, fetchEnds, type LogCluster, type LogPart, type LogReader, readLog } from '../projector.ts'
 import { timeOf } from '../terminal.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
@@ -129,8 +129,9 @@ const sayWhatIsNew = (directory: string, copy: readonly TopicCopy[], { say, elap
   let saidAt = Number.NEGATIVE_INFINITY
   return (): void => {
     const records = recordsOf(copy)
-    if (records === said || elapsed() - saidAt < ARCHIVE_NEWS_MS) return
-    say(`${directory}: archived up to ${endOf(copy)}, ${records - said} records more`)
+    const end = endOf(copy)
+    if (records === said || end === undefined || elapsed() - saidAt < ARCHIVE_NEWS_MS) return
+    say(`${directory}: archived up to ${end}, ${records - said} records more`)
     said = records
     saidAt = elapsed()
   }
@@ -139,7 +140,7 @@ const sayWhatIsNew = (directory: string, copy: readonly TopicCopy[], { say, elap
 /** An error of Kafka, with the ends of the archives: records after them are in no archive. */
 const withEnds = (error: unknown, to: readonly string[], copies: readonly (readonly TopicCopy[])[]): unknown => {
   if (!(error instanceof kafkajs.KafkaJSError)) return error
-  const ends = copies.map((copy, index) => `the archive in ${to[index]} ends at ${endOf(copy)}`)
+  const ends = copies.map((copy, index) => `the archive in ${to[index]} ends at ${endOf(copy) ?? NO_END}`)
   const what = [`Kafka does not answer (${error.name})`, ...ends, 'the same command continues']
   return new CommandError(what.join('; '))
 }
@@ -147,11 +148,19 @@ const withEnds = (error: unknown, to: readonly string[], copies: readonly (reado
 const recordsOf = (copy: readonly TopicCopy[]): number =>
   sumOf(copy.flatMap(([, topic]) => topic.manifest().partitions.map(({ records }) => records)))
 
-/** The time of the last archived record. */
-const endOf = (copy: readonly TopicCopy[]): string => {
-  const times = copy.flatMap(([, topic]) => topic.lastTime() ?? [])
-  return times.length > 0 ? timeOf(Math.max(...times)) : 'its beginning: it has no record'
+/**
+ * The time up to which a target has everything: of the last record in the partition that is furthest behind, or of the
+ * latest record if none is behind. Undefined if it has nothing of a partition.
+ */
+const endOf = (copy: readonly TopicCopy[]): string | undefined => {
+  const all = copy.flatMap(([, topic]) => topic.reached())
+  const behind = all.filter(({ isBehind }) => isBehind)
+  const times = (behind.length > 0 ? behind : all).flatMap(({ time }) => time ?? [])
+  if (times.length === 0 || (behind.length > 0 && times.length < behind.length)) return undefined
+  return timeOf(behind.length > 0 ? Math.min(...times) : Math.max(...times))
 }
+
+const NO_END = 'its beginning: it has no record of a partition'
 
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0)
 const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
@@ -161,11 +170,12 @@ const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
  * Reads on from the last archived entry.
  * HAZARD: a fetch brings the whole batch of that entry, and nothing else if the batch is as large as a fetch.
  */
-const readNext = async (reader: LogReader, partition: number, from: number): Promise<readonly LogEntry[]> => {
+const readNext = async (reader: LogReader, partition: number, from: number): Promise<LogPart> => {
   const { entries, end } = await reader.read(partition, from)
   const next = from + entries.length
-  if (entries.length !== 1 || next >= end) return entries
-  return [...entries, ...(await reader.read(partition, next)).entries]
+  if (entries.length !== 1 || next >= end) return { entries, end }
+  const more = await reader.read(partition, next)
+  return { entries: [...entries, ...more.entries], end: more.end }
 }
 
 /** @throws CommandError that names the first partition of which something is not archived */
@@ -208,10 +218,15 @@ const copyLogs = async (
       for (const [log, topic] of copy) {
         for (let partition = 0; partition < log.partitions && !signal.aborted; partition++) {
           const [position = 0] = topic.positions().slice(partition)
-          if (!follow && position >= (log.ends[partition] ?? 0)) continue
-          const entries = await readNext(log.reader, partition, topic.readFrom(partition)).catch(unlessStopped)
+          const known = log.ends[partition] ?? 0
+          if (!follow && position >= known) {
+            topic.see(partition, known)
+            continue
+          }
+          const { entries, end } = await readNext(log.reader, partition, topic.readFrom(partition)).catch(unlessStopped)
           if (signal.aborted) break
           topic.add(partition, entries, elapsed())
+          topic.see(partition, end)
           moved ||= (topic.positions()[partition] ?? 0) > position
           await cut(follow ? elapsed() - ARCHIVE_FLUSH_MS : Number.NEGATIVE_INFINITY)
           onProgress()
@@ -236,8 +251,8 @@ const copyLogs = async (
   }
   await finish()
 
-  function unlessStopped(error: unknown): readonly [] {
+  function unlessStopped(error: unknown): LogPart {
     if (!signal.aborted) throw error
-    return []
+    return { entries: [], end: 0 }
   }
 }

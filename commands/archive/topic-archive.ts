@@ -39,7 +39,12 @@ type Growing = {
   time: number | undefined
   /** The same of the last record that is in a segment. */
   stored: number | undefined
+  /** The end of the log when it was read last. */
+  end: number
 }
+
+/** `isBehind`: the log has, or may have, records that are in no segment. `time`: of the last record that is in one. */
+export type Reached = { readonly isBehind: boolean; readonly time: number | undefined }
 
 export type TopicArchive = {
   readonly source: ArchivedSource
@@ -51,8 +56,10 @@ export type TopicArchive = {
   /** Writes a segment of each partition that has enough, or whose entries are older than `olderThan`. */
   readonly cut: (olderThan: number) => Promise<void>
   readonly manifest: () => ArchiveManifest
-  /** The time of the latest record that is in a segment; undefined before the first one. */
-  readonly lastTime: () => number | undefined
+  /** Tells the end of a partition of the log. */
+  readonly see: (partition: number, end: number) => void
+  /** Of each partition. */
+  readonly reached: () => readonly Reached[]
 }
 
 export const openTopicArchive = async (
@@ -123,10 +130,13 @@ export const openTopicArchive = async (
       }
     },
     manifest: () => manifest,
-    lastTime: () => {
-      const times = growing.flatMap(({ stored }) => stored ?? [])
-      return times.length > 0 ? Math.max(...times) : undefined
+    see: (partition, end) => {
+      partOf(partition).end = end
     },
+    reached: () =>
+      growing.map(({ partition, end, stored }) => {
+        return { isBehind: archivedPartition(manifest, partition).end < end, time: stored }
+      }),
   }
 }
 
@@ -179,10 +189,13 @@ const takeInStored = async (
   return takeInStored(target, next, partition)
 }
 
+/** Before the log was read, it may have more. */
+const NOT_SEEN = Number.POSITIVE_INFINITY
+
 /** Reads the last entry. @throws ArchiveDamaged */
 const continueAt = async (target: ArchiveTarget, manifest: ArchiveManifest, partition: number): Promise<Growing> => {
   const { end, digest, last_segment, last_sha256 } = archivedPartition(manifest, partition)
-  const part = { partition, position: end, entries: [], bytes: 0, records: 0, digest, since: 0 }
+  const part = { partition, position: end, entries: [], bytes: 0, records: 0, digest, since: 0, end: NOT_SEEN }
   if (last_segment === null) return { ...part, last: undefined, time: undefined, stored: undefined }
   const { header, sha256, entries } = await openSegmentAt(target, manifest, partition, last_segment)
   if (sha256 !== last_sha256 || header.end !== end) {

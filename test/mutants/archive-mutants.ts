@@ -92,8 +92,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'an archive ends at a record that is as large as a fetch',
     file: 'commands/archive/archive.ts',
-    find: '  if (entries.length !== 1 || next >= end) return entries\n',
-    replace: '  if (entries.length !== 0 || next >= end) return entries\n',
+    find: '  if (entries.length !== 1 || next >= end) return { entries, end }\n',
+    replace: '  if (entries.length !== 0 || next >= end) return { entries, end }\n',
     flow: RESTORED,
   },
   {

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Admin, Kafka } from 'kafkajs'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { type ArchiveSteps, archive } from '../../../commands/archive/archive.ts'
 import { readManifests } from '../../../commands/archive/read-archive.ts'
@@ -14,13 +14,15 @@ import type { Scope } from '../../support/scope.ts'
 const RECORDS = 3
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-const admin = {
-  connect: async () => undefined,
-  disconnect: async () => undefined,
-  describeCluster: async () => ({ clusterId: 'cluster' }),
-  fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
-  fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: String(RECORDS) }],
-} as unknown as Admin
+const adminOf = (partitions: number) =>
+  ({
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    describeCluster: async () => ({ clusterId: 'cluster' }),
+    fetchTopicMetadata: async () => ({ topics: [{ partitions: Array.from({ length: partitions }, () => ({})) }] }),
+    fetchTopicOffsets: async () =>
+      Array.from({ length: partitions }, (_, partition) => ({ partition, low: '0', high: String(RECORDS) })),
+  }) as unknown as Admin
 
 const fetch = async ({ topics }: { topics: readonly { partitions: readonly { fetchOffset: string }[] }[] }) => {
   const from = Number(topics[0]?.partitions[0]?.fetchOffset)
@@ -76,7 +78,7 @@ const setUp = async (t: Scope) => {
     now: Date.now,
     sleep: turn,
     signal: new AbortController().signal,
-    kafka: { admin: () => admin } as unknown as Kafka,
+    kafka: { admin: () => adminOf(1) } as unknown as Kafka,
     topics: { events: 'events', 'api-keys': 'keys' },
     openCluster: async () => cluster,
     openTarget: async name => targets[name] ?? slow,
@@ -94,5 +96,37 @@ test.for([false, true])(
     expect(done.at(-1)).toBe('released')
     expect(done).toContain('stored events')
     expect((await readManifests(slow)).events.partitions[0]?.end).toBe(RECORDS)
+  },
+)
+
+test.for([
+  [1, 'its beginning'],
+  [2, '1970-01-01T00:00:10'],
+] as const)(
+  'when Kafka is gone, the partition that is furthest behind tells the end of an archive: %s',
+  async ([read, said], t) => {
+    const { steps } = await setUp(t)
+    // Partition 0 has records of second 100, which are all read; partition 1 has records of second 10.
+    // After one record alone a second fetch follows, which fails.
+    const leader = (partition: number) => ({
+      fetch: async (request: Parameters<typeof fetch>[0]) => {
+        const from = Number(request.topics[0]?.partitions[0]?.fetchOffset)
+        if (partition === 1 && from > 0) throw new kafkajs.KafkaJSConnectionError('gone')
+        const { responses } = await fetch(request)
+        const [{ messages = [] } = {}] = responses[0]?.partitions ?? []
+        const timed = messages.map(one => ({ ...one, timestamp: String((partition === 1 ? 10 : 100) * 1_000) }))
+        const some = partition === 1 ? timed.slice(0, read) : timed
+        return { responses: [{ partitions: [{ messages: some, lastStableOffset: String(RECORDS) }] }] }
+      },
+    })
+    const cluster = {
+      onLeader: async (partition: number, ask: (one: ReturnType<typeof leader>) => unknown) => ask(leader(partition)),
+      disconnect: async () => undefined,
+    } as unknown as LogCluster
+    const kafka = { admin: () => adminOf(2) } as unknown as Kafka
+    const options = { to: ['other'], follow: true, maxRate: Number.POSITIVE_INFINITY, json: false }
+    await expect(archive(options, { ...steps, kafka, openCluster: async () => cluster })).rejects.toThrow(
+      `the archive in other ends at ${said}`,
+    )
   },
 )
