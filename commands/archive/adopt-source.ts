@@ -159,11 +159,11 @@ const checkUnchanged = async (
 ): Promise<void> => {
   for (const name of names) {
     const { topic, partitions } = sources[streamOf(name)]
-    // Before the ends, which may grow.
-    const found = await readAdopted(name, partitions, steps)
     const cluster = await steps.openCluster(topic)
     stack.defer(cluster.disconnect)
     try {
+      // Before the ends, which may grow.
+      const found = await readAdopted(name, partitions, steps)
       await assertInTopic(found, readLog(cluster, topic), await fetchEnds(admin, topic))
     } catch (error) {
       if (name === API_KEYS_GENERATION || name === live || !(error instanceof CommandError)) throw error
