@@ -96,10 +96,13 @@ test('a redacting restore that is killed at any step and continued leaves the sa
   const wanted = await resultOf(t, whole)
   expect(wanted).toMatchObject({ timestampType: 'LogAppendTime', beside: ['changes.json', 'keys', 'steps'] })
   expect(wanted.receipts).toHaveLength(1)
-  // A kill at each of them: between the receipt and the list, while each is written, and at each append.
+  // A kill at each of them: between the begun receipt and the list, while each is written, at each append, and before
+  // the receipt is ended.
   const { key_id } = JSON.parse(wanted.list)
   const at = (name: string): number => steps.findIndex(step => step.startsWith(name))
-  const inOrder = [`rename ${key_id}.erased.json`, 'open changes.json', 'rename changes.json', 'Produce', 'EndTxn']
+  const receipt = `${key_id}.erased.json`
+  const list = ['open changes.json', 'rename changes.json']
+  const inOrder = [`link ${receipt}`, ...list, 'Produce', 'EndTxn', `rename ${receipt}`]
   expect(inOrder.map(at)).toEqual(inOrder.map(at).toSorted((a, b) => a - b))
   expect(at(inOrder[0] ?? '')).toBeGreaterThan(0)
   expect(steps.filter(step => step === 'Produce sent').length).toBeGreaterThanOrEqual(2)

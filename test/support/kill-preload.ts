@@ -18,7 +18,9 @@ const step = (name: string): void => {
   appendFileSync(file, `${name}\n`)
 }
 
-const { open, rename } = files
+const { open, rename, link, rm } = files
+/** Without the random part of the name of a temporary file. */
+const nameOf = (path: string): string => basename(path).replace(/\.[0-9a-f-]{36}\.new$/, '.new')
 const handle = await open(import.meta.filename)
 const handles = Object.getPrototypeOf(handle)
 await handle.close()
@@ -35,12 +37,20 @@ Object.assign(handles, {
 })
 Object.assign(files, {
   open: (path: string, flags: string) => {
-    if (flags === 'wx') step(`open ${basename(path)}`)
+    if (flags === 'wx') step(`open ${nameOf(path)}`)
     return open(path, flags)
   },
   rename: (from: string, to: string) => {
-    step(`rename ${basename(to)}`)
+    step(`rename ${nameOf(to)}`)
     return rename(from, to)
+  },
+  link: (from: string, to: string) => {
+    step(`link ${nameOf(to)}`)
+    return link(from, to)
+  },
+  rm: (path: string, options: object) => {
+    step(`rm ${nameOf(path)}`)
+    return rm(path, options)
   },
 })
 syncBuiltinESMExports()
