@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { CHART } from '../contract/chart-files.ts'
 import { BUILD_TIMEOUT_MS, exampleValues, helm, renderChart, runGo } from '../support/helm.ts'
 import { goProgram } from '../support/programs.ts'
@@ -24,6 +25,21 @@ const kinds = [
   'networking.v1.NetworkPolicy',
   'policy.v1.PodDisruptionBudget',
 ]
+
+type Rendered = {
+  readonly kind: string
+  readonly metadata: { readonly name: string }
+  readonly spec?: {
+    readonly replicas?: number
+    readonly minReplicas?: number
+    readonly scaleTargetRef?: { readonly name: string }
+    readonly template?: { readonly spec: { readonly topologySpreadConstraints?: readonly unknown[] } }
+  }
+}
+const objectsOf = async (...values: string[]): Promise<Rendered[]> =>
+  parseAllDocuments(await renderChart(...values)).flatMap(document => (document.toJS() as Rendered | null) ?? [])
+const namesOf = (objects: readonly Rendered[], kind: string): string[] =>
+  objects.filter(object => object.kind === kind).map(({ metadata }) => metadata.name.replace(/^.*?-(?=[a-z]+$)/, ''))
 
 type Definition = { properties?: object; type?: string; format?: string; additionalProperties?: unknown }
 
@@ -96,6 +112,29 @@ describe.skipIf(goProgram === undefined)('the chart', () => {
       const refused = renderChart(...exampleValues('plain.yaml'), '--set-string', `projector.settings.${setting}=x`)
       await expect(refused).rejects.toThrow(`additional properties '${setting}' not allowed`)
     }
+  })
+
+  test('two projectors are spread, the API is scaled, and each keeps pods while nodes are drained', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const objects = await objectsOf(...exampleValues('scram.yaml'))
+    const projector = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('projector'))
+    expect(projector?.spec?.replicas).toBe(2)
+    expect(projector?.spec?.template?.spec.topologySpreadConstraints).not.toHaveLength(0)
+    const [scaler] = objects.filter(({ kind }) => kind === 'HorizontalPodAutoscaler')
+    expect(scaler?.spec).toMatchObject({ minReplicas: 2, scaleTargetRef: { name: expect.stringMatching(/-api$/) } })
+    expect(namesOf(objects, 'PodDisruptionBudget').sort()).toEqual(['api', 'projector'])
+    expect(namesOf(objects, 'NetworkPolicy')).toEqual(expect.arrayContaining(['api', 'projector']))
+    expect(namesOf(objects, 'Job')).toEqual(['topics'])
+  })
+
+  test('a second release for a change of the rules has projectors, the rebuild and a pod for commands, and no API', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const objects = await objectsOf(...exampleValues('rules-change.yaml'))
+    expect(namesOf(objects, 'Deployment').sort()).toEqual(['commands', 'projector'])
+    expect(namesOf(objects, 'Job')).toEqual(['rebuild'])
+    expect(namesOf(objects, 'HorizontalPodAutoscaler')).toEqual([])
   })
 
   test('without peers nobody may connect to an admin port', { timeout: BUILD_TIMEOUT_MS }, async () => {
