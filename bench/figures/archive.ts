@@ -38,7 +38,8 @@ export const measureArchive: Measure = async bench => {
   // A log of its own, on the same broker: the projector needs not project it first.
   const archived = stack.use(await createTopics(bench))
   await publishDataset(archived, createDataset({ ...sizeOf(freshness), payouts }), payouts)
-  return measureBeside(bench, system, archived)
+  // Awaited here: its resources are disposed of on return.
+  return await measureBeside(bench, system, archived)
 }
 
 /** Measures beside a projector and an API that run. */
