@@ -28,10 +28,12 @@ const OF_ALONE = 1.5
 const PHASES = ['verifying', 'appending', 'comparing every record'] as const
 /** Seconds of one round of publishing. A round in which a phase ends belongs to none. */
 const ROUND_SECONDS = 1
+/** Events are published for this time at most: they need reps and periods that have no payout yet. */
+const STREAM_SECONDS_MAX = 400
 
 export const measureArchive: Measure = async bench => {
   const { payouts, shape, rate } = bench.sizes.archive
-  const freshness = { ...bench.sizes.freshness, shape, rates: [rate] }
+  const freshness = { ...bench.sizes.freshness, shape, rates: [rate], rounds: 1, secondsPerRound: STREAM_SECONDS_MAX }
   await using stack = new AsyncDisposableStack()
   const ours = { ...bench, sizes: { ...bench.sizes, freshness } }
   const { system } = await startOurs(ours, sizeOf(freshness), stack)
