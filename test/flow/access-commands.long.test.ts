@@ -233,7 +233,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     const line = lineOf(name, right)
     const ran = await runCommand(line.split(' '), settings)
     expect(ran.said, line).toMatch(says)
-    // What is dropped is deleted without its group.
+    // The command drops the sandbox without its consumer group.
     expect(ran.code, ran.said).toBe(isDrop ? 0 : 1)
   })
 })

@@ -6,11 +6,11 @@ import type { SendS3 } from './send.ts'
 export type S3Object = { readonly bytes: Buffer; readonly tag: string }
 export type S3Objects = {
   readonly keyOf: (path: string) => string
-  /** Undefined if there is none. */
+  /** Returns undefined if the bucket has no such object. */
   readonly get: (path: string) => Promise<S3Object | undefined>
   /**
-   * Stores an object if the present one has the entity tag `over`, or if there is none. Returns the new entity tag;
-   * undefined if the condition does not hold.
+   * Stores an object. The present object must have the entity tag `over`; without `over` the bucket must have none.
+   * Returns the new entity tag; undefined if the condition does not hold.
    */
   readonly put: (path: string, bytes: Buffer, over: string | undefined, once?: boolean) => Promise<string | undefined>
 }
