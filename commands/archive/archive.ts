@@ -155,9 +155,12 @@ const recordsOf = (copy: readonly TopicCopy[]): number =>
 const endOf = (copy: readonly TopicCopy[]): string | undefined => {
   const all = copy.flatMap(([, topic]) => topic.reached())
   const behind = all.filter(({ isBehind }) => isBehind)
-  const times = (behind.length > 0 ? behind : all).flatMap(({ time }) => time ?? [])
-  if (times.length === 0 || (behind.length > 0 && times.length < behind.length)) return undefined
-  return timeOf(behind.length > 0 ? Math.min(...times) : Math.max(...times))
+  if (behind.length === 0) {
+    const times = all.flatMap(({ time }) => time ?? [])
+    return times.length === 0 ? undefined : timeOf(Math.max(...times))
+  }
+  const times = behind.flatMap(({ time }) => time ?? [])
+  return times.length < behind.length ? undefined : timeOf(Math.min(...times))
 }
 
 const NO_END = 'its beginning: it has no record of a partition'

@@ -1,61 +1,31 @@
 /**
- * `npm run mutants [-- --quick] [--only TEXT ...] [--from N] [--seeds N]` plants one bug after the other in a copy of
- * the program. It reports which checks notice each bug: the unit tests, the simulation, and for some bugs a test on
- * real services. Exit code 1 when a bug survives. `--quick` runs the unit tests that import the changed file first, and
- * stops at the first check that notices the bug.
+ * `npm run mutants [-- --quick] [--only TEXT ...] [--from N] [--seeds N]` plants bugs in copies of the program, one in
+ * each copy at a time. It reports which checks notice each bug: the unit tests, the simulation, and for some bugs a
+ * test on real services. Exit code 1 when a bug survives. `--quick` begins with the test that noticed the bug in the
+ * last quick run, then runs the unit tests that import the changed file, and stops at the first check that notices it.
  */
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
 import { startServices } from '../../services/services.ts'
+import { carryOut, type Settings } from './carry-out.ts'
+import { type Check, failedFile, flowOf, nearby, oneFile, simulation, unit } from './checks.ts'
 import type { Mutant } from './mutant.ts'
 import { mutants } from './mutants.ts'
+import { readNoticedBy, storeNoticedBy } from './noticed-by.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const run = promisify(execFile)
 
-type Check = { readonly name: string; readonly args: readonly string[] }
-type Settings = Readonly<Record<string, string>>
-
-const vitest = (project: string, ...rest: string[]): string[] => [
-  'node_modules/vitest/vitest.mjs',
-  'run',
-  '--project',
-  project,
-  '--bail=1',
-  ...rest,
-]
-const unit: Check = {
-  name: 'unit tests',
-  args: vitest('unit', 'test/projector', 'test/api', 'test/commands', 'test/schemas', 'test/golden'),
-}
-/** The unit tests that import a file, directly or not: seconds instead of a minute. */
-const nearby = ({ file }: Mutant): Check => ({
-  name: 'unit tests nearby',
-  args: [
-    'node_modules/vitest/vitest.mjs',
-    'related',
-    file,
-    '--run',
-    '--project',
-    'unit',
-    '--bail=1',
-    '--passWithNoTests',
-  ],
-})
-const simulation = (seeds: string): Check => ({
-  name: 'simulation',
-  args: ['test/simulation/main.ts', '--seeds', seeds],
-})
-const projectOf = (test: string): string => {
-  if (test.startsWith('test/simulation/')) return 'simulation'
-  return test.endsWith('.long.test.ts') ? 'flow-long' : 'flow'
-}
-const flowOf = ({ flow }: Mutant): Check[] =>
-  flow === undefined ? [] : [{ name: flow.replace(/^test\/|\.test\.ts$/g, ''), args: vitest(projectOf(flow), flow) }]
+/** Copies of the program: most checks of one bug keep one core busy. */
+const COPIES = 2
+/** Milliseconds of a check without a planted bug. */
+const FIRST_MS = 8 * 60_000
+/** With a planted bug a check may take `TIMES` times as long, plus `MORE_MS`. */
+const TIMES = 3
+const MORE_MS = 60_000
 
 /** Copies all files that git does not ignore, and links the packages. Returns the folder of the copy. */
 const copyProgram = async (): Promise<string> => {
@@ -68,62 +38,6 @@ const copyProgram = async (): Promise<string> => {
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   return folder
 }
-
-type Outcome = {
-  readonly notices: boolean
-  /** The check did not end in time, and was killed. */
-  readonly isKilled: boolean
-  readonly milliseconds: number
-  readonly output: string
-}
-
-/** Runs a check. After `most` milliseconds it kills the check with all its processes, and counts this as noticed. */
-const carryOut = async (
-  { args }: Check,
-  folder: string,
-  settings: Settings,
-  most: number = FIRST_MS,
-): Promise<Outcome> => {
-  const began = performance.now()
-  // A process group of its own, to kill all of it: a worker that a planted bug keeps busy ignores signals and outlives
-  // its parent.
-  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', ...args], {
-    cwd: folder,
-    env: { ...process.env, ...settings },
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-  })
-  let output = ''
-  const keep = (text: string): void => {
-    output = (output + text).slice(-OUTPUT_KEPT)
-  }
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', keep)
-  const end = (): void => {
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
-  }
-  let isKilled = false
-  const timer = setTimeout(() => {
-    isKilled = true
-    end()
-  }, most)
-  const interrupted = (): void => {
-    end()
-    process.exit(130)
-  }
-  process.once('SIGINT', interrupted)
-  const [code] = await once(child, 'exit')
-  clearTimeout(timer)
-  process.off('SIGINT', interrupted)
-  return { notices: code !== 0, isKilled, milliseconds: performance.now() - began, output }
-}
-
-/** Characters of a check's output that are kept, the last ones. */
-const OUTPUT_KEPT = 4_000
-/** Milliseconds. */
-const FIRST_MS = 8 * 60_000
-/** With a planted bug a check may take `TIMES` times as long, plus `MORE_MS`. */
-const TIMES = 3
-const MORE_MS = 30_000
 
 const planted = async (folder: string, { file, find, replace }: Mutant, task: () => Promise<void>): Promise<void> => {
   const path = join(folder, file)
@@ -140,7 +54,19 @@ const planted = async (folder: string, { file, find, replace }: Mutant, task: ()
   }
 }
 
-const main = async (): Promise<number> => {
+/** Milliseconds that each check may take. Fails if a check fails without a planted bug. */
+const timeLimits = async (checks: readonly Check[], folder: string, settings: Settings) => {
+  const limits = new Map<string, number>()
+  for (const check of checks) {
+    if (limits.has(check.name)) continue
+    const { notices, milliseconds, output } = await carryOut(check, folder, settings, FIRST_MS)
+    if (notices) throw new Error(`${check.name}: fails without a planted bug\n${output}`)
+    limits.set(check.name, TIMES * milliseconds + MORE_MS)
+  }
+  return limits
+}
+
+const readOptions = () => {
   const { values } = parseArgs({
     options: {
       quick: { type: 'boolean', default: false },
@@ -149,38 +75,67 @@ const main = async (): Promise<number> => {
       seeds: { type: 'string', default: '300' },
     },
   })
-  const isChosen = ({ name }: Mutant): boolean => values.only.some(text => name.includes(text))
-  const chosen = mutants.filter(isChosen).slice(Number(values.from) - 1)
+  return values
+}
+
+const main = async (): Promise<number> => {
+  const { quick, only, from, seeds } = readOptions()
+  const chosen = mutants.filter(({ name }) => only.some(text => name.includes(text))).slice(Number(from) - 1)
+  const noticedBy = readNoticedBy()
   await using services = await startServices({ say: console.log, environment: process.env })
   const settings = { KAFKA_BROKERS: services.kafkaBrokers, ELASTICSEARCH_URL: services.elasticsearchUrl }
-  const folder = await copyProgram()
+  const folders = await Promise.all(Array.from({ length: COPIES }, copyProgram))
   try {
-    const always = [unit, simulation(values.seeds)]
-    const most = new Map<string, number>()
-    const flows = new Map(chosen.flatMap(flowOf).map(check => [check.name, check]))
-    for (const check of [...always, ...flows.values()]) {
-      const { notices, milliseconds, output } = await carryOut(check, folder, settings)
-      if (notices) throw new Error(`${check.name}: fails without a planted bug\n${output}`)
-      most.set(check.name, TIMES * milliseconds + MORE_MS)
+    const always = [unit, simulation(seeds)]
+    const limits = await timeLimits([...always, ...chosen.flatMap(flowOf)], folders[0] ?? '', settings)
+
+    const checksOf = (mutant: Mutant): Check[] => {
+      if (!quick) return [...always, ...flowOf(mutant)]
+      const before = noticedBy.get(mutant.name)
+      return [
+        ...(before === undefined ? [] : [oneFile(before)]),
+        nearby(mutant),
+        ...flowOf(mutant),
+        ...always.toReversed(),
+      ]
     }
-    let survivors = 0
-    for (const [place, mutant] of chosen.entries()) {
-      await planted(folder, mutant, async () => {
-        const noticed: string[] = []
-        for (const check of [...(values.quick ? [nearby(mutant)] : []), ...always, ...flowOf(mutant)]) {
-          if (values.quick && noticed.length > 0) break
-          const { notices, isKilled } = await carryOut(check, folder, settings, most.get(check.name))
-          if (notices) noticed.push(isKilled ? `${check.name} (did not end in time)` : check.name)
-        }
-        if (noticed.length === 0) survivors++
-        const by = noticed.length === 0 ? 'SURVIVED' : `noticed by ${noticed.join(', ')}`
-        console.log(`${place + 1} of ${chosen.length}: ${mutant.name}: ${by}`)
-      })
+    const tryOne = async (folder: string, mutant: Mutant): Promise<string[]> => {
+      const noticed: string[] = []
+      for (const check of checksOf(mutant)) {
+        if (quick && noticed.length > 0) break
+        const most = limits.get(check.name) ?? limits.get(unit.name) ?? FIRST_MS
+        const { notices, isKilled, output } = await carryOut(check, folder, settings, most)
+        if (!notices) continue
+        noticed.push(isKilled ? `${check.name} (did not end in time)` : check.name)
+        const failed = isKilled ? undefined : failedFile(output)
+        if (quick && failed !== undefined) noticedBy.set(mutant.name, failed)
+      }
+      return noticed
     }
-    console.log(`${chosen.length - survivors} of ${chosen.length} planted bugs were noticed`)
-    return survivors === 0 ? 0 : 1
+
+    const waiting = chosen.entries()
+    const survivors: string[] = []
+    const tryAll = async (folder: string): Promise<void> => {
+      for (const [place, mutant] of waiting) {
+        await planted(folder, mutant, async () => {
+          const noticed = await tryOne(folder, mutant)
+          if (noticed.length === 0) survivors.push(mutant.name)
+          const by = noticed.length === 0 ? 'SURVIVED' : `noticed by ${noticed.join(', ')}`
+          console.log(`${place + 1} of ${chosen.length}: ${mutant.name}: ${by}`)
+        })
+        if (quick)
+          storeNoticedBy(
+            noticedBy,
+            mutants.map(({ name }) => name),
+          )
+      }
+    }
+    await Promise.all(folders.map(tryAll))
+    console.log(`${chosen.length - survivors.length} of ${chosen.length} planted bugs were noticed`)
+    for (const name of survivors) console.log(`survived: ${name}`)
+    return survivors.length === 0 ? 0 : 1
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await Promise.all(folders.map(folder => rm(folder, { recursive: true, force: true })))
   }
 }
 

@@ -1,0 +1,42 @@
+/** The checks that may notice a planted bug, each as a command line of Node. */
+import type { Mutant } from './mutant.ts'
+
+export type Check = { readonly name: string; readonly args: readonly string[] }
+
+const SIMULATION = 'test/simulation/main.ts'
+
+const vitest = (...args: string[]): string[] => ['node_modules/vitest/vitest.mjs', ...args, '--bail=1']
+const projectOf = (test: string): string => {
+  if (test.startsWith('test/simulation/')) return 'simulation'
+  if (!/^test\/(?:flow|regression)\//.test(test)) return 'unit'
+  return test.endsWith('.long.test.ts') ? 'flow-long' : 'flow'
+}
+
+export const unit: Check = {
+  name: 'unit tests',
+  args: vitest(
+    'run',
+    '--project',
+    'unit',
+    ...['projector', 'api', 'commands', 'schemas', 'golden'].map(of => `test/${of}`),
+  ),
+}
+export const simulation = (seeds: string): Check => ({ name: 'simulation', args: [SIMULATION, '--seeds', seeds] })
+
+/** The unit tests that import a file, directly or not: seconds instead of a minute. */
+export const nearby = ({ file }: Mutant): Check => ({
+  name: 'unit tests nearby',
+  args: vitest('related', file, '--run', '--project', 'unit', '--passWithNoTests'),
+})
+
+/** The test that the bug names, if any. */
+export const flowOf = ({ flow }: Mutant): Check[] => (flow === undefined ? [] : [oneFile(flow)])
+
+/** One test file: the one that noticed a bug before. */
+export const oneFile = (test: string): Check => ({
+  name: test.replace(/^test\/|\.test\.ts$/g, ''),
+  args: vitest('run', '--project', projectOf(test), test),
+})
+
+/** The file of the first test that failed, from the output of vitest. */
+export const failedFile = (output: string): string | undefined => / FAIL .*?(test\/\S+\.test\.ts)/.exec(output)?.[1]
