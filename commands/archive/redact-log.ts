@@ -12,7 +12,7 @@ import { isId } from '../../schemas/values.ts'
 import { receiptFileOf } from '../api.ts'
 import { CommandError } from '../failures.ts'
 import { type LogReader, recordHash } from '../projector.ts'
-import { completeReceipt, type ErasureReceipt, writeReceipt } from '../subjects/destroy-key.ts'
+import { completeReceipt, type ErasureReceipt, readReceipt, writeReceipt } from '../subjects/destroy-key.ts'
 import { timeOf } from '../terminal.ts'
 import { writeWhole } from '../whole-file.ts'
 import type { ArchiveManifest } from './manifest.ts'
@@ -206,7 +206,7 @@ export const findRedactions = async (
   const found = []
   for (const name of names.filter(one => /^redacted-[0-9a-f]{40}\.erased\.json$/.test(one)).sort()) {
     const file = join(keysDirectory, name)
-    const receipt: ErasureReceipt = JSON.parse(await readFile(file, 'utf8'))
+    const receipt = await readReceipt(file)
     if (name === receiptFileOf(keyIdOf(manifest, receipt.organization, receipt.rep))) found.push({ receipt, file })
   }
   return found

@@ -68,9 +68,25 @@ export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promi
   await syncDirectory(dirname(file))
 }
 
+/** @throws CommandError if the file is no receipt, for example because it is damaged */
+export const readReceipt = async (file: string): Promise<ErasureReceipt> => {
+  const text = await readFile(file, 'utf8')
+  try {
+    const receipt: ErasureReceipt | null = JSON.parse(text)
+    if (receipt !== null && isText(receipt.organization) && isText(receipt.rep) && isText(receipt.key_id))
+      return receipt
+  } catch {
+    // Said below.
+  }
+  throw new CommandError(
+    `${file}: expected the receipt of an erasure, and it is damaged: restore it from a copy, or remove it and repeat the command`,
+  )
+}
+const isText = (value: unknown): value is string => typeof value === 'string'
+
 /** Ends a receipt that is begun. Every other one stays as it is. */
 export const completeReceipt = async (file: string, erased_at: string): Promise<void> => {
-  const { state, ...receipt }: ErasureReceipt = JSON.parse(await readFile(file, 'utf8'))
+  const { state, ...receipt } = await readReceipt(file)
   if (state !== 'begun') return
   await writeWhole(file, `${JSON.stringify({ ...receipt, erased_at }, null, 2)}\n`)
   await syncDirectory(dirname(file))

@@ -1,7 +1,12 @@
 /** The checks that may notice a planted bug, each as a command line of Node. */
 import type { Mutant } from './mutant.ts'
 
-export type Check = { readonly name: string; readonly args: readonly string[] }
+export type Check = {
+  readonly name: string
+  readonly args: readonly string[]
+  /** All of its tests are among the unit tests. */
+  readonly isUnit: boolean
+}
 
 const SIMULATION = 'test/simulation/main.ts'
 
@@ -14,6 +19,7 @@ const projectOf = (test: string): string => {
 
 export const unit: Check = {
   name: 'unit tests',
+  isUnit: true,
   args: vitest(
     'run',
     '--project',
@@ -21,11 +27,16 @@ export const unit: Check = {
     ...['projector', 'api', 'commands', 'schemas', 'golden'].map(of => `test/${of}`),
   ),
 }
-export const simulation = (seeds: string): Check => ({ name: 'simulation', args: [SIMULATION, '--seeds', seeds] })
+export const simulation = (seeds: string): Check => ({
+  name: 'simulation',
+  isUnit: false,
+  args: [SIMULATION, '--seeds', seeds],
+})
 
 /** The unit tests that import a file, directly or not: seconds instead of a minute. */
 export const nearby = ({ file }: Mutant): Check => ({
   name: 'unit tests nearby',
+  isUnit: true,
   args: vitest('related', file, '--run', '--project', 'unit', '--passWithNoTests'),
 })
 
@@ -35,6 +46,7 @@ export const flowOf = ({ flow }: Mutant): Check[] => (flow === undefined ? [] : 
 /** One test file: the one that noticed a bug before. */
 export const oneFile = (test: string): Check => ({
   name: test.replace(/^test\/|\.test\.ts$/g, ''),
+  isUnit: projectOf(test) === 'unit',
   args: vitest('run', '--project', projectOf(test), test),
 })
 

@@ -54,16 +54,22 @@ const planted = async (folder: string, { file, find, replace }: Mutant, task: ()
   }
 }
 
-/** Milliseconds that each check may take. Fails if a check fails without a planted bug. */
-const timeLimits = async (checks: readonly Check[], folder: string, settings: Settings) => {
-  const limits = new Map<string, number>()
-  for (const check of checks) {
-    if (limits.has(check.name)) continue
-    const { notices, milliseconds, output } = await carryOut(check, folder, settings, FIRST_MS)
+/**
+ * Runs each check once in a copy without a planted bug, before it may notice one. Returns the milliseconds that it may
+ * take with a bug. Fails if it fails without one.
+ */
+const createLimits = (clean: string, settings: Settings) => {
+  const limits = new Map<string, Promise<number>>()
+  const limitOf = async (check: Check): Promise<number> => {
+    const { notices, milliseconds, output } = await carryOut(check, clean, settings, FIRST_MS)
     if (notices) throw new Error(`${check.name}: fails without a planted bug\n${output}`)
-    limits.set(check.name, TIMES * milliseconds + MORE_MS)
+    return TIMES * milliseconds + MORE_MS
   }
-  return limits
+  return (check: Check): Promise<number> => {
+    const limit = limits.get(check.name) ?? limitOf(check)
+    limits.set(check.name, limit)
+    return limit
+  }
 }
 
 const readOptions = () => {
@@ -84,10 +90,10 @@ const main = async (): Promise<number> => {
   const noticedBy = readNoticedBy()
   await using services = await startServices({ say: console.log, environment: process.env })
   const settings = { KAFKA_BROKERS: services.kafkaBrokers, ELASTICSEARCH_URL: services.elasticsearchUrl }
-  const folders = await Promise.all(Array.from({ length: COPIES }, copyProgram))
+  const [clean, ...folders] = await Promise.all([copyProgram(), ...Array.from({ length: COPIES }, copyProgram)])
   try {
     const always = [unit, simulation(seeds)]
-    const limits = await timeLimits([...always, ...chosen.flatMap(flowOf)], folders[0] ?? '', settings)
+    const limitOf = createLimits(clean, settings)
 
     const checksOf = (mutant: Mutant): Check[] => {
       if (!quick) return [...always, ...flowOf(mutant)]
@@ -103,7 +109,7 @@ const main = async (): Promise<number> => {
       const noticed: string[] = []
       for (const check of checksOf(mutant)) {
         if (quick && noticed.length > 0) break
-        const most = limits.get(check.name) ?? limits.get(unit.name) ?? FIRST_MS
+        const most = await limitOf(check.isUnit ? unit : check)
         const { notices, isKilled, output } = await carryOut(check, folder, settings, most)
         if (!notices) continue
         noticed.push(isKilled ? `${check.name} (did not end in time)` : check.name)
@@ -113,6 +119,7 @@ const main = async (): Promise<number> => {
       return noticed
     }
 
+    const names = mutants.map(({ name }) => name)
     const waiting = chosen.entries()
     const survivors: string[] = []
     const tryAll = async (folder: string): Promise<void> => {
@@ -123,11 +130,7 @@ const main = async (): Promise<number> => {
           const by = noticed.length === 0 ? 'SURVIVED' : `noticed by ${noticed.join(', ')}`
           console.log(`${place + 1} of ${chosen.length}: ${mutant.name}: ${by}`)
         })
-        if (quick)
-          storeNoticedBy(
-            noticedBy,
-            mutants.map(({ name }) => name),
-          )
+        if (quick) storeNoticedBy(noticedBy, names)
       }
     }
     await Promise.all(folders.map(tryAll))
@@ -135,7 +138,7 @@ const main = async (): Promise<number> => {
     for (const name of survivors) console.log(`survived: ${name}`)
     return survivors.length === 0 ? 0 : 1
   } finally {
-    await Promise.all(folders.map(folder => rm(folder, { recursive: true, force: true })))
+    await Promise.all([clean, ...folders].map(folder => rm(folder, { recursive: true, force: true })))
   }
 }
 

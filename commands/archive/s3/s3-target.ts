@@ -71,11 +71,14 @@ const listFolder = async (prefix: string, send: SendS3): Promise<string[]> => {
 const between = (element: string, xml: string): string[] =>
   [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, 'g'))].map(([, text = '']) =>
     text.replace(/&(?:amp|lt|gt|quot|apos|#(\d{1,7})|#x([0-9a-fA-F]{1,6}));/g, (entity, decimal, hexadecimal) => {
-      if (decimal !== undefined) return String.fromCodePoint(Number(decimal))
-      if (hexadecimal !== undefined) return String.fromCodePoint(Number.parseInt(hexadecimal, 16))
+      if (decimal !== undefined) return characterOf(Number(decimal))
+      if (hexadecimal !== undefined) return characterOf(Number.parseInt(hexadecimal, 16))
       return { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&apos;': "'" }[String(entity)] ?? ''
     }),
   )
+
+/** A number above Unicode is no character: no archive has such a key. */
+const characterOf = (code: number): string => (code > 0x10_ff_ff ? '\ufffd' : String.fromCodePoint(code))
 
 /** Undefined for a key that no archive has. */
 const decoded = (text: string): string | undefined => {

@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createVault } from '../../../api/sealed/vault.ts'
-import { destroyKey, type ErasureReceipt, keyStateOf } from '../../../commands/subjects/destroy-key.ts'
+import { destroyKey, type ErasureReceipt, keyStateOf, readReceipt } from '../../../commands/subjects/destroy-key.ts'
 import type { Scope } from '../../support/scope.ts'
 import { createKeys } from '../../support/seal.ts'
 import { startVault } from '../../support/vault.ts'
@@ -49,6 +49,23 @@ test('a key without a file is missing, and a directory that is gone is an error'
   const { directory, sources } = createKeys(t, [])
   expect(await keyStateOf(sources, 'k1')).toBe('missing')
   await expect(keyStateOf({ ...sources, directory: `${directory}-gone` }, 'k1')).rejects.toThrow(/cannot be read/)
+})
+
+test('a damaged receipt is named, with what to do', async t => {
+  const { directory, sources } = createKeys(t, ['k1'])
+  await destroyKey(sources, receipt('k1'))
+  const file = join(directory, 'k1.erased.json')
+  expect(await readReceipt(file)).toEqual(receipt('k1'))
+  for (const text of [
+    '',
+    '{"version": 1, "organ',
+    'null',
+    '{}',
+    '{"organization": "org_a", "rep": 1, "key_id": "k1"}',
+  ]) {
+    writeFileSync(file, text)
+    await expect(readReceipt(file)).rejects.toThrow(`${file}: expected the receipt of an erasure, and it is damaged`)
+  }
 })
 
 describe('with Vault', () => {

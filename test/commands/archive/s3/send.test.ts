@@ -158,3 +158,12 @@ test('a list that ends in the middle, or repeats its token, is refused', async t
     await expect(target.list('f')).rejects.toThrow('the store does not list its keys')
   }
 })
+
+test('a list may name keys of other programs in any way: only those of the archive are taken', async t => {
+  const keys = ['p/f/a&amp;b', 'p/f/&#x7A;&#9999999;', 'p/f/%E9%', 'other']
+  const { target } = await setUp(
+    t,
+    give(`<ListBucketResult>${keys.map(key => `<Key>${key}</Key>`).join('')}</ListBucketResult>`),
+  )
+  expect(await target.list('f')).toEqual(['a&b', 'z\ufffd', '%E9%'])
+})
