@@ -15,6 +15,7 @@ import { untilCaughtUp } from '../support/processes.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
 import { startProjection } from '../support/projection.ts'
 import { programCopy } from '../support/run-copy.ts'
+import { fileScope } from '../support/scope.ts'
 import { createKeys, seal } from '../support/seal.ts'
 import { call, everythingProjected } from '../support/stored.ts'
 
@@ -35,7 +36,7 @@ const STACK_TRACE = /Traceback|goroutine|^\s+at |SLF4J/m
 
 const lineOf = (record: Outgoing): string => JSON.stringify({ type: record.headers.ce_type, data: dataOf(record) })
 
-const setUp = async (t: TestContext, folder: string) => {
+const setUp = async (t: TestContext) => {
   const records = [keyCreated({ org_id: 'org_0', id: 'key_1', text: newKeyText() })]
   const { topics, prefix, projector } = await startProjection(t, records, { partitions: PARTITIONS })
   const { port } = (projector.lines().find(({ msg }) => msg === 'admin port')?.address ?? {}) as { port?: number }
@@ -45,14 +46,21 @@ const setUp = async (t: TestContext, folder: string) => {
     (await topics.admin.fetchTopicOffsets(topics.events))
       .map(({ partition, high }) => [partition, Number(high)] as const)
       .sort(([one], [other]) => one - other)
-  const run = await programCopy(t, `../docs/examples/publish/${folder}`)
-  return { topics, prefix, projector, environment, ends, run }
+  return { topics, prefix, projector, environment, ends }
 }
 
 for (const { folder, programs } of publishers) {
   describe.skipIf(programs.includes(undefined))(`the publisher in ${folder}`, () => {
+    const scope = fileScope()
+    let copy: ReturnType<typeof programCopy> | undefined
+    // One copy for all tests: a second run has its packages, and what it built.
+    const run: Awaited<ReturnType<typeof programCopy>> = async (environment, input) => {
+      copy ??= programCopy(scope, `../docs/examples/publish/${folder}`)
+      return (await copy)(environment, input)
+    }
+
     test(`publishes events of ${ORGANIZATIONS} organizations and prints the receipts of all; none is parked`, async t => {
-      const { prefix, projector, environment, ends, run } = await setUp(t, folder)
+      const { prefix, projector, environment, ends } = await setUp(t)
       const events = Array.from({ length: ORGANIZATIONS }, (_, n) =>
         lineOf(repRecorded({ org_id: `org_${(n * 2_654_435_761).toString(36)}`, id: 'rep_1', name: 'Zoë 😀' })),
       )
@@ -73,7 +81,7 @@ for (const { folder, programs } of publishers) {
     })
 
     test('exits with 1 and prints the parked record if only the last event of several is bad', async t => {
-      const { environment, run, topics } = await setUp(t, folder)
+      const { environment, topics } = await setUp(t)
       const { TOPIC, ...others } = environment
       const org_id = 'org_1'
       const good = payoutRecorded({ org_id })
@@ -91,7 +99,7 @@ for (const { folder, programs } of publishers) {
     })
 
     test('seals the personal texts of a line with a seal key, to the same bytes as every other publisher', async t => {
-      const { environment, run, prefix, projector } = await setUp(t, folder)
+      const { environment, prefix, projector } = await setUp(t)
       const { directory } = createKeys(t, ['k1'])
       const org = 'org_1'
       const name = 'Zoë 😀 "é"'
@@ -119,7 +127,7 @@ for (const { folder, programs } of publishers) {
     })
 
     test('sends nothing if the input is empty or a line is no event', async t => {
-      const { environment, ends, run } = await setUp(t, folder)
+      const { environment, ends } = await setUp(t)
       const event = lineOf(repRecorded({ org_id: 'org_1' }))
       const inputs = {
         '': /no events on standard input/,
@@ -137,7 +145,7 @@ for (const { folder, programs } of publishers) {
     })
 
     test('says that the events were sent if the receipt cannot be read', async t => {
-      const { environment, ends, run } = await setUp(t, folder)
+      const { environment, ends } = await setUp(t)
       const event = lineOf(repRecorded({ org_id: 'org_1' }))
       for (const ADMIN of [`http://${NOWHERE}`, `${environment.ADMIN}/elsewhere`, 'nonsense']) {
         const { code, lines, stderr } = await run({ ...environment, ADMIN }, event)
@@ -148,8 +156,7 @@ for (const { folder, programs } of publishers) {
       expect((await ends()).reduce((sum, [, count]) => sum + count, 0)).toBe(3)
     })
 
-    test('ends with 1 if Kafka cannot be reached', async t => {
-      const run = await programCopy(t, `../docs/examples/publish/${folder}`)
+    test('ends with 1 if Kafka cannot be reached', async () => {
       const event = lineOf(repRecorded({ org_id: 'org_1' }))
       const { code, lines, stderr } = await run({ KAFKA_BROKERS: NOWHERE }, event)
       expect({ code, lines }, stderr).toEqual({ code: 1, lines: [] })
