@@ -5,10 +5,11 @@
  * last quick run, then runs the unit tests that import the changed file, and stops at the first check that notices it.
  */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
+import { runOnExit } from '../../services/cleanup-on-exit.ts'
 import { startServices } from '../../services/services.ts'
 import { carryOut, type Settings } from './carry-out.ts'
 import { type Check, failedFile, flowOf, nearby, oneFile, simulation, unit } from './checks.ts'
@@ -27,9 +28,10 @@ const FIRST_MS = 8 * 60_000
 const TIMES = 3
 const MORE_MS = 60_000
 
-/** Copies all files that git does not ignore, and links the packages. Returns the folder of the copy. */
+/** Copies all files that git does not ignore, and links the packages. The folder goes when this process ends. */
 const copyProgram = async (): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'commission-mutants-'))
+  runOnExit('rm -rf "$0"', folder)
   const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root })
   for (const file of stdout.split('\n').filter(name => name !== '')) {
     await mkdir(dirname(join(folder, file)), { recursive: true })
@@ -91,55 +93,51 @@ const main = async (): Promise<number> => {
   await using services = await startServices({ say: console.log, environment: process.env })
   const settings = { KAFKA_BROKERS: services.kafkaBrokers, ELASTICSEARCH_URL: services.elasticsearchUrl }
   const [clean, ...folders] = await Promise.all([copyProgram(), ...Array.from({ length: COPIES }, copyProgram)])
-  try {
-    const always = [unit, simulation(seeds)]
-    const limitOf = createLimits(clean, settings)
+  const always = [unit, simulation(seeds)]
+  const limitOf = createLimits(clean, settings)
 
-    const checksOf = (mutant: Mutant): Check[] => {
-      if (!quick) return [...always, ...flowOf(mutant)]
-      const before = noticedBy.get(mutant.name)
-      return [
-        ...(before === undefined ? [] : [oneFile(before)]),
-        nearby(mutant),
-        ...flowOf(mutant),
-        ...always.toReversed(),
-      ]
-    }
-    const tryOne = async (folder: string, mutant: Mutant): Promise<string[]> => {
-      const noticed: string[] = []
-      for (const check of checksOf(mutant)) {
-        if (quick && noticed.length > 0) break
-        const most = await limitOf(check.isUnit ? unit : check)
-        const { notices, isKilled, output } = await carryOut(check, folder, settings, most)
-        if (!notices) continue
-        noticed.push(isKilled ? `${check.name} (did not end in time)` : check.name)
-        const failed = isKilled ? undefined : failedFile(output)
-        if (quick && failed !== undefined) noticedBy.set(mutant.name, failed)
-      }
-      return noticed
-    }
-
-    const names = mutants.map(({ name }) => name)
-    const waiting = chosen.entries()
-    const survivors: string[] = []
-    const tryAll = async (folder: string): Promise<void> => {
-      for (const [place, mutant] of waiting) {
-        await planted(folder, mutant, async () => {
-          const noticed = await tryOne(folder, mutant)
-          if (noticed.length === 0) survivors.push(mutant.name)
-          const by = noticed.length === 0 ? 'SURVIVED' : `noticed by ${noticed.join(', ')}`
-          console.log(`${place + 1} of ${chosen.length}: ${mutant.name}: ${by}`)
-        })
-        if (quick) storeNoticedBy(noticedBy, names)
-      }
-    }
-    await Promise.all(folders.map(tryAll))
-    console.log(`${chosen.length - survivors.length} of ${chosen.length} planted bugs were noticed`)
-    for (const name of survivors) console.log(`survived: ${name}`)
-    return survivors.length === 0 ? 0 : 1
-  } finally {
-    await Promise.all([clean, ...folders].map(folder => rm(folder, { recursive: true, force: true })))
+  const checksOf = (mutant: Mutant): Check[] => {
+    if (!quick) return [...always, ...flowOf(mutant)]
+    const before = noticedBy.get(mutant.name)
+    return [
+      ...(before === undefined ? [] : [oneFile(before)]),
+      nearby(mutant),
+      ...flowOf(mutant),
+      ...always.toReversed(),
+    ]
   }
+  const tryOne = async (folder: string, mutant: Mutant): Promise<string[]> => {
+    const noticed: string[] = []
+    for (const check of checksOf(mutant)) {
+      if (quick && noticed.length > 0) break
+      const most = await limitOf(check.isUnit ? unit : check)
+      const { notices, isKilled, output } = await carryOut(check, folder, settings, most)
+      if (!notices) continue
+      noticed.push(isKilled ? `${check.name} (did not end in time)` : check.name)
+      const failed = isKilled ? undefined : failedFile(output)
+      if (quick && failed !== undefined) noticedBy.set(mutant.name, failed)
+    }
+    return noticed
+  }
+
+  const names = mutants.map(({ name }) => name)
+  const waiting = chosen.entries()
+  const survivors: string[] = []
+  const tryAll = async (folder: string): Promise<void> => {
+    for (const [place, mutant] of waiting) {
+      await planted(folder, mutant, async () => {
+        const noticed = await tryOne(folder, mutant)
+        if (noticed.length === 0) survivors.push(mutant.name)
+        const by = noticed.length === 0 ? 'SURVIVED' : `noticed by ${noticed.join(', ')}`
+        console.log(`${place + 1} of ${chosen.length}: ${mutant.name}: ${by}`)
+      })
+      if (quick) storeNoticedBy(noticedBy, names)
+    }
+  }
+  await Promise.all(folders.map(tryAll))
+  console.log(`${chosen.length - survivors.length} of ${chosen.length} planted bugs were noticed`)
+  for (const name of survivors) console.log(`survived: ${name}`)
+  return survivors.length === 0 ? 0 : 1
 }
 
 process.exitCode = await main()
