@@ -1,5 +1,9 @@
 import { defineConfig } from 'vitest/config'
 import { type ProjectName, projects } from './test/projects.ts'
+import { compileCache } from './test/support/compile-cache.ts'
+
+// For the workers of the test runner, and the processes that they start with their environment.
+Object.assign(process.env, compileCache)
 
 const startingProcesses = {
   environment: 'node',

@@ -5,12 +5,13 @@ import { existsSync, openSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { compileCache } from '../support/compile-cache.ts'
 
 const project = join(import.meta.dirname, '..', '..')
 const start = (args: readonly string[], env: Record<string, string> = {}, stdout: 'pipe' | number = 'pipe') => {
   const child = spawn(process.execPath, ['commands/main.ts', ...args], {
     cwd: project,
-    env,
+    env: { ...compileCache, ...env },
     stdio: ['ignore', stdout, 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

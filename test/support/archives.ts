@@ -9,6 +9,7 @@ import { registerCodecs } from '../../projector/kafka/codecs.ts'
 import { openCluster } from '../../projector/log/open-cluster.ts'
 import { type LogEntry, readLog } from '../../projector/log/read-log.ts'
 import { runCommand } from './commands.ts'
+import { compileCache } from './compile-cache.ts'
 import type { Random } from './random.ts'
 import type { Scope } from './scope.ts'
 import { createStream, organizationsIn } from './streams.ts'
@@ -17,6 +18,7 @@ import { place, type Topics, toMessage } from './topics.ts'
 export const PARTITIONS = 3
 
 export const settingsOf = (topics: Topics) => ({
+  ...compileCache,
   KAFKA_BROKERS: topics.brokers,
   KAFKA_EVENTS_TOPIC: topics.events,
   KAFKA_API_KEYS_TOPIC: topics.apiKeys,

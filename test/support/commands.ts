@@ -13,6 +13,7 @@ import { count, listParked, showParked } from '../../commands/parked/parked.ts'
 import { publishAgain, type Result } from '../../commands/parked/publish-again.ts'
 import { runProgram } from '../../commands/program.ts'
 import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
+import { compileCache } from './compile-cache.ts'
 import type { Outgoing } from './events.ts'
 import type { Published, Topics } from './topics.ts'
 
@@ -31,7 +32,7 @@ export const runCommand = async (
 ): Promise<Ran> => {
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', 'commands/main.ts', ...args], {
     cwd: project,
-    env: settings,
+    env: { ...compileCache, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const out: Buffer[] = []
