@@ -167,6 +167,15 @@ describe('the cache', () => {
     expect([cache.get('payouts/a'), cache.get('payouts/b')]).toEqual([undefined, payoutDraft(null)])
   })
 
+  test('keeps a payout that was decided again, until this decision is acknowledged', () => {
+    const cache = new Cache({ fromFirstRecord: true })
+    const [first, second] = ['b', 'c'].map(replacedBy => cache.addDecided([payoutChange('a', replacedBy)]))
+    first?.()
+    expect(cache.get('payouts/a')).toEqual(payoutDraft('c'))
+    second?.()
+    expect(cache.get('payouts/a')).toBeUndefined()
+  })
+
   test('keeps current payouts beside any number of replaced ones', () => {
     const cache = new Cache({ fromFirstRecord: true })
     const current = Array.from({ length: 1_000 }, (_, at) => `current_${at}`)
