@@ -69,10 +69,11 @@ export const archive = async (
   const total = sumOf(logs.map(({ ends }) => sumOf(ends)))
   const report = reportProgress(steps, maxRate)
   let hasCaughtUp = false
+  // Of the target that is behind.
+  const doneOf = (): number => Math.min(...copies.map(copy => sumOf(copy.map(([log, topic]) => reachedOf(log, topic)))))
   const onProgress = (): void => {
     if (hasCaughtUp) return
-    // Of the target that is behind.
-    const done = Math.min(...copies.map(copy => sumOf(copy.map(([log, topic]) => reachedOf(log, topic)))))
+    const done = doneOf()
     report({ done, total })
     hasCaughtUp = follow && done >= total
   }
@@ -92,7 +93,7 @@ export const archive = async (
   await Promise.all(copying).catch(() => {
     throw withEnds(failure.signal.reason, to, copies)
   })
-  const stopped = steps.signal.aborted && !follow
+  const stopped = steps.signal.aborted && doneOf() < total
   for (const [index, copy] of copies.entries()) {
     const manifests = copy.map(([, topic]) => topic.manifest())
     const records = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)

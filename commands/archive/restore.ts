@@ -59,6 +59,7 @@ export const restore = async (options: RestoreOptions, steps: RestoreSteps): Pro
     return await restoreTopics(options, steps)
   } catch (error) {
     if (!steps.signal.aborted) throw error
+    if (error instanceof CommandError) steps.say(error.message)
     steps.say('stopped; the same command continues')
     return exitCodes.failed
   }
@@ -218,11 +219,18 @@ const openParts = async (
 }
 
 /** @throws CommandError if another producer has an open transaction */
-const stableEndOf = async ({ appender, log, partition }: PartitionRestore): Promise<number> => {
+const stableEndOf = async ({ appender, log, partition, end: archived }: PartitionRestore): Promise<number> => {
   const { stable, end } = await appender.endOpenTransaction(partition)
+  const where = `partition ${partition} of ${log.topic}`
+  if (end > archived) {
+    const longer = `${where} has a record at offset ${archived}: the archive ends there`
+    const advice = 'Do not delete the topic: it has records that this archive does not have'
+    throw new CommandError(`${longer}. ${advice}. To restore this archive, choose other topics. Nothing is changed`)
+  }
   if (stable === end) return end
-  const what = `partition ${partition} of ${log.topic} has an open transaction of somebody else`
-  throw new CommandError(`${what}: stop all publishers, delete and create the topic, and run the same again`)
+  throw new CommandError(
+    `${where} has an open transaction of somebody else: stop all publishers, delete and create the topic, and run the same again`,
+  )
 }
 
 type TimestampType = 'CreateTime' | 'LogAppendTime'

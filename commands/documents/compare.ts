@@ -20,6 +20,7 @@ import {
 import { addToDigest, documentHash } from './digest.ts'
 import { firstDifference } from './find-differences.ts'
 import { linesChanged } from './lines.ts'
+import { withRetries } from './read-retries.ts'
 import { type DifferenceRow, rowOf } from './rows.ts'
 import { chunksOf, portionsOf } from './sizes.ts'
 import { documentsOf, positionFor } from './summarize.ts'
@@ -252,7 +253,7 @@ const textOf = (value: unknown): string | null =>
 
 /** Reads documents as of the side's positions, in the given order; undefined for a missing one. */
 const readRecords = async (
-  { generation, positions, context: { send, prefix } }: Side,
+  { generation, positions, context: { send, prefix, sleep } }: Side,
   organization: string,
   kind: RecordKind,
   wanted: readonly (RecordEntry | undefined)[],
@@ -262,10 +263,8 @@ const readRecords = async (
   const recordsById = new Map<string, ComparableRecord>()
   for (let rest = ids; rest.length > 0; ) {
     // `multiGet` returns as many documents as one answer holds.
-    const found = await multiGet<Fields>(
-      send,
-      rest.map(_id => ({ _index, _id })),
-    )
+    const documents = rest.map(_id => ({ _index, _id }))
+    const found = await withRetries({ sleep }, () => multiGet<Fields>(send, documents))
     for (const one of found) {
       if (!one.found) throw new Error('a record vanished while it was compared')
       const document = { id: one._id, source: one._source }

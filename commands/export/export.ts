@@ -66,6 +66,7 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
     }
   } catch (error) {
     if (!steps.signal.aborted) throw error
+    if (error instanceof CommandError) steps.say(error.message)
     steps.say('stopped; the same command continues')
     return exitCodes.failed
   }

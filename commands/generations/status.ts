@@ -76,7 +76,7 @@ const countParked = async (
   org: string | undefined,
   { send }: KafkaContext,
 ): Promise<Record<string, number>> => {
-  await send({ method: 'POST', path: `/${index}/_refresh` })
+  whole(index, await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` }))
   const query = org === undefined ? { match_all: {} } : { term: { org_id: org } }
   const body = { size: 0, query, aggs: { codes: { terms: { field: 'code', size: 100 } } } }
   const path = `/${index}/_search`

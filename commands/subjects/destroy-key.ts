@@ -43,8 +43,8 @@ export const keyStateOf = async ({ directory, vault }: KeySources, id: string): 
   return vault === undefined ? 'missing' : stateInVault(vault, id)
 }
 
-/** Writes the receipt, then removes the key. A receipt that is there stays as it is. */
-export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): Promise<void> => {
+/** Writes the receipt, then removes the key. A receipt that is there stays as it is. @returns the stored receipt */
+export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): Promise<ErasureReceipt> => {
   const { directory, vault } = sources
   const { key_id } = receipt
   const [keyFile, receiptFile] = [join(directory, keyFileOf(key_id)), join(directory, receiptFileOf(key_id))]
@@ -59,12 +59,12 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
   await syncDirectory(directory)
   const state = await keyStateOf(sources, key_id)
   if (state !== 'erased') throw new CommandError(`the key ${key_id} is ${state} after its removal`)
+  return readReceipt(receiptFile)
 }
 
-/** A receipt that is there stays as it is. */
+/** A receipt that is there stays as it is. The run that wrote it may have been killed before its name was on disk. */
 export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<void> => {
-  if (await exists(file)) return
-  await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+  if (!(await exists(file))) await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
   await syncDirectory(dirname(file))
 }
 
@@ -83,6 +83,10 @@ export const readReceipt = async (file: string): Promise<ErasureReceipt> => {
   )
 }
 const isText = (value: unknown): value is string => typeof value === 'string'
+
+/** @throws CommandError if the receipt is damaged */
+export const storedReceipt = ({ directory }: KeySources, id: string): Promise<ErasureReceipt> =>
+  readReceipt(join(directory, receiptFileOf(id)))
 
 /** Ends a receipt that is begun. Every other one stays as it is. */
 export const completeReceipt = async (file: string, erased_at: string): Promise<void> => {

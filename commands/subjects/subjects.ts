@@ -9,7 +9,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { identityOf, readAll } from '../generations/generations.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
-import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf } from './destroy-key.ts'
+import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
 import {
   type FoundText,
   findTexts,
@@ -126,7 +126,11 @@ export const eraseSubject = async (
     if (json) for (const receipt of receipts) out(`${JSON.stringify({ ...receipt, erased_at: null })}\n`)
     return exitCodes.done
   }
+  const show = (receipt: ErasureReceipt): void => {
+    if (json) out(`${JSON.stringify(receipt)}\n`)
+  }
   if (keys.every(key => states[key] === 'erased')) {
+    for (const key of keys) show(await storedReceipt(sources, key))
     say(
       `${keys.join(', ')} was erased before. Nothing is left to do but to remove the key from copies of the directory`,
     )
@@ -135,11 +139,11 @@ export const eraseSubject = async (
   for (const receipt of receipts) {
     const { key_id } = receipt
     if (states[key_id] === 'erased') {
+      show(await storedReceipt(sources, key_id))
       say(`${key_id} was erased before`)
       continue
     }
-    await destroyKey(sources, receipt)
-    if (json) out(`${JSON.stringify(receipt)}\n`)
+    show(await destroyKey(sources, receipt))
     say(`erased ${key_id}; its receipt is ${key_id}.erased.json`)
   }
   say('Every API answers without these texts within 2 s. Remove the key from all copies of the directory, too.')

@@ -11,7 +11,15 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { eventsIn, type LiveStream, readLive } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
-import { Cache, explainInvalid, multiGet, type ReadDocuments, readDocuments } from '../projector.ts'
+import {
+  Cache,
+  explainInvalid,
+  firstKeyRulesUntil,
+  multiGet,
+  type ReadDocuments,
+  RULES_VERSION,
+  readDocuments,
+} from '../projector.ts'
 import { type ReadRecord, readLine } from './read-lines.ts'
 
 export type ValidateOptions = {
@@ -74,7 +82,12 @@ type Decide = {
   readonly next: (given: ReadRecord, line: number) => Promise<Outcome>
 }
 type Sources = { readonly events: Source; readonly 'api-keys'?: Source }
-type Source = { readonly topic: string; readonly partitions: number; readonly read: ReadDocuments }
+type Source = {
+  readonly topic: string
+  readonly partitions: number
+  readonly read: ReadDocuments
+  readonly firstKeyRulesUntil?: number
+}
 
 const decideOn = (sources: Sources, firstOffset: number): Decide => {
   // All partitions share one cache: the documents of an organization are in one partition.
@@ -91,12 +104,12 @@ const decideOn = (sources: Sources, firstOffset: number): Decide => {
       const source = sources[stream]
       if (source === undefined)
         throw new CommandError(`line ${line}: a record of API keys: only --live knows the API keys`)
-      const { topic, partitions, read } = source
+      const { read, ...where } = source
       // The time of an event never goes back.
       latest = Math.max(latest, record.timestamp)
       const cache = caches[stream]
       const placed = { ...record, offset: offset++, timestamp: latest }
-      const { outcome, documents } = await decideRecord(placed, { stream, topic, partition, partitions }, cache, read)
+      const { outcome, documents } = await decideRecord(placed, { stream, partition, ...where }, cache, read)
       cache.addDecided(documents)
       return outcome
     },
@@ -117,11 +130,18 @@ const decideAfter = async (
 ): Promise<Decide> => {
   if (!live && generation === undefined) return decideFromNothing(partitions)
   const context = steps.context()
-  const sourceIn = ({ identity, indexOf }: LiveStream): Source => ({
-    topic: identity.topic,
-    partitions: identity.partitions,
-    read: readDocuments(documents => multiGet(context.send, documents), indexOf),
-  })
+  const sourceIn = ({ stream, identity, indexOf }: LiveStream): Source => {
+    if (stream === 'events' && identity.rules_version !== RULES_VERSION) {
+      const others = `${identity.generation} has version ${identity.rules_version} of the rules`
+      steps.say(`warning: ${others}, and the outcomes are those of version ${RULES_VERSION}`)
+    }
+    return {
+      topic: identity.topic,
+      partitions: identity.partitions,
+      read: readDocuments(documents => multiGet(context.send, documents), indexOf),
+      ...(stream === 'api-keys' && { firstKeyRulesUntil: firstKeyRulesUntil(identity) }),
+    }
+  }
   if (generation === undefined) {
     const { events, 'api-keys': keys } = await readLive(context.send, context.prefix)
     return decideOn({ events: sourceIn(events), 'api-keys': sourceIn(keys) }, AFTER_ALL_OFFSETS)

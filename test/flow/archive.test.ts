@@ -51,7 +51,7 @@ test('restored topics have every record at its offset with its time, between tra
 
   const refused = await runCommand(['restore', '--from', one], settingsOf(restored))
   expect(refused.code).toBe(1)
-  expect(refused.said).toMatch(/has a record at offset \d+: the archive ends there/)
+  expect(refused.said).toMatch(/has a record at offset \d+: the archive ends there. Do not delete the topic/)
   const again = await runCommand(['archive', '--to', one], settingsOf(restored))
   expect(again.said).toContain('has the archive of another log of events: topic: expected')
 })

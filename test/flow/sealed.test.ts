@@ -200,7 +200,8 @@ test('an erased person is empty and marked in every answer, with another tag; ot
     expect([now.text, now.headers.get('etag')]).toEqual([before.get(path)?.text, before.get(path)?.headers.get('etag')])
   }
   expect(await everythingProjected(prefix)).toEqual(stored)
-  const again = await subjects('erase', org, 'rep_2', '--confirm', 'rep_2')
+  const again = await subjects('erase', org, 'rep_2', '--confirm', 'rep_2', '--json')
+  expect([again.code, jsonLines(again)]).toEqual([0, jsonLines(erased)])
   expect([again.code, again.said]).toEqual([0, expect.stringMatching(/k2 was erased before. Nothing is left to do/)])
   // A key that comes back from an old copy opens nothing.
   keys.put('k2')

@@ -1,9 +1,12 @@
 /** Keys of a projection that an older program made: version 1 of the rules decides, until an operator raises it. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Client } from '@elastic/elasticsearch'
 import { expect, inject, test } from 'vitest'
 import { API_KEYS_GENERATION, controlIndexOf, generationId } from '../../schemas/stored/documents.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
-import { keyCreated, newId, newKeyText } from '../support/events.ts'
+import { dataOf, keyCreated, newId, newKeyText } from '../support/events.ts'
 import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
@@ -46,6 +49,12 @@ test('with all projectors stopped, the rules for keys are raised from the end of
   const refused = await command('keys', 'create', '--org', org, '--name', 'x', '--permission', 'reps:read')
   expect(refused).toMatchObject({ code: 1, said: expect.stringContaining('upgrade-keys') })
   const before = await allStored(indexNamed(prefix, 'api-keys'))
+  const folder = await mkdtemp(join(tmpdir(), 'commission-keys-'))
+  file.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const key = keyCreated({ ...limited, id: 'key_next', text: newKeyText() })
+  await writeFile(join(folder, 'key.ndjson'), JSON.stringify({ type: key.headers.ce_type, data: dataOf(key) }))
+  const validated = async () => jsonLines(await command('validate', join(folder, 'key.ndjson'), '--live', '--json'))
+  expect(await validated()).toEqual([expect.objectContaining({ outcome: 'parked', code: 'data_invalid' })])
 
   const otherGroup = { ...settings, KAFKA_GROUP_ID: `${prefix}-other` }
   const [running, unseen] = await Promise.all(
@@ -57,6 +66,7 @@ test('with all projectors stopped, the rules for keys are raised from the end of
   const raised = await command('projection', 'upgrade-keys', '--json')
   expect([raised.code, jsonLines(raised)]).toEqual([0, [{ rules_version: 2, first_rules_until: 3 }]])
   expect(jsonLines(await command('projection', 'upgrade-keys', '--json'))).toEqual(jsonLines(raised))
+  expect(await validated()).toEqual([expect.objectContaining({ outcome: 'applied' })])
 
   projector = await startProjector(file, { topics, prefix })
   await topics.publish([

@@ -7,6 +7,7 @@ import { expect, test } from 'vitest'
 import { type ArchiveSteps, archive } from '../../../commands/archive/archive.ts'
 import { readManifests } from '../../../commands/archive/read-archive.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../commands/archive/target.ts'
+import { exitCodes } from '../../../commands/failures.ts'
 import { ARCHIVE_FLUSH_MS } from '../../../commands/limits.ts'
 import type { LogCluster } from '../../../commands/projector.ts'
 import type { Scope } from '../../support/scope.ts'
@@ -130,3 +131,17 @@ test.for([
     )
   },
 )
+
+test('a run that follows and is stopped before it has everything ends as stopped; afterwards as done', async t => {
+  const { steps } = await setUp(t)
+  const said: string[] = []
+  const run = (follow: boolean, signal: AbortSignal) => {
+    const options = { to: ['other'], follow, maxRate: Number.POSITIVE_INFINITY, json: false }
+    return archive(options, { ...steps, signal, say: line => void said.push(line) })
+  }
+  const [stopped, never] = [AbortSignal.abort(), new AbortController().signal]
+  expect(await run(true, stopped)).toBe(exitCodes.failed)
+  expect(said.at(-1)).toBe('the same command continues')
+  expect(await run(false, never)).toBe(exitCodes.done)
+  expect(await run(true, stopped)).toBe(exitCodes.done)
+})

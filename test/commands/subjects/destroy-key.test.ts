@@ -88,7 +88,7 @@ describe('with Vault', () => {
 
   test('an erasure that was killed after its receipt is finished by the next one', async t => {
     const { vault, sources, putReceipt } = await withVault(t)
-    putReceipt('k1')
+    putReceipt('k1', JSON.stringify(receipt('k1')))
     expect(await keyStateOf(sources, 'k1')).toBe('erasing')
     await destroyKey(sources, receipt('k1'))
     expect(await keyStateOf(sources, 'k1')).toBe('erased')
@@ -106,7 +106,7 @@ describe('with Vault', () => {
     const { vault, sources, putReceipt } = await withVault(t)
     vault.trouble = 'sealed'
     await expect(keyStateOf(sources, 'k1')).rejects.toThrow(/Vault does not answer/)
-    putReceipt('k1')
+    putReceipt('k1', JSON.stringify(receipt('k1')))
     await expect(keyStateOf(sources, 'k1')).rejects.toThrow(/Vault does not answer/)
   })
 })
