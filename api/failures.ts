@@ -49,12 +49,12 @@ export const retryAfter = (random: () => number): string =>
   String(RETRY_AFTER_MIN + Math.floor(random() * (RETRY_AFTER_MAX - RETRY_AFTER_MIN + 1)))
 
 /**
- * When a read that failed may be tried again. `later`: at any time. `in parts`: one request, or the size of all, may be
+ * When the API may try a failed read again. `later`: at any time. `in parts`: one request, or the size of all, may be
  * the cause, so requests that were read together are read apart. `no`: the answer is certain.
  */
 type Retry = 'later' | 'in parts' | 'no'
 
-/** Every reason of `unavailable`. A status, or a rarer error class of the Elasticsearch client, also means `later`. */
+/** Every reason of `unavailable`. An HTTP status, or an error class that is not listed here, also means `later`. */
 const retries = {
   time_is_up: 'later',
   client_gone: 'later',
@@ -109,7 +109,7 @@ export class Refusal extends Error {
   readonly code: RefusalCode
   /** For the log and the metrics: a fixed word, never anything that was sent or stored. */
   readonly reason: string | undefined
-  /** Of a failed read, by its reason. */
+  /** When a failed read may be tried again. Only `unavailable` has another value than `later`. */
   readonly retry: Retry
   constructor(code: RefusalCode, given?: { readonly message?: string; readonly reason?: string }) {
     super((failures[code].shows === 'the given message' ? given?.message : undefined) ?? messages[code])

@@ -44,7 +44,7 @@ export const SOCKET_SILENCE_MAX = 30_000
  * idle, it closes the new one. Measured with headers half sent: a plain one takes up to 40 KiB of resident memory, an
  * encrypted one 104 KiB. The process takes 120 MiB, its answers 88 MiB, garbage as much again, and 106 MiB more were
  * measured under attack: 402 MiB. The 98 MiB left of 500 MiB hold 2,508 plain connections, or 964 encrypted ones. These
- * limits leave a third of that.
+ * limits use some 60 % of that.
  */
 export const CONNECTIONS_MAX = 1_500
 export const ENCRYPTED_CONNECTIONS_MAX = 600
@@ -260,7 +260,7 @@ export const READY_INTERVAL = 1_000
 export const LOG_BUFFER_BYTES = 8 * 1024
 export const LOG_FLUSH_INTERVAL = 100
 
-/** Milliseconds between two reads of the document of all times. They add to the age of `Projection-Time` at rest. */
+/** Milliseconds between two reads of the document of all times. At rest they add to the age of `Projection-Time`. */
 export const TIMES_INTERVAL = 250
 
 /**
@@ -300,6 +300,6 @@ export const AUDIT_REPORT_INTERVAL = 10_000
 /** Milliseconds that the last lines of the audit log may take at the end of the process. */
 export const AUDIT_END_TIME = 500
 
-/** Milliseconds that a request to Kafka may take, and its retries: a line does not wait longer in any case. */
+/** Milliseconds that a request to Kafka may take, and its retries. An answer waits for its line as long as above. */
 export const AUDIT_KAFKA_TIMEOUT = 3_000
 export const AUDIT_KAFKA_RETRIES = 3

@@ -49,9 +49,9 @@ import { handleUnhandledErrors } from './unhandled-errors.ts'
 /**
  * A page is a few buffers of several 100 KB outside the heap. By default, V8 marks the whole heap for every 64 MB of
  * them, about every 70 pages, which costs more than the pages do. `--external-memory-accounted-in-global-limit` counts
- * them towards the heap's own limit. `--heap-growing-percent=300` lets memory grow to four times of what the last
- * collection left: most of it is such buffers, which are garbage by then. While large answers are held, four times
- * would far exceed 500 MiB, so memory grows by half.
+ * them towards the heap's own limit. `--heap-growing-percent=300` lets the heap grow to four times the size
+ * that the last collection left. Most of it is such buffers, which are garbage by then. While large answers are held,
+ * that would far exceed 500 MiB, so the heap may grow by half only.
  */
 const growHeapBy = (percent: string): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
 
@@ -213,6 +213,7 @@ const start = async (): Promise<void> => {
   }
   const endNow = (error: unknown): void => {
     log.unhandledError('fatal', error)
+    bounded.end(stream)
     process.exit(UNHANDLED_EXIT_CODE)
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal).catch(endNow))
@@ -227,7 +228,7 @@ const createProducers = async () => {
     const expected = 'a topic of its own: events and API keys are read from these topics'
     throw new SettingsError([{ name: 'AUDIT_LOG', expected, got: JSON.stringify(target) }])
   }
-  // Only here: other processes of the API need no client of Kafka.
+  // Imported only here: an API without an audit topic needs no client of Kafka.
   const { default: kafkajs } = await import('kafkajs')
   const noToken = (message: string) => new kafkajs.KafkaJSError(message, { retriable: true })
   const config = {

@@ -1,6 +1,6 @@
 /**
  * Cuts long work into slices of a few milliseconds, so that other requests are answered in between.
- * Promises: work ends with its request: no slice begins after the request has ended.
+ * Promises: no slice begins after the request has ended.
  */
 import { SLICE } from './limits.ts'
 import { abortRefusal } from './time-limits.ts'

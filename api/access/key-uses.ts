@@ -1,8 +1,8 @@
 /**
  * The day on which each key was last used, in this process since its start. In: the keys of requests. Out: a list, for
  * the admin port.
- * Promises: memory is bounded: the keys that were used longest ago are forgotten first. A request writes nothing but a
- *   number, and only on the first use of a day.
+ * Promises: memory is bounded: the keys that were used longest ago are forgotten first. The first use of a key
+ *   adds an entry. Each later use only sets a number.
  */
 import { LRUCache } from 'lru-cache'
 import { KEYS_REMEMBERED } from '../limits.ts'

@@ -53,7 +53,7 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
     await next()
     const more = unitsOf(ctx.response.length ?? 0) - 1
     if (ctx.state.waited) {
-      // A request that waited reads in the window of its end, and other requests have counted since it began.
+      // The window may have ended while the request waited: the units and the header are those of the present one.
       const since = await counter.penalty(counterKey, more).catch(() => undefined)
       if (since) setLeft(ctx, Math.max(0, rate.requests - since.consumedPoints), since.msBeforeNext)
       return

@@ -8,7 +8,7 @@ import type { Moment } from '../read/read-parameters.ts'
 
 /** The records that an answer is about, and what was asked for. */
 type AuditedRead = {
-  /** Undefined until the route has told. */
+  /** Undefined until the route has set them. */
   ids?: readonly string[]
   /** Number of records, or of rows, in the body of the answer. */
   count?: number
@@ -35,7 +35,7 @@ export type RequestState = {
   turn?: Turn
   /** Ends reads of Elasticsearch when the time is up or the client has gone. */
   signal: AbortSignal
-  /** Gives the request its time again, and these milliseconds in which it waits. */
+  /** Begins the time limit of the request again, and extends it by these milliseconds. */
   renewTime: (milliseconds: number) => void
   /** Whether the answer is as of a change, so that it does not change. */
   isFixed?: boolean
@@ -43,9 +43,9 @@ export type RequestState = {
   sealState?: string
   /** Milliseconds that the request has waited for a change. */
   waited?: number
-  /** Nothing stands behind the cursor of the request before this position: its page is empty. */
+  /** Set if no change is between the cursor of the request and this position: its page is empty. */
   nothingBefore?: ReadPosition
-  /** Rejects if the key of the request was revoked since. */
+  /** Rejects if the key was revoked after the request was authenticated. */
   recheckKey?: () => Promise<void>
   /** Refunds the unit that the request was charged. */
   refundUnit?: () => void

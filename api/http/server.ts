@@ -166,7 +166,7 @@ export const stop = async (server: Server, time: number): Promise<void> => {
   clearTimeout(timer)
 }
 
-/** During shutdown sets `Connection: close` on every answer: a client that keeps one would hold the process. */
+/** During shutdown sets `Connection: close` on every answer: an open connection would delay the end. */
 export const closingConnections = (listener: RequestListener, stopping: () => boolean): RequestListener => {
   return (req, res) => {
     if (stopping()) res.setHeader('Connection', 'close')

@@ -5,8 +5,8 @@
  * Can go wrong: a moment that is not over, or a change of another organization → `invalid_request`.
  *
  * An instant is over when every event with its time, or an earlier time, is published. A later published event of the
- * organization proves this, because `at` never goes back in a partition. Without one, the projection must have passed
- * the instant by AS_OF_MARGIN.
+ * organization proves this, because the time of events, `at`, never goes back in a partition. Without one, the
+ * projection must have passed the instant by AS_OF_MARGIN.
  */
 import { LRUCache } from 'lru-cache'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'

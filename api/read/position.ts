@@ -1,8 +1,8 @@
 /**
  * In: an organization, and its documents that a request reads by name. Out: the position up to which the request may
  *   see, and these documents.
- * Promises: a document is read no earlier than the position. Within this process no position goes back, and no time
- *   except one that the projector took back.
+ * Promises: a document is read no earlier than the position. Within this process no position goes back. A time goes
+ *   back only if the projector took it back.
  * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
  *
  * Only this file defines which records are visible (`isVisible`), and which of them are replaced (`isReplaced`). `seq`
@@ -71,9 +71,9 @@ export const visibleRange = (position: ReadPosition) => ({ lt: position.publishe
 export const notReplacedRange = (position: ReadPosition) => ({ gte: position.publishedTo })
 
 /**
- * How old the documents may be that are read with the position. `at-position`: no older than it. `may-be-older`: as old
- * as the beginning of the request. That is enough if the client knows them from an earlier answer, and only what never
- * changes is read of them.
+ * How old the documents may be that are read with the position. `at-position`: no older than it. `may-be-older`: older
+ * than the position, but not than the beginning of the request. This is only for documents that the client knows from
+ * an earlier answer, and only for fields that never change.
  */
 type Freshness = 'at-position' | 'may-be-older'
 
@@ -83,7 +83,7 @@ export type PositionReader = {
   readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
   /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
   readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
-  /** The same, with undefined in place of a position that `readAt` would refuse. Does not wait for a new generation. */
+  /** The same, with undefined for a position that `readAt` would refuse. Empty if another generation is live now. */
   readonly readServedPositions: (signal: AbortSignal) => Promise<ServedPositions>
 }
 /** The positions of the live generation, by partition. */
@@ -156,7 +156,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
   /**
    * Remembers a position that was read, and returns it with the time to show. Other requests may have read later
-   * positions meanwhile: they go into what is remembered, and not into the answer to this request.
+   * positions meanwhile. The latest one is remembered. The answer to this request has the position that it read.
    * @param seenBefore what this process had read when the request began
    * @throws Refusal if the position is behind it
    */

@@ -94,7 +94,7 @@ const waitIn = (given: Given): number => {
     throw new Refusal('invalid_request', { message: '`wait` must be a whole number of seconds, in digits.' })
   }
   if (given.has('as_of')) {
-    const message = '`wait` and `as_of` cannot be combined: nothing is added to an earlier moment.'
+    const message = '`wait` and `as_of` cannot be combined: an earlier moment gets no new changes.'
     throw new Refusal('invalid_request', { message })
   }
   return Math.min(Number(text), WAIT_SECONDS_MAX)
@@ -184,7 +184,7 @@ const readQuery = (query: string, known: readonly string[]): Given => {
   return given
 }
 
-/** Repeats the name for the client, but only its first usual characters: fewer than a whole key has. */
+/** Shows the client the first letters, digits and `_.[]-` of the name, and fewer characters than a key has. */
 const unknownParameter = (name = ''): Refusal => {
   const [usual = ''] = /^[A-Za-z0-9_.[\]-]*/.exec(name) ?? []
   const shown = usual.slice(0, PARAMETER_NAME_SHOWN)

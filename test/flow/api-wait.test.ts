@@ -249,7 +249,7 @@ describe('the parameter', () => {
     ['wait=1.5', '`wait` must be a whole number of seconds, in digits.'],
     ['wait=1e1', '`wait` must be a whole number of seconds, in digits.'],
     ['wait=1&wait=2', 'The parameter `wait` is given more than once.'],
-    ['wait=1&as_of=payout_1', '`wait` and `as_of` cannot be combined: nothing is added to an earlier moment.'],
+    ['wait=1&as_of=payout_1', '`wait` and `as_of` cannot be combined: an earlier moment gets no new changes.'],
   ])('%s is refused', async (query, message) => {
     const { ask } = await shared
     const answer = await ask(query)
