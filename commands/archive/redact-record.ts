@@ -35,7 +35,7 @@ type Found = Range & { readonly field: string; readonly value: unknown }
 
 /** A value that is no JSON, in place of one that cannot be decoded: it is parked as before. */
 const UNDECODABLE = Buffer.from('redacted')
-/** In place of a value that its field may not have: it may not have this one, either. */
+/** Replaces a value that is invalid in its field. This value is invalid there, too. */
 const INVALID = '0'
 
 export const createRedactor = (subject: RedactedSubject): Redactor => {
@@ -54,7 +54,7 @@ export const createRedactor = (subject: RedactedSubject): Redactor => {
   const replacementOf = (id: string, { field, value }: Found): string => {
     const location = `${id}\n${field}`
     const number = numberOf(location, String(value))
-    // A broken sealed text is parked, and this one is broken, too.
+    // A malformed sealed text is parked. Replace it with another malformed one.
     if (isReserved(String(value))) return `${SEALED_PREFIX}${number}`
     const bytes = hash('sha256', `${keyId}\n${location}\n${number}`, 'buffer')
     return `${SEALED_PREFIX}${keyId}:${bytes.subarray(0, SEAL_NONCE_BYTES + SEAL_TAG_BYTES).toString('base64url')}`
@@ -64,7 +64,9 @@ export const createRedactor = (subject: RedactedSubject): Redactor => {
     const { value } = record
     if (value === null || !mayName(value, rep)) return undefined
     const envelope = decode(record)
-    if (envelope === 'undecodable') return mentions(record, subject) ? checked(UNDECODABLE, ['value']) : undefined
+    if (envelope === 'undecodable') {
+      return mentions(record, subject) ? checked(record, source, UNDECODABLE, ['value']) : undefined
+    }
     const json = value.toString('utf8')
     const found = personalTexts(json, isStructured(record) ? ['data'] : [], envelope.data, record, subject)
     if (found.length === 0) return undefined
@@ -72,42 +74,52 @@ export const createRedactor = (subject: RedactedSubject): Redactor => {
     const location = typeof id === 'string' ? id : `${rep} at ${source.partition}:${record.offset}`
     const fields = found.map(({ field }) => field)
     const texts = found.map(one => (typeof one.value === 'string' ? replacementOf(location, one) : undefined))
-    const redacted = replaced(texts)
-    // Else one of the values is the reason why the record is parked.
-    const isAsBefore = verdictOf(redacted) === verdictOf(value)
-    const result = checked(isAsBefore ? redacted : replaced([]), fields)
+    const redacted = withTexts(json, found, texts)
+    // If the outcome differs, one of the replaced values was the reason why the record is parked. Then replace all of
+    // them with an invalid value.
+    const isAsBefore = outcomeOf(record, source, redacted) === outcomeOf(record, source, value)
+    const result = checked(record, source, isAsBefore ? redacted : withTexts(json, found, []), fields)
     if (isAsBefore) for (const text of texts) if (text !== undefined && parseSealedText(text)) sealed.add(text)
     return result
-
-    function replaced(by: readonly (string | undefined)[]): Buffer {
-      const text = (index: number): string => (by[index] === undefined ? INVALID : JSON.stringify(by[index]))
-      return Buffer.from(
-        replaceRanges(
-          json,
-          found.map((one, index) => ({ ...one, by: text(index) })),
-        ),
-      )
-    }
-    function verdictOf(bytes: Buffer): string {
-      const changed = { ...record, value: bytes }
-      const decoded = decode(changed)
-      if (decoded === 'undecodable') return decoded
-      const event = validate(decoded, changed, source)
-      return typeof event === 'string' ? event : event.type
-    }
-    function checked(bytes: Buffer, changed: readonly string[]): RedactedValue {
-      const where = `offset ${record.offset} of partition ${source.partition}`
-      if (bytes.length > RECORD_VALUE_BYTES_MAX) {
-        throw new CommandError(
-          `the record at ${where} would have ${bytes.length} bytes: it is too large to be redacted`,
-        )
-      }
-      const [before, after] = [verdictOf(value ?? bytes), verdictOf(bytes)]
-      if (before === after) return { value: bytes, fields: changed }
-      throw new CommandError(`the record at ${where} would be decided differently: ${before} became ${after}`)
-    }
   }
   return { redact, sealed: () => [...sealed].sort() }
+}
+
+/** The JSON with these texts in place of the found values. A value without a text becomes invalid. */
+const withTexts = (json: string, found: readonly Found[], texts: readonly (string | undefined)[]): Buffer => {
+  const textAt = (index: number): string => (texts[index] === undefined ? INVALID : JSON.stringify(texts[index]))
+  return Buffer.from(
+    replaceRanges(
+      json,
+      found.map((one, index) => ({ ...one, by: textAt(index) })),
+    ),
+  )
+}
+
+/** The type of the event that the record has with this value, or the code that parks it. */
+const outcomeOf = (record: RawRecord, source: PartitionSource, value: Buffer): string => {
+  const changed = { ...record, value }
+  const decoded = decode(changed)
+  if (decoded === 'undecodable') return decoded
+  const event = validate(decoded, changed, source)
+  return typeof event === 'string' ? event : event.type
+}
+
+/** @throws CommandError if the record would be decided differently with this value, or becomes too large */
+const checked = (
+  record: RawRecord,
+  source: PartitionSource,
+  value: Buffer,
+  fields: readonly string[],
+): RedactedValue => {
+  const where = `offset ${record.offset} of partition ${source.partition}`
+  if (value.length > RECORD_VALUE_BYTES_MAX) {
+    throw new CommandError(`the record at ${where} would have ${value.length} bytes: it is too large to be redacted`)
+  }
+  const before = outcomeOf(record, source, record.value ?? value)
+  const after = outcomeOf(record, source, value)
+  if (before === after) return { value, fields }
+  throw new CommandError(`the record at ${where} would be decided differently: ${before} became ${after}`)
 }
 
 /** The personal fields of the subject whose value is neither null, nor empty, nor sealed. */

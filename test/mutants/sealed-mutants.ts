@@ -99,13 +99,13 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'a record that was invalid becomes valid by its redaction',
     file: 'commands/archive/redact-record.ts',
-    find: 'const isAsBefore = verdictOf(redacted) === verdictOf(value)',
+    find: 'const isAsBefore = outcomeOf(record, source, redacted) === outcomeOf(record, source, value)',
     replace: 'const isAsBefore = true',
   },
   {
     name: 'a redaction leaves the records that cannot be decoded',
     file: 'commands/archive/redact-record.ts',
-    find: "return mentions(record, subject) ? checked(UNDECODABLE, ['value']) : undefined",
+    find: "return mentions(record, subject) ? checked(record, source, UNDECODABLE, ['value']) : undefined",
     replace: 'return undefined',
   },
   {
