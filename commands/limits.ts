@@ -57,7 +57,7 @@ export const PAGE_SECTIONS = 500
 export const PAGE_ROWS = 5_000
 export const PAGE_PERIODS = 5_000
 export const PAGE_CHARACTERS = 300
-/** Milliseconds to wait until a generation has reached the live one, and until nobody writes to a dropped one. */
+/** Milliseconds that a swap waits until the generation has reached the live one. */
 export const SWAP_WAIT_MS = 60_000
 /**
  * Milliseconds that a generation may lag behind the live one that it follows at a swap: a follower never has the same
@@ -65,6 +65,7 @@ export const SWAP_WAIT_MS = 60_000
  */
 export const SWAP_NEAR_MS = 400
 export const NEAR_POLL_MS = 10
+/** Milliseconds that a drop waits until nobody writes to the generation. */
 export const DROP_WAIT_MS = 60_000
 /**
  * Milliseconds that a healthy projector needs to stop a dropped generation: it notices the drop, publishes what it has
@@ -93,7 +94,7 @@ export const TABLE_GROUP_ROWS = 10_000
 export const READ_ATTEMPTS = 30
 export const READ_RETRY_MS = 1_000
 /**
- * Milliseconds between two updates of an export's lock file, and how long another machine watches for an update. A
+ * Milliseconds between two updates of the lock file of a run, and how long another machine watches for an update. A
  * network file system caches the time of a file for up to 60 s: the watch must be longer.
  */
 export const LOCK_HEARTBEAT_MS = 5_000
@@ -104,17 +105,18 @@ export const ENTRY_BYTES_MAX = 600 * MiB
 /** With `--follow`: milliseconds between two looks at the ends, and until records are in a segment. */
 export const ARCHIVE_POLL_MS = 1_000
 export const ARCHIVE_FLUSH_MS = 60_000
-/** And between two lines that say what is new. */
+/** Milliseconds between two messages about new records. */
 export const ARCHIVE_NEWS_MS = 10_000
-/**
- * Requests to S3: milliseconds without a byte until a request is given up; between two attempts, at first and at most;
- * between two messages about it; until the command ends with an error.
- */
+/** Milliseconds without a byte until a request to S3 is given up. */
 export const S3_SILENT_MS = 30_000
+/** Milliseconds between two attempts of a request, at first. */
 export const S3_RETRY_FIRST_MS = 200
+/** Milliseconds between two attempts of a request, at most. */
 export const S3_RETRY_MAX_MS = 10_000
+/** Milliseconds between two messages about a request without an answer. */
 export const S3_RETRY_SAID_MS = 10_000
-export const S3_PATIENCE_MS = 120_000
+/** Milliseconds from the first failure of a request until the command ends. */
+export const S3_RETRY_TOTAL_MS = 120_000
 /** Bytes of an object, or of one page of a list: one larger entry, compressed badly. */
 export const S3_ANSWER_BYTES = ENTRY_BYTES_MAX + SEGMENT_BYTES
 /** Milliseconds between two writes of the lock of an archive in S3. A bucket with versions keeps each of them. */
@@ -129,10 +131,14 @@ export const RESTORE_BYTES = 768 * 1024
  */
 export const THROTTLED_RECORDS = 500
 export const THROTTLED_BYTES = 512 * 1024
-/** With `--max-rate`, milliseconds: lost time that is made up for, and of one wait, after which a signal is noticed. */
+/** With `--max-rate`: milliseconds of delay that are made up for. */
 export const THROTTLE_SLACK_MS = 200
+/** With `--max-rate`: milliseconds of one wait. A signal is noticed after it. */
 export const THROTTLE_WAIT_MS = 100
-/** Milliseconds between the setting that keeps times of records and the first record of a restore. */
+/**
+ * Milliseconds between the change of `message.timestamp.type` and the first appended record: brokers use it a little
+ * later.
+ */
 export const TIMES_KEPT_WAIT_MS = 2_000
 
 /**

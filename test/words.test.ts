@@ -28,7 +28,8 @@ test.for<[word: string, term: string]>([
   ['hurry', 'the effect: endDelay'],
   ['judge', 'assess'],
 ])('no name of the product has the word %s; the term is %s', ([word]) => {
-  const inName = new RegExp(`(?:\\b|_)${word}(?=[A-Z_\\d]|s?\\b)`, 'g')
+  const capitals = word.toUpperCase()
+  const inName = new RegExp(`(?:\\b|_)(?:${word}(?=[A-Z_\\d]|s?\\b)|${capitals}(?=[_\\d]|S?\\b))`, 'g')
   expect(find(product, 'code', inName)).toEqual([])
 })
 

@@ -25,7 +25,7 @@ const DECIMAL_BYTES = 16
  * Decimal places of an amount column, unless an amount has more. Nearly all exports have this type. If types differed,
  * DuckDB would read several exports together as the type of the first, and would round the others.
  */
-const DECIMAL_PLACES = 10
+const DECIMAL_SCALE = 10
 const DAY_MS = 86_400_000
 const money = new RegExp(moneyPattern)
 
@@ -49,7 +49,7 @@ const fixed = (schema: SchemaElement, cellOf: Column['cellOf']): Column => ({
 
 /** DECIMAL with 38 digits, of which 10 or more are decimal places. */
 const decimal = (name: string): Column => {
-  let [digits, scale, areAmounts] = [0, DECIMAL_PLACES, true]
+  let [digits, scale, areAmounts] = [0, DECIMAL_SCALE, true]
   const fits = (): boolean => areAmounts && digits + scale <= DECIMAL_DIGITS_MAX
   return {
     name,

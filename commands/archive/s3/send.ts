@@ -3,9 +3,9 @@
  *
  * In: a request. Out: the answer, whole.
  * Promises: the body of a request is part of its signature, so a store refuses one that was changed on its way. An
- *   answer that is cut is no answer. A request without an answer, or with one that says "later", is sent again, with
- *   longer and longer waits, for S3_PATIENCE_MS; the operator reads what it waits for. After a signal nothing is
- *   sent again. Credentials are read for each request: another program may renew their files.
+ *   incomplete answer counts as none. A request without an answer, or with a temporary refusal, is sent again for up to
+ *   S3_RETRY_TOTAL_MS. The waits grow, and each message names the cause. After a signal nothing is sent again.
+ *   Credentials are read for each request: another program may renew their files.
  * Can go wrong: refusals are errors that say what to do (`refusals.ts`). Only 200, 404 of a key and 412 are returned.
  */
 import { createHash } from 'node:crypto'
@@ -15,10 +15,10 @@ import aws4 from 'aws4'
 import { CommandError } from '../../failures.ts'
 import {
   S3_ANSWER_BYTES,
-  S3_PATIENCE_MS,
   S3_RETRY_FIRST_MS,
   S3_RETRY_MAX_MS,
   S3_RETRY_SAID_MS,
+  S3_RETRY_TOTAL_MS,
   S3_SILENT_MS,
 } from '../../limits.ts'
 import { certificateRefused, isRefusedCertificate, namesCredentials, refusalOf, type S3Answer } from './refusals.ts'
@@ -135,13 +135,13 @@ export const createSendS3 = (to: S3Bucket, steps: S3Steps): SendS3 => {
       if (isRefusedCertificate(reason)) throw new CommandError(certificateRefused(base.host, reason))
       first ??= steps.elapsed()
       const waited = steps.elapsed() - first
-      if ((request.once && attempt > 0) || steps.signal.aborted || waited > S3_PATIENCE_MS) {
+      if ((request.once && attempt > 0) || steps.signal.aborted || waited > S3_RETRY_TOTAL_MS) {
         const tried = `${attempt + 1} ${attempt === 0 ? 'attempt' : 'attempts'} in ${Math.ceil(waited / 1_000)} s`
         throw new CommandError(`${where}: ${base.host} does not answer: ${reason} (${tried})`)
       }
       if (attempt > 0 && steps.elapsed() - saidAt >= S3_RETRY_SAID_MS) {
         saidAt = steps.elapsed()
-        const limit = S3_PATIENCE_MS / 1_000
+        const limit = S3_RETRY_TOTAL_MS / 1_000
         steps.say(`${base.host} does not answer: ${reason}: trying again for up to ${limit} s`)
       }
       const delay = Math.min(S3_RETRY_MAX_MS, S3_RETRY_FIRST_MS * 2 ** attempt)

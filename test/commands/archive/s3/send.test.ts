@@ -4,7 +4,7 @@ import { createServer, type ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
 import { s3Target } from '../../../../commands/archive/s3/s3-target.ts'
 import { createSendS3, type S3Steps } from '../../../../commands/archive/s3/send.ts'
-import { S3_PATIENCE_MS } from '../../../../commands/limits.ts'
+import { S3_RETRY_TOTAL_MS } from '../../../../commands/limits.ts'
 import type { Scope } from '../../../support/scope.ts'
 
 type Answer = (response: ServerResponse, request: { method: string; path: string; body: Buffer }) => void
@@ -85,8 +85,8 @@ test('a store that stays away ends the command with an error, and the operator r
   const { target, said, waits } = await setUp(t, refuse(503, 'SlowDown'))
   await expect(target.read('a')).rejects.toThrow(/s3:\/\/b\/p\/a: .* does not answer: 503 SlowDown \(\d+ attempts in/)
   const waited = waits.reduce((sum, wait) => sum + wait, 0)
-  expect(waited).toBeGreaterThan(S3_PATIENCE_MS)
-  expect(waited).toBeLessThan(S3_PATIENCE_MS * 1.2)
+  expect(waited).toBeGreaterThan(S3_RETRY_TOTAL_MS)
+  expect(waited).toBeLessThan(S3_RETRY_TOTAL_MS * 1.2)
   expect(said.length).toBeGreaterThan(5)
   expect(said[0]).toMatch(/does not answer: 503 SlowDown: trying again for up to 120 s/)
 })
