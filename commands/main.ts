@@ -22,10 +22,10 @@ import { type AdoptSourceSteps, adoptSource } from './archive/adopt-source.ts'
 import { type ArchiveSteps, archive } from './archive/archive.ts'
 import { targetOpener } from './archive/open-target.ts'
 import { restore } from './archive/restore.ts'
-import { verifyDirectory } from './archive/verify.ts'
+import { verifyTarget } from './archive/verify.ts'
 import { type CommandContext, type KafkaContext, topicsOf } from './context.ts'
-import { type DoctorContext, doctor, type Patient } from './doctor/doctor.ts'
-import { sealPatientIn } from './doctor/seal-keys.ts'
+import { type CheckedIdentity, type DoctorContext, doctor } from './doctor/doctor.ts'
+import { checkedSealKeysIn } from './doctor/seal-keys.ts'
 import { auditTopicIn, settingsOf, valuesIn } from './doctor/settings.ts'
 import { type ExportSteps, exportOrganization } from './export/export.ts'
 import { follow } from './export/follow.ts'
@@ -71,7 +71,7 @@ const say = (line: string): void => void process.stderr.write(`${process.stderr.
 
 const draw = process.stderr.isTTY ? (line: string): void => void process.stderr.write(`\r\u001b[K${line}`) : undefined
 
-/** npm passes on a Ctrl-C that the terminal has sent to this process, too. */
+/** The terminal sends Ctrl-C to npm and to this process, and npm forwards it. Signals within this time count as one. */
 const SAME_SIGNAL_MS = 500
 
 /** The first signal stops a long command at a point from which it can continue later. The second ends it at once. */
@@ -104,7 +104,7 @@ const main = async (args: readonly string[]): Promise<number> => {
   const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now }
   const elapsed = () => performance.now()
   // Each command builds the clients that it needs, so that help needs no settings.
-  const reading = (settings = readSettings(elasticsearchSettings, process.env, readFileSync)): CommandContext => {
+  const readContext = (settings = readSettings(elasticsearchSettings, process.env, readFileSync)): CommandContext => {
     return {
       out,
       say,
@@ -116,10 +116,10 @@ const main = async (args: readonly string[]): Promise<number> => {
       ...time,
     }
   }
-  const publishing = (
+  const kafkaContext = (
     settings = readSettings({ ...elasticsearchSettings, ...kafkaSettings }, process.env, readFileSync),
   ) => ({
-    ...reading(settings),
+    ...readContext(settings),
     kafka: new kafkajs.Kafka(kafkaConfig(settings, 'commission-commands', readFileSync)),
     topics: topicsOf(settings),
   })
@@ -132,14 +132,14 @@ const main = async (args: readonly string[]): Promise<number> => {
     }
     return { ...context, sleep, signal }
   }
-  const erasing = (): SubjectsContext => ({ ...reading(), keys: sealKeys(), draw, signal: stoppedBySignal() })
-  const storing = (signal = stoppedBySignal()) => {
+  const erasing = (): SubjectsContext => ({ ...readContext(), keys: sealKeys(), draw, signal: stoppedBySignal() })
+  const targetSteps = (signal = stoppedBySignal()) => {
     const wait = (milliseconds: number) => sleep(milliseconds, undefined, { signal }).catch(() => undefined)
     const steps = { say, elapsed, signal, sleep: wait, now: time.now, random: Math.random }
     return { signal, openTarget: targetOpener({ ...steps, environment: process.env, readFile: readFileSync }) }
   }
   const groupId = (): string => readSettings(projectorSettings, process.env, readFileSync).KAFKA_GROUP_ID
-  const making = (
+  const generationSteps = (
     settings: Pick<Read<typeof projectorSettings>, 'ELASTICSEARCH_SHARDS' | 'ELASTICSEARCH_REPLICAS'>,
   ) => ({
     retryOptions: {
@@ -156,10 +156,10 @@ const main = async (args: readonly string[]): Promise<number> => {
     registerCodecs()
     const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
     return {
-      ...publishing(settings),
+      ...kafkaContext(settings),
       kafkaWithConnectHook: onConnected =>
         new kafkajs.Kafka({ ...kafka, socketFactory: createNotifyingSocketFactory(onConnected) }),
-      ...making(settings),
+      ...generationSteps(settings),
       groupId: settings.KAFKA_GROUP_ID,
     }
   }
@@ -168,7 +168,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     const { ELASTICSEARCH_SHARDS, ELASTICSEARCH_REPLICAS } = projectorSettings
     const names = { ...elasticsearchSettings, ELASTICSEARCH_SHARDS, ELASTICSEARCH_REPLICAS }
     const settings = readSettings(names, process.env, readFileSync)
-    return { ...reading(settings), ...making(settings) }
+    return { ...readContext(settings), ...generationSteps(settings) }
   }
   const sealKeys = () => keySourcesOf(readSettings(sealSettings, process.env, readFileSync))
   /** An export reads a key many times. */
@@ -202,99 +202,99 @@ const main = async (args: readonly string[]): Promise<number> => {
     registerCodecs()
     const config = kafkaConfig(settings, 'commission-archive', readFileSync)
     const kafka = new kafkajs.Kafka(config)
-    const targets = storing()
+    const targets = targetSteps()
     return {
       ...{ out, say, draw, elapsed, kafka, processes: runningProcesses, ...time, ...targets },
       topics: topicsOf(settings),
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, targets.signal),
     }
   }
-  const adopting = (): AdoptSourceSteps => ({ ...archiving(), ...publishing() })
+  const adopting = (): AdoptSourceSteps => ({ ...archiving(), ...kafkaContext() })
   const validating = (): ValidateSteps => ({
     ...{ out, say, draw, now: Date.now },
     open: file => (file === '-' ? process.stdin : createReadStream(file)),
-    context: () => reading(),
+    context: () => readContext(),
     signal: stoppedBySignal(),
   })
-  const patientOf = (name: IdentityName): Patient => {
+  const checkedIdentityOf = (name: IdentityName): CheckedIdentity => {
     const settings: Readonly<Record<string, unknown>> = readSettings(settingsOf(name), process.env, readFileSync)
     const { kafka: rights, elasticsearch }: AccessIdentity = identities[name]
     const read = <Settings extends Parameters<typeof readSettings>[0]>(names: Settings) =>
       readSettings(names, process.env, readFileSync)
     const { REDIS_URL: redis } = settings
-    const patient = {
+    const checked = {
       values: valuesIn(settings),
       settings,
-      sealKeys: sealPatientIn(name, settings, readFileSync),
+      sealKeys: checkedSealKeysIn(name, settings, readFileSync),
       ...(elasticsearch && { send: createElasticsearch(clientOf(read(elasticsearchSettings))).send }),
       ...(typeof redis === 'string' && { pingRedis: () => pingRedis(redis) }),
     }
-    if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return patient
+    if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return checked
     const given = read(kafkaSettings)
     const config = kafkaConfig(given, 'commission-doctor', readFileSync)
     const kafka = new kafkajs.Kafka(config)
     const open = () => openAuthorizedOperations(config, kafka.logger())
-    return { ...patient, kafka: { admin: kafka.admin(), open, messageBytes: given.KAFKA_MAX_MESSAGE_BYTES } }
+    return { ...checked, kafka: { admin: kafka.admin(), open, messageBytes: given.KAFKA_MAX_MESSAGE_BYTES } }
   }
-  const examining = (): DoctorContext => ({
-    ...{ out, say, patientOf, readFile: readFileSync, now: Date.now, signal: stoppedBySignal() },
+  const doctorContext = (): DoctorContext => ({
+    ...{ out, say, checkedIdentityOf, readFile: readFileSync, now: Date.now, signal: stoppedBySignal() },
     hasKafka: Boolean(process.env.KAFKA_BROKERS),
   })
   // Awaited here: without `await` the clients would be closed while the command runs.
   return await runProgram(
     args,
     {
-      list: async options => parked.listParked(options, reading()),
-      count: async options => parked.count(options, reading()),
-      show: async options => parked.showParked(options, reading()),
-      again: async options => parked.again(options, interruptible(publishing())),
-      createKey: async options => createKey(options, publishing()),
-      listKeys: async options => listKeys(options, reading()),
-      revokeKey: async options => revokeKey(options, publishing()),
+      list: async options => parked.listParked(options, readContext()),
+      count: async options => parked.count(options, readContext()),
+      show: async options => parked.showParked(options, readContext()),
+      again: async options => parked.again(options, interruptible(kafkaContext())),
+      createKey: async options => createKey(options, kafkaContext()),
+      listKeys: async options => listKeys(options, readContext()),
+      revokeKey: async options => revokeKey(options, kafkaContext()),
       listSubjects: async options => listSubjects(options, erasing()),
       reportSubject: async options => reportSubject(options, erasing()),
       eraseSubject: async options => eraseSubject(options, erasing()),
-      rotateKey: async options => rotateKey(options, publishing()),
-      upgradeKeys: async options => upgradeKeys(options, publishing(), groupId()),
-      listGenerations: async options => listGenerations(options, reading()),
-      status: async options => status(options, publishing()),
+      rotateKey: async options => rotateKey(options, kafkaContext()),
+      upgradeKeys: async options => upgradeKeys(options, kafkaContext(), groupId()),
+      listGenerations: async options => listGenerations(options, readContext()),
+      status: async options => status(options, kafkaContext()),
       rebuild: async options => rebuild(options, rebuilding()),
-      verify: async options => verify(options, reading()),
-      swap: async options => swap(options, reading()),
-      rollback: async options => rollback(options, reading()),
-      rewind: async options => rewind(options, publishing()),
-      adopt: async ({ archive: directory, redacted, json }) =>
-        directory === undefined
-          ? adopt({ json }, publishing())
-          : adoptSource({ archive: directory, redacted, json }, adopting(), groupId()),
-      drop: async options => drop(options, publishing(), groupId()),
+      verify: async options => verify(options, readContext()),
+      swap: async options => swap(options, readContext()),
+      rollback: async options => rollback(options, readContext()),
+      rewind: async options => rewind(options, kafkaContext()),
+      adopt: async ({ archive: address, redacted, json }) =>
+        address === undefined
+          ? adopt({ json }, kafkaContext())
+          : adoptSource({ archive: address, redacted, json }, adopting(), groupId()),
+      drop: async options => drop(options, kafkaContext(), groupId()),
       replay: async options => {
         if (options.fromArchive === undefined) {
           const steps = rebuilding()
           return replay(options, steps, sourceInKafka(steps))
         }
         const steps = replayingArchive()
-        return replay(options, steps, sourceInArchive(options.fromArchive, { ...steps, ...storing(steps.signal) }))
+        return replay(options, steps, sourceInArchive(options.fromArchive, { ...steps, ...targetSteps(steps.signal) }))
       },
-      diff: async options => diff(options, reading()),
-      explain: async options => explain(options, reading()),
+      diff: async options => diff(options, readContext()),
+      explain: async options => explain(options, readContext()),
       exportOrganization: async options => exportOrganization(options, await exporting(options.generation)),
       showTotals: async options => showTotals(options, await exporting(options.generation)),
-      listSandboxes: async options => listSandboxes(options, reading()),
+      listSandboxes: async options => listSandboxes(options, readContext()),
       // Without settings for Kafka: a sandbox from an archive.
       dropSandbox: async options => {
-        if (!process.env.KAFKA_BROKERS) return dropSandbox(options, reading(), undefined)
-        const context = publishing()
+        if (!process.env.KAFKA_BROKERS) return dropSandbox(options, readContext(), undefined)
+        const context = kafkaContext()
         return dropSandbox(options, context, { kafka: context.kafka, groupId: groupId() })
       },
       follow: async options => follow(options, { ...(await exporting()), out }),
       archive: async options => archive(options, archiving()),
       verifyArchive: async options =>
-        verifyDirectory(options, { out, say, draw, elapsed, sleep: time.sleep, ...storing() }),
+        verifyTarget(options, { out, say, draw, elapsed, sleep: time.sleep, ...targetSteps() }),
       restore: async options => restore(options, { ...archiving(), keysDirectory: () => sealKeys()?.directory }),
       reference: async options => writeReference(options, { say }),
       validate: async options => validateFile(options, validating()),
-      doctor: async options => doctor(options, examining()),
+      doctor: async options => doctor(options, doctorContext()),
       checkRules: async options => checkRules(options, validating()),
     },
     { out, error: text => void process.stderr.write(text) },

@@ -30,8 +30,8 @@ import {
   addReference,
   addRules,
   addValidate,
-  type StreamActions,
-} from './options/stream-commands.ts'
+  type OtherActions,
+} from './options/other-commands.ts'
 import type { Filter, RecordPosition } from './parked/find.ts'
 import type { again, count, listParked, showParked } from './parked/parked.ts'
 
@@ -39,7 +39,7 @@ type Options<Action extends (...args: never[]) => unknown> = Parameters<Action>[
 
 /** The commands; each returns its exit code. */
 type Actions = AnalysisActions &
-  StreamActions & {
+  OtherActions & {
     readonly list: (options: Options<typeof listParked>) => Promise<ExitCode>
     readonly count: (options: Options<typeof count>) => Promise<ExitCode>
     readonly show: (options: Options<typeof showParked>) => Promise<ExitCode>
@@ -101,7 +101,7 @@ const addParked = (program: Command, actions: Actions, run: RunAction): void => 
   const aPosition = 'topic:partition:offset, as list shows it'
   const parked = program
     .command('parked')
-    .description('Shows parked records, and publishes them again when what they lacked exists.')
+    .description('Shows parked records. Publishes them again after the records that they refer to exist.')
     .addHelpText('after', exits)
 
   withFilter(parked.command('list'))

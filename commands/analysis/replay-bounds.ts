@@ -45,7 +45,7 @@ export const assertOver = (
     if (ours !== undefined && partition !== ours) continue
     if (time <= latestOver || (firstLater.get(partition) ?? end) < end) continue
     const last = new Date(latestOver).toISOString()
-    throw new CommandError(`that time is not over in partition ${partition}; the latest time that surely is: ${last}`)
+    throw new CommandError(`partition ${partition} can still get records of that time: use ${last} or an earlier time`)
   }
 }
 

@@ -7,7 +7,7 @@ import type { OpenTarget } from '../archive/open-target.ts'
 import { readArchivedLog, readManifests, type VerifiedChain, verifyChain } from '../archive/read-archive.ts'
 import type { KafkaContext } from '../context.ts'
 import { type ProgressSteps, reportProgress } from '../generations/progress.ts'
-import { groupIdOf } from '../generations/sandboxes.ts'
+import { sandboxGroupPrefix } from '../generations/sandboxes.ts'
 import { connectAdmin } from '../kafka.ts'
 import {
   describeSource,
@@ -56,7 +56,7 @@ export const sourceInKafka =
       firstLater,
       assertOver: () => time !== undefined && assertOver(time, org, ends, firstLater, now()),
       from: { kafkaWithConnectHook, admin },
-      groupId: groupIdOf(groupId),
+      groupId: sandboxGroupPrefix(groupId),
     }
   }
 
@@ -68,14 +68,14 @@ type ArchiveSteps = ProgressSteps & { readonly signal: AbortSignal; readonly ope
  * @throws ArchiveDamaged that names the first fault; CommandError if there is no archive
  */
 export const sourceInArchive =
-  (directory: string, steps: ArchiveSteps): OpenSource =>
+  (address: string, steps: ArchiveSteps): OpenSource =>
   async ({ org, time }) => {
-    const target = await steps.openTarget(directory)
+    const target = await steps.openTarget(address)
     const { events: manifest } = await readManifests(target)
     const { cluster_id, topic, partitions } = manifest
     const ours = org === undefined ? undefined : partitionOf(org, partitions.length)
     const read = partitions.filter(({ partition }) => ours === undefined || partition === ours)
-    steps.say(`verifying ${directory}`)
+    steps.say(`verifying ${address}`)
     const report = reportProgress(steps)
     const total = read.reduce((sum, { end }) => sum + end, 0)
     let done = 0

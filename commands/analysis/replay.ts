@@ -30,7 +30,7 @@ export type ReplayOptions = {
   readonly org: string | undefined
   /** Path of a module. */
   readonly rules: string | undefined
-  /** A directory. By default the log is read from Kafka. */
+  /** An archive: a directory, or s3://BUCKET/PREFIX. By default the log is read from Kafka. */
   readonly fromArchive: string | undefined
   readonly maxRate: number
   readonly json: boolean
@@ -64,7 +64,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
     say(`${sandboxLabel(generation)} ${how}: ${records} records, up to ${describeUntil(sandbox)}`)
     return exitCodes.done
   }
-  if (isReplayed(await reached())) return report('is there')
+  if (isReplayed(await reached())) return report('exists already')
 
   const { bounds, org } = sandbox
   const stream = {
@@ -91,7 +91,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
   }).catch(unlessDropped)
   if (ended === 'caught up') {
     if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
-    return report('is made')
+    return report('is complete')
   }
   say(`stopped; the same command with --name ${generation} continues`)
   return exitCodes.failed

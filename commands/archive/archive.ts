@@ -98,9 +98,9 @@ export const archive = async (
     const manifests = copy.map(([, topic]) => topic.manifest())
     const records = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)
     const offsets = manifests.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.end, 0)
-    const directory = to[index]
-    if (json) steps.out(`${JSON.stringify({ directory, records, offsets, topics: manifests })}\n`)
-    steps.say(`${directory}: ${records} records, ${offsets} offsets${stopped ? '; stopped' : ''}`)
+    const address = to[index]
+    if (json) steps.out(`${JSON.stringify({ directory: address, records, offsets, topics: manifests })}\n`)
+    steps.say(`${address}: ${records} records, ${offsets} offsets${stopped ? '; stopped' : ''}`)
   }
   if (stopped) steps.say('the same command continues')
   return stopped ? exitCodes.failed : exitCodes.done
@@ -125,14 +125,14 @@ const openLogs = async (
 }
 
 /** Says now and then that a target has more records. */
-const sayWhatIsNew = (directory: string, copy: readonly TopicCopy[], { say, elapsed }: ArchiveSteps) => {
+const sayWhatIsNew = (address: string, copy: readonly TopicCopy[], { say, elapsed }: ArchiveSteps) => {
   let said = recordsOf(copy)
   let saidAt = Number.NEGATIVE_INFINITY
   return (): void => {
     const records = recordsOf(copy)
     const end = endOf(copy)
     if (records === said || end === undefined || elapsed() - saidAt < ARCHIVE_NEWS_MS) return
-    say(`${directory}: archived up to ${end}, ${records - said} records more`)
+    say(`${address}: archived up to ${end}, ${records - said} records more`)
     said = records
     saidAt = elapsed()
   }
@@ -206,7 +206,7 @@ const copyLogs = async (
   { onProgress, onRound, throttle }: CopyHooks,
   { signal, elapsed, sleep }: ArchiveSteps,
 ): Promise<void> => {
-  // Segments are written while the next entries are read.
+  // Segments are written while the next entries are read. At most one write runs; the next `cut` waits for it.
   let writing: Promise<void> = Promise.resolve()
   const cut = async (olderThan: number): Promise<void> => {
     await writing

@@ -6,7 +6,7 @@ import type { OpenTarget } from './open-target.ts'
 import { offsetsIn, verifyArchive } from './read-archive.ts'
 import { createThrottle, type MaxRate, type ThrottleSteps } from './throttle.ts'
 
-export type VerifyArchiveOptions = { readonly directory: string; readonly maxRate: MaxRate; readonly json: boolean }
+export type VerifyArchiveOptions = { readonly address: string; readonly maxRate: MaxRate; readonly json: boolean }
 export type VerifyArchiveSteps = ThrottleSteps & {
   readonly out: (text: string) => void
   readonly say: (line: string) => void
@@ -15,19 +15,19 @@ export type VerifyArchiveSteps = ThrottleSteps & {
 }
 
 /** @throws ArchiveDamaged */
-export const verifyDirectory = async (
-  { directory, maxRate, json }: VerifyArchiveOptions,
+export const verifyTarget = async (
+  { address, maxRate, json }: VerifyArchiveOptions,
   steps: VerifyArchiveSteps,
 ): Promise<ExitCode> => {
   const manifests = await verifyArchive(
-    await steps.openTarget(directory),
+    await steps.openTarget(address),
     { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps), say: steps.say },
     steps.signal,
   )
   const topics = archivedStreams.map(stream => manifests[stream])
   const records = topics.flatMap(({ partitions }) => partitions).reduce((sum, part) => sum + part.records, 0)
   const offsets = offsetsIn(manifests)
-  if (json) steps.out(`${JSON.stringify({ directory, records, offsets, topics })}\n`)
-  steps.say(`${directory} is whole: ${records} records, ${offsets} offsets`)
+  if (json) steps.out(`${JSON.stringify({ directory: address, records, offsets, topics })}\n`)
+  steps.say(`${address} is whole: ${records} records, ${offsets} offsets`)
   return exitCodes.done
 }

@@ -9,7 +9,6 @@ import type { Stream } from '../../schemas/events.ts'
 import { SettingsError } from '../../schemas/settings.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
-import { CHECK_TIMEOUT_MS } from '../limits.ts'
 import {
   type AuthorizedOperations,
   assertSameSource,
@@ -37,7 +36,7 @@ import {
   warning,
 } from './finding.ts'
 import { tryKafkaRights } from './kafka-rights.ts'
-import { checkSealKeys, type SealPatient } from './seal-keys.ts'
+import { type CheckedSealKeys, checkSealKeys } from './seal-keys.ts'
 import { checkKafkaClock, checkTopic } from './topics.ts'
 
 export type DoctorOptions = {
@@ -47,7 +46,7 @@ export type DoctorOptions = {
 }
 
 /** The settings of one identity, and its clients. */
-export type Patient = {
+export type CheckedIdentity = {
   readonly values: Readonly<Record<string, string>>
   /** All settings, secrets too: never printed. */
   readonly settings: Readonly<Record<string, unknown>>
@@ -61,14 +60,14 @@ export type Patient = {
   /** Undefined: no Redis in the settings, or none for this identity. */
   readonly pingRedis?: () => Promise<boolean>
   /** Undefined without SEAL_KEYS_DIR, or for an identity that uses no seal keys. */
-  readonly sealKeys?: SealPatient | undefined
+  readonly sealKeys?: CheckedSealKeys | undefined
 }
 
 export type DoctorContext = {
   readonly out: (text: string) => void
   readonly say: (line: string) => void
   /** @throws SettingsError */
-  readonly patientOf: (name: IdentityName) => Patient
+  readonly checkedIdentityOf: (name: IdentityName) => CheckedIdentity
   /** Whether the environment has the addresses of Kafka. */
   readonly hasKafka: boolean
   readonly readFile: (path: string) => Buffer
@@ -79,20 +78,20 @@ export type DoctorContext = {
 export const doctor = async (options: DoctorOptions, context: DoctorContext): Promise<ExitCode> => {
   const names = options.identities.length > 0 ? options.identities : usual(context.hasKafka)
   const findings: IdentityFinding[] = []
-  const patients: [name: IdentityName, patient: Patient][] = []
+  const checked: [name: IdentityName, identity: CheckedIdentity][] = []
   try {
-    for (const name of new Set(names)) patients.push([name, context.patientOf(name)])
+    for (const name of new Set(names)) checked.push([name, context.checkedIdentityOf(name)])
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error
     context.say(error.message)
     return exitCodes.usage
   }
-  for (const [identity, patient] of patients) {
+  for (const [identity, given] of checked) {
     const attempt = createAttempt(context.signal, finding => {
       findings.push({ identity, ...finding })
       if (!options.json) context.out(`${lineOf({ identity, ...finding })}\n`)
     })
-    await examine(identity, patient, attempt, context)
+    await examine(identity, given, attempt, context)
   }
   context.out(`${options.json ? reportOf(findings) : summaryOf(findings)}\n`)
   return exitCodeOf(findings)
@@ -102,17 +101,17 @@ const usual = (hasKafka: boolean): IdentityName[] => (hasKafka ? ['projector', '
 
 const examine = async (
   name: IdentityName,
-  patient: Patient,
+  given: CheckedIdentity,
   attempt: Attempt,
-  { readFile, now, signal }: DoctorContext,
+  { readFile, now }: DoctorContext,
 ): Promise<void> => {
-  const { kafka, send, values, pingRedis, sealKeys } = patient
+  const { kafka, send, values, pingRedis, sealKeys } = given
   await attempt('settings', async () => [
     ok('settings', 'complete, and all files can be read'),
-    ...checkFiles(patient.settings, readFile, now()),
+    ...checkFiles(given.settings, readFile, now()),
   ])
   if (kafka) await examineKafka(name, values, kafka, attempt, now)
-  if (send) await examineElasticsearch(name, values, send, attempt, now, signal)
+  if (send) await examineElasticsearch(name, values, send, attempt, now)
   const stream = streamOf(name)
   if (kafka && send && stream) {
     await attempt('projection', signal => checkProjection(stream, kafka.admin, send, values, signal))
@@ -133,8 +132,8 @@ const noRedis = warning('Redis', 'does not answer, or refuses the credentials: e
 
 const examineKafka = async (
   name: IdentityName,
-  values: Patient['values'],
-  { admin, open, messageBytes }: NonNullable<Patient['kafka']>,
+  values: CheckedIdentity['values'],
+  { admin, open, messageBytes }: NonNullable<CheckedIdentity['kafka']>,
   attempt: Attempt,
   now: () => number,
 ): Promise<void> => {
@@ -168,25 +167,28 @@ const examineKafka = async (
 
 const examineElasticsearch = async (
   name: IdentityName,
-  values: Patient['values'],
+  values: CheckedIdentity['values'],
   send: Send,
   attempt: Attempt,
   now: () => number,
-  signal: AbortSignal,
 ): Promise<void> => {
   const { elasticsearch: role }: AccessIdentity = identities[name]
   if (role === undefined) return
-  const rights = await attempt('Elasticsearch: rights', late => tryElasticsearchRights(name, role, values, send, late))
-  if (rights.some(({ check, outcome }) => check === 'Elasticsearch: rights' && outcome === 'failed')) return
+  let hasAnswered = false
+  await attempt('Elasticsearch: rights', async signal => {
+    const found = await tryElasticsearchRights(name, role, values, send, signal)
+    hasAnswered = true
+    return found
+  })
+  if (!hasAnswered) return
   if (!role.cluster.some(({ privilege }) => privilege === 'monitor')) {
     const why = 'this identity may not read the state of the cluster, as intended; see those of the projector'
     await attempt('Elasticsearch: cluster', async () => [notTried('Elasticsearch: cluster', why)])
     return
   }
-  const steps = { send, now, signal: AbortSignal.any([signal, AbortSignal.timeout(3 * CHECK_TIMEOUT_MS)]) }
-  await attempt('Elasticsearch: version', () => checkVersion(steps))
-  await attempt('Elasticsearch: health', () => checkHealth(steps))
-  await attempt('Elasticsearch: nodes', () => checkNodes(steps))
+  await attempt('Elasticsearch: version', signal => checkVersion({ send, now, signal }))
+  await attempt('Elasticsearch: health', signal => checkHealth({ send, now, signal }))
+  await attempt('Elasticsearch: nodes', signal => checkNodes({ send, now, signal }))
 }
 
 /**
@@ -197,7 +199,7 @@ const checkProjection = async (
   stream: Stream,
   admin: Admin,
   send: Send,
-  values: Patient['values'],
+  values: CheckedIdentity['values'],
   signal: AbortSignal,
 ): Promise<Finding[]> => {
   const check = 'projection'

@@ -107,7 +107,7 @@ export const checkDisk = ({ name, fs }: NodeStats, settings: Flat): Finding[] =>
   return [failed(check, `${told}: indices become read-only`, mend)]
 }
 
-/** Free bytes below which the watermark is reached: of a share, at most the headroom. */
+/** Returns the free bytes below which the watermark is reached. A percentage is limited by `max_headroom`. */
 const bytesToKeep = (settings: Flat, watermark: string, total: number): number | undefined => {
   const value = String(settings[watermark] ?? '')
   const [, percent] = /^([\d.]+)%$/.exec(value) ?? []

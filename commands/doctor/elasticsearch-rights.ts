@@ -1,7 +1,7 @@
 /**
  * Tries each right of an identity in Elasticsearch. With its security on, Elasticsearch says which privileges the user
- * has. Else the requests themselves say it, in a form that changes nothing: a generation `doctor` never exists, a write
- * demands an alias and a version that never exist, and an index without shards cannot be created.
+ * has. Without security, it sends requests that change nothing: to a generation `doctor` that does not exist, with a
+ * condition that no document meets, or for an index with 0 shards.
  */
 import {
   type ElasticsearchIndexPrivilege,
@@ -16,7 +16,7 @@ type ClusterPrivilege = ElasticsearchRole['cluster'][number]['privilege']
 type Values = Readonly<Record<string, string>>
 
 /** Returns names that a pattern of the role matches: of a generation that does not exist. */
-export const exampleNames = (pattern: string, values: Values): string[] => {
+const exampleNames = (pattern: string, values: Values): string[] => {
   const name = fillIn(pattern, values)
   if (!name.startsWith('/')) return [name]
   const [, before = '', kinds = ''] = /^\/(.*)\[a-z\]\[a-z0-9\]\*-\((.*)\)\/$/.exec(name) ?? []
@@ -110,7 +110,7 @@ type Privileges = {
   readonly index: Readonly<Record<string, Readonly<Record<string, boolean>>>>
 }
 
-/** Returns undefined without the security of Elasticsearch: it does not know the request, or something refuses it. */
+/** Returns undefined if Elasticsearch has no security, or refuses the question. */
 const askPrivileges = async (
   { cluster, indices }: ElasticsearchRole,
   values: Values,

@@ -52,7 +52,8 @@ export const checkDirectory = (directory: string, use: SealUse, mayUse = accessS
   const files = names.filter(name => /\.(?:key|erased\.json)$/.test(name))
   const unreadable = files.slice(0, FILES_MAX).filter(name => !may(join(directory, name), constants.R_OK))
   if (unreadable.length > 0) {
-    const what = `${unreadable.length} files cannot be read, of which one is ${unreadable[0]}`
+    const count = unreadable.length
+    const what = `${count === 1 ? '1 file cannot be read:' : `${count} files cannot be read, for example`} ${unreadable[0]}`
     findings.push(failed(CHECK, what, 'give this user the right to read them: chmod u+r'))
   }
   const isWritable = may(directory, constants.W_OK)
@@ -69,18 +70,18 @@ export const checkDirectory = (directory: string, use: SealUse, mayUse = accessS
   return [ok(CHECK, `${keys} keys and ${files.length - keys} receipts`), ...findings]
 }
 
-export type SealPatient = {
+export type CheckedSealKeys = {
   readonly directory: string
   readonly use: SealUse
   readonly vault: VaultAccess | undefined
 }
 
 /** @param settings those of the identity */
-export const sealPatientIn = (
+export const checkedSealKeysIn = (
   name: IdentityName,
   settings: Partial<Read<typeof sealSettings>>,
   readFile: (path: string) => Buffer,
-): SealPatient | undefined => {
+): CheckedSealKeys | undefined => {
   const use = sealUseOf(name)
   const { SEAL_KEYS_DIR: directory, SEAL_KEYS_VAULT_URL: url, SEAL_KEYS_VAULT_MOUNT: mount = '' } = settings
   if (use === undefined || directory === undefined) return undefined
@@ -90,7 +91,7 @@ export const sealPatientIn = (
   return { directory, use, vault: { url, mount, ca, token: () => settings.SEAL_KEYS_VAULT_TOKEN } }
 }
 
-export const checkSealKeys = async ({ directory, use, vault }: SealPatient): Promise<Finding[]> => [
+export const checkSealKeys = async ({ directory, use, vault }: CheckedSealKeys): Promise<Finding[]> => [
   ...checkDirectory(directory, use),
   // A redaction writes the receipt of a key that nobody has.
   ...(vault === undefined || use === 'write' ? [] : await checkVault(vault, use)),

@@ -29,7 +29,7 @@ export const checkTopic = async (options: TopicOptions): Promise<Finding[]> => {
   return findings
 }
 
-const onlyTruth = 'the log is the only truth, and this is one copy of it'
+const oneCopy = 'only one copy exists: if it is lost, the records are lost'
 
 const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
   const check = `copies of topic ${topic}`
@@ -51,7 +51,7 @@ const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
   const behind = partitions.filter(({ replicas, isr }) => isr.length < replicas.length).length
   const alter = `kafka-configs.sh --alter --entity-type topics --entity-name ${topic} --add-config`
   const findings: Finding[] = []
-  if (copies < 2) findings.push(warning(check, `replication factor 1: ${onlyTruth}`, 'kafka-reassign-partitions.sh'))
+  if (copies < 2) findings.push(warning(check, `replication factor 1: ${oneCopy}`, 'kafka-reassign-partitions.sh'))
   if (inSync < 2) {
     const detail = `min.insync.replicas is ${inSync}: Kafka acknowledges a record that has one copy`
     findings.push(warning(check, detail, `${alter} min.insync.replicas=2, with a replication factor of 3`))
@@ -65,7 +65,7 @@ const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
   return findings.length > 0 ? findings : [ok(check, detail)]
 }
 
-/** Milliseconds: records that are newer than this machine's clock by more show that a broker's clock is ahead. */
+/** Milliseconds. A record that is later than now by more than this shows that the clock of a broker is ahead. */
 const AHEAD_MS = 5_000
 
 /** Kafka does not tell its clock. The times of records, which brokers set, show only one that is ahead. */

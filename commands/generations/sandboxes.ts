@@ -123,7 +123,7 @@ export const dropSandbox = async (
   const found = (await findRemains(context)).get(name)
   if (found === undefined) throw noSandbox(name)
   const isMade = new CommandError(`${sandboxLabel(name)} is being made; stop that first`)
-  const group = groupOf(inKafka?.groupId ?? '', name)
+  const group = sandboxGroup(inKafka?.groupId ?? '', name)
   await using stack = new AsyncDisposableStack()
   const admin = inKafka && (await connectAdmin(inKafka.kafka, stack))
   const described = admin && (await withRight('Describe', `group ${group}`, admin.describeGroups([group])))
@@ -147,5 +147,5 @@ const isMoving = async (name: string, partitions: readonly number[], context: Co
 }
 
 /** The group id to which `eventsOptions` appends the name of a sandbox. */
-export const groupIdOf = (groupId: string): string => `${groupId}-sandbox`
-const groupOf = (groupId: string, name: string): string => `${groupIdOf(groupId)}-${name}`
+export const sandboxGroupPrefix = (groupId: string): string => `${groupId}-sandbox`
+const sandboxGroup = (groupId: string, name: string): string => `${sandboxGroupPrefix(groupId)}-${name}`

@@ -17,7 +17,9 @@ export type ArchiveActions = {
 export const addArchive = (program: Command, actions: ArchiveActions, run: RunAction): void => {
   const archive = program
     .command('archive')
-    .description('Copies both topics into an archive: every offset, and how to see that nothing is missing or changed.')
+    .description(
+      'Copies both topics into an archive: every offset, with checksums that show whether something is missing or changed.',
+    )
     .option('--to <target...>', 'directory, created if missing, or s3://BUCKET/PREFIX; repeat it for several archives')
     .option('--follow', 'goes on with new records until it is stopped')
     .addOption(maxRateOption())
@@ -36,10 +38,10 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
     .addOption(maxRateOption())
     .option('--json', 'as JSON: the manifests')
     .action(
-      run((directory: string, _: object, command: Command) => {
+      run((address: string, _: object, command: Command) => {
         // `archive` has these options, too, and takes them first.
         const { maxRate, json = false }: Pick<ArchiveFlags, 'maxRate' | 'json'> = command.optsWithGlobals()
-        return actions.verifyArchive({ directory, maxRate, json })
+        return actions.verifyArchive({ address, maxRate, json })
       }),
     )
     .addHelpText('after', verifyHelp)

@@ -32,7 +32,7 @@ test('of a running installation it finds no fault, warns of one copy, and says s
   expect(ran, `${ran.out}${ran.said}`).toMatchObject({ code: 0 })
   const lines = ran.out.toString().split('\n')
   expect(lines).toContainEqual(expect.stringMatching(/^ok {9}projector {2}projection; generation g1 is of topic/))
-  expect(lines).toContainEqual(expect.stringMatching(/^warning .*replication factor 1: the log is the only truth/))
+  expect(lines).toContainEqual(expect.stringMatching(/^warning .*replication factor 1: only one copy exists/))
   expect(lines.at(-2)).toMatch(/^0 failed, \d+ warning, \d+ not tried, \d+ ok$/)
   expect(await indicesOf(prefix)).toEqual(indices)
 })

@@ -2,7 +2,7 @@
 import { constants, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checkDirectory, checkSealKeys, sealPatientIn } from '../../../commands/doctor/seal-keys.ts'
+import { checkDirectory, checkedSealKeysIn, checkSealKeys } from '../../../commands/doctor/seal-keys.ts'
 import { createKeys } from '../../support/seal.ts'
 import { startVault } from '../../support/vault.ts'
 
@@ -42,7 +42,7 @@ test('a directory that is gone, that is a file, or whose files cannot be read is
   writeFileSync(join(directory, 'file'), '')
   expect(wrong(join(directory, 'file'), 'read')).toEqual([expect.stringContaining('is no directory')])
   expect(wrong(directory, 'erase', without(constants.R_OK, 'k2.key'))).toEqual([
-    expect.stringMatching(/^failed: 1 files cannot be read, of which one is k2.key; .*chmod u\+r/),
+    expect.stringMatching(/^failed: 1 file cannot be read: k2.key; .*chmod u\+r/),
   ])
   expect(wrong(directory, 'erase', without(constants.X_OK))).toEqual([
     expect.stringMatching(/cannot be opened; .*u\+x/),
@@ -54,16 +54,16 @@ test('the doctor looks at Vault for those that read or destroy keys, and not for
   const { url } = await startVault(t)
   const token = 'eraser-token'
   const settings = { SEAL_KEYS_DIR: directory, SEAL_KEYS_VAULT_URL: url, SEAL_KEYS_VAULT_MOUNT: 'transit' }
-  const checks = async (name: Parameters<typeof sealPatientIn>[0]) => {
-    const patient = sealPatientIn(name, { ...settings, SEAL_KEYS_VAULT_TOKEN: token }, () => Buffer.alloc(0))
-    return patient && (await checkSealKeys(patient)).map(({ check }) => check)
+  const checks = async (name: Parameters<typeof checkedSealKeysIn>[0]) => {
+    const given = checkedSealKeysIn(name, { ...settings, SEAL_KEYS_VAULT_TOKEN: token }, () => Buffer.alloc(0))
+    return given && (await checkSealKeys(given)).map(({ check }) => check)
   }
   expect(await checks('projection')).toContain('Vault: delete on transit/keys/+')
   expect(await checks('api')).toContain('Vault: read on transit/export/encryption-key/+/1')
   expect(await checks('api')).not.toContain('Vault: delete on transit/keys/+')
   expect(await checks('restore')).toEqual(['SEAL_KEYS_DIR'])
   expect(await checks('projector')).toBeUndefined()
-  expect(sealPatientIn('api', {}, () => Buffer.alloc(0))).toBeUndefined()
+  expect(checkedSealKeysIn('api', {}, () => Buffer.alloc(0))).toBeUndefined()
   rmSync(directory, { recursive: true })
   expect(await checks('follow')).toContain('Vault')
 })

@@ -42,7 +42,7 @@ test('a topic that keeps its promises is ok', async () => {
 })
 
 test.for([
-  [{}, [{ replicas: [1], isr: [1] }], 'warning', 'replication factor 1: the log is the only truth'],
+  [{}, [{ replicas: [1], isr: [1] }], 'warning', 'replication factor 1: only one copy exists'],
   [{ 'min.insync.replicas': '1' }, [whole], 'warning', 'min.insync.replicas is 1: '],
   [{ 'unclean.leader.election.enable': 'true' }, [whole], 'failed', 'unclean.leader.election.enable is true: '],
   [{}, [{ replicas: [1, 2, 3], isr: [1, 2] }], 'warning', '1 partitions have a replica that is not in sync'],

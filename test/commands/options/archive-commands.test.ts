@@ -10,7 +10,7 @@ test('an archive needs a directory; verify takes one, and options behind it', as
   expect(await said('archive')).toMatchObject({ called: [], code: exitCodes.usage })
   expect((await said('archive', 'verify', 'a', '--json')).called).toEqual([
     'verifyArchive',
-    { directory: 'a', maxRate: Number.POSITIVE_INFINITY, json: true },
+    { address: 'a', maxRate: Number.POSITIVE_INFINITY, json: true },
   ])
   expect((await said('restore', '--from', 'a')).called).toEqual([
     'restore',

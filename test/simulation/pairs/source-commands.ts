@@ -5,7 +5,7 @@ import { adoptSource } from '../../../commands/archive/adopt-source.ts'
 import { type ArchiveSteps, archive } from '../../../commands/archive/archive.ts'
 import type { RedactOptions } from '../../../commands/archive/redact-log.ts'
 import { restore } from '../../../commands/archive/restore.ts'
-import { verifyDirectory } from '../../../commands/archive/verify.ts'
+import { verifyTarget } from '../../../commands/archive/verify.ts'
 import type { KafkaContext } from '../../../commands/context.ts'
 import type { ExitCode } from '../../../commands/failures.ts'
 import { adopt } from '../../../commands/generations/adopt.ts'
@@ -59,7 +59,7 @@ export const carryOutOnSource = async (told: SourceTold, steps: Steps): Promise<
     case 'archive':
       return archive({ to: [told.directory], follow: false, ...unlimited }, steps)
     case 'archive-verify':
-      return verifyDirectory({ directory: told.directory, ...unlimited }, steps)
+      return verifyTarget({ address: told.directory, ...unlimited }, steps)
     case 'adopt-archive':
       return adoptSource({ archive: told.directory, json }, steps, steps.groupId)
     case 'restore':

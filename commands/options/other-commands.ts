@@ -12,7 +12,7 @@ import type { ArchiveActions } from './archive-commands.ts'
 import { numberOption, parseGenerationOrSandbox, parseId } from './arguments.ts'
 import type { KeyActions } from './key-commands.ts'
 
-export type StreamActions = KeyActions &
+export type OtherActions = KeyActions &
   ArchiveActions & {
     readonly validate: (options: ValidateOptions) => Promise<ExitCode>
     readonly follow: (options: FollowOptions) => Promise<ExitCode>
@@ -23,11 +23,11 @@ export type StreamActions = KeyActions &
 
 const PARTITIONS_DEFAULT = 6
 
-export const addValidate = (program: Command, actions: StreamActions, run: RunAction): void => {
+export const addValidate = (program: Command, actions: OtherActions, run: RunAction): void => {
   program
     .command('validate')
     .description(
-      'Foresees what becomes of records before they are published: applied, duplicate, or parked with its code.',
+      'Predicts the outcome of records before they are published: applied, duplicate, or parked with its code.',
     )
     .argument('<file>', 'lines of JSON; - for standard input')
     .option('--type <type>', 'the event type of all lines, which are the data of events')
@@ -42,14 +42,14 @@ export const addValidate = (program: Command, actions: StreamActions, run: RunAc
     )
     .option('--json', 'a line of JSON for each record')
     .action(
-      run((file: string, { type, partitions, live = false, generation, json = false }: Flags) =>
+      run((file: string, { type, partitions, live = false, generation, json = false }: ValidateFlags) =>
         actions.validate({ file, type, partitions, live, generation, json }),
       ),
     )
-    .addHelpText('after', help)
+    .addHelpText('after', validateHelp)
 }
 
-export const addFollow = (program: Command, actions: StreamActions, run: RunAction): void => {
+export const addFollow = (program: Command, actions: OtherActions, run: RunAction): void => {
   program
     .command('follow')
     .description('Prints the changes of an organization as lines of JSON, as the API answers them, for ever.')
@@ -60,7 +60,7 @@ export const addFollow = (program: Command, actions: StreamActions, run: RunActi
     .addHelpText('after', followHelp)
 }
 
-export const addDoctor = (program: Command, actions: StreamActions, run: RunAction): void => {
+export const addDoctor = (program: Command, actions: OtherActions, run: RunAction): void => {
   program
     .command('doctor')
     .description(
@@ -85,7 +85,7 @@ It tries each right of docs/access.md without a trace, and checks topics, the cl
 A line begins with ok, warning, failed or "not tried".
 Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong.`
 
-export const addReference = (program: Command, actions: StreamActions, run: RunAction): void => {
+export const addReference = (program: Command, actions: OtherActions, run: RunAction): void => {
   program
     .command('reference')
     .description('Writes the reference of the API as files that a browser opens without a server.')
@@ -93,7 +93,7 @@ export const addReference = (program: Command, actions: StreamActions, run: RunA
     .action(run((directory: string) => actions.reference({ directory })))
 }
 
-export const addRules = (projection: Command, actions: StreamActions, run: RunAction): void => {
+export const addRules = (projection: Command, actions: OtherActions, run: RunAction): void => {
   projection
     .command('rules')
     .description('tries rules modules')
@@ -128,7 +128,7 @@ Reads the projector's settings for Elasticsearch from the environment: ELASTICSE
 key. Texts that were published sealed stay sealed. With npm run -s standard output has the changes only. Ends with Ctrl-C.
 Exit codes: 0 done or stopped; 1 it could not be done; 2 the command line is wrong.`
 
-type Flags = {
+type ValidateFlags = {
   readonly type?: string
   readonly partitions: number
   readonly live?: boolean
@@ -136,7 +136,7 @@ type Flags = {
   readonly json?: boolean
 }
 
-const help = `
+const validateHelp = `
 A line is a record (an object with value, key, headers), an event (type and data; with specversion a CloudEvents event), or, with --type, the data
 of an event. contract/records.ndjson has examples. Without --live the file is a whole log: nothing exists before its first line, and no service
 is needed. With --live or --generation it reads the projector's settings for Elasticsearch from the environment. Nothing is written or published.
