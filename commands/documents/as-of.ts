@@ -9,8 +9,8 @@ export type Document<Source extends Fields = Fields> = { readonly id: string; re
 
 /**
  * Returns the document without the effects of events from offset `position` on; undefined if it did not exist then.
- * `body_bytes` of a body that never changes is returned as stored. For a list it is reduced by the size of the removed
- * items; an error in the stored value remains.
+ * `body_bytes` of an unchanged body stays. For a list, the bytes of the removed items are subtracted from the stored
+ * number, even if that number is wrong.
  */
 export const asOf = <Source extends Fields>(
   kind: Kind,

@@ -58,6 +58,8 @@ export const createPage = (sides: readonly [a: string, b: string], notes: readon
     leftOut['reps and periods'] += without.size
     return sections
   }
+  /** The section of a line: a rep and period without a difference of money gets one, too. */
+  const sectionFor = (row: DifferenceRow): Section | undefined => opened().get(keyOf(row)) ?? open(keyOf(row), opened())
   const add = (rows: DifferenceRow[] | undefined, row: DifferenceRow, what: 'lines' | 'records'): void => {
     if (rows === undefined || room.rows === 0) {
       leftOut[what]++
@@ -86,7 +88,7 @@ ${table(['record', '', 'change', ...sides], records, recordCells)}
     row: row => {
       if (row.row === 'owed' || row.row === 'paid') money.push(row)
       else if (row.row === 'line') {
-        add((opened().get(keyOf(row)) ?? open(keyOf(row), opened()))?.lines, row, 'lines')
+        add(sectionFor(row)?.lines, row, 'lines')
       } else add(opened().get(keyOf(row))?.records ?? others, row, 'records')
     },
     end: () => {

@@ -14,9 +14,9 @@ import { scan } from './scan.ts'
 
 export type Summary = {
   readonly counts: Partial<Record<Kind, number>>
-  /** By currency, as decimal strings: what is owed now, and what has left through payroll. */
+  /** By currency, as decimal strings: amounts that are owed now, and amounts that left through payroll. */
   readonly owed: Record<string, string>
-  readonly left: Record<string, string>
+  readonly paid: Record<string, string>
   /** Digest of every document, independent of their order. */
   readonly digest: string
 }
@@ -24,7 +24,7 @@ export type Summary = {
 type Adding = {
   readonly counts: Partial<Record<Kind, number>>
   readonly owed: Sums
-  readonly left: Sums
+  readonly paid: Sums
   digest: bigint
 }
 
@@ -44,21 +44,21 @@ export const summarize = async (
       positions,
       reading,
     )) {
-      const summary: Adding = found.get(org) ?? { counts: {}, owed: new Map(), left: new Map(), digest: 0n }
+      const summary: Adding = found.get(org) ?? { counts: {}, owed: new Map(), paid: new Map(), digest: 0n }
       found.set(org, summary)
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
       summary.digest = addToDigest(summary.digest, documentHash(kind, document.id, document.source))
       const { body: { currency = '', net_amount = '0', amount = '0' } = {}, superseded_by_id } = document.source
       if (kind === 'payouts' && superseded_by_id === null) addTo(summary.owed, String(currency), String(net_amount))
-      if (kind === 'payroll_files') addTo(summary.left, String(currency), String(amount))
+      if (kind === 'payroll_files') addTo(summary.paid, String(currency), String(amount))
       read++
       showProgress(`${read} documents of ${generation} read`)
     }
   }
   return new Map(
-    [...found].map(([org, { counts, owed, left, digest }]) => [
+    [...found].map(([org, { counts, owed, paid, digest }]) => [
       org,
-      { counts, owed: textOfSums(owed), left: textOfSums(left), digest: digest.toString(16).padStart(64, '0') },
+      { counts, owed: textOfSums(owed), paid: textOfSums(paid), digest: digest.toString(16).padStart(64, '0') },
     ]),
   )
 }

@@ -52,8 +52,8 @@ export type TakenOver = Restart & { readonly generation: string }
 
 /**
  * Takes over all generations whose indices were replaced, and the API keys.
- * @param restartOf called before anything is changed. If it throws a CommandError for the live generation, nothing is;
- *   a spare one is skipped
+ * @param restartOf called before any change. If it throws a CommandError or a StopError for the live generation, the
+ *   command ends without a change. For a spare generation, that generation is skipped.
  */
 export const takeOver = async (
   restartOf: (identity: Identity) => Promise<Restart>,
@@ -164,7 +164,7 @@ const assertReached = ({ generation, topic }: Identity, { positions = [] }: Rest
 const indicesOf = (name: string, prefix: string): string[] =>
   Object.keys(name === API_KEYS_GENERATION ? apiKeysIndices(prefix) : generationIndices(prefix, name, 1))
 
-/** A followed generation must be whole, or adopted too: its follower is read again, and asks what it parked. */
+/** All indices of the generation that it follows must exist: the follower reads again which records that one parked. */
 const refuseWithoutFollowed = async ({ generation, follows }: Identity, context: KafkaContext): Promise<void> => {
   if (follows === undefined) return
   const steps = { request: context.send, prefix: context.prefix }

@@ -51,7 +51,9 @@ export const refuseUnparked = async (
   }
   if (count === 0) return reached
   const more = count > shown.length ? ` and ${count - shown.length} more` : ''
-  const what = `${count} of what ${live.generation} parked is applied in ${identity.generation}: ${shown.join(', ')}${more}`
+  const records =
+    count === 1 ? `1 record that ${live.generation} parked is` : `${count} records that ${live.generation} parked are`
+  const what = `${records} applied in ${identity.generation}: ${shown.join(', ')}${more}`
   if (force === undefined) {
     throw new CommandError(`${what}. Corrected events may have replaced them: check them, or --force with a reason`)
   }
@@ -101,6 +103,6 @@ async function* parkedOf(
 }
 
 const notWhole = (generation: string, { status }: Answer): CommandError =>
-  new CommandError(`what ${generation} parked cannot be read whole: ${status}`)
+  new CommandError(`the records that ${generation} parked cannot be read completely: ${status}`)
 
 type Hit = { readonly _id: string; readonly sort: readonly unknown[] }

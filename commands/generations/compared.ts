@@ -51,20 +51,12 @@ export const noteComparison = async (
   { a, b, positions, before }: ComparedPair,
   { send, prefix }: CommandContext,
 ): Promise<string | undefined> => {
-  const names = [a.generation, b.generation]
   const pair = pairOf(a.generation, b.generation)
-  const run = before.compared[pair]?.run ?? 0
   let why: string | undefined
   await changeGenerations({ request: send, prefix }, now => {
-    const last = now.compared[pair]
-    why = undefined
-    const absent = names.find(name => !now.active.includes(name))
-    if (found === 'equal') {
-      const unkept = absent ?? names.find(name => !before.active.includes(name))
-      if (unkept !== undefined) why = `${unkept} was not kept up by projectors when this began, or is not any more`
-      else if (last?.found === 'different' && last.run !== run) why = 'another comparison found a difference meanwhile'
-    } else if (absent !== undefined && last === undefined) why = `${absent} is not kept up by projectors`
+    why = whyNotNoted(found, a.generation, b.generation, before, now)
     if (why !== undefined) return now
+    const last = now.compared[pair]
     const verified = Object.fromEntries(
       Object.entries(now.verified).filter(([name, other]) => pairOf(name, other) !== pair),
     )
@@ -78,6 +70,27 @@ export const noteComparison = async (
     return { ...now, verified, compared: { ...now.compared, [pair]: comparison } }
   })
   return why
+}
+
+/** Returns undefined if the result is to be stored. */
+const whyNotNoted = (
+  found: Comparison['found'],
+  a: string,
+  b: string,
+  before: Generations,
+  now: Generations,
+): string | undefined => {
+  const pair = pairOf(a, b)
+  const last = now.compared[pair]
+  const isDropped = (name: string): boolean => !now.active.includes(name)
+  if (found === 'different') {
+    const absent = last === undefined ? [a, b].find(isDropped) : undefined
+    return absent === undefined ? undefined : `${absent} is not kept up by projectors`
+  }
+  const unkept = [a, b].find(isDropped) ?? [a, b].find(name => !before.active.includes(name))
+  if (unkept !== undefined) return `projectors did not keep up ${unkept} during the whole comparison`
+  const isOlder = last?.found === 'different' && last.run !== (before.compared[pair]?.run ?? 0)
+  return isOlder ? 'another comparison found a difference meanwhile' : undefined
 }
 
 /**

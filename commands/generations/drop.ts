@@ -1,8 +1,9 @@
 /**
- * `npm run projection -- drop`: deletes a generation that is not live. Each step may be the last one that runs: removes
- * its name from the live document, so that projectors and rebuilds stop writing it; waits for all of them; deletes its
- * indices, then its positions, then its own document. Promises: an interrupted `drop` can be repeated until nothing of
- * the generation is left.
+ * `npm run projection -- drop`: deletes a generation that is not live. It can be killed between any two steps:
+ * 1. Remove the name from the live document: projectors and rebuilds stop.
+ * 2. Wait for all of them.
+ * 3. Delete indices, positions, and last the document of the generation.
+ * Promises: an interrupted `drop` can be repeated until nothing of the generation is left.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'

@@ -2,11 +2,10 @@
  * `npm run projection -- rewind`: takes over indices that were restored from a snapshot, like `adopt`, but reads the
  * events again from past positions only.
  *
- * Everything before past positions was stored before their time. Each index of a snapshot is copied after the snapshot
- * began. So every index of the copy has all documents before positions that are older than its begin. Nothing in the
- * copy shows when it began: an index without later documents may be old, or may have had nothing to write. So the
- * operator says it. Documents after the positions may be in some of the indices: projectors compare them, as after a
- * crash. API keys are few, and are read again from the first record.
+ * Documents before a past position were stored before the time of that position. A snapshot copies each index after its
+ * start. So its indices have all documents before positions older than the start. The indices do not show the start, so
+ * the operator gives it. Documents after the positions may be in some of the indices: projectors compare them, as after
+ * a crash. API keys are few, and are read again from the first record.
  */
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'

@@ -4,7 +4,7 @@
  * equal to the live one, or the operator forces the swap with a reason.
  */
 
-import type { CommandContext, KafkaContext } from '../context.ts'
+import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { NEAR_POLL_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
 import { lagOf } from '../live.ts'
@@ -14,9 +14,8 @@ import { assertComparedEqual } from './compared.ts'
 import { identityOf, positionsOf, readAll } from './generations.ts'
 
 export type SwapOptions = { readonly generation: string; readonly force: string | undefined; readonly json: boolean }
-type Waiting = CommandContext & Pick<KafkaContext, 'sleep' | 'now'>
 
-export const swap = async ({ generation, force, json }: SwapOptions, context: Waiting): Promise<ExitCode> => {
+export const swap = async ({ generation, force, json }: SwapOptions, context: CommandContext): Promise<ExitCode> => {
   const now = await readAll(context)
   if (now.live === generation) {
     context.say(`${generation} is live already`)
@@ -37,7 +36,7 @@ export const swap = async ({ generation, force, json }: SwapOptions, context: Wa
 
 export const rollback = async (
   { force, json }: Omit<SwapOptions, 'generation'>,
-  context: Waiting,
+  context: CommandContext,
 ): Promise<ExitCode> => {
   const { live, previous, active } = await readAll(context)
   if (previous === null) throw new CommandError('there is nothing to go back to: no generation was live before')
@@ -51,7 +50,7 @@ export const rollback = async (
 const printLive = (
   { live, previous }: Pick<Generations, 'live' | 'previous'>,
   json: boolean,
-  { out }: Waiting,
+  { out }: CommandContext,
 ): void => {
   if (json) out(`${JSON.stringify({ live, previous })}\n`)
 }
@@ -65,7 +64,7 @@ const makeLive = async (
   before: string,
   force: string | undefined,
   mustBeEqual: boolean,
-  context: Waiting,
+  context: CommandContext,
 ): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
   const [identity, liveIdentity] = [await identityOf(generation, context), await identityOf(before, context)]
@@ -110,7 +109,7 @@ const waitUntilReached = async (
   identity: Identity,
   liveIdentity: Identity,
   near: number,
-  context: Waiting,
+  context: CommandContext,
 ): Promise<void> => {
   const { generation } = identity
   const before = liveIdentity.generation

@@ -54,7 +54,8 @@ export const upgradeKeys = async (
   // On another cluster the projectors' group would look empty.
   assertSameSource(identity, await describeSource(admin, topic))
   const advice = 'stop all projectors, and run it again'
-  // At rest nothing of the keys changes. A projector of another group is seen by the times of the live generation.
+  // The positions of the keys change only when a record arrives. So the times of the live generation show whether a
+  // projector of another group runs.
   const { live } = await readAll(context)
   const { partitions } = await identityOf(live, context)
   const both = [

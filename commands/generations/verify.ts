@@ -28,7 +28,7 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   const found = differing.length > 0 ? 'different' : 'equal'
   const unnoted = await noteComparison(found, { a: ours, b: theirs, positions, before }, context)
   if (json) {
-    const of = (org: string) => ({ [a]: left.get(org) ?? null, [b]: right.get(org) ?? null })
+    const of = (org: string) => ({ [a]: jsonOf(left.get(org)), [b]: jsonOf(right.get(org)) })
     for (const organization of organizations) {
       context.out(
         `${JSON.stringify({ organization, equal: !differing.includes(organization), ...of(organization) })}\n`,
@@ -37,34 +37,38 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   } else for (const org of organizations) context.out(`${lineOf(org, left.get(org), right.get(org))}\n`)
 
   if (differing.length > 0) {
-    let yetToShow = DIFFERENCES_SHOWN
-    for (const org of differing) {
-      if (yetToShow < 0) break
-      const counts = [left.get(org)?.counts ?? {}, right.get(org)?.counts ?? {}]
-      for await (const difference of documentDifferences(org, { a, b, positions }, counts, context)) {
-        if (yetToShow-- === 0) {
-          context.say(`only the first ${DIFFERENCES_SHOWN} differing records are shown`)
-          break
-        }
-        context.out(json ? `${JSON.stringify(difference)}\n` : `${describeDifference(difference, a, b)}\n`)
+    let shown = 0
+    for await (const difference of differencesOf(differing)) {
+      if (shown === DIFFERENCES_SHOWN) {
+        context.say(`only the first ${DIFFERENCES_SHOWN} differing records are shown`)
+        break
       }
+      shown++
+      context.out(json ? `${JSON.stringify(difference)}\n` : `${describeDifference(difference, a, b)}\n`)
     }
     context.say(`${differing.length} of ${organizations.length} organizations differ`)
     return exitCodes.failed
   }
   context.say(`equal: ${organizations.length} organizations, as of ${records} records`)
-  if (unnoted !== undefined) context.say(`this is not noted for a swap: ${unnoted}; run verify again`)
+  if (unnoted !== undefined) context.say(`a swap cannot use this result: ${unnoted}; run verify again`)
   return exitCodes.done
+
+  async function* differencesOf(orgs: readonly string[]): AsyncGenerator<DocumentDifference> {
+    for (const org of orgs) {
+      const counts = [left.get(org)?.counts ?? {}, right.get(org)?.counts ?? {}]
+      yield* documentDifferences(org, { a, b, positions }, counts, context)
+    }
+  }
 }
 
 const describeDifference = ({ kind, id, field, a, b }: DocumentDifference, nameA: string, nameB: string): string => {
   if (a === undefined && field === '') return `${kind} ${id}: only in ${nameB}`
   if (b === undefined && field === '') return `${kind} ${id}: only in ${nameA}`
-  return `${kind} ${id}: ${printable(field)} is ${shown(a)} in ${nameA}, ${shown(b)} in ${nameB}`
+  return `${kind} ${id}: ${printable(field)} is ${textOf(a)} in ${nameA}, ${textOf(b)} in ${nameB}`
 }
 
 /** A publisher's text, escaped and cut for a terminal. `--json` prints it whole. */
-const shown = (value: unknown): string => {
+const textOf = (value: unknown): string => {
   const text = printable(JSON.stringify(value)?.slice(0, SHOWN_CHARACTERS + 1) ?? 'nothing')
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`
 }
@@ -72,10 +76,17 @@ const shown = (value: unknown): string => {
 /** These have a document for each version, and one for the list of them. */
 const isVersioned = (kind: string): boolean => kind === 'reps' || kind === 'periods'
 
-const NOTHING: Summary = { counts: {}, owed: {}, left: {}, digest: '' }
+const NOTHING: Summary = { counts: {}, owed: {}, paid: {}, digest: '' }
+
+/** Programs read the paid amounts as `left`. */
+const jsonOf = (summary: Summary | undefined) => {
+  if (summary === undefined) return null
+  const { counts, owed, paid: left, digest } = summary
+  return { counts, owed, left, digest }
+}
 
 const lineOf = (org: string, a: Summary | undefined, b: Summary | undefined): string => {
-  const { counts, owed, left } = a ?? b ?? NOTHING
+  const { counts, owed, paid } = a ?? b ?? NOTHING
   const sums = (of: Record<string, string>): string =>
     Object.entries(of)
       .map(([currency, sum]) => `${sum} ${currency}`)
@@ -84,5 +95,5 @@ const lineOf = (org: string, a: Summary | undefined, b: Summary | undefined): st
     .map(([kind, number]) => `${number} ${isVersioned(kind) ? `${kind} with versions` : kind}`)
     .join(', ')
   const verdict = a?.digest === b?.digest ? 'equal' : 'DIFFERENT'
-  return `${org === '' ? '(no organization)' : org}: ${verdict}; ${count}; owed ${sums(owed)}; left ${sums(left)}`
+  return `${org === '' ? '(no organization)' : org}: ${verdict}; ${count}; owed ${sums(owed)}; paid ${sums(paid)}`
 }

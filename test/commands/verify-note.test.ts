@@ -62,10 +62,12 @@ test('no note is written for a generation that was incomplete at the start or wa
   const { state, context, now } = given(building)
   const before = now()
   state.live = { generation: 'g1', kept: ['g1', 'g2'] }
-  expect(await noteComparison('equal', { a, b, positions, before }, context)).toContain('g2 was not kept up')
+  expect(await noteComparison('equal', { a, b, positions, before }, context)).toContain('projectors did not keep up g2')
   const whole = now()
   state.live = { generation: 'g1', kept: ['g1'] }
-  expect(await noteComparison('equal', { a, b, positions, before: whole }, context)).toContain('g2 was not kept up')
+  expect(await noteComparison('equal', { a, b, positions, before: whole }, context)).toContain(
+    'projectors did not keep up g2',
+  )
   expect(await noteComparison('different', { a, b, positions, before: whole }, context)).toContain('g2 is not kept up')
   expect(state.live.compared ?? {}).toEqual({})
 })

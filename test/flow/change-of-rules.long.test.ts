@@ -191,7 +191,7 @@ test('a rollback to a generation that applies parked records needs a reason', as
   expect(ran.code).toBe(1)
   // The old rules applied both: g1 lists them, and g2 does not.
   for (const id of [refusedByNew, idOf(refused as Published)]) expect(ran.said).toContain(id)
-  expect(ran.said).toContain('2 of what g2 parked is applied in g1')
+  expect(ran.said).toContain('2 records that g2 parked are applied in g1')
   expect(await roles()).toMatchObject({ g2: ['live'] })
   const forced = await projection('rollback', '--force', 'the new rules are wrong')
   expect(forced, forced.said).toMatchObject({ code: 0 })

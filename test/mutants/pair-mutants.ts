@@ -59,8 +59,8 @@ export const pairMutants: readonly Mutant[] = [
   {
     name: 'a comparison replaces a difference that was found after it began',
     file: 'commands/generations/compared.ts',
-    find: "      else if (last?.found === 'different' && last.run !== run) why = ",
-    replace: "      else if (last?.found === 'different' && last.run < run) why = ",
+    find: "const isOlder = last?.found === 'different' && last.run !== (",
+    replace: "const isOlder = last?.found === 'different' && last.run < (",
   },
   {
     name: 'an empty generation is equal to any other',

@@ -125,7 +125,7 @@ describe('a swap', () => {
   test('is refused while records parked by the live one are applied in the new one; with --force it names them', async () => {
     const parked = { g1: ['t:0:1', 't:1:6'], g2: ['t:0:1'] }
     const its = given({ live: verifiedOfOthers, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked })
-    await expect(swap(toG2, its.context)).rejects.toThrow('1 of what g1 parked is applied in g2: t:1:6')
+    await expect(swap(toG2, its.context)).rejects.toThrow('1 record that g1 parked is applied in g2: t:1:6')
     expect(its.state.live.generation).toBe('g1')
     await swap({ generation: 'g2', force: 'it was looked at', json: false }, its.context)
     expect(its.said[0]).toContain('t:1:6')
@@ -141,7 +141,7 @@ describe('a swap', () => {
       its.reached.g1[1] = 7
       its.reached.g2[0] = 6
     }
-    await expect(swap(toG2, its.context)).rejects.toThrow('1 of what g1 parked is applied in g2: t:1:6')
+    await expect(swap(toG2, its.context)).rejects.toThrow('1 record that g1 parked is applied in g2: t:1:6')
     expect(its.state.live.generation).toBe('g1')
   })
 
@@ -152,7 +152,9 @@ describe('a swap', () => {
         ? { status: 200, body: { _shards: { failed: 1 } } }
         : its.context.send(request),
     )
-    await expect(swap(toG2, { ...its.context, send })).rejects.toThrow('what g1 parked cannot be read whole')
+    await expect(swap(toG2, { ...its.context, send })).rejects.toThrow(
+      'the records that g1 parked cannot be read completely',
+    )
     expect(its.state.live.generation).toBe('g1')
   })
 

@@ -52,7 +52,8 @@ const saidLive = ({ told, out, began, ended = 0 }: Running, { lives }: World): s
 
 const isNoted = ({ code, said }: Running, names: string[], dropped: string[], world: World): string | undefined => {
   if (code !== 0) return `verify found a difference: ${said.join(' | ')}`
-  if (said.some(line => line.includes('not noted')) || names.some(name => dropped.includes(name))) return undefined
+  if (said.some(line => line.includes('cannot use this result')) || names.some(name => dropped.includes(name)))
+    return undefined
   const found = world.live()?.compared?.[names.sort().join(' ')]?.found
   return found === 'equal' ? undefined : `verify noted nothing: ${found}`
 }
