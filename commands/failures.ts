@@ -11,10 +11,10 @@ export class CommandError extends Error {
 
 export const exitCodes = {
   done: 0,
-  /** Kafka or Elasticsearch is away, a setting is wrong, the record does not exist. */
+  /** Not done: a service does not answer, a setting is wrong, or verify found a difference. */
   failed: 1,
   usage: 2,
-  /** Done, but some requested records are not, or would not be, applied. */
+  /** Done, but some records are not, or would not be, applied; or rules check found a problem. */
   notAll: 3,
   /** Compared: the two sides differ. */
   different: 3,

@@ -4,7 +4,7 @@
  * error.
  */
 import { randomUUID } from 'node:crypto'
-import { access, constants, link, open, readdir, rename, rm } from 'node:fs/promises'
+import { access, constants, link, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { CommandError } from './failures.ts'
 
@@ -31,6 +31,20 @@ export const createWhole = async (file: string, text: string): Promise<void> => 
     await rename(temporary, file).catch(ifRemoved(file))
   } finally {
     await rm(temporary, { force: true })
+  }
+}
+
+/**
+ * Creates a directory unless it exists. Not recursive: Node's own never ends where the system creates no directory.
+ * @returns whether it was created
+ */
+export const makeDirectory = async (directory: string): Promise<boolean> => {
+  try {
+    await mkdir(directory)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !(await stat(directory)).isDirectory()) throw error
+    return false
   }
 }
 

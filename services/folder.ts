@@ -1,6 +1,6 @@
 /**
- * Chooses the folder for the data of servers, which is deleted at the end. In memory if enough is free: on a disk that
- * other work shares, figures and many tests vary. `TMPDIR` sets another folder.
+ * Chooses the folder for the data of servers, which is deleted at the end. Uses memory if enough is free: on a disk
+ * that is shared with other work, measurements and many tests vary. `TMPDIR` sets another folder.
  */
 import { access, constants, readFile, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

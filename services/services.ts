@@ -75,9 +75,9 @@ export type StartOptions = {
 export type Services = {
   /** As KAFKA_BROKERS: `host:port`, or several separated by commas. */
   readonly kafkaBrokers: string
-  /** As ELASTICSEARCH_URL. */
   /** The settings that Kafka clients need beside the addresses: none without security. */
   readonly kafkaSettings: Readonly<Record<string, string>>
+  /** As ELASTICSEARCH_URL. */
   readonly elasticsearchUrl: string
   readonly from: ServiceSource['from']
   readonly kafka: Service | undefined

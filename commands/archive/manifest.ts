@@ -8,7 +8,7 @@ import type { Stream } from '../../schemas/events.ts'
 import { ArchiveDamaged, type ArchivedSource, NO_RECORDS, NO_SEGMENT } from './segment.ts'
 import type { ArchiveTarget } from './target.ts'
 
-export const MANIFEST_FORMAT = 'commission-archive-1'
+const MANIFEST_FORMAT = 'commission-archive-1'
 export const archivedStreams = ['events', 'api-keys'] as const satisfies readonly Stream[]
 
 export type ArchivedPartition = {
@@ -69,7 +69,8 @@ export const readManifest = async (target: ArchiveTarget, stream: Stream): Promi
   const name = `${target.name}/${path}`
   try {
     const { sha256, ...manifest }: ArchiveManifest & { sha256: string } = JSON.parse(bytes.toString('utf8'))
-    if (manifest.format === MANIFEST_FORMAT && manifest.stream === stream && sha256 === sumOf(manifest)) return manifest
+    if (manifest.format === MANIFEST_FORMAT && manifest.stream === stream && sha256 === sha256Of(manifest))
+      return manifest
   } catch {
     throw new ArchiveDamaged(`${name}: it is not whole`)
   }
@@ -78,8 +79,9 @@ export const readManifest = async (target: ArchiveTarget, stream: Stream): Promi
 
 export const writeManifest = async (target: ArchiveTarget, manifest: ArchiveManifest): Promise<void> => {
   const path = manifestPath(manifest.stream)
-  const text = `${JSON.stringify({ ...manifest, sha256: sumOf(manifest) }, null, 2)}\n`
+  const text = `${JSON.stringify({ ...manifest, sha256: sha256Of(manifest) }, null, 2)}\n`
   await target.replace(path, Buffer.from(text))
 }
 
-const sumOf = (manifest: ArchiveManifest): string => createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
+const sha256Of = (manifest: ArchiveManifest): string =>
+  createHash('sha256').update(JSON.stringify(manifest)).digest('hex')

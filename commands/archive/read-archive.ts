@@ -116,7 +116,7 @@ export const openSegmentAt = async (
 }
 
 /** Reads a whole partition again, and compares it with its manifest. @throws ArchiveDamaged */
-export const verifyPartition = async (
+const verifyPartition = async (
   target: ArchiveTarget,
   manifest: ArchiveManifest,
   archived: ArchivedPartition,

@@ -26,7 +26,7 @@ export type RedactOptions = {
   readonly changes: string
 }
 
-export const REDACTION_FORMAT = 'commission-redaction-1'
+const REDACTION_FORMAT = 'commission-redaction-1'
 
 /** The differences between an archive and the log that was restored from it. */
 export type RedactionChanges = {

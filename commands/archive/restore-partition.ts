@@ -5,7 +5,8 @@
  *   records at the same offsets with the same times.
  * Promises: what is in the partition is compared with the archive before anything is appended, so that a restore
  *   continues after a kill at any moment, and never appends to another log. In the end all of it is compared again.
- * Can go wrong: somebody else appends meanwhile: the offset of the next record tells, and nothing more is appended.
+ * Can go wrong: somebody else appends meanwhile. The offset of the next record shows it, and this partition gets no
+ *   more records.
  */
 import { CommandError } from '../failures.ts'
 import { RESTORE_BYTES } from '../limits.ts'

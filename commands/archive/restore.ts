@@ -4,7 +4,7 @@
  * With `--redact`, personal texts of one rep are replaced, and the topics are compared with the redacted log.
  * Promises: no record is written before the whole archive was verified and the topics were compared with it. Before
  * the comparison, only a transaction that an earlier run left open is ended: Kafka appends an abort marker. A run that
- * was stopped or killed continues where it was.
+ * was stopped or killed continues where it was, and nothing is there twice: `test/flow/archive-killed.long.test.ts`.
  */
 import kafkajs, { type Admin } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'

@@ -33,7 +33,7 @@ export type SegmentHeader = ArchivedSource & {
   /** SHA-256 of the segment before; `NO_SEGMENT` of the first one. */
   readonly previous: string
 }
-export const SEGMENT_FORMAT = 'commission-segment-1'
+const SEGMENT_FORMAT = 'commission-segment-1'
 export const NO_SEGMENT = '0'.repeat(64)
 /** The digest of no records. */
 export const NO_RECORDS = '0'.repeat(64)

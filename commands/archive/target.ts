@@ -4,10 +4,11 @@
  * Promises: a file is there whole or not at all, also when the power fails: temporary file, fsync, rename, fsync of the
  * directory.
  */
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Lock, type LockSteps, lockDirectory } from '../export/lock.ts'
 import { CommandError } from '../failures.ts'
+import { makeDirectory } from '../whole-file.ts'
 
 export type ArchiveTarget = {
   /** For messages. */
@@ -53,7 +54,7 @@ export const directoryTarget = (directory: string): ArchiveTarget => {
     },
     replace: store,
     lock: async steps => {
-      await mkdir(directory).catch(ifDirectory(directory))
+      await makeDirectory(directory)
       return lockDirectory(directory, steps, 'archive')
     },
   }
@@ -63,20 +64,13 @@ export const directoryTarget = (directory: string): ArchiveTarget => {
 export const otherRun = (name: string): string =>
   `${name}: another run has written it meanwhile. Let that run end, then run the same command again`
 
-/** Not recursive: Node's own never ends where the system creates no directory. */
 const makeFolders = async (directory: string, folder: string): Promise<void> => {
   let at = directory
   for (const name of folder.split('/').filter(part => part !== '.')) {
     const parent = at
     at = join(at, name)
-    const made = await mkdir(at).then(() => true, ifDirectory(at))
-    if (made) await syncFolder(parent)
+    if (await makeDirectory(at)) await syncFolder(parent)
   }
-}
-
-const ifDirectory = (directory: string) => async (error: { code?: unknown }) => {
-  if (error.code !== 'EEXIST' || !(await stat(directory)).isDirectory()) throw error
-  return false
 }
 
 const syncFolder = async (folder: string): Promise<void> => {

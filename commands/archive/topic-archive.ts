@@ -37,7 +37,7 @@ type Growing = {
   since: number
   /** The time of the last record; undefined before the first one. */
   time: number | undefined
-  /** The same of the last record that is in a segment. */
+  /** The time of the last record that is in a segment. */
   stored: number | undefined
   /** The end of the log when it was read last. */
   end: number
@@ -180,7 +180,7 @@ const takeInStored = async (
     const what = `expected ${archived.last_sha256}, got ${header.previous}`
     throw new ArchiveDamaged(`${target.name}/${path}: the SHA-256 of the segment before it: ${what}`)
   }
-  // Named, it would be the last segment and its own successor.
+  // An empty segment begins and ends at the same offset: it would be found and taken in again, without end.
   if (entries.length === 0) throw new ArchiveDamaged(`${target.name}/${path}: it has no entries`)
   const digest = entries.reduce((sum, entry) => addEntryToDigest(sum, entry), archived.digest)
   const records = entries.filter(({ kind }) => kind === 'record').length

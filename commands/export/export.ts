@@ -4,7 +4,7 @@
  * the projection. An export can be stopped at any time; the same command continues at the end of the files.
  */
 import { existsSync } from 'node:fs'
-import { mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
+import { readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
@@ -12,7 +12,7 @@ import { type Moment, momentOf, type OpenRecords, Refusal, recordIdOf, type Tota
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
-import { writeWhole } from '../whole-file.ts'
+import { makeDirectory, writeWhole } from '../whole-file.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import { assertIntact, describeFiles, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
@@ -276,13 +276,6 @@ const assertWhole = (
   const same = JSON.stringify(found) === JSON.stringify(expected)
   if (!same)
     throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
-}
-
-/** Creates a directory unless it exists. Not recursive: Node's own never ends where the system creates no directory. */
-const makeDirectory = async (directory: string): Promise<void> => {
-  await mkdir(directory).catch(async (error: { code?: unknown }) => {
-    if (error.code !== 'EEXIST' || !(await stat(directory)).isDirectory()) throw error
-  })
 }
 
 /** @throws CommandError for a file that is no JSON: cut off, or not written by an export */

@@ -1,12 +1,12 @@
 /**
- * Lets one export, or one archive, at a time write into a directory.
+ * Lets one run of an export or of an archive at a time write into a directory.
  *
- * In: a directory. Out: a lock, or an error if another export writes there.
- * Promises: each export writes its own lock file before it looks for others: of two that start together at most one
- * continues. The lock of a killed export blocks nobody. On the same machine its process is looked up. On another
- * machine its file is watched: a running export updates the file's time every few seconds. Clocks of different machines
- * are not compared.
- * Can go wrong: the directory is not writable; an export that was suspended longer than others watch finds its lock
+ * In: a directory. Out: a lock, or an error if another run writes there.
+ * Promises: each run writes its own lock file before it looks for others: of two that start together at most one
+ * continues. The lock of a killed run blocks nobody. On the same machine its process is looked up. On another machine
+ * its file is watched: a live run updates the file's time every few seconds. Clocks of different machines are not
+ * compared.
+ * Can go wrong: the directory is not writable; a run that was suspended longer than others watch finds its lock
  * removed, and ends.
  */
 import { randomUUID } from 'node:crypto'
@@ -31,7 +31,7 @@ export type Processes = {
 }
 
 export type Lock = {
-  /** @throws CommandError if another export has taken over */
+  /** @throws CommandError if another run has taken over */
   readonly assertHeld: () => Promise<void>
   readonly release: () => Promise<void>
 }
@@ -48,11 +48,11 @@ export type Owner = {
 }
 
 /** The work that a lock is for, as messages and names of lock files say it. */
-export type LockedWork = 'export' | 'archive'
+type LockedWork = 'export' | 'archive'
 
 const isLock = (name: string): boolean => /^(?:export|archive)\.[0-9a-f-]{36}\.lock$/.test(name)
 
-/** @throws CommandError while another export writes into the directory */
+/** @throws CommandError while another run writes into the directory */
 export const lockDirectory = async (
   directory: string,
   steps: LockSteps,
@@ -67,7 +67,7 @@ export const lockDirectory = async (
       if (!isLock(name) || name === ours) continue
       const other = join(directory, name)
       const found = await readOwner(other)
-      if (await isRunning(() => timeOf(other), found, owner, steps)) {
+      if (await isRunning(() => modifiedAt(other), found, owner, steps)) {
         const who = found === undefined ? '' : ` (process ${found.pid} on ${found.host})`
         throw new CommandError(
           `another ${work} writes into ${directory}${who}: let it end, or choose another directory`,
@@ -87,7 +87,7 @@ export const lockDirectory = async (
   heartbeat.unref()
   return {
     assertHeld: async () => {
-      if (await timeOf(file)) return
+      if (await modifiedAt(file)) return
       throw new CommandError(
         `another ${work} has taken ${directory} over meanwhile: let it end, or choose another directory`,
       )
@@ -123,7 +123,7 @@ export const isRunning = async (
 }
 
 /** Modification time of the file; undefined if it does not exist. */
-const timeOf = async (file: string): Promise<number | undefined> =>
+const modifiedAt = async (file: string): Promise<number | undefined> =>
   stat(file).then(
     ({ mtimeMs }) => mtimeMs,
     (error: { code?: unknown }) => {

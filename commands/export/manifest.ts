@@ -12,7 +12,10 @@ import { identityOf } from '../generations/generations.ts'
 import { linesOf } from './lines.ts'
 
 export type ManifestSource = { readonly topic: string; readonly partition: number; readonly rules_version: number }
-/** Returns the reader of the source of an organization's records, and the version of the rules. */
+/**
+ * Returns a function that reads the topic and partition of an organization, and the version of the rules of a
+ * generation.
+ */
 export const sourceOf =
   (context: CommandContext) =>
   async (generation: string, org: string): Promise<ManifestSource> => {

@@ -40,7 +40,10 @@ export const refuseUnknown = async (org: string, { readTotals }: ExportReaders):
   if (!last) throw new CommandError(`nothing was ever published for ${org}`)
 }
 
-/** The message of a refusal for the command line. Of a request as of a change, only that change can be invalid. */
+/**
+ * The message of a refusal for the command line. If a request reads as of a change, `invalid_request` can only mean
+ * that this change does not exist.
+ */
 const refusalMessage = ({ code, message }: Refusal, asOf: Moment | undefined): string => {
   if (code === 'invalid_cursor') return UNKNOWN_CURSOR
   return code === 'invalid_request' && asOf?.kind === 'change'

@@ -150,7 +150,7 @@ export const findKeys = async (
   const request = { method: 'POST', path: `/${_index}/_search`, query, body: searchOf(org) } as const
   const { hits } = requireComplete(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }> & Total>(request))
   const found = hits.hits.map(({ _source }) => _source)
-  const names = await namesOf(found, _index, send)
+  const names = await keyNamesOf(found, _index, send)
   const keys = found.map(({ key_id, org_id, permissions, revoked, body }, index) => ({
     id: key_id,
     org_id,
@@ -162,7 +162,7 @@ export const findKeys = async (
   return { keys, total: hits.total.value }
 }
 
-const namesOf = async (
+const keyNamesOf = async (
   found: readonly ApiKeyDocument[],
   _index: string,
   send: CommandContext['send'],

@@ -37,7 +37,7 @@ export type RecordPosition = Pick<ParkedDocument, 'topic' | 'partition' | 'offse
 
 export const positionOf = ({ topic, partition, offset }: RecordPosition): string => parkedId(topic, partition, offset)
 
-/** Returns the number of matches and the first `limit` of them, by time in Kafka, within a partition by position. */
+/** Returns the number of matches, and the first `limit` of them in order of time, then of position. */
 export const findParked = async (
   send: Send,
   live: Live,

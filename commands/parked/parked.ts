@@ -115,7 +115,7 @@ export const again = async (
 
 const fine: ReadonlySet<Result['outcome']> = new Set(['would_be_applied', 'applied', 'duplicate', 'already_there'])
 
-/** The selected records in order of position, each once. */
+/** The selected records in order of time, then of position; each once. */
 const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }: CommandContext) => {
   if (positions.length === 0) return findParked(send, live, filter, 'oldest', RECORDS_MAX)
   const records: ParkedFields[] = []
@@ -130,8 +130,10 @@ const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }:
 
 const lineOf = ({ fields, outcome, reason, published }: Result): string => {
   const where = published === null ? '' : ` at ${positionOf(published)}`
-  const why = reason === null ? '' : `: ${reasons[reason] ?? `it would be parked again as ${reason}`}`
-  return `${positionOf(fields)}  ${fields.code}  ${words[outcome]}${where}${outcome === 'parked_again' ? ` as ${reason}` : why}`
+  const text = `${positionOf(fields)}  ${fields.code}  ${words[outcome]}${where}`
+  if (reason === null) return text
+  if (outcome === 'parked_again') return `${text} as ${reason}`
+  return `${text}: ${reasons[reason] ?? `it would be parked again as ${reason}`}`
 }
 
 const words = {

@@ -79,7 +79,7 @@ export type PublishAgainSteps = {
   readonly onResults: (results: readonly Result[]) => void
 }
 
-/** @param records in order of position */
+/** @param records in order of time, then of position */
 export const publishAgain = async (
   records: readonly ParkedFields[],
   options: PublishAgainOptions,

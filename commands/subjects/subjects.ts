@@ -131,9 +131,7 @@ export const eraseSubject = async (
   }
   if (keys.every(key => states[key] === 'erased')) {
     for (const key of keys) show(await storedReceipt(sources, key))
-    say(
-      `${keys.join(', ')} was erased before. Nothing is left to do but to remove the key from copies of the directory`,
-    )
+    say(`erased before: ${keys.join(', ')}. Only remove them from copies of the directory`)
     return exitCodes.done
   }
   for (const receipt of receipts) {
@@ -174,8 +172,8 @@ const refuseShared = async (subject: Subject, keys: readonly string[], context: 
   }
   const [first] = others
   if (first === undefined) return
-  const what = `${first[1]} seals ${texts} texts of ${others.size} others too, of which one is ${first[0]}`
-  const advice = 'Publish them sealed with keys of their own, then say --shared: it destroys the key all the same'
+  const what = `${first[1]} also seals ${texts} texts of ${others.size} others, for example of ${first[0]}`
+  const advice = 'Publish those texts again, sealed with other keys, then use --shared'
   throw new CommandError(`${what}: nothing was destroyed. ${advice}`)
 }
 

@@ -54,7 +54,7 @@ export const checkRules = async (
   const run = (name: string, rules: RulesTable, times: number) => projectAll(log, name, rules, times, steps.signal)
   const inForce = await run('the rules in force', builtInRules, 1)
   const once = await run(identity.name, table, 1)
-  // The same functions again: a variable that they keep has another value now.
+  // Runs the same functions a second time: this shows rules that keep state in a variable.
   const again = await run(identity.name, table, 2)
 
   const unstable = once.decisions.flatMap(({ line, result }, index) =>

@@ -79,8 +79,8 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'a frozen export continues to write after another one took over its directory',
     file: 'commands/export/lock.ts',
-    find: '      if (await timeOf(file)) return\n',
-    replace: '      if ((await timeOf(file)) !== null) return\n',
+    find: '      if (await modifiedAt(file)) return\n',
+    replace: '      if ((await modifiedAt(file)) !== null) return\n',
   },
   {
     name: 'an export does not notice missing reps and periods',
