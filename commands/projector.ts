@@ -11,6 +11,7 @@ export type {
 export {
   type Answer,
   AnswerTooLong,
+  type Ask,
   createElasticsearch,
   type DocumentAddress,
   documentPath,

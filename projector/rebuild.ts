@@ -3,7 +3,7 @@
  * up. A stopped rebuild continues at its positions. Several processes share the partitions.
  */
 
-import type { Elasticsearch, RetryOptions } from './elasticsearch/client.ts'
+import { type Elasticsearch, type RetryOptions, Unavailable } from './elasticsearch/client.ts'
 import { type Clocks, clockMessages, createClocks } from './elasticsearch/clocks.ts'
 import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
@@ -97,13 +97,20 @@ const waitForCatchUp = async (topic: string, bounds: Bounds | undefined, context
     const total = ends.reduce((sum, { end }) => sum + end, 0)
     for (let done = -1; done < total; ) {
       if (signal.aborted) return false
-      const reached = await positions()
-      done = ends.reduce((sum, { partition, end }) => sum + Math.min(end, reached[partition] ?? 0), 0)
-      onProgress({ done, total })
+      const reached = await positions().catch(unlessUnavailable)
+      if (reached) {
+        done = ends.reduce((sum, { partition, end }) => sum + Math.min(end, reached[partition] ?? 0), 0)
+        onProgress({ done, total })
+      }
       if (done < total) await retryOptions.sleep(REBUILD_POLL_MS, signal).catch(() => undefined)
     }
     if (elapsed() - seen < CAUGHT_UP_MS) return true
   }
+}
+
+/** The stream waits for Elasticsearch, too, and says so. */
+const unlessUnavailable = (error: unknown): undefined => {
+  if (!(error instanceof Unavailable)) throw error
 }
 
 /** Limits throughput to `perSecond` records per second. */

@@ -4,6 +4,7 @@
  * archive; writes only under the prefix of sandboxes.
  */
 import type { CommandContext } from '../context.ts'
+import { withRetries } from '../documents/read-retries.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, recordsBefore } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
@@ -11,6 +12,7 @@ import type { RebuildSteps } from '../generations/rebuild.ts'
 import { findRemains, isWhole } from '../generations/remains.ts'
 import { assertMadeWith, describeUntil, inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
 import {
+  type Ask,
   eventsOptions,
   type Identity,
   prepareControl,
@@ -64,7 +66,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
     say(`${sandboxLabel(generation)} ${how}: ${records} records, up to ${describeUntil(sandbox)}`)
     return exitCodes.done
   }
-  if (isReplayed(await reached())) return report('exists already')
+  if (isReplayed(await withRetries(context, reached))) return report('exists already')
 
   const { bounds, org } = sandbox
   const stream = {
@@ -108,9 +110,11 @@ const openSandbox = async (
   { name, until, org }: ReplayOptions,
   module: RulesModule | undefined,
   { identity: source, ends, firstLater, assertOver }: ReplaySource,
-  { send, prefix, shards, replicas, say }: ReplaySteps,
+  { send, sleep, prefix, shards, replicas, say }: ReplaySteps,
 ): Promise<Identity> => {
-  const steps = { request: send, prefix, shards, replicas }
+  // A new index may answer 503 for a moment. Each of these requests may be repeated.
+  const request: Ask = asked => withRetries({ sleep }, () => send(asked))
+  const steps = { request, prefix, shards, replicas }
   await prepareControl(steps)
   const asked = requestedUntil(until, org, source.partitions)
   const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }

@@ -1,11 +1,12 @@
 /** `npm run projection -- replay` into sandboxes, compared with the live documents of that moment. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, inject, test } from 'vitest'
 import { partitionOf } from '../../schemas/partition.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { repRecorded, withData } from '../support/events.ts'
 import { type Projector, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProxy } from '../support/proxy.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, call, createPrefix, indicesOf, readPosition, type Stored } from '../support/stored.ts'
@@ -218,6 +219,23 @@ test('a replay under other rules has the result of those rules; unusable rules a
     code: 1,
     said: expect.stringContaining('README.md cannot be loaded: '),
   })
+})
+
+test('a replay waits while Elasticsearch answers 503, at its begin and in the middle', async t => {
+  const proxy = await startProxy(t, new URL(inject('elasticsearchUrl')).host)
+  const answer = 'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nx-elastic-product: Elasticsearch\r\n\r\n'
+  const fail = (concerns: (line: string) => boolean) => proxy.inject({ kind: 'other-answer', answer }, concerns, 3)
+  await fail(line => line.includes('_doc/'))
+  const until = then.bounds.flatMap((bound, partition) => ['--until-offset', `${partition}:${bound}`])
+  const args = ['projection', 'replay', '--name', 'patient', ...until, '--json']
+  const running = runCommand(args, { ...settings(), ELASTICSEARCH_URL: `http://${proxy.address}` })
+  await proxy.passes(line => line.includes('_doc/'))
+  expect(proxy.hits()).toBe(3)
+  await fail(line => line.includes('_mget'))
+  const ran = await running
+  expect(ran, ran.said).toMatchObject({ code: 0 })
+  expect(proxy.hits()).toBe(3)
+  expect(await everything('sandbox-patient')).toEqual(then.all)
 })
 
 test('a dropped sandbox is gone, and its name is free', async () => {
