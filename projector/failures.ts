@@ -4,7 +4,7 @@
  */
 export const stops = {
   settings_wrong: 'a setting is wrong or missing',
-  port_unavailable: 'cannot listen on the admin port',
+  port_unavailable: 'cannot listen on the admin port or the port of receipts',
   topic_missing: 'a topic does not exist',
   topic_unsuitable: 'a topic is configured so that records could be lost',
   source_changed: 'the topic is not the one this projection was made from',
@@ -16,7 +16,7 @@ export const stops = {
   rules_changed: 'the projection was made by another version of the rules',
   group_shared: 'the consumer group has members of another installation',
   access_refused: 'Kafka or Elasticsearch refuses the credentials',
-  write_refused: 'Elasticsearch refuses a document for good',
+  write_refused: 'Elasticsearch refuses a document for good, or answers something unexpected',
   content_differs: 'a document that was already written has other content',
   consumer_stopped: 'the Kafka client gave up',
   stuck: 'nothing moves, although work waits and both Kafka and Elasticsearch answer',

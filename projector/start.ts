@@ -31,7 +31,14 @@ import {
   rulesChanged,
 } from './generations/prepare.ts'
 import type { Health } from './health.ts'
-import { checkTopicConfiguration, describeSource, fetchEnds, type Identity, type SourceAdmin } from './kafka/source.ts'
+import {
+  assertOnePartition,
+  checkTopicConfiguration,
+  describeSource,
+  fetchEnds,
+  type Identity,
+  type SourceAdmin,
+} from './kafka/source.ts'
 import { RULES_VERSION } from './rules/rules.ts'
 import type { KafkaAccess } from './stream/kafka-log.ts'
 import type { Wanted } from './stream/keep-up.ts'
@@ -84,10 +91,7 @@ export const prepare = async (
   }
   const events = await described(settings.KAFKA_EVENTS_TOPIC)
   const apiKeys = await described(settings.KAFKA_API_KEYS_TOPIC)
-  if (apiKeys.source.partitions !== 1) {
-    const detail = `${settings.KAFKA_API_KEYS_TOPIC}: expected 1 partition, got ${apiKeys.source.partitions}`
-    throw new StopError('topic_unsuitable', detail)
-  }
+  assertOnePartition(settings.KAFKA_API_KEYS_TOPIC, apiKeys.source.partitions)
 
   await prepareCommon(steps)
   const opened = new Map<string, StreamOptions>()
@@ -164,7 +168,10 @@ export const prepare = async (
   }
 }
 
-/** Nobody can read before the swap is finished. Publishing continues. */
+/**
+ * Finishes a swap that a command left unfinished. Readers wait until then. A failure is reported to health, and
+ * projecting continues.
+ */
 const finishInterruptedSwap = async (steps: PrepareSteps, health: Health): Promise<void> => {
   try {
     await finishSwap(steps)

@@ -6,7 +6,7 @@ import { kafkaSettings, readSettings, SettingsError, topicSettings } from '../sc
 import { kafkaConfig } from './client-options.ts'
 import { nameOf, StopError } from './failures.ts'
 import { withRight } from './kafka/access-refusal.ts'
-import { checkTopicConfiguration, isUnknownTopic } from './kafka/source.ts'
+import { assertOnePartition, checkTopicConfiguration, isUnknownTopic } from './kafka/source.ts'
 import { endAtUnhandledErrors } from './unhandled-errors.ts'
 
 const main = async (): Promise<void> => {
@@ -15,15 +15,15 @@ const main = async (): Promise<void> => {
   await admin.connect()
   try {
     const wanted = [
-      { topic: settings.KAFKA_EVENTS_TOPIC, numPartitions: settings.KAFKA_EVENTS_PARTITIONS },
+      { topic: settings.KAFKA_EVENTS_TOPIC, numPartitions: settings.KAFKA_EVENTS_PARTITIONS, isOfKeys: false },
       // One partition: keys are few, and all uses of one secret must be in order, across organizations.
-      { topic: settings.KAFKA_API_KEYS_TOPIC, numPartitions: 1 },
+      { topic: settings.KAFKA_API_KEYS_TOPIC, numPartitions: 1, isOfKeys: true },
     ]
     const there = new Set(await admin.listTopics())
-    for (const { topic, numPartitions } of wanted) {
+    for (const { topic, numPartitions, isOfKeys } of wanted) {
       if (there.has(topic)) {
         process.stdout.write(
-          `${await describeExisting(topic, numPartitions, settings.KAFKA_MAX_MESSAGE_BYTES, admin)}\n`,
+          `${await describeExisting({ topic, numPartitions, isOfKeys }, settings.KAFKA_MAX_MESSAGE_BYTES, admin)}\n`,
         )
         continue
       }
@@ -46,14 +46,14 @@ const main = async (): Promise<void> => {
 
 /** Leaves an existing topic unchanged. @throws StopError if the projector would refuse it */
 const describeExisting = async (
-  topic: string,
-  wanted: number,
+  { topic, numPartitions: wanted, isOfKeys }: { topic: string; numPartitions: number; isOfKeys: boolean },
   messageBytes: number,
   admin: kafkajs.Admin,
 ): Promise<string> => {
   const warnings = await checkTopicConfiguration(admin, topic, messageBytes)
   const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
-  const got = topics[0]?.partitions.length
+  const got = topics[0]?.partitions.length ?? 0
+  if (isOfKeys) assertOnePartition(topic, got)
   if (got !== wanted) warnings.unshift(`it has ${got} partitions, not ${wanted}; that cannot be changed`)
   return [`${topic} is there already`, ...warnings].join('; ')
 }

@@ -82,7 +82,7 @@ const rights = (
 
 const readsTopic = {
   Read: 'reads the records, and the ends of the partitions',
-  DescribeConfigs: 'checks at its start, and every 30 s, that the topic keeps every record',
+  DescribeConfigs: 'checks at its start, and every 10 s, that the topic keeps every record',
 }
 const createsTopic = {
   Create: 'creates the topic if it is missing',

@@ -159,7 +159,7 @@ export const eventSchemas = {
   },
 } as const
 
-/** The two topics: commission events and API keys. */
+/** One of the two topics: commission events or API keys. */
 export type Stream = keyof typeof eventSchemas
 
 type EventsOf<Schemas extends Record<string, Type.TSchema>> = {

@@ -247,7 +247,7 @@ export const readSettings = <Names extends Settings>(
   const { KAFKA_EVENTS_TOPIC: events, KAFKA_API_KEYS_TOPIC: apiKeys } = Object.fromEntries(values)
   if (events !== undefined && events === apiKeys) {
     // A publisher of payouts must not be able to create API keys.
-    const expected = 'another topic than KAFKA_EVENTS_TOPIC'
+    const expected = 'a topic other than KAFKA_EVENTS_TOPIC'
     problems.push({ name: 'KAFKA_API_KEYS_TOPIC', expected, got: JSON.stringify(apiKeys) })
   }
   if (problems.length > 0) throw new SettingsError(problems)
@@ -284,7 +284,7 @@ const secretsInFiles = (
   return secrets
 }
 
-/** Returns a function that reads a secret from its file; at the first call the file is valid. */
+/** Returns a function that reads a secret from its file. `readSettings` has checked the file just before. */
 const fileReader = (path: string, read: Setting<unknown>['read'], readFile: ReadSettingFile): (() => unknown) => {
   let latest: unknown
   return () => {

@@ -1,7 +1,7 @@
 /**
  * `GET /receipts/{topic}/{partition}/{offset}?wait=10` and `GET /receipts/{topic}/{partition}?from=0&to=9&wait=10` of
- * the admin port. In: a request. Out: the receipt of a record or of a run as JSON, or an error that says what was
- * expected and what was received. Undefined for any other path.
+ * the admin port and of the port of receipts. In: a request. Out: the receipt of a record or of a run as JSON, or an
+ * error that says what was expected and what was received. Undefined for any other path.
  */
 import type { Stream } from '../../schemas/events.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX, RUN_OFFSETS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
@@ -89,9 +89,9 @@ const noReceipt = (state: Exclude<RunOutcome['state'], 'read'>): ReceiptAnswer =
     case 'unavailable':
       return notKnownNow('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':
-      return notKnownNow(`expected at most ${RECEIPTS_WAITING_MAX} waiting receipts, got one more`)
+      return notKnownNow(`at most ${RECEIPTS_WAITING_MAX} requests may wait for a receipt at once`)
     case 'too_many_runs':
-      return notKnownNow(`expected at most ${RUNS_AT_ONCE_MAX} requests for runs at once, got one more`)
+      return notKnownNow(`at most ${RUNS_AT_ONCE_MAX} requests for runs may be open at once`)
     case 'stopping':
       return notKnownNow('the projector is stopping')
   }
@@ -129,7 +129,7 @@ const readQuestion = (partition: string, offset: string | undefined, query = '')
   if (offset !== undefined) return { ...common, offset: Number(offset) }
 
   const [from, to] = [Number(parameters.get('from')), Number(parameters.get('to'))]
-  if (to < from) return `to: expected at least ${from}, which is from, got ${to}`
+  if (to < from) return `to: expected at least ${from} (the value of from), got ${to}`
   const last = from + RUN_OFFSETS_MAX - 1
   if (to > last)
     return `to: expected at most ${last}, because a request has at most ${RUN_OFFSETS_MAX} offsets, got ${to}`

@@ -119,7 +119,9 @@ export const createRunReader =
     }
     const parkedIndex = run.stream === 'events' ? indexOf(prefix, generation, 'parked') : apiKeysParkedIndexOf(prefix)
     // The projector does not refresh parked records, because no reader of the API searches them.
-    await send({ method: 'POST', path: `/${parkedIndex}/_refresh` }, signal)
+    // HAZARD: a parked record that is not searchable would count as published.
+    const refreshed = await send<Coverage | undefined>({ method: 'POST', path: `/${parkedIndex}/_refresh` }, signal)
+    if (refreshed.status !== 200 || refreshed.body?._shards?.failed !== 0) throw new Unavailable(refreshed.status)
     const parked = await search<SearchAnswer<{ readonly _source: Pick<ParkedDocument, 'offset' | 'code'> }> & Total>(
       parkedIndex,
       parkedQuery(run, end),

@@ -1,8 +1,9 @@
 /**
  * The second half of the flow: makes written batches searchable and publishes their position, in the order of the log.
  * In: batches under way to Elasticsearch. Out: the published position and time; the commit to Kafka.
- * Promises: a position is published only when all documents before it are written and searchable. Writes end in any
- * order. All batches before the first unfinished one are refreshed and published together.
+ * Promises: a position is published only when all documents before it are written, and those that lists search are
+ *   searchable. Writes end in any order. All batches before the first unfinished one are refreshed and published
+ *   together.
  * Can go wrong: as `refresh` and `published`.
  */
 import type { IndexKind } from '../rules/state.ts'
@@ -56,7 +57,7 @@ export class InOrderPublisher {
     return this.#writtenTo
   }
 
-  /** Resolves when nothing more is to be published for now; undefined if that is so. */
+  /** The publishing under way; undefined if there is none. */
   get publishing(): Promise<void> | undefined {
     return this.#publishing
   }
@@ -118,8 +119,8 @@ export class InOrderPublisher {
   }
 
   /**
-   * Publishes a position, a time or both. A published time ahead of all clocks is replaced, also under constant load,
-   * when the position never reaches the end.
+   * Publishes a position, a time, or both. If the published time is ahead of all clocks, the new time replaces it. This
+   * works also under constant load, when the position never reaches the end.
    */
   #publish(time: number | undefined, further: Partial<PublishedState> = {}): Promise<void> {
     const { steps, included } = this.#parts

@@ -1,7 +1,7 @@
 /**
- * Moves the published position of a partition: the point up to which readers may see. In: a searchable position, or an
- * instant when the partition held nothing more. Out: nothing, once Elasticsearch has stored it. The time of a position
- * that stands still goes to the document of all times (`publish-times.ts`).
+ * Moves the published position of a partition: the point up to which readers may see. In: a searchable position, or a
+ * time at which everything in the partition was published. Out: nothing, once Elasticsearch has stored it. The time of
+ * a position that stands still goes to the document of all times (`publish-times.ts`).
  * Promises: a position and its time never go back, even with several owners. Each write is conditional on the version
  * that was read, and merges what another owner wrote. Only a time ahead of all clocks is taken back, which is counted.
  */

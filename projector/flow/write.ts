@@ -111,7 +111,7 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   const yetToHappen = await compare(stale, steps)
   steps.count('stale', stale.length - yetToHappen.length)
   if (yetToHappen.length > 0)
-    steps.onRefused('Elasticsearch refuses documents for now: 409, though it has nothing newer')
+    steps.onRefused('Elasticsearch refuses documents for now: 409, but it has no newer version')
   return [...of('retry'), ...yetToHappen]
 }
 

@@ -1,8 +1,8 @@
 /**
  * The versions of the rules for API keys in one projection. In: the document of the projection. Out: which version
  * decides a record.
- * Promises: a record is decided by the same version every time, whoever decides it again. The offset from which on
- * version 2 decides is stored once, while no projector runs. Programs that know version 1 only do not start after that.
+ * Promises: the same version decides a record every time, in every process. The offset from which on version 2 decides
+ * is stored once, while no projector runs. Programs that know version 1 only do not start after that.
  */
 import type { Identity } from '../kafka/source.ts'
 import { KEY_RULES_VERSION } from '../rules/rules.ts'

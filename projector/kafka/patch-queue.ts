@@ -1,7 +1,7 @@
 /**
  * kafkajs checks the queue of each connection a thousand times a second, also an empty one. Cause: it computes a
- * negative delay for the next check, and a timer treats that as one millisecond. `checkOnlyPendingRequests` removes the
- * looks at an empty queue. A request that must wait still starts the looks itself.
+ * negative delay for the next check, and a timer treats that as one millisecond. `checkOnlyPendingRequests` skips the
+ * check of an empty queue. A request that must wait starts the checks again.
  */
 import { loadKafkajs } from './load-kafkajs.ts'
 

@@ -42,7 +42,7 @@ export const describeSource = async (
 export const isUnknownTopic = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
 
-/** The next step if another log is no mistake. */
+/** Advice for `source_changed`, if the topics were restored on purpose. */
 export const RESTORED = 'restored topics: npm run projection -- adopt --archive DIR'
 
 /** @throws StopError `source_changed`, with the field that differs */
@@ -115,11 +115,20 @@ export const checkTopicConfiguration = async (
   return warnings
 }
 
+/** @throws StopError if the topic of API keys has more than one partition: all uses of a secret must be in order */
+export const assertOnePartition = (topic: string, partitions: number): void => {
+  if (partitions === 1) return
+  throw new StopError('topic_unsuitable', `${topic}: expected 1 partition, got ${partitions}`)
+}
+
 /** The warning about times that publishers set. */
 export const TIMES_OF_PUBLISHERS =
   'message.timestamp.type is not LogAppendTime: reads as of a time depend on the clocks of the publishers'
 
-/** Returns the SHA-256 of a record as the log has it: time, key, value and headers. Equal only for the same record. */
+/**
+ * Returns the SHA-256 of a record as the log has it: time, key, value and headers. Names of headers that are not UTF-8
+ * count with replacement characters. The formula must not change: hashes are stored.
+ */
 export const recordHash = ({ timestamp, key, value, headers }: RawRecord): string => {
   const hash = createHash('sha256')
   const add = (bytes: Buffer | null): void => {

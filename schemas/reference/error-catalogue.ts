@@ -21,7 +21,8 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
   invalid_cursor: {
     cause:
       '`starting_after` does not name a record of this list that this key can read, or the record was published after `as_of`.',
-    action: 'Send an id that this list returned. Ids of a list stay valid for ever, with and without a filter.',
+    action:
+      'Send an id that this list returned. Ids of a list stay valid, unless new rules park their record, with and without a filter.',
     example: '`GET /api/v1/payouts?starting_after=payout_unknown`',
   },
   unauthorized: {
@@ -99,9 +100,8 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
 export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
   record_undecodable: {
     cause: [
-      'The record is not strict UTF-8 or JSON, repeats a key in an object, is nested deeper than 32,',
-      'has no value, one above 8 MiB or another content type, or lacks,',
-      'repeats or malforms a CloudEvents attribute.',
+      'The value is missing, above 8 MiB, or not strict UTF-8 and JSON; or it repeats a key in an object, or is nested',
+      'deeper than 32. Or the content type is another one. Or a CloudEvents attribute is missing, repeated or not valid.',
     ].join(' '),
     action: 'Correct the producer.',
     example: 'a record without the header `ce_type`',
@@ -169,7 +169,8 @@ export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
     example: 'a second payroll record for one rep and period',
   },
   payroll_reversal_invalid: {
-    cause: 'The void reverses no record, a void, or a voided record. Or it has another currency or amount.',
+    cause:
+      '`reverses_id` names no payment, a void, or a payment that is voided already. Or the currency differs, or the amount is not the opposite.',
     action: 'Read the record that it should reverse.',
     example: 'a void of `"100.00"` for a payment of `"100.01"`',
   },

@@ -47,7 +47,7 @@ export const parseSealedText = (text: string): SealedText | undefined => {
 /** A field of a record of an organization. Of a void, the record is the one that it reverses: its label is copied. */
 export type SealedLocation = { readonly org: string; readonly record: string; readonly field: SealedField }
 
-/** The additional data, as UTF-8. Ids and names of fields have no line end, so two places never have equal data. */
+/** The additional data, as UTF-8. Ids and names of fields have no line end, so two fields never have equal data. */
 export const additionalData = ({ org, record, field }: SealedLocation): string =>
   `commission sealed v1\n${org}\n${record}\n${field}`
 

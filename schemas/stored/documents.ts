@@ -87,7 +87,7 @@ export type PayoutDocument = {
 /** The trace of a payout: id `recordId` of the payout; body `{calculation_trace_recorded, calculation_trace}`. */
 export type StatementDocument = { org_id: string; seq: number; body_bytes: number; body: unknown }
 
-/** A payroll record or a void: id `recordId`. */
+/** A payroll record, which is a payment or a void: id `recordId`. */
 export type PayrollDocument = {
   org_id: string
   seq: number
@@ -207,7 +207,8 @@ export type GenerationDocument = {
 
 /**
  * The published position of one partition. Every record before `position` is searchable, and is applied, a duplicate or
- * parked. `time` (milliseconds, the projector's clock): everything published up to this instant is included.
+ * parked. `time` (milliseconds since 1970, reached by every clock that the projector knows): everything published up to
+ * this instant is included.
  */
 export type PositionDocument = {
   kind: 'position'

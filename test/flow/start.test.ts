@@ -130,6 +130,17 @@ describe('topics', () => {
     )
     expect(await refused.exited).toEqual({ code: 1, signal: null })
     expect(refused.log()).toContain(`${losing.events}: retention.ms: expected -1, got 1000`)
+
+    // As if the topic of events were named for the keys.
+    const keys = { ...two, apiKeys: two.events, events: `${two.events}.other` }
+    t.onTestFinished(() => two.admin.deleteTopics({ topics: [keys.events] }))
+    const manyKeys = startProcess(
+      t,
+      'projector/topics.ts',
+      projectorSettings({ topics: keys, prefix: createPrefix(t) }),
+    )
+    expect(await manyKeys.exited).toEqual({ code: 1, signal: null })
+    expect(manyKeys.log()).toContain(`${two.events}: expected 1 partition, got 2`)
   })
 
   const unsuitable = {

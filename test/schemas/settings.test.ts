@@ -314,6 +314,6 @@ test('a host of the port of receipts requires the port: without it nothing would
 
 test('one topic for both streams is refused: a publisher of payouts must not be able to create a key', () => {
   const both = { KAFKA_BROKERS: 'a:1', KAFKA_EVENTS_TOPIC: 'one', KAFKA_API_KEYS_TOPIC: 'one' }
-  expect(() => readSettings(topicNames, both)).toThrow(/KAFKA_API_KEYS_TOPIC: expected another topic.*got "one"/)
+  expect(() => readSettings(topicNames, both)).toThrow(/KAFKA_API_KEYS_TOPIC: expected a topic other than.*got "one"/)
   expect(() => readSettings(topicNames, { ...both, KAFKA_API_KEYS_TOPIC: 'two' })).not.toThrow()
 })

@@ -96,7 +96,7 @@ test('too many requests for runs are a 503 that names the limit', async () => {
     runOutcome: { state: 'too_many_runs' },
   })
   expect(answer).toMatchObject({ code: 503, headers: { 'retry-after': '1' } })
-  expect(body).toEqual({ error: 'expected at most 100 requests for runs at once, got one more' })
+  expect(body).toEqual({ error: 'at most 100 requests for runs may be open at once' })
 })
 
 describe('a wrong request is refused with the expected and the received value, and no receipt is looked up:', () => {
@@ -126,7 +126,7 @@ describe('a wrong request is refused with the expected and the received value, a
     [`${topic}/0?from=5`, 400, 'to: expected a whole number from 0 to 9007199254740991, got nothing'],
     [`${topic}/0?from=-1&to=5`, 400, 'from: expected a whole number from 0 to 9007199254740991, got "-1"'],
     [`${topic}/0?from=0&to=1e3`, 400, 'to: expected a whole number from 0 to 9007199254740991, got "1e3"'],
-    [`${topic}/0?from=6&to=5`, 400, 'to: expected at least 6, which is from, got 5'],
+    [`${topic}/0?from=6&to=5`, 400, 'to: expected at least 6 (the value of from), got 5'],
     [
       `${topic}/0?from=6&to=10006`,
       400,
@@ -152,7 +152,7 @@ describe('a wrong request is refused with the expected and the received value, a
 
 test.each([
   ['unavailable', 'Elasticsearch is unavailable: the published position is unknown'],
-  ['too_many', 'expected at most 1000 waiting receipts, got one more'],
+  ['too_many', 'at most 1000 requests may wait for a receipt at once'],
   ['stopping', 'the projector is stopping'],
 ] as const)('a receipt that is unknown now is a 503 with Retry-After: %s', async (state, error) => {
   const { answer, body } = await ask('/receipts/commission.events/0/0', { outcome: { state } })

@@ -145,9 +145,11 @@ type Given = {
   readonly buckets?: readonly object[]
   readonly rest?: number
   readonly status?: number
+  /** Shards of the refresh that failed. */
+  readonly failed?: number
 }
 const read = async (run: Run, given: Given = {}) => {
-  const { position = 100, parked = [], total = parked.length, buckets = [], rest = 0, status = 200 } = given
+  const { position = 100, parked = [], total = parked.length, buckets = [], rest = 0, status = 200, failed = 0 } = given
   const requests: Request[] = []
   const send = sending(async request => {
     requests.push(request)
@@ -156,7 +158,7 @@ const read = async (run: Run, given: Given = {}) => {
       const body = doc?._id === 'live' ? { generation: 'g2' } : { position }
       return { status: 200, body: { docs: [{ _id: doc?._id, found: true, _version: 1, _source: { body } }] } }
     }
-    if (request.path.endsWith('_refresh')) return { status: 200, body: {} }
+    if (request.path.endsWith('_refresh')) return { status: 200, body: { _shards: { failed } } }
     const hits = { total: { value: total }, hits: parked.map(_source => ({ _source })) }
     return { status, body: { hits, aggregations: { organizations: { buckets, sum_other_doc_count: rest } } } }
   })
@@ -236,4 +238,9 @@ test('changes of too many organizations are not counted, and those of API keys c
 
 test('a search without a whole answer gives no receipt', async () => {
   expect((await read(events, { status: 404 })).receipt).toBeInstanceOf(Unavailable)
+})
+
+test('a run is not known while parked records may be missing from the search', async () => {
+  const { receipt } = await read(events, { position: 18, failed: 1 })
+  expect(receipt).toBeInstanceOf(Unavailable)
 })
