@@ -17,6 +17,9 @@ const sharedServices = { globalSetup: ['test/support/global-services.ts'] }
 // Every test of these starts processes. More of them at once take as long together, and each of them takes longer.
 const flow = { ...startingProcesses, ...sharedServices, maxWorkers: 2, maxConcurrency: 2, testTimeout: 150_000 }
 
+// These wait longer, for leases and time limits: the third one takes the cores meanwhile.
+const flowLong = { ...flow, maxWorkers: 3 }
+
 // Tests that kill, freeze and starve processes: each file uses both cores, or waits for minutes.
 const oneFileAtATime = { ...startingProcesses, maxWorkers: 1, testTimeout: 300_000 }
 
@@ -31,7 +34,7 @@ const options = {
   simulation,
   flow,
   'simulation-long': simulation,
-  'flow-long': flow,
+  'flow-long': flowLong,
   'faults-first': { ...oneFileAtATime, ...sharedServices },
   processes: { ...oneFileAtATime, ...sharedServices },
   faults: oneFileAtATime,
