@@ -26,6 +26,10 @@ export type PartitionRestore = {
   readonly signal: AbortSignal
 }
 
+/** The log is that of the archive, and goes on after its end. */
+export class LongerThanArchive extends CommandError {}
+const ENDS_THERE = 'the archive ends there'
+
 /**
  * Compares the log with the archive up to the end of the log. Returns that end.
  * @throws CommandError that names the first offset that differs
@@ -42,7 +46,7 @@ export const compareWithArchive = async (
     signal.throwIfAborted()
     const { entries } = await log.read(partition, offset)
     for (const got of entries) {
-      if (offset >= end) throw new CommandError(`${where} has a record at offset ${offset}: the archive ends there`)
+      if (offset >= end) throw new LongerThanArchive(`${where} has a record at offset ${offset}: ${ENDS_THERE}`)
       if (index === wanted.length) {
         wanted = (await archived.read(partition, offset)).entries
         index = 0

@@ -33,7 +33,7 @@ import {
   redactLog,
   writeRedaction,
 } from './redact-log.ts'
-import { appendFrom, compareWithArchive, type PartitionRestore } from './restore-partition.ts'
+import { appendFrom, compareWithArchive, LongerThanArchive, type PartitionRestore } from './restore-partition.ts'
 import type { ArchiveTarget } from './target.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt, type MaxRate } from './throttle.ts'
 
@@ -135,9 +135,13 @@ const restoreTopics = async (
   return exitCodes.done
 }
 
+const HAS_MORE =
+  'Do not delete the topic: it may have records that this archive does not have. To restore this archive, choose other topics'
+
 /** Nothing is appended to a topic that has something else. */
 const withAdvice = (error: unknown): never => {
   if (!(error instanceof CommandError)) throw error
+  if (error instanceof LongerThanArchive) throw new CommandError(`${error.message}. ${HAS_MORE}. Nothing is changed`)
   throw new CommandError(`${error.message}: delete and create the topics first. Nothing is changed`)
 }
 
@@ -221,16 +225,10 @@ const openParts = async (
 /** @throws CommandError if another producer has an open transaction */
 const stableEndOf = async ({ appender, log, partition, end: archived }: PartitionRestore): Promise<number> => {
   const { stable, end } = await appender.endOpenTransaction(partition)
-  const where = `partition ${partition} of ${log.topic}`
-  if (end > archived) {
-    const longer = `${where} has a record at offset ${archived}: the archive ends there`
-    const advice = 'Do not delete the topic: it has records that this archive does not have'
-    throw new CommandError(`${longer}. ${advice}. To restore this archive, choose other topics. Nothing is changed`)
-  }
   if (stable === end) return end
-  throw new CommandError(
-    `${where} has an open transaction of somebody else: stop all publishers, delete and create the topic, and run the same again`,
-  )
+  const what = `partition ${partition} of ${log.topic} has an open transaction of somebody else: stop all publishers`
+  if (end > archived) throw new CommandError(`${what}. ${HAS_MORE}`)
+  throw new CommandError(`${what}, delete and create the topic, and run the same again`)
 }
 
 type TimestampType = 'CreateTime' | 'LogAppendTime'
