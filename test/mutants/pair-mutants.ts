@@ -4,6 +4,7 @@ import type { Mutant } from './mutant.ts'
 
 const PAIRS = 'test/simulation/pairs.test.ts'
 const ON_SOURCE = 'test/simulation/pairs-source.test.ts'
+const AFTER_RESTORE = 'test/simulation/pairs-restored.test.ts'
 
 export const pairMutants: readonly Mutant[] = [
   {
@@ -91,7 +92,7 @@ export const pairMutants: readonly Mutant[] = [
     file: 'commands/generations/adopt.ts',
     find: "{ method: 'PUT', path, query: ifVersion(read), body: document }",
     replace: "{ method: 'PUT', path, query: read && {}, body: document }",
-    flow: ON_SOURCE,
+    flow: AFTER_RESTORE,
   },
   {
     name: 'two commands write the same temporary file',
