@@ -300,6 +300,6 @@ export const AUDIT_REPORT_INTERVAL = 10_000
 /** Milliseconds that the last lines of the audit log may take at the end of the process. */
 export const AUDIT_END_TIME = 500
 
-/** Milliseconds that a request to Kafka may take, and its retries. An answer waits for its line as long as above. */
+/** Milliseconds that a request to Kafka may take, and its retries. An answer waits for AUDIT_WAIT_MAX at most. */
 export const AUDIT_KAFKA_TIMEOUT = 3_000
 export const AUDIT_KAFKA_RETRIES = 3

@@ -73,14 +73,16 @@ const start = async (): Promise<void> => {
   })
   const log = createLog(pino({ level: settings.LOG_LEVEL, base: { process: 'api' } }, stream))
   bounded.watch(stream, dropped => log.say('warn', 'log lines were dropped: nobody read them', { dropped }))
+  /** Writes the last log lines, and ends the process. */
+  const exit = (code: number): never => {
+    bounded.end(stream)
+    process.exit(code)
+  }
   const metrics = createApiMetrics()
   handleUnhandledErrors(process, {
     log,
     count: metrics.countUnhandledRejection,
-    end: () => {
-      bounded.end(stream)
-      process.exit(UNHANDLED_EXIT_CODE)
-    },
+    end: () => exit(UNHANDLED_EXIT_CODE),
   })
   const newRequestId = () => randomUUID()
 
@@ -192,10 +194,6 @@ const start = async (): Promise<void> => {
     waiting.abort()
     api.endWaits()
     log.say('info', 'stopping', { signal })
-    const exit = (code: number) => {
-      bounded.end(stream)
-      process.exit(code)
-    }
     setTimeout(() => {
       log.say('error', 'not stopped in time')
       exit(1)
@@ -213,8 +211,7 @@ const start = async (): Promise<void> => {
   }
   const endNow = (error: unknown): void => {
     log.unhandledError('fatal', error)
-    bounded.end(stream)
-    process.exit(UNHANDLED_EXIT_CODE)
+    exit(UNHANDLED_EXIT_CODE)
   }
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => void end(signal).catch(endNow))
   await logWhenReady(readiness, log.say, waiting.signal)

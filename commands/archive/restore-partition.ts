@@ -27,8 +27,11 @@ export type PartitionRestore = {
 }
 
 /** The log is that of the archive, and goes on after its end. */
-export class LongerThanArchive extends CommandError {}
-const ENDS_THERE = 'the archive ends there'
+export class LongerThanArchive extends CommandError {
+  constructor(where: string, offset: number) {
+    super(`${where} has a record at offset ${offset}: the archive ends there`)
+  }
+}
 
 /**
  * Compares the log with the archive up to the end of the log. Returns that end.
@@ -46,7 +49,7 @@ export const compareWithArchive = async (
     signal.throwIfAborted()
     const { entries } = await log.read(partition, offset)
     for (const got of entries) {
-      if (offset >= end) throw new LongerThanArchive(`${where} has a record at offset ${offset}: ${ENDS_THERE}`)
+      if (offset >= end) throw new LongerThanArchive(where, offset)
       if (index === wanted.length) {
         wanted = (await archived.read(partition, offset)).entries
         index = 0

@@ -57,7 +57,7 @@ export class InOrderPublisher {
     return this.#writtenTo
   }
 
-  /** The publishing under way; undefined if there is none. */
+  /** Resolves when the present publishing ends. Undefined if nothing is being published. */
   get publishing(): Promise<void> | undefined {
     return this.#publishing
   }
