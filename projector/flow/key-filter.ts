@@ -4,41 +4,68 @@
  * never is. A full filter only answers "seen" more often.
  */
 
-/** 4 MiB. With two million keys, about three in a thousand unseen keys count as seen. */
-const BITS = 2 ** 25
-const WORDS = BITS / 32
+/**
+ * Bits of each layer, and the number of keys after which the next one begins: a few keys take 64 KiB and not 4 MiB. The
+ * first layers stay nearly empty, so that they hardly add to the errors of the last one. It has no end: with two
+ * million keys, about three in a thousand unseen keys count as seen.
+ */
+const LAYERS = [
+  { bits: 2 ** 19, keys: 8_000 },
+  { bits: 2 ** 22, keys: 64_000 },
+  { bits: 2 ** 25, keys: Number.POSITIVE_INFINITY },
+]
 /** All bits of a key lie in one CPU cache line of this many words: each further line would be a cache miss. */
 const LINE_WORDS = 16
 const HASHES = 4
 
 export class KeyFilter {
-  /** Allocated with the first key: an empty partition takes no memory. */
-  #words: Uint32Array | undefined
+  /** A layer is allocated with its first key: an empty partition takes no memory. The first one is the newest. */
+  readonly #layers: Uint32Array[] = []
+  /** Keys that the newest layer may still take. */
+  #left = 0
 
   add(key: string): void {
-    this.#words ??= new Uint32Array(WORDS)
     const hash = hashOf(key)
-    const line = lineOf(hash)
+    if (this.#hasSeen(hash)) return
+    const words = this.#layerWithRoom()
+    const line = lineOf(hash, words)
     const bits = bitsOf(hash)
     for (let at = 0; at < HASHES; at++) {
       const bit = bits >>> (at * 7)
       const word = line + ((bit >>> 5) & (LINE_WORDS - 1))
-      this.#words[word] = (this.#words[word] ?? 0) | (1 << (bit & 31))
+      words[word] = (words[word] ?? 0) | (1 << (bit & 31))
     }
+    this.#left--
   }
 
   hasSeen(key: string): boolean {
-    if (this.#words === undefined) return false
-    const hash = hashOf(key)
-    const line = lineOf(hash)
-    const bits = bitsOf(hash)
-    for (let at = 0; at < HASHES; at++) {
-      const bit = bits >>> (at * 7)
-      const word = line + ((bit >>> 5) & (LINE_WORDS - 1))
-      if (((this.#words[word] ?? 0) & (1 << (bit & 31))) === 0) return false
-    }
-    return true
+    return this.#hasSeen(hashOf(key))
   }
+
+  #hasSeen(hash: number): boolean {
+    for (const words of this.#layers) if (holds(words, hash)) return true
+    return false
+  }
+
+  #layerWithRoom(): Uint32Array {
+    const next = this.#left === 0 ? LAYERS[this.#layers.length] : undefined
+    if (next !== undefined) {
+      this.#layers.unshift(new Uint32Array(next.bits / 32))
+      this.#left = next.keys
+    }
+    return this.#layers[0] as Uint32Array
+  }
+}
+
+const holds = (words: Uint32Array, hash: number): boolean => {
+  const line = lineOf(hash, words)
+  const bits = bitsOf(hash)
+  for (let at = 0; at < HASHES; at++) {
+    const bit = bits >>> (at * 7)
+    const word = line + ((bit >>> 5) & (LINE_WORDS - 1))
+    if (((words[word] ?? 0) & (1 << (bit & 31))) === 0) return false
+  }
+  return true
 }
 
 /** FNV-1a. */
@@ -49,7 +76,7 @@ const hashOf = (key: string): number => {
 }
 
 /** The first word of a key's cache line. */
-const lineOf = (hash: number): number => (hash & (WORDS / LINE_WORDS - 1)) * LINE_WORDS
+const lineOf = (hash: number, words: Uint32Array): number => (hash & (words.length / LINE_WORDS - 1)) * LINE_WORDS
 
 /** The bits of a key's bits in its line: nine bits each, seven apart, from a hash nearly independent of `lineOf`. */
 const bitsOf = (hash: number): number => {

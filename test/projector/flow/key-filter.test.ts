@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { KeyFilter } from '../../../projector/flow/key-filter.ts'
 
 const keys = (from: number, count: number) =>
@@ -20,4 +20,22 @@ test('of two million keys that were not added, fewer than three in a thousand ar
 
 test('an empty filter has seen no key, not even the empty one', () => {
   expect(new KeyFilter().hasSeen('')).toBe(false)
+})
+
+test('a filter of few keys takes 64 KiB; more is allocated with more keys', () => {
+  let bytes = 0
+  const counting = class extends Uint32Array {
+    constructor(words: number) {
+      super(words)
+      bytes += 4 * words
+    }
+  }
+  vi.stubGlobal('Uint32Array', counting)
+  onTestFinished(() => void vi.unstubAllGlobals())
+  const filter = new KeyFilter()
+  const bytesWith = [0, 1_000, 20_000, 100_000].map(count => {
+    for (const key of keys(0, count)) filter.add(key)
+    return bytes
+  })
+  expect(bytesWith).toEqual([0, 2 ** 16, 2 ** 16 + 2 ** 19, 2 ** 16 + 2 ** 19 + 2 ** 22])
 })
