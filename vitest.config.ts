@@ -35,7 +35,8 @@ const options = {
   flow,
   'simulation-long': simulation,
   'flow-long': flowLong,
-  'faults-first': { ...oneFileAtATime, ...sharedServices },
+  // They wait for the most part: one kills services of its own, while another one uses the shared ones.
+  'faults-first': { ...oneFileAtATime, ...sharedServices, maxWorkers: 2 },
   processes: { ...oneFileAtATime, ...sharedServices },
   faults: oneFileAtATime,
 } satisfies Record<ProjectName, object>
