@@ -47,7 +47,7 @@ export type Observe = (operation: Operation, outcome: string, milliseconds: numb
 
 type Parts = {
   readonly transport: Transport
-  /** Nodes besides the first: a read is retried on another node if one cannot be reached. */
+  /** Nodes besides the first: a read is sent to another node if one cannot be reached, or cannot answer. */
   readonly otherNodes: number
   readonly observe: Observe
   readonly elapsed: () => number
@@ -111,16 +111,9 @@ export const createSearchClient = (parts: Parts): SearchClient => {
     indexIds: async (names, signal) => {
       const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${INDEX_ID_FILTER}`
       const path = `/${names.join()}/_settings?${query}`
-      // A node that is cut off from the master does not know the ids: another node is asked.
-      for (let others = otherNodes; ; others--) {
-        try {
-          const answer = await read('index_ids', { method: 'GET', path }, signal)
-          if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
-          return readIndexIds(answer)
-        } catch (error) {
-          if (others === 0 || signal.aborted) throw error
-        }
-      }
+      const answer = await read('index_ids', { method: 'GET', path }, signal)
+      if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
+      return readIndexIds(answer)
     },
   }
 }

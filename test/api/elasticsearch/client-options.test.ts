@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { Client } from '@elastic/elasticsearch'
+import { BaseConnection, type ConnectionRequestResponseAsStream } from '@elastic/transport'
 import { afterEach, describe, expect, test } from 'vitest'
 import { clientOptions, createTransport } from '../../../api/elasticsearch/client-options.ts'
 import { createCredentials } from '../../../schemas/stored/credentials.ts'
@@ -66,5 +67,58 @@ describe('the Elasticsearch client', () => {
       sniffInterval: false,
       sniffOnConnectionFault: false,
     })
+  })
+})
+
+describe('a node that cannot answer', () => {
+  /** Nodes that answer with the given statuses, and the names of those that were asked. */
+  const nodes = (statuses: Record<string, number>) => {
+    const asked: string[] = []
+    class Connection extends BaseConnection {
+      // @ts-expect-error the client asks for streams only
+      override request = async (): Promise<ConnectionRequestResponseAsStream> => {
+        asked.push(this.url.hostname)
+        const body = Readable.from([Buffer.from('{}')])
+        return { statusCode: statuses[this.url.hostname] ?? 0, headers: { 'x-elastic-product': 'Elasticsearch' }, body }
+      }
+      override close = async (): Promise<void> => undefined
+    }
+    const urls = Object.keys(statuses).map(name => `http://${name}:9200`)
+    const client = new Client({ ...clientOptions(urls, undefined, undefined), Connection: Connection as never })
+    clients.push(client)
+    const transport = createTransport(client)
+    const read = async () => {
+      const { signal } = new AbortController()
+      const options = { asStream: true, meta: true, maxRetries: urls.length - 1, headers: {}, signal } as const
+      return (await transport({ method: 'GET', path: '/' }, options)).statusCode
+    }
+    return { asked, read }
+  }
+
+  test.each([502, 503, 504])('with status %i is not asked again soon: another one answers each read', async status => {
+    const { asked, read } = nodes({ one: 200, two: status, three: 200 })
+    const all = Array.from({ length: 30 }, read)
+    expect(new Set(await Promise.all(all))).toEqual(new Set([200]))
+    asked.length = 0
+    for (let time = 0; time < 30; time++) expect(await read()).toBe(200)
+    expect(new Set(asked)).toEqual(new Set(['one', 'three']))
+  })
+
+  test('is asked as before if no other one can: the cause is not the node', async () => {
+    const { asked, read } = nodes({ one: 503, two: 503, three: 503 })
+    for (let time = 0; time < 4; time++) {
+      expect(await read()).toBe(503)
+      expect(asked.splice(0).toSorted()).toEqual(['one', 'three', 'two'])
+    }
+  })
+
+  test('is the only one: it is asked once for each read', async () => {
+    const { asked, read } = nodes({ one: 503 })
+    expect([await read(), await read(), asked]).toEqual([503, 503, ['one', 'one']])
+  })
+
+  test.each([400, 404, 429, 500])('is not one that answers with status %i', async status => {
+    const { asked, read } = nodes({ one: status, two: status })
+    expect([await read(), await read(), asked.length]).toEqual([status, status, 2])
   })
 })

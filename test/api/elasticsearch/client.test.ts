@@ -57,19 +57,3 @@ test('index ids are read by index name; a missing index has no id', async () => 
   expect([...(await indexIds())]).toEqual([['a', 'x/y']])
   expect([...(await answering('{}').indexIds())]).toEqual([])
 })
-
-test('index ids are requested from another node if a node fails, once for each other node', async () => {
-  const statuses = [503, 200]
-  const elasticsearch = createSearchClient({
-    transport: async () => ({
-      statusCode: statuses.shift() ?? 500,
-      body: Readable.from([Buffer.from('{}')]),
-    }),
-    otherNodes: 1,
-    observe: () => undefined,
-    elapsed: () => 0,
-  })
-  const ask = () => elasticsearch.indexIds(['a'], new AbortController().signal)
-  expect([...(await ask())]).toEqual([])
-  await expect(ask()).rejects.toMatchObject({ reason: 'elasticsearch_status_500' })
-})
