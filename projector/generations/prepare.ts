@@ -141,8 +141,7 @@ export const openGeneration = async (
 ): Promise<Identity> => {
   const { request, prefix, shards } = steps
   const identity = await readGeneration(generation, steps)
-  if (identity === undefined)
-    throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
+  if (identity === undefined) throw generationMissing(generation, prefix)
   assertSameSource(identity, source)
   const version = versionOf(ofEvents, steps)
   const isKnown = ofEvents ? identity.rules_version === version : knowsKeyRules(identity)
@@ -165,21 +164,26 @@ export const recordIndices = async (
 ): Promise<Identity> => {
   if (identity.indices !== undefined) return identity
   const { generation } = identity
-  const path = documentPath(controlIndexOf(prefix), generationId(generation))
-  const { body: found } = await request<DocumentAnswer<GenerationDocument | undefined>>({ method: 'GET', path })
-  if (found._source?.body.indices !== undefined) return found._source.body
+  const found = await readControl<GenerationDocument>(generationId(generation), { request, prefix })
+  // Without its document the generation was dropped. A write without a version would bring the document back.
+  if (found === undefined) throw generationMissing(generation, prefix)
+  if (found._source.body.indices !== undefined) return found._source.body
   const recorded = { ...identity, indices: await readIndexIds(names, { request, prefix }) }
   const { status } = await request({
     method: 'PUT',
-    path,
+    path: documentPath(controlIndexOf(prefix), generationId(generation)),
     query: ifVersion(found),
     body: { kind: 'generation', body: recorded } satisfies GenerationDocument,
   })
-  // Another projector wrote first, or our earlier attempt succeeded and its response was lost.
-  if (status === 409) return (await readGeneration(generation, { request, prefix })) ?? identity
   if (status === 200) return recorded
-  throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, { status })
+  // 409: another projector wrote first, or our earlier attempt succeeded and its response was lost.
+  const written = status === 409 ? await readGeneration(generation, { request, prefix }) : undefined
+  if (written !== undefined) return written
+  throw generationMissing(generation, prefix, status)
 }
+
+const generationMissing = (generation: string, prefix: string, status?: number): StopError =>
+  new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, status ? { status } : {})
 
 /** Returns this program's rules version, for commission events or API keys. */
 const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>

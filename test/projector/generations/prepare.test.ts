@@ -6,8 +6,10 @@ import {
   type PrepareSteps,
   prepareCommon,
   prepareGeneration,
+  recordIndices,
 } from '../../../projector/generations/prepare.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../../../projector/rules/rules.ts'
+import type { GenerationDocument } from '../../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices, type IndexDefinition } from '../../../schemas/stored/mappings.ts'
 import { sending } from '../../support/answering.ts'
 
@@ -276,6 +278,17 @@ describe('a later start', () => {
     expect(elasticsearch.documents).toEqual(whole.documents)
     elasticsearch.replaced.add('test-g1-reps')
     await expect(start(elasticsearch)).rejects.toThrow(stops('index_replaced'))
+  })
+
+  test('records no ids for a generation that was dropped meanwhile: its document would come back', async () => {
+    const elasticsearch = await started()
+    const { body } = elasticsearch.control('generation:g1') as GenerationDocument
+    elasticsearch.documents.delete('test-control/generation:g1')
+    const { indices: _, ...identity } = body
+    const names = Object.keys(generationIndices('test', 'g1', 1))
+    const before = structuredClone(elasticsearch.documents)
+    await expect(recordIndices(identity, names, stepsOf(elasticsearch))).rejects.toThrow(stops('index_missing'))
+    expect(elasticsearch.documents).toEqual(before)
   })
 
   test('leaves the number of replicas to the operator', async () => {
