@@ -124,7 +124,7 @@ export const STUCK_MS = 60_000
 /** Milliseconds without a read of the ends after which Kafka counts as not answering. */
 export const ENDS_LATE_MS = 5_000
 /** Milliseconds between two reads of the list of generations to keep up. */
-export const FOLLOW_MS = 2_000
+export const GENERATIONS_POLL_MS = 2_000
 /** Milliseconds before a failed spare generation is started again: each start joins its group anew. */
 export const SPARE_RETRY_MS = 30_000
 /** Milliseconds between two reads of a followed generation's position: doubled each time, from first to last. */

@@ -14,7 +14,7 @@ import { statusOfAll } from './admin/status.ts'
 import { createClocks, logClockChange } from './elasticsearch/clocks.ts'
 import { readGenerations } from './generations/generations.ts'
 import { createHealth } from './health.ts'
-import { DISCONNECT_TIMEOUT_MS, FOLLOW_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
+import { DISCONNECT_TIMEOUT_MS, GENERATIONS_POLL_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
 import { prepare, retryKafka, type Settings, type StartContext } from './start.ts'
 import { kafkaLog } from './stream/kafka-log.ts'
 import { createKeepUp } from './stream/keep-up.ts'
@@ -129,7 +129,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     health.set('start', undefined)
     log.info('projecting')
     while (!signal.aborted) {
-      await retryOptions.sleep(FOLLOW_MS, signal)
+      await retryOptions.sleep(GENERATIONS_POLL_MS, signal)
       await runWanted()
     }
   }

@@ -17,7 +17,7 @@ import { generationIndices } from '../schemas/stored/mappings.ts'
 import { type Ask, type Elasticsearch, keepTrying, type RetryOptions } from './elasticsearch/client.ts'
 import { asUnavailable } from './elasticsearch/retry.ts'
 import { StopError } from './failures.ts'
-import { readPosition } from './flow/publish.ts'
+import { openPublishedPosition } from './flow/publish.ts'
 import { createPublishedTimes } from './flow/publish-times.ts'
 import { finishSwap, readGenerations } from './generations/generations.ts'
 import {
@@ -36,7 +36,7 @@ import {
   checkTopicConfiguration,
   describeSource,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   type SourceAdmin,
 } from './kafka/source.ts'
 import { RULES_VERSION } from './rules/rules.ts'
@@ -104,7 +104,7 @@ export const prepare = async (
     for (const name of opened.keys()) if (!generations.active.includes(name)) opened.delete(name)
     const streams: StreamOptions[] = []
     const broken = new Map<string, StopError>()
-    const others: Identity[] = []
+    const others: GenerationBody[] = []
     for (const generation of generations.active) {
       try {
         const known = opened.get(generation)
@@ -142,7 +142,7 @@ export const prepare = async (
 
   const controlIndex = controlIndexOf(prefix)
   // Serve keys only after the present end of the topic is reached: some may have been revoked while no projector ran.
-  const keysPosition = await readPosition(0, {
+  const keysPosition = await openPublishedPosition(0, {
     index: controlIndex,
     generation: API_KEYS_GENERATION,
     request,
@@ -183,7 +183,7 @@ const finishInterruptedSwap = async (steps: PrepareSteps, health: Health): Promi
 }
 
 /** Returns the stream options of a generation. */
-export const eventsOptions = (identity: Identity, groupId: string, prefix: string): StreamOptions => {
+export const eventsOptions = (identity: GenerationBody, groupId: string, prefix: string): StreamOptions => {
   const { generation } = identity
   return {
     stream: 'events',

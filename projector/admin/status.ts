@@ -2,7 +2,7 @@
 import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import type { TermsAnswer } from '../elasticsearch/answers.ts'
 import { type Elasticsearch, type Send, Unavailable } from '../elasticsearch/client.ts'
-import { fetchEnds, type Identity, type SourceAdmin } from '../kafka/source.ts'
+import { fetchEnds, type GenerationBody, type SourceAdmin } from '../kafka/source.ts'
 import { getControlDocuments } from './read-control.ts'
 import { refreshParked, searchAll } from './search-all.ts'
 
@@ -19,7 +19,7 @@ export type PartitionStatus = {
 
 /** Returns the status of several streams; undefined if one cannot be read. */
 export const statusOfAll = async (
-  streams: readonly { readonly identity: Identity; readonly indexOf: (kind: 'parked') => string }[],
+  streams: readonly { readonly identity: GenerationBody; readonly indexOf: (kind: 'parked') => string }[],
   prefix: string,
   admin: SourceAdmin,
   elasticsearch: Elasticsearch,
@@ -40,7 +40,7 @@ export const statusOfAll = async (
  * @throws StopError, Unavailable if a count or a position is not known
  */
 export const readStatus = async (
-  { generation, topic }: Identity,
+  { generation, topic }: GenerationBody,
   parkedIndex: string,
   prefix: string,
   admin: SourceAdmin,

@@ -105,9 +105,9 @@ const isPayout = (event: AnyEvent): event is PayoutEvent =>
 const keepsValueRules = (event: AnyEvent): boolean => {
   switch (event.type) {
     case 'commission.payout.calculated.v1':
-      return haveOwnIds(event.data.line_items) && countUp(event.data.calculation_trace)
+      return haveDistinctIds(event.data.line_items) && countUp(event.data.calculation_trace)
     case 'commission.payout.recorded.v1':
-      return haveOwnIds(event.data.line_items)
+      return haveDistinctIds(event.data.line_items)
     case 'commission.period.recorded.v1':
       return isBefore(event.data.starts_at, event.data.ends_at)
     case 'commission.rep.recorded.v1':
@@ -121,7 +121,8 @@ const keepsValueRules = (event: AnyEvent): boolean => {
   }
 }
 
-const haveOwnIds = (lines: readonly LineItem[]): boolean => new Set(lines.map(line => line.id)).size === lines.length
+const haveDistinctIds = (lines: readonly LineItem[]): boolean =>
+  new Set(lines.map(line => line.id)).size === lines.length
 
 const countUp = (steps: readonly TraceStep[]): boolean => steps.every(({ step }, index) => step === index + 1)
 

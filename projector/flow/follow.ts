@@ -25,7 +25,7 @@ import type { Ask, FoundDocument, GetDocuments } from '../elasticsearch/client.t
 import { StopError } from '../failures.ts'
 import { finishSwap, generationsIn } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
-import type { Identity } from '../kafka/source.ts'
+import type { GenerationBody } from '../kafka/source.ts'
 import { FOLLOWED_LATE_MS, FOLLOWED_POLL_FIRST_MS, FOLLOWED_POLL_LAST_MS } from '../limits.ts'
 import type { Assessed, Skipped } from './project.ts'
 import type { Batch } from './queue.ts'
@@ -43,7 +43,7 @@ export type FollowSteps = {
   readonly during: Health['during']
 }
 
-type Following = { readonly identity: Identity; readonly prefix: string }
+type Following = { readonly identity: GenerationBody; readonly prefix: string }
 
 /** Returns undefined for a generation that follows none. */
 export const createFollow = ({ identity, prefix }: Following, partition: number, steps: FollowSteps) => {

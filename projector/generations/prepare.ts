@@ -24,7 +24,7 @@ import {
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'
+import { assertSameSource, type Ends, type GenerationBody } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
@@ -91,10 +91,10 @@ const adviceFor = (lost: string): string =>
 export const readGeneration = async (
   generation: string,
   steps: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<Identity | undefined> =>
+): Promise<GenerationBody | undefined> =>
   (await readControl<GenerationDocument>(generationId(generation), steps))?._source.body
 
-type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
+type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
 
 /**
  * Opens a generation of a source under the present rules, with a position for every partition. Creates it if it is
@@ -109,7 +109,7 @@ export const prepareGeneration = async (
   ofEvents: boolean,
   steps: PrepareSteps,
   follows?: string,
-): Promise<Identity> => {
+): Promise<GenerationBody> => {
   const { request, prefix, shards, replicas } = steps
   const indices = ofEvents ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
   if ((await readGeneration(generation, steps)) === undefined) {
@@ -138,7 +138,7 @@ export const openGeneration = async (
   source: Source,
   ofEvents: boolean,
   steps: PrepareSteps,
-): Promise<Identity> => {
+): Promise<GenerationBody> => {
   const { request, prefix, shards } = steps
   const identity = await readGeneration(generation, steps)
   if (identity === undefined) throw generationMissing(generation, prefix)
@@ -158,10 +158,10 @@ export const openGeneration = async (
  * projector that does records those that it finds.
  */
 export const recordIndices = async (
-  identity: Identity,
+  identity: GenerationBody,
   names: readonly string[],
   { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<Identity> => {
+): Promise<GenerationBody> => {
   if (identity.indices !== undefined) return identity
   const { generation } = identity
   const found = await readControl<GenerationDocument>(generationId(generation), { request, prefix })
@@ -189,7 +189,7 @@ const generationMissing = (generation: string, prefix: string, status?: number):
 const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
   ofEvents ? rulesVersion : KEY_RULES_VERSION
 
-export const rulesChanged = ({ generation, rules_version }: Identity, ours: number): StopError => {
+export const rulesChanged = ({ generation, rules_version }: GenerationBody, ours: number): StopError => {
   const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`
   return new StopError('rules_changed', `${versions}; make one of this version: npm run projection -- rebuild`)
 }

@@ -16,7 +16,7 @@ import { StopError } from '../failures.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
 import type { PublishedPosition } from '../flow/publish.ts'
 import type { Batch } from '../flow/queue.ts'
-import { type Identity, RESTORED, recordHash } from '../kafka/source.ts'
+import { type GenerationBody, RESTORED, recordHash } from '../kafka/source.ts'
 import { VERIFYING_TRUSTED_MS } from '../limits.ts'
 import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
@@ -238,7 +238,7 @@ export class Assignment {
 /** Returns the progress of the flowing partitions. Logs and metrics call the published position `searchableTo`. */
 export const statusOf = (
   assignment: Assignment,
-  { generation, topic }: Pick<Identity, 'generation' | 'topic'>,
+  { generation, topic }: Pick<GenerationBody, 'generation' | 'topic'>,
   committedTo: (partition: number) => number,
 ): StreamStatus[] =>
   assignment.flows().map(([partition, flow]) => {

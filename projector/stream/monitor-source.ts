@@ -15,7 +15,7 @@ import {
   describeSource,
   type Ends,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   type SourceAdmin,
 } from '../kafka/source.ts'
 import {
@@ -34,7 +34,7 @@ import type { Watchdog } from './watchdog.ts'
 
 export type MonitoredStream = {
   readonly stream: Stream
-  readonly identity: Identity
+  readonly identity: GenerationBody
   readonly bounds?: Bounds | undefined
   /** The name of the stream in the health report. */
   readonly part: HealthPart
@@ -136,7 +136,7 @@ const watchProgress = async (
 export const endsOf = (admin: SourceAdmin, topic: string): Promise<Ends> => fetchEnds(admin, topic).catch(asUnavailable)
 
 /** Checks cluster, partitions, configuration and the start of the log. @throws StopError if one differs */
-export const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> => {
+export const identify = async (admin: SourceAdmin, identity: GenerationBody): Promise<Ends> => {
   try {
     assertSameSource(identity, await describeSource(admin, identity.topic))
     await checkTopicConfiguration(admin, identity.topic)
