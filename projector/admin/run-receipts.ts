@@ -58,7 +58,7 @@ export type RunOutcome =
   | { readonly state: 'unavailable' | 'too_many' | 'too_many_runs' | 'stopping' }
 
 /** @throws Unavailable, StopError if the run cannot be read now */
-export type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt>
+type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt>
 
 export type AskRun = (run: Run, milliseconds: number, gone: AbortSignal) => Promise<RunOutcome>
 

@@ -27,7 +27,7 @@ export const clockMessages = {
   clocks_agree: 'the clocks of this machine and of Elasticsearch agree again',
   clock_unknown: 'Elasticsearch does not tell its clock; published times use the clock of this machine alone',
 } as const
-export type ClockCode = keyof typeof clockMessages
+type ClockCode = keyof typeof clockMessages
 
 export type Clocks = {
   /** Undefined until Elasticsearch first answers. */
@@ -35,7 +35,7 @@ export type Clocks = {
   readonly state: () => ClockState
 }
 
-export type ClockSteps = {
+type ClockSteps = {
   readonly send: Send
   /** This machine's clock. */
   readonly now: () => number

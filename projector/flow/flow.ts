@@ -45,7 +45,7 @@ export type FlowSteps = DecideSteps &
   }
 
 /** Progress of a partition: the next offset of each stage. */
-export type PartitionProgress = {
+type PartitionProgress = {
   readonly readTo: number
   readonly writtenTo: number
   readonly publishedTo: number

@@ -31,7 +31,7 @@ import type { Assessed, Skipped } from './project.ts'
 import type { Batch } from './queue.ts'
 
 /** The code of each record that the followed generation parked, by offset. */
-export type ParkedThere = ReadonlyMap<number, ParkCode>
+type ParkedThere = ReadonlyMap<number, ParkCode>
 
 /** `decidableTo` is the first offset that may not be decided yet. */
 export type Followed = { readonly decidableTo: number; readonly parked: ParkedThere }

@@ -13,7 +13,7 @@ import type { PublishedTimes } from './publish-times.ts'
 
 export type PublishedState = PositionDocument['body']
 
-export type PositionSteps = {
+type PositionSteps = {
   readonly index: string
   readonly generation: string
   readonly request: Ask

@@ -22,7 +22,7 @@ import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
 import type { Standing } from './watchdog.ts'
 
-export type AssignSteps = {
+type AssignSteps = {
   readonly topic: string
   readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
   /** Returns the published position, once the source is identified and still has that offset. */

@@ -43,7 +43,7 @@ export type MonitoredStream = {
   readonly watchdog: Watchdog
 }
 
-export type MonitorContext = {
+type MonitorContext = {
   readonly streamLog: Pick<StreamLog, 'identify' | 'ends'>
   readonly clocks: Pick<Clocks, 'read'>
   /** Milliseconds on a monotonic clock. */
