@@ -76,8 +76,8 @@ const meanings: Readonly<Record<string, string>> = {
 const variable: Readonly<Record<string, string>> = {
   '{error.message}': '*meaning of the stop code, and details*',
   '{warning}': '*warning about the configuration of a topic*',
-  'a generation that is not live is no longer kept up: {message}':
-    'a generation that is not live is no longer kept up: *meaning of the stop code, and details*',
+  'the projection of a generation that is not live failed: {message}':
+    'the projection of a generation that is not live failed: *meaning of the stop code, and details*',
 }
 
 const REQUEST_LINE = 'answered'
