@@ -124,7 +124,7 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a projector does not finish a swap that was interrupted',
     file: 'projector/start.ts',
-    find: '    if (generations.minPositions === null) await finishInterruptedSwap(steps, health)\n',
+    find: '    await finishInterruptedSwap(generations, steps, health)\n',
     replace: '',
   },
   {
