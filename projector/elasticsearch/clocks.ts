@@ -64,7 +64,7 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
     polledAt = elapsed()
     try {
       const timestamp = await readElasticsearchClock(send)
-      // A slow answer says nothing.
+      // A slow answer tells an old time. The first answer counts in any case: without one no time is published.
       if (offset !== undefined && elapsed() - polledAt > CLOCKS_APART_MS) return
       // Elasticsearch read its clock before the answer arrived: the offset is too low rather than too high.
       if (timestamp !== undefined) offset = timestamp - elapsed()

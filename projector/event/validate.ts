@@ -61,8 +61,8 @@ export const validate = (envelope: Envelope, record: RawRecord, source: Partitio
 /** A valid event, with the amounts of its line items. */
 type Known = { readonly event: ValidEvent; readonly amounts: readonly string[] }
 
-const knownEvent = (given: Envelope, stream: Stream, isAtFirst: boolean): Known | undefined => {
-  const envelope = isAtFirst ? underFirstKeyRules(given) : given
+const knownEvent = (given: Envelope, stream: Stream, hasFirstRules: boolean): Known | undefined => {
+  const envelope = hasFirstRules ? underFirstKeyRules(given) : given
   if (envelope === undefined || !matchesSchema(stream, envelope)) return undefined
   const event = canonical(envelope)
   if (!keepsValueRules(event)) return undefined

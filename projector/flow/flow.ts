@@ -104,7 +104,7 @@ export class PartitionFlow {
   take(batch: Batch): 'taken' | 'gap' {
     if (this.#closed || batch.from !== this.#readTo) return 'gap'
     this.#readTo = batch.end
-    this.#included.read(batch)
+    this.#included.sawBatch(batch)
     this.#lastRead = lastOf(batch.records) ?? this.#lastRead
     this.#read.add(batch)
     this.#addBytes(bytesOfAll(batch.records))

@@ -82,7 +82,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
       for (let pause = FOLLOWED_POLL_FIRST_MS; ; pause = Math.min(2 * pause, FOLLOWED_POLL_LAST_MS)) {
         await readFollowed(from)
         if (from >= (independentFrom ?? Number.POSITIVE_INFINITY) || firstUndecidable() > from) return
-        if (waited >= FOLLOWED_LATE_MS) report(`waits for ${follows}, which has yet to decide what comes next`)
+        if (waited >= FOLLOWED_LATE_MS) report(`waits for ${follows}, which has not decided the next record yet`)
         await sleep(pause)
         waited += pause
       }

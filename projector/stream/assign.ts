@@ -1,6 +1,6 @@
 /**
- * Starts each assigned partition: read our published position, identify the source, read the last known
- * record again and compare it, then continue at the position.
+ * Starts each assigned partition: reads our published position, identifies the source, reads the last known record
+ * again and compares it, then continues at the position.
  *
  *   positioning ──(nothing read before)──────────────► reading
  *       └──► verifying ──(the last record is the same)──► reading
@@ -8,8 +8,8 @@
  * After each new connection to Kafka, and periodically, this is repeated without reading the position: the log may be
  * another one.
  *
- * Promises: no record is projected before its source is identified. kafkajs starts at the
- * committed offset; this file seeks to our own position before it resumes the partition.
+ * Promises: no record is projected before its source is identified. kafkajs starts at the committed offset; this file
+ * seeks to our own position before it resumes the partition.
  */
 
 import { StopError } from '../failures.ts'

@@ -123,7 +123,7 @@ const watchProgress = async (
   for (let before = elapsed(); ; before = elapsed()) {
     await retryOptions.sleep(WATCHDOG_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
-    // The client waits for minutes before it gives up. After our own process was frozen, nothing is known yet.
+    // The client reports a silent Kafka only after minutes. Just after this process was frozen, nothing is known yet.
     const wasFrozen = elapsed() - before > WATCHDOG_GAP_MS
     if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
     const stuck = watchdog.check(elapsed(), assignment.standing())

@@ -111,7 +111,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const committer = createCommitter(() => consumption, context.elapsed)
   const refreshing = createRefreshing(context)
   const replace = createBatcher(replacements, context.elasticsearch.send)
-  // Aborted after the partitions are closed: before, a failed write would stop them.
+  // Aborted only after the partitions are closed: an open partition would fail with its write.
   const closed = new AbortController()
   const times = createPublishedTimes(options.controlIndex, identity.generation, request =>
     retryUntilAborted('publish', closed.signal, context, () => context.elasticsearch.send(request, closed.signal)),
