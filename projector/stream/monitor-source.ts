@@ -3,7 +3,7 @@
  */
 
 import type { Stream } from '../../schemas/events.ts'
-import type { RetryOptions } from '../elasticsearch/client.ts'
+import { type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { asUnavailable } from '../elasticsearch/retry.ts'
 import { StopError } from '../failures.ts'
@@ -106,7 +106,7 @@ const watchEnds = async (
       health.set('kafka', undefined)
       if (assignment.isReading) health.set(part, undefined)
     } catch (error) {
-      if (error instanceof StopError) return fail(error)
+      if (!(error instanceof Unavailable)) return fail(error)
       health.set('kafka', 'does not answer')
     }
     await retryOptions.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
