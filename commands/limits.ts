@@ -1,6 +1,6 @@
 /** Every limit of the commands: what it counts, its unit, and the reason for its value. */
 
-import { DRAIN_TIMEOUT_MS, FOLLOW_MS, STREAMS_STOP_TIMEOUT_MS } from './projector.ts'
+import { DRAIN_TIMEOUT_MS, GENERATIONS_POLL_MS, STREAMS_STOP_TIMEOUT_MS } from './projector.ts'
 
 const MiB = 1024 * 1024
 
@@ -72,7 +72,7 @@ export const DROP_WAIT_MS = 60_000
  * read, and leaves its group. Then QUIET_MS without a change of any position: a running projector writes the time of
  * each position within a second.
  */
-export const PROJECTOR_STOP_MS = FOLLOW_MS + DRAIN_TIMEOUT_MS + STREAMS_STOP_TIMEOUT_MS + 1_500
+export const PROJECTOR_STOP_MS = GENERATIONS_POLL_MS + DRAIN_TIMEOUT_MS + STREAMS_STOP_TIMEOUT_MS + 1_500
 export const QUIET_MS = 5_000
 export const QUIET_POLL_MS = 500
 /** Documents of the control index searched for generations: a position for each partition of each generation. */

@@ -19,7 +19,7 @@ import { POLL_MS } from './limits.ts'
 import {
   assertSameSource,
   describeSource,
-  type Identity,
+  type GenerationBody,
   type IndexKind,
   KEY_RULES_VERSION,
   knowsKeyRules,
@@ -31,7 +31,7 @@ import {
 
 export type LiveStream = {
   readonly stream: Stream
-  readonly identity: Identity
+  readonly identity: GenerationBody
   readonly parkedIndex: string
   readonly indexOf: (kind: IndexKind) => string
 }
@@ -63,7 +63,7 @@ export const readLive = async (send: Send, prefix: string): Promise<Live> => {
 }
 
 /** The events of one generation. */
-export const eventsIn = (identity: Identity, prefix: string): LiveStream => ({
+export const eventsIn = (identity: GenerationBody, prefix: string): LiveStream => ({
   stream: 'events',
   identity,
   parkedIndex: indexOf(prefix, identity.generation, 'parked'),

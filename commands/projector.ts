@@ -31,7 +31,7 @@ export { assess } from '../projector/flow/assess.ts'
 export { Cache } from '../projector/flow/cache.ts'
 export { load, type ReadDocuments, readDocuments } from '../projector/flow/load.ts'
 export { project } from '../projector/flow/project.ts'
-export { type Rendered, render } from '../projector/flow/serialize.ts'
+export { type SerializedChange, serialize } from '../projector/flow/serialize.ts'
 export {
   changeGenerations,
   finishSwap,
@@ -57,7 +57,7 @@ export {
   describeSource,
   type Ends,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   recordHash,
   TIMES_OF_PUBLISHERS,
 } from '../projector/kafka/source.ts'
@@ -65,7 +65,7 @@ export { toRawRecord } from '../projector/kafka/stored-record.ts'
 export {
   CLOCKS_APART_MS,
   DRAIN_TIMEOUT_MS,
-  FOLLOW_MS,
+  GENERATIONS_POLL_MS,
   STOP_TIMEOUT_MS,
   STREAMS_STOP_TIMEOUT_MS,
 } from '../projector/limits.ts'

@@ -22,7 +22,7 @@ export const stops = {
   stuck: 'nothing moves, although work waits and both Kafka and Elasticsearch answer',
   defect: 'the program contradicts itself',
 } as const
-export type StopCode = keyof typeof stops
+type StopCode = keyof typeof stops
 
 /** Context of an error: locations and counts, never content. */
 export type Where = Readonly<Record<string, string | number | boolean | null>>

@@ -44,10 +44,10 @@ export const createHealth = (log: HealthLog, elapsed: () => number): Health => {
     if (reason !== undefined) {
       reported.set(part, new Map(before).set(who, reason))
       if (before === undefined) log.warn({ part, reason }, 'does not work; trying again')
-    } else if (forget(part, who)) log.info({ part }, 'works again')
+    } else if (removeReason(part, who)) log.info({ part }, 'works again')
   }
-  /** Returns whether this was the last reason of the part. */
-  const forget = (part: string, who: unknown): boolean => {
+  /** Removes the reason of a task. Returns whether it was the last reason of the part. */
+  const removeReason = (part: string, who: unknown): boolean => {
     const before = reported.get(part)
     before?.delete(who)
     return before?.size === 0 && reported.delete(part)
@@ -73,7 +73,7 @@ export const createHealth = (log: HealthLog, elapsed: () => number): Health => {
       } finally {
         running.delete(who)
         // If the task was given up, its reason ends, but nothing works again: no log line.
-        forget(part, who)
+        removeReason(part, who)
       }
     },
     forget: generation => {

@@ -40,8 +40,8 @@ export const DECOMPRESSED_BYTES_MAX = 512 * MiB
 /** Records that are projected together. The documents they replace are loaded, and may be much larger. */
 export const BATCH_RECORDS = 500
 /**
- * Bytes of records from decoding to writing, over all partitions. Parsed, they take several times that. More than the
- * bulk requests need only waits in memory: measured, garbage collection took a sixth of the time.
+ * Bytes of records from decoding to writing, over all partitions. Parsed records take several times that. With a larger
+ * limit, records wait in memory for bulk requests: measured, garbage collection then took a sixth of the time.
  */
 export const DECIDED_BYTES = 6 * MiB
 /** Batches of one partition that may be written at the same time. */
@@ -66,10 +66,10 @@ export const MGET_BYTES = 16 * MiB
  * a sixth of the heap. Documents replaced soon are found here; more would take memory promised to others.
  */
 const CACHE_BYTES_PER_PARTITION = Math.min(12 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 40))
+/** The shares of payouts, of chains, and of heads with all others. There are as many chains as payouts. */
 export const CACHE_PAYOUT_BYTES_PER_PARTITION = Math.floor((CACHE_BYTES_PER_PARTITION * 5) / 12)
-/** Chains: as many as payouts. */
 export const CACHE_CHAIN_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTITION / 4)
-/** Reps, periods and the like: some thousands, read again only after as many payouts. */
+/** Reps, periods and the like: some thousands, each read again only after thousands of payouts. */
 export const CACHE_HEAD_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTITION / 3)
 
 /** Milliseconds before an Elasticsearch request is retried: everything continues within 30 s of its recovery. */
@@ -124,7 +124,7 @@ export const STUCK_MS = 60_000
 /** Milliseconds without a read of the ends after which Kafka counts as not answering. */
 export const ENDS_LATE_MS = 5_000
 /** Milliseconds between two reads of the list of generations to keep up. */
-export const FOLLOW_MS = 2_000
+export const GENERATIONS_POLL_MS = 2_000
 /** Milliseconds before a failed spare generation is started again: each start joins its group anew. */
 export const SPARE_RETRY_MS = 30_000
 /** Milliseconds between two reads of a followed generation's position: doubled each time, from first to last. */
@@ -148,7 +148,10 @@ export const RECEIPTS_POLL_TIMEOUT_MS = 3_000
 export const RUN_OFFSETS_MAX = 10_000
 /** Parked records that the receipt of a run lists. */
 export const RUN_PARKED_LISTED_MAX = 100
-/** Organizations whose changes are counted for a run. A run of `1 / partitions` as many offsets cannot have more. */
+/**
+ * Organizations whose changes are counted for a run, in all partitions. A run with fewer offsets than this, divided by
+ * the number of partitions, cannot have more.
+ */
 export const RUN_ORGANIZATIONS_MAX = 10_000
 /** Requests for runs at once in one process, and how many of them read at once: five small requests each. */
 export const RUNS_AT_ONCE_MAX = 100

@@ -7,11 +7,12 @@ import { type Elasticsearch, type RetryOptions, Unavailable } from './elasticsea
 import { type Clocks, clockMessages, createClocks } from './elasticsearch/clocks.ts'
 import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
-import { type Ends, fetchEnds } from './kafka/source.ts'
+import type { Ends } from './kafka/source.ts'
 import { CAUGHT_UP_MS, REBUILD_POLL_MS } from './limits.ts'
 import { archivedLog, type VerifiedLog } from './stream/archived-log.ts'
 import { type KafkaAccess, kafkaLog } from './stream/kafka-log.ts'
 import { createProjectorMetrics } from './stream/metrics.ts'
+import { endsOf } from './stream/monitor-source.ts'
 import { type Bounds, endWithin } from './stream/stop-at.ts'
 import { type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
 
@@ -86,13 +87,23 @@ export const rebuildGeneration = async (
 /** Nothing says up to which time an archive is complete: no time is published. */
 const noClocks: Clocks = { read: () => undefined, state: () => ({ elasticsearch_ahead_ms: null, agree: true }) }
 
-/** Returns whether the generation has caught up; false at the signal. */
-const waitForCatchUp = async (topic: string, bounds: Bounds | undefined, context: RebuildContext): Promise<boolean> => {
-  const { from, positions, onProgress, elapsed, retryOptions, signal } = context
-  const endsNow = async () => ('reader' in from ? from.archivedEnds : await fetchEnds(from.admin, topic))
-  for (;;) {
+type CatchUp = Pick<
+  RebuildContext,
+  'from' | 'positions' | 'ends' | 'onProgress' | 'elapsed' | 'retryOptions' | 'signal'
+>
+
+/** Returns whether the generation has caught up; false at the signal. Waits while Kafka or Elasticsearch is away. */
+export const waitForCatchUp = async (topic: string, bounds: Bounds | undefined, steps: CatchUp): Promise<boolean> => {
+  const { from, positions, onProgress, elapsed, retryOptions, signal } = steps
+  const readEnds = steps.ends ?? (async () => ('reader' in from ? from.archivedEnds : await endsOf(from.admin, topic)))
+  const pause = () => retryOptions.sleep(REBUILD_POLL_MS, signal).catch(() => undefined)
+  while (!signal.aborted) {
     const seen = elapsed()
-    const all = (await context.ends?.()) ?? (await endsNow())
+    const all = await readEnds().catch(unlessUnavailable)
+    if (all === undefined) {
+      await pause()
+      continue
+    }
     const ends = all.map(({ partition, end }) => ({ partition, end: endWithin(partition, end, bounds) }))
     const total = ends.reduce((sum, { end }) => sum + end, 0)
     for (let done = -1; done < total; ) {
@@ -102,13 +113,14 @@ const waitForCatchUp = async (topic: string, bounds: Bounds | undefined, context
         done = ends.reduce((sum, { partition, end }) => sum + Math.min(end, reached[partition] ?? 0), 0)
         onProgress({ done, total })
       }
-      if (done < total) await retryOptions.sleep(REBUILD_POLL_MS, signal).catch(() => undefined)
+      if (done < total) await pause()
     }
     if (elapsed() - seen < CAUGHT_UP_MS) return true
   }
+  return false
 }
 
-/** The stream waits for Elasticsearch, too, and says so. */
+/** The stream waits for Kafka and Elasticsearch, too, and says so. */
 const unlessUnavailable = (error: unknown): undefined => {
   if (!(error instanceof Unavailable)) throw error
 }

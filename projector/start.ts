@@ -17,9 +17,9 @@ import { generationIndices } from '../schemas/stored/mappings.ts'
 import { type Ask, type Elasticsearch, keepTrying, type RetryOptions } from './elasticsearch/client.ts'
 import { asUnavailable } from './elasticsearch/retry.ts'
 import { StopError } from './failures.ts'
-import { readPosition } from './flow/publish.ts'
+import { openPublishedPosition } from './flow/publish.ts'
 import { createPublishedTimes } from './flow/publish-times.ts'
-import { finishSwap, readGenerations } from './generations/generations.ts'
+import { finishSwap, type Generations, readGenerations } from './generations/generations.ts'
 import {
   makeFirstLive,
   openGeneration,
@@ -36,12 +36,12 @@ import {
   checkTopicConfiguration,
   describeSource,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   type SourceAdmin,
 } from './kafka/source.ts'
 import { RULES_VERSION } from './rules/rules.ts'
 import type { KafkaAccess } from './stream/kafka-log.ts'
-import type { Wanted } from './stream/keep-up.ts'
+import type { FailedSpare, Wanted } from './stream/keep-up.ts'
 import type { StreamContext, StreamOptions, TestHooks } from './stream/stream.ts'
 
 export type StartContext = {
@@ -69,112 +69,132 @@ export const prepare = async (
   admin: SourceAdmin & { connect(): Promise<void> },
   health: Health,
   context: StartContext,
-): Promise<(failed: readonly { readonly generation: string }[]) => Promise<Wanted>> => {
-  const { elasticsearch, retryOptions, signal, log } = context
-  const prefix = settings.ELASTICSEARCH_INDEX_PREFIX
-  const request: Ask = asked =>
-    keepTrying(() => elasticsearch.send(asked, signal), signal, {
-      ...retryOptions,
-      onTrouble: trouble => health.set('elasticsearch', trouble?.message),
-    })
-  const { rulesVersion = RULES_VERSION } = context
-  const { ELASTICSEARCH_SHARDS: shards, ELASTICSEARCH_REPLICAS: replicas } = settings
-  const steps: PrepareSteps = { request, prefix, shards, replicas, rulesVersion }
-  const retry = <Result>(attempt: () => Promise<Result>): Promise<Result> => retryKafka(attempt, health, context)
-
+): Promise<(failed: readonly FailedSpare[]) => Promise<Wanted>> => {
+  const steps = stepsOf(settings, health, context)
+  const retry: Retry = attempt => retryKafka(attempt, health, context)
   await retry(() => admin.connect())
-  const described = async (topic: string) => {
-    const source = await retry(() => describeSource(admin, topic))
-    const warnings = await retry(() => checkTopicConfiguration(admin, topic, settings.KAFKA_MAX_MESSAGE_BYTES))
-    for (const warning of warnings) log.warn({ topic }, warning)
-    return { source, ends: await retry(() => fetchEnds(admin, topic)) }
-  }
-  const events = await described(settings.KAFKA_EVENTS_TOPIC)
-  const apiKeys = await described(settings.KAFKA_API_KEYS_TOPIC)
+  const events = await checkTopic(settings.KAFKA_EVENTS_TOPIC, settings, admin, retry, context)
+  const apiKeys = await checkTopic(settings.KAFKA_API_KEYS_TOPIC, settings, admin, retry, context)
   assertOnePartition(settings.KAFKA_API_KEYS_TOPIC, apiKeys.source.partitions)
 
   await prepareCommon(steps)
-  const opened = new Map<string, StreamOptions>()
-  const openKept = async (): Promise<Wanted> => {
-    const generations = await readGenerations(steps)
-    if (generations === undefined)
-      throw new StopError('index_missing', `the live generation in ${controlIndexOf(prefix)}`)
-    if (generations.minPositions === null) await finishInterruptedSwap(steps, health)
-    // A dropped generation's name may be used again.
-    for (const name of opened.keys()) if (!generations.active.includes(name)) opened.delete(name)
-    const streams: StreamOptions[] = []
-    const broken = new Map<string, StopError>()
-    const others: Identity[] = []
-    for (const generation of generations.active) {
-      try {
-        const known = opened.get(generation)
-        const identity = known?.identity ?? (await readGeneration(generation, steps))
-        if (identity !== undefined && identity.rules_version !== rulesVersion) {
-          others.push(identity)
-          // The API relies on these ids, whichever program keeps the generation up.
-          await recordIndices(identity, Object.keys(generationIndices(prefix, generation, shards)), steps)
-        } else {
-          const options =
-            known ??
-            eventsOptions(await openGeneration(generation, events.source, true, steps), settings.KAFKA_GROUP_ID, prefix)
-          opened.set(generation, options)
-          streams.push(options)
-        }
-      } catch (error) {
-        if (generation === generations.live || !(error instanceof StopError)) throw error
-        broken.set(generation, error)
-      }
-    }
-    // Another program keeps up generations of another rules version. Without one of ours, there is nothing to do.
-    const [other] = others
-    if (streams.length === 0 && broken.size === 0 && other !== undefined) throw rulesChanged(other, rulesVersion)
-    return { live: generations.live, streams, broken }
-  }
+  const openActive = createOpenActive(events.source, settings.KAFKA_GROUP_ID, steps, health)
   // Before the first write: existing generations must be of this source.
   const isFirst = (await readGenerations(steps)) === undefined
   if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
-  else await openKept()
+  else await openActive([])
   // Created before a generation is live: if one is live, they must exist.
   const keysIdentity = isFirst
     ? await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
     : await openGeneration(API_KEYS_GENERATION, apiKeys.source, false, steps)
   await makeFirstLive(FIRST_GENERATION, steps)
+  await serveKeysFrom(apiKeys.ends[0]?.end ?? 0, steps)
 
-  const controlIndex = controlIndexOf(prefix)
-  // Serve keys only after the present end of the topic is reached: some may have been revoked while no projector ran.
-  const keysPosition = await readPosition(0, {
-    index: controlIndex,
-    generation: API_KEYS_GENERATION,
-    request,
-    replace: request,
-    times: createPublishedTimes(controlIndex, API_KEYS_GENERATION, request),
-  })
-  await keysPosition.advance({ serve_from: apiKeys.ends[0]?.end ?? 0 })
-
-  const keys: StreamOptions = {
-    stream: 'api-keys',
-    identity: keysIdentity,
-    groupId: `${settings.KAFKA_GROUP_ID}-${API_KEYS_GENERATION}`,
-    prefix,
-    controlIndex,
-    indexOf: kind => (kind === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
-    // Keys are looked up by id only.
-    searchedIndices: () => [],
-  }
+  const keys = keysOptions(keysIdentity, settings.KAFKA_GROUP_ID, steps.prefix)
   return async failed => {
-    for (const { generation } of failed) opened.delete(generation)
-    const wanted = await openKept()
+    const wanted = await openActive(failed)
     return { ...wanted, streams: [keys, ...wanted.streams] }
   }
 }
 
+const stepsOf = (settings: Settings, health: Health, context: StartContext): Steps => {
+  const { elasticsearch, retryOptions, signal, rulesVersion = RULES_VERSION } = context
+  const request: Ask = asked =>
+    keepTrying(() => elasticsearch.send(asked, signal), signal, {
+      ...retryOptions,
+      onTrouble: trouble => health.set('elasticsearch', trouble?.message),
+    })
+  const {
+    ELASTICSEARCH_INDEX_PREFIX: prefix,
+    ELASTICSEARCH_SHARDS: shards,
+    ELASTICSEARCH_REPLICAS: replicas,
+  } = settings
+  return { request, prefix, shards, replicas, rulesVersion }
+}
+type Steps = PrepareSteps & { readonly rulesVersion: number }
+
+type Retry = <Result>(attempt: () => Promise<Result>) => Promise<Result>
+
+/** Returns the source and the ends of a topic. Logs each setting that weakens a guarantee. */
+const checkTopic = async (
+  topic: string,
+  { KAFKA_MAX_MESSAGE_BYTES: messageBytes }: Settings,
+  admin: SourceAdmin,
+  retry: Retry,
+  { log }: StartContext,
+) => {
+  const source = await retry(() => describeSource(admin, topic))
+  const warnings = await retry(() => checkTopicConfiguration(admin, topic, messageBytes))
+  for (const warning of warnings) log.warn({ topic }, warning)
+  return { source, ends: await retry(() => fetchEnds(admin, topic)) }
+}
+
+/** Returns a function that opens the active generations, except those of other rules. Open ones stay open. */
+const createOpenActive = (source: Source, groupId: string, steps: Steps, health: Health) => {
+  const { prefix, shards, rulesVersion } = steps
+  const opened = new Map<string, StreamOptions>()
+
+  /** Opens a generation. Returns its document instead if it has other rules: then another program projects it. */
+  const open = async (generation: string): Promise<GenerationBody | undefined> => {
+    const found = await readGeneration(generation, steps)
+    if (found === undefined || found.rules_version === rulesVersion) {
+      const identity = await openGeneration(generation, source, true, steps)
+      opened.set(generation, eventsOptions(identity, groupId, prefix))
+      return undefined
+    }
+    // The API relies on these ids, whichever program projects the generation.
+    await recordIndices(found, Object.keys(generationIndices(prefix, generation, shards)), steps)
+    return found
+  }
+
+  return async (failed: readonly FailedSpare[]): Promise<Wanted> => {
+    for (const { generation } of failed) opened.delete(generation)
+    const generations = await readGenerations(steps)
+    if (generations === undefined)
+      throw new StopError('index_missing', `the live generation in ${controlIndexOf(prefix)}`)
+    await finishInterruptedSwap(generations, steps, health)
+    // A program of an older version may give the name of a dropped generation to another one.
+    for (const name of opened.keys()) if (!generations.active.includes(name)) opened.delete(name)
+    const broken = new Map<string, StopError>()
+    let other: GenerationBody | undefined
+    for (const generation of generations.active) {
+      if (opened.has(generation)) continue
+      try {
+        const found = await open(generation)
+        other ??= found
+      } catch (error) {
+        if (generation === generations.live || !(error instanceof StopError)) throw error
+        broken.set(generation, error)
+      }
+    }
+    const streams = generations.active.flatMap(generation => opened.get(generation) ?? [])
+    // Without a generation of our rules there is nothing to do.
+    if (streams.length === 0 && broken.size === 0 && other !== undefined) throw rulesChanged(other, rulesVersion)
+    return { live: generations.live, streams, broken }
+  }
+}
+type Source = Parameters<typeof openGeneration>[1]
+
+/** Lets the API serve keys only from the present end of the topic on: an older revocation must not be missed. */
+const serveKeysFrom = async (end: number, { request, prefix }: Steps): Promise<void> => {
+  const index = controlIndexOf(prefix)
+  const times = createPublishedTimes(index, API_KEYS_GENERATION, request)
+  const steps = { index, generation: API_KEYS_GENERATION, request, replace: request, times }
+  const position = await openPublishedPosition(0, steps)
+  await position.advance({ serve_from: end })
+}
+
 /**
- * Finishes a swap that a command left unfinished. Readers wait until then. A failure is reported to health, and
- * projecting continues.
+ * Finishes a swap that a command left unfinished, if there is one. Readers wait until then. A failure is reported to
+ * health, and projecting continues.
  */
-const finishInterruptedSwap = async (steps: PrepareSteps, health: Health): Promise<void> => {
+const finishInterruptedSwap = async (
+  { minPositions }: Generations,
+  steps: PrepareSteps,
+  health: Health,
+): Promise<void> => {
   try {
-    await finishSwap(steps)
+    if (minPositions === null) await finishSwap(steps)
     health.set('swap', undefined)
   } catch (error) {
     if (!(error instanceof StopError)) throw error
@@ -182,8 +202,20 @@ const finishInterruptedSwap = async (steps: PrepareSteps, health: Health): Promi
   }
 }
 
-/** Returns the stream options of a generation. */
-export const eventsOptions = (identity: Identity, groupId: string, prefix: string): StreamOptions => {
+/** Returns the stream options of the API keys. */
+const keysOptions = (identity: GenerationBody, groupId: string, prefix: string): StreamOptions => ({
+  stream: 'api-keys',
+  identity,
+  groupId: `${groupId}-${API_KEYS_GENERATION}`,
+  prefix,
+  controlIndex: controlIndexOf(prefix),
+  indexOf: kind => (kind === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
+  // Keys are looked up by id only.
+  searchedIndices: () => [],
+})
+
+/** Returns the stream options of a generation of commission events. */
+export const eventsOptions = (identity: GenerationBody, groupId: string, prefix: string): StreamOptions => {
   const { generation } = identity
   return {
     stream: 'events',

@@ -32,7 +32,7 @@ export type KafkaRight = {
 }
 
 /** As the Elasticsearch security API names them. */
-export type IndexPrivileges = {
+type IndexPrivileges = {
   /** Names of indices. Between slashes is a regular expression. */
   readonly names: readonly string[]
   readonly privileges: readonly ElasticsearchIndexPrivilege[]

@@ -57,7 +57,7 @@ export const elasticsearchSettings = {
   ),
 }
 
-export const logSettings = {
+const logSettings = {
   LOG_LEVEL: withDefault(oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']), 'info'),
 }
 
@@ -163,7 +163,7 @@ export type Read<Names extends Settings> = {
   [Name in keyof Names]: Names[Name] extends Setting<infer Value> ? Value : never
 }
 
-export type Problem = { readonly name: string; readonly expected: string; readonly got: string }
+type Problem = { readonly name: string; readonly expected: string; readonly got: string }
 
 /** Stops the start. The message has one line per problem and never the value of a secret. */
 export class SettingsError extends Error {

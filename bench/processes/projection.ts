@@ -128,7 +128,7 @@ export const waitForPositions = async (
 
 /** Returns the metrics of a projector. */
 export const readMetrics = async ({ lines }: Running): Promise<string> => {
-  const port = lines.find(({ msg }) => msg === 'admin port')?.address?.port
+  const port = lines.find(({ msg }) => msg === 'the admin port listens')?.address?.port
   return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 }
 

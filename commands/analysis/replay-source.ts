@@ -13,14 +13,14 @@ import {
   describeSource,
   type Ends,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   type KafkaAccess,
   type VerifiedLog,
 } from '../projector.ts'
 import { assertOver, assertTimeArchived } from './replay-bounds.ts'
 
 export type ReplaySource = {
-  readonly identity: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
+  readonly identity: Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions'>
   /** Ends at the start of the command: records that are appended later are not replayed. */
   readonly ends: Ends
   /** By partition, the first offset whose record is later than the requested time; empty without such a time. */

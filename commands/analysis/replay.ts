@@ -14,7 +14,7 @@ import { assertMadeWith, describeUntil, inSandbox, sandboxLabel } from '../gener
 import {
   type Ask,
   eventsOptions,
-  type Identity,
+  type GenerationBody,
   prepareControl,
   prepareGeneration,
   readGeneration,
@@ -100,7 +100,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
 }
 
 /** Whether the sandbox was deleted, wholly or in part, since it was opened. `drop` deletes its indices first. */
-const isGone = async ({ generation, partitions }: Identity, context: CommandContext): Promise<boolean> => {
+const isGone = async ({ generation, partitions }: GenerationBody, context: CommandContext): Promise<boolean> => {
   const found = (await findRemains(context)).get(generation)
   return found === undefined || !isWhole(found, partitions)
 }
@@ -111,7 +111,7 @@ const openSandbox = async (
   module: RulesModule | undefined,
   { identity: source, ends, firstLater, assertOver }: ReplaySource,
   { send, sleep, prefix, shards, replicas, say }: ReplaySteps,
-): Promise<Identity> => {
+): Promise<GenerationBody> => {
   // A new index may answer 503 for a moment. Each of these requests may be repeated.
   const request: Ask = asked => withRetries({ sleep }, () => send(asked))
   const steps = { request, prefix, shards, replicas }

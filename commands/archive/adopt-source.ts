@@ -34,7 +34,7 @@ import {
   describeSource,
   documentPath,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   ifVersion,
   type LogReader,
   readLog,
@@ -55,7 +55,7 @@ export type AdoptSourceOptions = {
 export type AdoptSourceSteps = KafkaContext &
   Pick<ArchiveSteps, 'draw' | 'elapsed' | 'signal' | 'openCluster' | 'openTarget'>
 
-type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>
+type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions'>
 type Sources = Readonly<Record<Stream, Source>>
 /** A generation that names the old source, with its positions in order. Each has the version that was read. */
 type Adopted = {

@@ -28,7 +28,7 @@ import {
   documentPath,
   type Ends,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   ifVersion,
   type PastPositions,
   readGeneration,
@@ -56,7 +56,7 @@ export type TakenOver = Restart & { readonly generation: string }
  *   command ends without a change. For a spare generation, that generation is skipped.
  */
 export const takeOver = async (
-  restartOf: (identity: Identity) => Promise<Restart>,
+  restartOf: (identity: GenerationBody) => Promise<Restart>,
   context: KafkaContext,
 ): Promise<readonly TakenOver[]> => {
   const { topics, say } = context
@@ -75,7 +75,7 @@ export const takeOver = async (
     })
     if (found !== undefined) replaced.push(found)
   }
-  const topicOf = ({ generation }: Identity): string =>
+  const topicOf = ({ generation }: GenerationBody): string =>
     topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
   for (const { identity, restart } of replaced) {
     assertSameSource(identity, await describeSource(admin, topicOf(identity)))
@@ -121,7 +121,7 @@ const assertSameCluster = async (
 }
 
 type Replaced = {
-  readonly identity: Identity
+  readonly identity: GenerationBody
   /** The document of the generation, with the version that was read. */
   readonly stored: DocumentAnswer<GenerationDocument>
   readonly ids: Record<string, string>
@@ -133,7 +133,7 @@ const FIRST_RECORD = { position: 0, last: null, at: 0 }
 /** Returns undefined if no index of the generation was replaced. */
 const checkIndices = async (
   name: string,
-  restartOf: (identity: Identity) => Promise<Restart>,
+  restartOf: (identity: GenerationBody) => Promise<Restart>,
   context: KafkaContext,
 ): Promise<Replaced | undefined> => {
   const { send: request, prefix } = context
@@ -153,7 +153,7 @@ const checkIndices = async (
 }
 
 /** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */
-const assertReached = ({ generation, topic }: Identity, { positions = [] }: Restart, ends: Ends): void => {
+const assertReached = ({ generation, topic }: GenerationBody, { positions = [] }: Restart, ends: Ends): void => {
   for (const { partition, end } of ends) {
     const { position } = positions[partition] ?? FIRST_RECORD
     if (position <= end) continue
@@ -165,7 +165,7 @@ const indicesOf = (name: string, prefix: string): string[] =>
   Object.keys(name === API_KEYS_GENERATION ? apiKeysIndices(prefix) : generationIndices(prefix, name, 1))
 
 /** All indices of the generation that it follows must exist: the follower reads again which records that one parked. */
-const refuseWithoutFollowed = async ({ generation, follows }: Identity, context: KafkaContext): Promise<void> => {
+const refuseWithoutFollowed = async ({ generation, follows }: GenerationBody, context: KafkaContext): Promise<void> => {
   if (follows === undefined) return
   const steps = { request: context.send, prefix: context.prefix }
   if ((await readGeneration(follows, steps)) !== undefined) {
@@ -177,12 +177,12 @@ const refuseWithoutFollowed = async ({ generation, follows }: Identity, context:
   throw new CommandError(`${what}: it cannot be read again. Project again under another prefix`)
 }
 
-const readTimes = async ({ generation }: Identity, context: KafkaContext) =>
+const readTimes = async ({ generation }: GenerationBody, context: KafkaContext) =>
   (await readStored<TimesDocument>(timesId(generation), context))?._source.body.partitions ?? {}
 
 /** A running projector notices that the position went back, and stops. */
 const readAgain = async (
-  { generation }: Identity,
+  { generation }: GenerationBody,
   partition: number,
   from: PastPositions['partitions'][number],
   end: number,

@@ -9,7 +9,7 @@ import type { CommandContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
-import { type Answer, type Coverage, type Identity, multiGet, type SearchAnswer } from '../projector.ts'
+import { type Answer, type Coverage, type GenerationBody, multiGet, type SearchAnswer } from '../projector.ts'
 import { positionsOf } from './generations.ts'
 
 /** Offsets by partition. */
@@ -22,8 +22,8 @@ type Positions = readonly number[]
  * @throws CommandError if there are such records and no `force`
  */
 export const refuseUnparked = async (
-  identity: Identity,
-  live: Identity,
+  identity: GenerationBody,
+  live: GenerationBody,
   from: Positions | undefined,
   force: string | undefined,
   context: CommandContext,
@@ -62,7 +62,7 @@ export const refuseUnparked = async (
 }
 
 /** Same rules, and neither follows another generation: both park the same records. */
-const decideAlike = (a: Identity, b: Identity): boolean =>
+const decideAlike = (a: GenerationBody, b: GenerationBody): boolean =>
   a.rules_version === b.rules_version && a.follows === undefined && b.follows === undefined
 
 /** Yields the ids of parked records, page by page. @throws CommandError if a shard does not answer */

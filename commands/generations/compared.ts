@@ -9,7 +9,7 @@ import { type Comparison, pairOf } from '../../schemas/stored/comparisons.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'
-import { changeGenerations, type Generations, type Identity } from '../projector.ts'
+import { changeGenerations, type GenerationBody, type Generations } from '../projector.ts'
 import { recordsBefore } from './generations.ts'
 
 /** Next offsets by partition. */
@@ -34,8 +34,8 @@ export const commonPositions = (
   })
 
 type ComparedPair = {
-  readonly a: Identity
-  readonly b: Identity
+  readonly a: GenerationBody
+  readonly b: GenerationBody
   readonly positions: Positions
   /** The generations before the comparison began. */
   readonly before: Generations
@@ -99,8 +99,8 @@ const whyNotNoted = (
  */
 export const assertComparedEqual = (
   now: Pick<Generations, 'compared' | 'verified'>,
-  identity: Identity,
-  live: Identity,
+  identity: GenerationBody,
+  live: GenerationBody,
   reached: Positions,
 ): void => {
   const [name, other] = [identity.generation, live.generation]

@@ -14,7 +14,7 @@ import { csvHeader, csvOf, type DifferenceRow, ndjsonOf, type RowKind, tablesOf 
 import { subtract } from '../documents/sums.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
-import type { Identity } from '../projector.ts'
+import type { GenerationBody } from '../projector.ts'
 import { assertWritable, writeWhole } from '../whole-file.ts'
 import { assertOfOneSource, positionsOf, recordsBefore } from './generations.ts'
 import { findAny } from './sandboxes.ts'
@@ -85,7 +85,7 @@ export const diff = async (options: DiffOptions, context: CommandContext): Promi
 /** A sandbox of one organization limits the comparison to it. */
 const onlyOrganization = (
   asked: string | undefined,
-  ...sides: readonly (readonly [name: string, identity: Identity])[]
+  ...sides: readonly (readonly [name: string, identity: GenerationBody])[]
 ): string | undefined => {
   let only = asked
   for (const [name, { sandbox }] of sides) {

@@ -11,8 +11,8 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import {
   documentPath,
+  type GenerationBody,
   type Generations,
-  type Identity,
   listPastPositions,
   multiGet,
   type Request,
@@ -31,7 +31,7 @@ export const readAll = async ({ send, prefix }: CommandContext): Promise<Generat
 }
 
 /** @throws CommandError if there is no generation of this name */
-export const identityOf = async (name: string, { send, prefix }: CommandContext): Promise<Identity> => {
+export const identityOf = async (name: string, { send, prefix }: CommandContext): Promise<GenerationBody> => {
   const identity = await readGeneration(name, { request: send, prefix })
   if (identity) return identity
   throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
@@ -39,7 +39,7 @@ export const identityOf = async (name: string, { send, prefix }: CommandContext)
 
 /** The next offset of every partition, in order: all before it are published. */
 export const positionsOf = async (
-  identity: Pick<Identity, 'generation' | 'partitions'>,
+  identity: Pick<GenerationBody, 'generation' | 'partitions'>,
   context: CommandContext,
 ): Promise<number[]> => (await positionDocumentsOf(identity, context)).map(({ position }) => position)
 
@@ -49,7 +49,7 @@ export const recordsBefore = (positions: readonly number[]): number =>
 
 /** Returns the published position of every partition with its times, in order. */
 export const positionDocumentsOf = async (
-  { generation, partitions }: Pick<Identity, 'generation' | 'partitions'>,
+  { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
   { send, prefix }: CommandContext,
 ): Promise<PositionDocument['body'][]> => {
   const _index = controlIndexOf(prefix)
@@ -64,7 +64,7 @@ export const positionDocumentsOf = async (
 }
 
 /** @throws CommandError if their sources differ: they cannot be compared */
-export const assertOfOneSource = (a: Identity, b: Identity): void => {
+export const assertOfOneSource = (a: GenerationBody, b: GenerationBody): void => {
   for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
     if (a[field] === b[field]) continue
     throw new CommandError(`they are of different sources: ${field} is ${a[field]} and ${b[field]}`)

@@ -9,8 +9,8 @@ import {
   describeSource,
   eventsOptions,
   fetchEnds,
+  type GenerationBody,
   type Generations,
-  type Identity,
   type KafkaAccess,
   prepareGeneration,
   type RebuildContext,
@@ -117,7 +117,7 @@ const assertNamed = (generation: string, { building, active }: Generations): voi
 }
 
 /** Returns the generation that a new one must follow: the live one, unless both decide by the same rules alone. */
-const followedBy = (rulesVersion: number, live: Identity): string | undefined =>
+const followedBy = (rulesVersion: number, live: GenerationBody): string | undefined =>
   live.rules_version === rulesVersion && live.follows === undefined ? undefined : live.generation
 
 /** A number above those of all generations and their remains: no remains may count as part of the new generation. */

@@ -10,7 +10,7 @@
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { REWIND_MARGIN_MS } from '../limits.ts'
-import { type Identity, readPastPositions } from '../projector.ts'
+import { type GenerationBody, readPastPositions } from '../projector.ts'
 import { type Restart, takeOver } from './adopt.ts'
 
 export type RewindOptions = {
@@ -37,7 +37,7 @@ export const rewind = async ({ snapshotStart, json }: RewindOptions, context: Ka
 /** @throws CommandError if no past positions are old enough */
 const restartBefore = async (
   snapshotStart: number,
-  identity: Identity,
+  identity: GenerationBody,
   { send, prefix }: KafkaContext,
 ): Promise<Restart> => {
   const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, { send, prefix })

@@ -9,7 +9,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
 import { QUIET_MS } from '../limits.ts'
-import { type Identity, RULES_VERSION, readGeneration, StopError, withRight } from '../projector.ts'
+import { type GenerationBody, RULES_VERSION, readGeneration, StopError, withRight } from '../projector.ts'
 import { deleteGeneration, identityOf, recordsBefore, recordsOf } from './generations.ts'
 import { findRemains, isWhole } from './remains.ts'
 
@@ -30,7 +30,7 @@ export const inSandbox = <Context extends { readonly prefix: string }>(context: 
 export const findAny = async <Context extends CommandContext>(
   text: string,
   context: Context,
-): Promise<{ readonly identity: Identity; readonly context: Context }> => {
+): Promise<{ readonly identity: GenerationBody; readonly context: Context }> => {
   const name = sandboxIn(text)
   if (name === undefined) return { identity: await identityOf(text, context), context }
   const sandboxContext = inSandbox(context)
@@ -48,7 +48,7 @@ const noSandbox = (name: string): CommandError =>
 
 /** @throws CommandError if a sandbox of that name was made with other options */
 export const assertMadeWith = (
-  { generation, rules_version, sandbox }: Identity,
+  { generation, rules_version, sandbox }: GenerationBody,
   wanted: Omit<SandboxBody, 'bounds'>,
 ): void => {
   const refusal = (how: string): CommandError => {

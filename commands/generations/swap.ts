@@ -8,7 +8,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { NEAR_POLL_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
 import { lagOf } from '../live.ts'
-import { changeGenerations, finishSwap, type Generations, type Identity } from '../projector.ts'
+import { changeGenerations, finishSwap, type GenerationBody, type Generations } from '../projector.ts'
 import { refuseUnparked } from './check-parked.ts'
 import { assertComparedEqual } from './compared.ts'
 import { identityOf, positionsOf, readAll } from './generations.ts'
@@ -106,8 +106,8 @@ const makeLive = async (
  * milliseconds old: 0 reads them before each comparison. A follower always lags a little, so it needs some.
  */
 const waitUntilReached = async (
-  identity: Identity,
-  liveIdentity: Identity,
+  identity: GenerationBody,
+  liveIdentity: GenerationBody,
   near: number,
   context: CommandContext,
 ): Promise<void> => {

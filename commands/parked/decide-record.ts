@@ -13,9 +13,9 @@ import {
   project,
   type RawRecord,
   type ReadDocuments,
-  type Rendered,
-  render,
+  type SerializedChange,
   type State,
+  serialize,
   type ValidEvent,
 } from '../projector.ts'
 
@@ -29,7 +29,7 @@ export type Outcome =
 type Decided = {
   readonly outcome: Outcome
   /** The documents that the record makes or changes. Add them to the cache before the next decision. */
-  readonly documents: readonly Rendered[]
+  readonly documents: readonly SerializedChange[]
 }
 
 /**
@@ -54,5 +54,5 @@ export const decideRecord = async (
   const [code] = parkedCodes
   const outcome: Outcome =
     code !== undefined ? { outcome: 'parked', code } : { outcome: counts.duplicate > 0 ? 'duplicate' : 'applied' }
-  return { outcome, documents: outcome.outcome === 'applied' ? changes.map(render) : [] }
+  return { outcome, documents: outcome.outcome === 'applied' ? changes.map(serialize) : [] }
 }

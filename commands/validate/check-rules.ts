@@ -22,7 +22,7 @@ import {
   load,
   project,
   type RulesTable,
-  render,
+  serialize,
 } from '../projector.ts'
 import { type ReadRecord, readLine } from './read-lines.ts'
 import { problemsOf, type StoredDocument } from './rule-problems.ts'
@@ -181,16 +181,16 @@ const decide = async (
       async keys => new Map(keys.map(key => [key, draftIn(documents.get(key))])),
     )
     const { changes, counts, parkedCodes } = project([assessed], state, source, time)
-    const rendered = changes.map(change => {
-      const { key, kind, id, version, line: text } = render(change)
+    const serialized = changes.map(change => {
+      const { key, kind, id, version, line: text } = serialize(change)
       if (key !== `${kind}/${id}` || version !== line) throw new TypeError('a change of another document or offset')
       const source: Fields = JSON.parse(text)
       return { key, kind, source, text }
     })
     const outcome = parkedCodes[0] ?? (counts.duplicate > 0 ? 'duplicate' : 'applied')
     const organization = assessed.rules === undefined ? '' : assessed.verdict.data.org_id
-    const result = [outcome, ...rendered.map(({ key, text }) => `${key} ${text}`)].join('\n')
-    return { outcome, result, organization, changed: rendered.map(({ text: _, ...document }) => document) }
+    const result = [outcome, ...serialized.map(({ key, text }) => `${key} ${text}`)].join('\n')
+    return { outcome, result, organization, changed: serialized.map(({ text: _, ...document }) => document) }
   } catch (error) {
     if (error instanceof CommandError) throw error
     const type = assessed.envelope?.type ?? 'record'

@@ -28,7 +28,7 @@ export type AdminSteps = {
   /** Undefined until the topics are known. */
   readonly asyncapi: () => object | undefined
 }
-export type ReceiptsPortSteps = Pick<AdminSteps, 'receipts' | 'asyncapi'>
+type ReceiptsPortSteps = Pick<AdminSteps, 'receipts' | 'asyncapi'>
 
 type Answer = {
   readonly code: number

@@ -22,7 +22,7 @@ export type ReceiptSteps = Pick<Receipts, 'ask'> & {
 }
 type Source = { readonly stream: Stream; readonly topic: string; readonly partitions: number }
 
-export type ReceiptAnswer = {
+type ReceiptAnswer = {
   readonly code: number
   readonly headers?: Readonly<Record<string, string>>
   readonly body: string

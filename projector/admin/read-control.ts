@@ -8,7 +8,7 @@ export const getControlDocuments = async <Document>(
   send: Send,
   prefix: string,
   ids: readonly string[],
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<Map<string, Document>> => {
   const _index = controlIndexOf(prefix)
   const documents = new Map<string, Document>()

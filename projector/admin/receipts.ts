@@ -40,7 +40,7 @@ export type Receipt =
 export type ReceiptOutcome = Receipt | { readonly state: 'unavailable' | 'too_many' | 'stopping' }
 
 /** Returns the receipts of these records, in order. @throws Unavailable, StopError if they cannot be read now */
-export type ReadReceipts = (locations: readonly RecordLocation[], signal: AbortSignal) => Promise<Receipt[]>
+type ReadReceipts = (locations: readonly RecordLocation[], signal: AbortSignal) => Promise<Receipt[]>
 
 export type Receipts = {
   /** @param gone aborts when the client has disconnected: no answer is needed */

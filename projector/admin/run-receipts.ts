@@ -20,7 +20,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import type { Coverage, SearchAnswer, TermsAnswer, Total } from '../elasticsearch/answers.ts'
+import type { SearchAnswer, TermsAnswer, Total } from '../elasticsearch/answers.ts'
 import { type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
@@ -28,6 +28,7 @@ import { limitConcurrency } from '../semaphore.ts'
 import { getControlDocument } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { Receipts } from './receipts.ts'
+import { refreshParked, searchAll } from './search-all.ts'
 
 /** Consecutive offsets of a partition. `from` and `to` are both included. */
 export type Run = {
@@ -57,7 +58,7 @@ export type RunOutcome =
   | { readonly state: 'unavailable' | 'too_many' | 'too_many_runs' | 'stopping' }
 
 /** @throws Unavailable, StopError if the run cannot be read now */
-export type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt>
+type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt>
 
 export type AskRun = (run: Run, milliseconds: number, gone: AbortSignal) => Promise<RunOutcome>
 
@@ -108,30 +109,14 @@ export const createRunReader =
     // The offset after the last published one of the run.
     const end = Math.min(Math.max(body.position, run.from), run.to + 1)
 
-    const search = async <Body extends Coverage>(index: string, query: object): Promise<Body> => {
-      const answer = await send<Body>(
-        { method: 'POST', path: `/${index}/_search`, query: { allow_partial_search_results: false }, body: query },
-        signal,
-      )
-      // Also for an index that was dropped since: the next read finds the live one.
-      if (answer.status !== 200 || answer.body.timed_out) throw new Unavailable(answer.status)
-      return answer.body
-    }
     const parkedIndex = run.stream === 'events' ? indexOf(prefix, generation, 'parked') : apiKeysParkedIndexOf(prefix)
-    // The projector does not refresh parked records, because no reader of the API searches them.
     // HAZARD: a parked record that is not searchable would count as published.
-    const refreshed = await send<Coverage | undefined>({ method: 'POST', path: `/${parkedIndex}/_refresh` }, signal)
-    if (refreshed.status !== 200 || refreshed.body?._shards?.failed !== 0) throw new Unavailable(refreshed.status)
-    const parked = await search<SearchAnswer<{ readonly _source: Pick<ParkedDocument, 'offset' | 'code'> }> & Total>(
-      parkedIndex,
-      parkedQuery(run, end),
-    )
+    await refreshParked(send, parkedIndex, signal)
+    const parked = await searchAll<ParkedAnswer>(send, parkedIndex, parkedQuery(run, end), signal)
+    const listIndices = listKinds.map(kind => indexOf(prefix, generation, kind)).join()
     const changed =
       run.stream === 'events'
-        ? await search<ChangedAnswer>(
-            listKinds.map(kind => indexOf(prefix, generation, kind)).join(),
-            changedQuery(run, end),
-          )
+        ? await searchAll<ChangedAnswer>(send, listIndices, changedQuery(run, end), signal)
         : undefined
 
     const parked_records = parked.hits.hits.map(({ _source: { offset, code } }) => ({ offset, code }))
@@ -147,6 +132,8 @@ export const createRunReader =
       has_more: parked.hits.total.value > parked_records.length,
     }
   }
+
+type ParkedAnswer = SearchAnswer<{ readonly _source: Pick<ParkedDocument, 'offset' | 'code'> }> & Total
 
 const parkedQuery = ({ topic, partition, from }: Run, end: number): object => ({
   size: RUN_PARKED_LISTED_MAX,

@@ -1,8 +1,10 @@
 /** `/status`: the state of every partition, also of other projectors, read from Kafka and Elasticsearch each time. */
-import { controlIndexOf, type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
+import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import type { TermsAnswer } from '../elasticsearch/answers.ts'
-import { type Elasticsearch, multiGet, type Send } from '../elasticsearch/client.ts'
-import { fetchEnds, type Identity, type SourceAdmin } from '../kafka/source.ts'
+import { type Elasticsearch, type Send, Unavailable } from '../elasticsearch/client.ts'
+import { fetchEnds, type GenerationBody, type SourceAdmin } from '../kafka/source.ts'
+import { getControlDocuments } from './read-control.ts'
+import { refreshParked, searchAll } from './search-all.ts'
 
 /** Next offsets; `searchable_to` and `end` are equal when the partition is caught up. */
 export type PartitionStatus = {
@@ -17,7 +19,7 @@ export type PartitionStatus = {
 
 /** Returns the status of several streams; undefined if one cannot be read. */
 export const statusOfAll = async (
-  streams: readonly { readonly identity: Identity; readonly indexOf: (kind: 'parked') => string }[],
+  streams: readonly { readonly identity: GenerationBody; readonly indexOf: (kind: 'parked') => string }[],
   prefix: string,
   admin: SourceAdmin,
   elasticsearch: Elasticsearch,
@@ -33,25 +35,28 @@ export const statusOfAll = async (
   }
 }
 
-/** @param parkedIndex the index of this projection's parked records */
+/**
+ * @param parkedIndex the index of this projection's parked records
+ * @throws StopError, Unavailable if a count or a position is not known
+ */
 export const readStatus = async (
-  { generation, topic }: Identity,
+  { generation, topic }: GenerationBody,
   parkedIndex: string,
   prefix: string,
   admin: SourceAdmin,
   { send }: Elasticsearch,
 ): Promise<PartitionStatus[]> => {
   const ends = await fetchEnds(admin, topic)
-  const controlIndex = controlIndexOf(prefix)
-  const positions = await multiGet<PositionDocument>(
-    send,
-    ends.map(({ partition }) => ({ _index: controlIndex, _id: positionId(generation, partition) })),
-  )
+  const idOf = (partition: number): string => positionId(generation, partition)
+  const ids = ends.map(({ partition }) => idOf(partition))
+  const positions = await getControlDocuments<PositionDocument>(send, prefix, ids)
   const parked = await countParked(parkedIndex, topic, ends.length, send)
   return ends
-    .map(({ partition, end }, index) => {
-      const position = positions[index]
-      const searchable_to = position?.found ? position._source.body.position : 0
+    .map(({ partition, end }) => {
+      const position = positions.get(idOf(partition))
+      // A position that is not known must not look like a partition of which nothing is searchable.
+      if (position === undefined) throw new Unavailable(503)
+      const searchable_to = position.body.position
       const lag = Math.max(0, end - searchable_to)
       return { generation, topic, partition, searchable_to, end, lag, parked: parked.get(partition) ?? 0 }
     })
@@ -64,15 +69,11 @@ const countParked = async (
   partitions: number,
   send: Send,
 ): Promise<Map<number, number>> => {
-  await send({ method: 'POST', path: `/${index}/_refresh` })
-  const { body } = await send<TermsAnswer<'partitions', number>>({
-    method: 'POST',
-    path: `/${index}/_search`,
-    body: {
-      size: 0,
-      query: { term: { topic } },
-      aggs: { partitions: { terms: { field: 'partition', size: partitions } } },
-    },
+  await refreshParked(send, index)
+  const { aggregations } = await searchAll<TermsAnswer<'partitions', number>>(send, index, {
+    size: 0,
+    query: { term: { topic } },
+    aggs: { partitions: { terms: { field: 'partition', size: partitions } } },
   })
-  return new Map(body.aggregations.partitions.buckets.map(({ key, doc_count }) => [key, doc_count]))
+  return new Map(aggregations.partitions.buckets.map(({ key, doc_count }) => [key, doc_count]))
 }

@@ -27,7 +27,7 @@ export const clockMessages = {
   clocks_agree: 'the clocks of this machine and of Elasticsearch agree again',
   clock_unknown: 'Elasticsearch does not tell its clock; published times use the clock of this machine alone',
 } as const
-export type ClockCode = keyof typeof clockMessages
+type ClockCode = keyof typeof clockMessages
 
 export type Clocks = {
   /** Undefined until Elasticsearch first answers. */
@@ -35,7 +35,7 @@ export type Clocks = {
   readonly state: () => ClockState
 }
 
-export type ClockSteps = {
+type ClockSteps = {
   readonly send: Send
   /** This machine's clock. */
   readonly now: () => number
@@ -64,7 +64,7 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
     polledAt = elapsed()
     try {
       const timestamp = await readElasticsearchClock(send)
-      // A slow answer says nothing.
+      // A slow answer tells an old time. The first answer counts in any case: without one no time is published.
       if (offset !== undefined && elapsed() - polledAt > CLOCKS_APART_MS) return
       // Elasticsearch read its clock before the answer arrived: the offset is too low rather than too high.
       if (timestamp !== undefined) offset = timestamp - elapsed()

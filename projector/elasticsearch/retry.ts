@@ -25,7 +25,10 @@ export const retryUntilAborted = <Result>(
     ELASTICSEARCH_SLOW_MS,
   )
 
-/** @throws Unavailable for a failure of Kafka that a retry may mend; StopError `access_refused`, or the one given */
+/**
+ * The message of `Unavailable` names Elasticsearch: callers report a failure of Kafka in words of their own.
+ * @throws Unavailable for a failure of Kafka that a retry may mend; StopError `access_refused`, or the one given
+ */
 export const asUnavailable = (error: unknown): never => {
   if (error instanceof StopError) throw error
   const refusal = accessRefusal(error)

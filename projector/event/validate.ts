@@ -61,8 +61,8 @@ export const validate = (envelope: Envelope, record: RawRecord, source: Partitio
 /** A valid event, with the amounts of its line items. */
 type Known = { readonly event: ValidEvent; readonly amounts: readonly string[] }
 
-const knownEvent = (given: Envelope, stream: Stream, isAtFirst: boolean): Known | undefined => {
-  const envelope = isAtFirst ? underFirstKeyRules(given) : given
+const knownEvent = (given: Envelope, stream: Stream, hasFirstRules: boolean): Known | undefined => {
+  const envelope = hasFirstRules ? underFirstKeyRules(given) : given
   if (envelope === undefined || !matchesSchema(stream, envelope)) return undefined
   const event = canonical(envelope)
   if (!keepsValueRules(event)) return undefined
@@ -105,9 +105,9 @@ const isPayout = (event: AnyEvent): event is PayoutEvent =>
 const keepsValueRules = (event: AnyEvent): boolean => {
   switch (event.type) {
     case 'commission.payout.calculated.v1':
-      return haveOwnIds(event.data.line_items) && countUp(event.data.calculation_trace)
+      return haveDistinctIds(event.data.line_items) && countUp(event.data.calculation_trace)
     case 'commission.payout.recorded.v1':
-      return haveOwnIds(event.data.line_items)
+      return haveDistinctIds(event.data.line_items)
     case 'commission.period.recorded.v1':
       return isBefore(event.data.starts_at, event.data.ends_at)
     case 'commission.rep.recorded.v1':
@@ -121,7 +121,8 @@ const keepsValueRules = (event: AnyEvent): boolean => {
   }
 }
 
-const haveOwnIds = (lines: readonly LineItem[]): boolean => new Set(lines.map(line => line.id)).size === lines.length
+const haveDistinctIds = (lines: readonly LineItem[]): boolean =>
+  new Set(lines.map(line => line.id)).size === lines.length
 
 const countUp = (steps: readonly TraceStep[]): boolean => steps.every(({ step }, index) => step === index + 1)
 

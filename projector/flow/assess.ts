@@ -17,9 +17,9 @@ export type AssessSteps = {
 
 export const assess = (record: RawRecord, { decode, source, rules: table }: AssessSteps): Assessed => {
   const envelope = decode(record)
-  if (envelope === 'undecodable') return unseen(record, undefined, 'record_undecodable')
+  if (envelope === 'undecodable') return parkedBeforeRules(record, undefined, 'record_undecodable')
   const verdict = validate(envelope, record, source)
-  if (typeof verdict === 'string') return unseen(record, envelope, verdict)
+  if (typeof verdict === 'string') return parkedBeforeRules(record, envelope, verdict)
   // Parking needs only these fields. The rest of the envelope would take most of the memory.
   const { org_id } = verdict.data
   const { type, id } = envelope
@@ -34,7 +34,7 @@ export const assessOrSkip = (record: RawRecord, steps: AssessSteps): Assessed | 
   return org === undefined || orgOf(assessed) === org ? assessed : { record, skipped: true, rules: undefined }
 }
 
-const unseen = (record: RawRecord, envelope: Envelope | undefined, verdict: ParkCode): Assessed => ({
+const parkedBeforeRules = (record: RawRecord, envelope: Envelope | undefined, verdict: ParkCode): Assessed => ({
   record,
   envelope,
   verdict,

@@ -11,7 +11,7 @@ import {
 } from '../limits.ts'
 import type { AnyNewDocument, DocumentKey } from '../rules/state.ts'
 import { KeyFilter } from './key-filter.ts'
-import { draftOf, type Rendered } from './serialize.ts'
+import { draftOf, type SerializedChange } from './serialize.ts'
 
 export class Cache {
   /** Payouts and chains are lines outside of the heap: many, and rarely read. */
@@ -46,7 +46,7 @@ export class Cache {
    * Caches decided documents. A payout that another one replaces is removed when it is acknowledged: hardly any event
    * names it again. @returns the callback for when all of them are acknowledged
    */
-  addDecided(documents: readonly Rendered[]): () => void {
+  addDecided(documents: readonly SerializedChange[]): () => void {
     // Register the keys as pending before adding documents: adding one may evict those added just before.
     const pending = [this.#payouts, this.#chains, this.#heads].map(recent => ({ recent, keys: recent.pend() }))
     const replaced: { readonly key: DocumentKey; readonly kept: Kept }[] = []
@@ -225,19 +225,19 @@ class Slabs {
   #used = 0
 
   add(text: string): Line {
-    const line = this.#room(Buffer.byteLength(text))
+    const line = this.#allocate(Buffer.byteLength(text))
     line.bytes.write(text, line.length === text.length ? 'latin1' : 'utf8')
     return line
   }
 
   /** Copies a line to the current buffer: a line in use must not keep the unused lines beside it in memory. */
   copy(other: Line): Line {
-    const line = this.#room(other.length)
+    const line = this.#allocate(other.length)
     other.bytes.copy(line.bytes)
     return line
   }
 
-  #room(length: number): Line {
+  #allocate(length: number): Line {
     if (this.#used + length > this.#slab.length) {
       this.#slab = Buffer.allocUnsafeSlow(Math.max(length, SLAB_BYTES))
       this.#used = 0

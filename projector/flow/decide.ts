@@ -13,7 +13,7 @@ import { type Followed, parkAsFollowed } from './follow.ts'
 import { eventsOf, type Loaded, type PendingEvent } from './load.ts'
 import { type ProjectedBatch, project } from './project.ts'
 import { type Batch, splitAtOffset } from './queue.ts'
-import { type Rendered, render } from './serialize.ts'
+import { type SerializedChange, serialize } from './serialize.ts'
 
 export type DecideSteps = AssessSteps & {
   readonly source: PartitionSource & { readonly topic: string }
@@ -26,7 +26,7 @@ export type DecidedBatch = Omit<ProjectedBatch, 'changes'> & {
   readonly batch: Batch
   /** Undecided parts of the given batch. The later part is first, because each is put back before the one before it. */
   readonly rest: readonly Batch[]
-  readonly documents: readonly Rendered[]
+  readonly documents: readonly SerializedChange[]
 }
 
 export const decideBatch = async (
@@ -44,5 +44,5 @@ export const decideBatch = async (
   const [batch, notLoaded] = splitAtOffset(taken, firstNotLoaded?.seq ?? taken.end)
   const decidable = assessed.slice(0, batch.records.length)
   const { changes, ...outcomes } = project(decidable, loaded.state, steps.source, atBefore)
-  return { batch, rest: [notFollowed, notLoaded], documents: changes.map(render), ...outcomes }
+  return { batch, rest: [notFollowed, notLoaded], documents: changes.map(serialize), ...outcomes }
 }

@@ -26,14 +26,14 @@ import type { ProjectedBatch } from './project.ts'
 import type { PublishedState } from './publish.ts'
 import { type BatchWrite, InOrderPublisher, type PublishInOrderSteps } from './publish-in-order.ts'
 import { type Batch, bytesOfAll, Queue } from './queue.ts'
-import type { Rendered } from './serialize.ts'
+import type { SerializedChange } from './serialize.ts'
 
 export type FlowSteps = DecideSteps &
   PublishInOrderSteps & {
     /** Limits the bytes of records that are decided or written, over all partitions. */
     readonly budget: WeightedSemaphore
     /** Serializes documents during the call, and returns the function that writes them later. */
-    readonly write: (documents: readonly Rendered[]) => () => Promise<void>
+    readonly write: (documents: readonly SerializedChange[]) => () => Promise<void>
     /** Lets the next refresh begin, if it is delayed because the partitions were far behind. */
     readonly endRefreshDelay: () => void
     /** Called with true above the limit of bytes in flight, and with false below half of it. */
@@ -45,7 +45,7 @@ export type FlowSteps = DecideSteps &
   }
 
 /** Progress of a partition: the next offset of each stage. */
-export type PartitionProgress = {
+type PartitionProgress = {
   readonly readTo: number
   readonly writtenTo: number
   readonly publishedTo: number
@@ -104,7 +104,7 @@ export class PartitionFlow {
   take(batch: Batch): 'taken' | 'gap' {
     if (this.#closed || batch.from !== this.#readTo) return 'gap'
     this.#readTo = batch.end
-    this.#included.read(batch)
+    this.#included.sawBatch(batch)
     this.#lastRead = lastOf(batch.records) ?? this.#lastRead
     this.#read.add(batch)
     this.#addBytes(bytesOfAll(batch.records))

@@ -25,13 +25,13 @@ import type { Ask, FoundDocument, GetDocuments } from '../elasticsearch/client.t
 import { StopError } from '../failures.ts'
 import { finishSwap, generationsIn } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
-import type { Identity } from '../kafka/source.ts'
+import type { GenerationBody } from '../kafka/source.ts'
 import { FOLLOWED_LATE_MS, FOLLOWED_POLL_FIRST_MS, FOLLOWED_POLL_LAST_MS } from '../limits.ts'
 import type { Assessed, Skipped } from './project.ts'
 import type { Batch } from './queue.ts'
 
 /** The code of each record that the followed generation parked, by offset. */
-export type ParkedThere = ReadonlyMap<number, ParkCode>
+type ParkedThere = ReadonlyMap<number, ParkCode>
 
 /** `decidableTo` is the first offset that may not be decided yet. */
 export type Followed = { readonly decidableTo: number; readonly parked: ParkedThere }
@@ -43,7 +43,7 @@ export type FollowSteps = {
   readonly during: Health['during']
 }
 
-type Following = { readonly identity: Identity; readonly prefix: string }
+type Following = { readonly identity: GenerationBody; readonly prefix: string }
 
 /** Returns undefined for a generation that follows none. */
 export const createFollow = ({ identity, prefix }: Following, partition: number, steps: FollowSteps) => {
@@ -82,7 +82,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
       for (let pause = FOLLOWED_POLL_FIRST_MS; ; pause = Math.min(2 * pause, FOLLOWED_POLL_LAST_MS)) {
         await readFollowed(from)
         if (from >= (independentFrom ?? Number.POSITIVE_INFINITY) || firstUndecidable() > from) return
-        if (waited >= FOLLOWED_LATE_MS) report(`waits for ${follows}, which has yet to decide what comes next`)
+        if (waited >= FOLLOWED_LATE_MS) report(`waits for ${follows}, which has not decided the next record yet`)
         await sleep(pause)
         waited += pause
       }

@@ -38,7 +38,7 @@ export class IncludedTime {
   }
 
   /** A record appended after an observation is younger. If its timestamp is older, the broker's clock is behind. */
-  read({ appended }: Batch): void {
+  sawBatch({ appended }: Batch): void {
     if (appended === 'transaction') this.#last = undefined
     else if (appended !== undefined && this.#last !== undefined && appended.offset >= this.#last.end) {
       const difference = this.#last.time - appended.time

@@ -6,8 +6,8 @@
 
 /**
  * Bits of each layer, and the number of keys after which the next one begins: a few keys take 64 KiB and not 4 MiB. The
- * first layers stay nearly empty, so that they hardly add to the errors of the last one. It has no end: with two
- * million keys, about three in a thousand unseen keys count as seen.
+ * first layers stay nearly empty, so that they hardly add to the errors of the last one. The last layer takes all other
+ * keys: with two million, about three in a thousand unseen keys count as seen.
  */
 const LAYERS = [
   { bits: 2 ** 19, keys: 8_000 },
@@ -78,7 +78,7 @@ const hashOf = (key: string): number => {
 /** The first word of a key's cache line. */
 const lineOf = (hash: number, words: Uint32Array): number => (hash & (words.length / LINE_WORDS - 1)) * LINE_WORDS
 
-/** The bits of a key's bits in its line: nine bits each, seven apart, from a hash nearly independent of `lineOf`. */
+/** A number with the places of a key's bits in its line: nine bits each, seven apart. It hardly depends on `lineOf`. */
 const bitsOf = (hash: number): number => {
   const mixed = Math.imul(hash ^ (hash >>> 15), 0x9e3779b1)
   return mixed ^ (mixed >>> 13)

@@ -13,7 +13,7 @@ import type { PublishedTimes } from './publish-times.ts'
 
 export type PublishedState = PositionDocument['body']
 
-export type PositionSteps = {
+type PositionSteps = {
   readonly index: string
   readonly generation: string
   readonly request: Ask
@@ -31,7 +31,7 @@ export type PublishedPosition = {
   readonly takeBack: (further: Partial<PublishedState>) => Promise<void>
 }
 
-export const readPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
+export const openPublishedPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
   const path = documentPath(steps.index, positionId(steps.generation, partition))
   let stored = await readStored(path, steps)
   await steps.times.read()

@@ -21,7 +21,7 @@ export type Refreshing = {
   readonly endAllDelays: () => void
 }
 
-export type RefreshSteps = {
+type RefreshSteps = {
   /** Retries until success or a permanent error. */
   readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
   /** Tries once. */

@@ -3,16 +3,16 @@ import { textOf } from '../event/raw-json.ts'
 import type { AnyDocument, AnyNewDocument, DocumentChange, IndexKind } from '../rules/state.ts'
 
 /** A change and its document as a line of JSON. */
-export type Rendered = DocumentChange & { readonly line: string }
+export type SerializedChange = DocumentChange & { readonly line: string }
 
-export const render = (change: DocumentChange): Rendered => {
+export const serialize = (change: DocumentChange): SerializedChange => {
   const { key, kind, id, version, draft } = change
   const body = textOf(draft.body)
   const fields = JSON.stringify({ ...draft, body: undefined }).slice(0, -1)
   return { key, kind, id, version, draft, line: `${fields},"body_bytes":${Buffer.byteLength(body)},"body":${body}}\n` }
 }
 
-/** Returns the draft that a stored document was rendered from. */
+/** Returns the draft that a stored document was serialized from. */
 export const draftOf = ({ body_bytes: _, ...draft }: AnyDocument): AnyNewDocument => draft
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
@@ -29,7 +29,7 @@ export type Write = {
  * Packs documents into one buffer outside of the heap. Strings would be copied twice more before they are sent, and by
  * the garbage collector while they wait.
  */
-export const pack = (documents: readonly Rendered[], indexOf: (kind: IndexKind) => string): Write[] => {
+export const pack = (documents: readonly SerializedChange[], indexOf: (kind: IndexKind) => string): Write[] => {
   const texts = documents.map(({ kind, id, version, line }) => {
     const index = indexOf(kind)
     const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`

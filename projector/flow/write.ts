@@ -108,11 +108,10 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
   const stale = of('stale')
   steps.count('written', of('written').length)
-  const yetToHappen = await compare(stale, steps)
-  steps.count('stale', stale.length - yetToHappen.length)
-  if (yetToHappen.length > 0)
-    steps.onRefused('Elasticsearch refuses documents for now: 409, but it has no newer version')
-  return [...of('retry'), ...yetToHappen]
+  const notStored = await findNotStored(stale, steps)
+  steps.count('stale', stale.length - notStored.length)
+  if (notStored.length > 0) steps.onRefused('Elasticsearch refuses documents for now: 409, but it has no newer version')
+  return [...of('retry'), ...notStored]
 }
 
 /** Older versions stored a parked record without the raw names of its headers. Such a document counts as the same. */
@@ -165,7 +164,7 @@ const itemOutcomes = (
  * Checks documents that Elasticsearch refused with 409. Returns those to send again, of which Elasticsearch has an
  * earlier version or none. A later version needs nothing. @throws StopError if the same version has other content
  */
-const compare = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
+const findNotStored = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
   const again: Write[] = []
   for (let from = 0; from < writes.length; ) {
     const part = writes.slice(from, from + MGET_IDS)

@@ -54,14 +54,14 @@ export const changeGenerations = async (
     const before = generationsIn(found._source)
     const changed = change(before)
     if (changed === before) return changed
-    const { live: generation, active, minPositions: floor, independentFrom, ...others } = changed
+    const { live: generation, active, minPositions, independentFrom, ...others } = changed
     const { status } = await steps.request({
       method: 'PUT',
       path: documentPath(controlIndexOf(steps.prefix), LIVE_ID),
       query: ifVersion(found),
       body: {
         kind: 'live',
-        body: { generation, kept: [...active], floor, alone: independentFrom, ...others },
+        body: { generation, kept: [...active], floor: minPositions, alone: independentFrom, ...others },
       } satisfies LiveDocument,
     })
     if (status === 200) return changed
@@ -79,14 +79,14 @@ export const changeGenerations = async (
 export const finishSwap = async (steps: Steps): Promise<void> => {
   const seen = await readGenerations(steps)
   if (seen === undefined || seen.minPositions !== null || seen.previous === null) return
-  const floor = await readPositions(seen.previous, steps).catch((error: unknown) => {
+  const reached = await readPositions(seen.previous, steps).catch((error: unknown) => {
     if (error instanceof StopError && error.code === 'index_missing') return undefined
     throw error
   })
-  if (floor === undefined) return assertSwapFinished(seen.previous, steps)
+  if (reached === undefined) return assertSwapFinished(seen.previous, steps)
   await changeGenerations(steps, now => {
     if (now.minPositions !== null || now.live !== seen.live || now.previous !== seen.previous) return now
-    return { ...now, minPositions: floor, independentFrom: { [now.live]: floor, ...now.independentFrom } }
+    return { ...now, minPositions: reached, independentFrom: { [now.live]: reached, ...now.independentFrom } }
   })
 }
 

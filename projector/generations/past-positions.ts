@@ -25,7 +25,7 @@ import {
 } from '../elasticsearch/client.ts'
 import { readElasticsearchClock } from '../elasticsearch/clocks.ts'
 import { StopError } from '../failures.ts'
-import type { Identity } from '../kafka/source.ts'
+import type { GenerationBody } from '../kafka/source.ts'
 import { KEEP_POSITIONS_LOOK_MS, KEEP_POSITIONS_MS, MGET_IDS } from '../limits.ts'
 import { assertSameIndices } from './indices.ts'
 
@@ -34,7 +34,7 @@ type Positions = PastPositions['partitions']
 type Steps = { readonly send: Send; readonly prefix: string }
 
 /** Returns a digest of the index ids of a generation: a restored copy has another. Undefined without recorded ids. */
-export const copyOf = ({ indices }: Pick<Identity, 'indices'>): string | undefined => {
+export const copyOf = ({ indices }: Pick<GenerationBody, 'indices'>): string | undefined => {
   if (indices === undefined) return undefined
   const names = Object.entries(indices).sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256').update(JSON.stringify(names)).digest('hex')
@@ -42,7 +42,7 @@ export const copyOf = ({ indices }: Pick<Identity, 'indices'>): string | undefin
 
 /** Keeps the present positions unless `before` has the same ones. @returns the kept positions; undefined if none are */
 export const keepPositions = async (
-  identity: Identity,
+  identity: GenerationBody,
   before: Positions | undefined,
   { send, prefix }: Steps,
 ): Promise<Positions | undefined> => {
@@ -63,7 +63,7 @@ export const keepPositions = async (
 
 /** Keeps the positions of a stream until the signal, while this process owns its first partition. */
 export const keepPositionsOf = async (
-  { identity, prefix }: { readonly identity: Identity; readonly prefix: string },
+  { identity, prefix }: { readonly identity: GenerationBody; readonly prefix: string },
   { send, isOurs, elapsed, retryOptions, fail }: KeepContext,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -96,7 +96,7 @@ type KeepContext = {
 
 /** Returns undefined if a position is missing: the generation was dropped. */
 const readPositions = async (
-  { generation, partitions }: Identity,
+  { generation, partitions }: GenerationBody,
   { send, prefix }: Steps,
 ): Promise<Positions | undefined> => {
   const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
@@ -111,7 +111,7 @@ const readPositions = async (
  * names; undefined if there are none.
  */
 export const readPastPositions = async (
-  identity: Identity,
+  identity: GenerationBody,
   until: number,
   steps: Steps,
 ): Promise<PastPositions | undefined> => {

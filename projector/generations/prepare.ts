@@ -24,7 +24,7 @@ import {
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
-import { assertSameSource, type Ends, type Identity } from '../kafka/source.ts'
+import { assertSameSource, type Ends, type GenerationBody } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
@@ -91,10 +91,10 @@ const adviceFor = (lost: string): string =>
 export const readGeneration = async (
   generation: string,
   steps: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<Identity | undefined> =>
+): Promise<GenerationBody | undefined> =>
   (await readControl<GenerationDocument>(generationId(generation), steps))?._source.body
 
-type Source = Pick<Identity, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
+type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
 
 /**
  * Opens a generation of a source under the present rules, with a position for every partition. Creates it if it is
@@ -109,7 +109,7 @@ export const prepareGeneration = async (
   ofEvents: boolean,
   steps: PrepareSteps,
   follows?: string,
-): Promise<Identity> => {
+): Promise<GenerationBody> => {
   const { request, prefix, shards, replicas } = steps
   const indices = ofEvents ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
   if ((await readGeneration(generation, steps)) === undefined) {
@@ -138,11 +138,10 @@ export const openGeneration = async (
   source: Source,
   ofEvents: boolean,
   steps: PrepareSteps,
-): Promise<Identity> => {
+): Promise<GenerationBody> => {
   const { request, prefix, shards } = steps
   const identity = await readGeneration(generation, steps)
-  if (identity === undefined)
-    throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
+  if (identity === undefined) throw generationMissing(generation, prefix)
   assertSameSource(identity, source)
   const version = versionOf(ofEvents, steps)
   const isKnown = ofEvents ? identity.rules_version === version : knowsKeyRules(identity)
@@ -159,33 +158,38 @@ export const openGeneration = async (
  * projector that does records those that it finds.
  */
 export const recordIndices = async (
-  identity: Identity,
+  identity: GenerationBody,
   names: readonly string[],
   { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<Identity> => {
+): Promise<GenerationBody> => {
   if (identity.indices !== undefined) return identity
   const { generation } = identity
-  const path = documentPath(controlIndexOf(prefix), generationId(generation))
-  const { body: found } = await request<DocumentAnswer<GenerationDocument | undefined>>({ method: 'GET', path })
-  if (found._source?.body.indices !== undefined) return found._source.body
+  const found = await readControl<GenerationDocument>(generationId(generation), { request, prefix })
+  // Without its document the generation was dropped. A write without a version would bring the document back.
+  if (found === undefined) throw generationMissing(generation, prefix)
+  if (found._source.body.indices !== undefined) return found._source.body
   const recorded = { ...identity, indices: await readIndexIds(names, { request, prefix }) }
   const { status } = await request({
     method: 'PUT',
-    path,
+    path: documentPath(controlIndexOf(prefix), generationId(generation)),
     query: ifVersion(found),
     body: { kind: 'generation', body: recorded } satisfies GenerationDocument,
   })
-  // Another projector wrote first, or our earlier attempt succeeded and its response was lost.
-  if (status === 409) return (await readGeneration(generation, { request, prefix })) ?? identity
   if (status === 200) return recorded
-  throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, { status })
+  // 409: another projector wrote first, or our earlier attempt succeeded and its response was lost.
+  const written = status === 409 ? await readGeneration(generation, { request, prefix }) : undefined
+  if (written !== undefined) return written
+  throw generationMissing(generation, prefix, status)
 }
+
+const generationMissing = (generation: string, prefix: string, status?: number): StopError =>
+  new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, status ? { status } : {})
 
 /** Returns this program's rules version, for commission events or API keys. */
 const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
   ofEvents ? rulesVersion : KEY_RULES_VERSION
 
-export const rulesChanged = ({ generation, rules_version }: Identity, ours: number): StopError => {
+export const rulesChanged = ({ generation, rules_version }: GenerationBody, ours: number): StopError => {
   const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`
   return new StopError('rules_changed', `${versions}; make one of this version: npm run projection -- rebuild`)
 }

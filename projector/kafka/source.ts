@@ -16,8 +16,8 @@ export type SourceAdmin = Pick<
   'describeCluster' | 'fetchTopicMetadata' | 'fetchTopicOffsets' | 'describeConfigs' | 'describeGroups'
 >
 
-/** The source, as the generation document stores it. */
-export type Identity = GenerationDocument['body']
+/** A generation as stored: its source, the version of its rules, and more. */
+export type GenerationBody = GenerationDocument['body']
 
 /** `end` is the last stable offset: records from there on may still be aborted. */
 export type Ends = readonly { readonly partition: number; readonly low: number; readonly end: number }[]
@@ -26,7 +26,7 @@ export type Ends = readonly { readonly partition: number; readonly low: number; 
 export const describeSource = async (
   admin: SourceAdmin,
   topic: string,
-): Promise<Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>> => {
+): Promise<Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions'>> => {
   const { clusterId } = await admin.describeCluster()
   try {
     const { topics } = await withRight('Describe', `topic ${topic}`, admin.fetchTopicMetadata({ topics: [topic] }))
@@ -47,8 +47,8 @@ export const RESTORED = 'restored topics: npm run projection -- adopt --archive 
 
 /** @throws StopError `source_changed`, with the field that differs */
 export const assertSameSource = (
-  expected: Identity,
-  got: Pick<Identity, 'topic' | 'cluster_id' | 'partitions'>,
+  expected: GenerationBody,
+  got: Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions'>,
 ): void => {
   for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
     if (expected[field] === got[field]) continue

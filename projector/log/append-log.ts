@@ -55,8 +55,7 @@ const END_POLLS = 5_000
 const HOLE_ATTEMPTS = 20
 
 /** The transactional id of a partition. A later process takes it over, and ends what was open. */
-export const restoreTransactionOf = (topic: string, partition: number): string =>
-  `commission-restore-${topic}-${partition}`
+const restoreTransactionOf = (topic: string, partition: number): string => `commission-restore-${topic}-${partition}`
 
 export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
   const plain = new Map<number, ProducerState>()

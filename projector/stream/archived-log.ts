@@ -40,7 +40,7 @@ export const archivedLog = ({ reader, archivedEnds }: VerifiedLog): StreamLog =>
             onBatch(partition, batch)
           }
         } finally {
-          // At once, so that a later resume starts the loop again.
+          // Without waiting, so that the next resume starts the loop again.
           reading.running = false
         }
       }

@@ -1,6 +1,6 @@
 /**
- * Starts each assigned partition: read our published position, identify the source, read the last known
- * record again and compare it, then continue at the position.
+ * Starts each assigned partition: reads our published position, identifies the source, reads the last known record
+ * again and compares it, then continues at the position.
  *
  *   positioning ──(nothing read before)──────────────► reading
  *       └──► verifying ──(the last record is the same)──► reading
@@ -8,21 +8,21 @@
  * After each new connection to Kafka, and periodically, this is repeated without reading the position: the log may be
  * another one.
  *
- * Promises: no record is projected before its source is identified. kafkajs starts at the
- * committed offset; this file seeks to our own position before it resumes the partition.
+ * Promises: no record is projected before its source is identified. kafkajs starts at the committed offset; this file
+ * seeks to our own position before it resumes the partition.
  */
 
 import { StopError } from '../failures.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
 import type { PublishedPosition } from '../flow/publish.ts'
 import type { Batch } from '../flow/queue.ts'
-import { type Identity, RESTORED, recordHash } from '../kafka/source.ts'
+import { type GenerationBody, RESTORED, recordHash } from '../kafka/source.ts'
 import { VERIFYING_TRUSTED_MS } from '../limits.ts'
 import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
 import type { Standing } from './watchdog.ts'
 
-export type AssignSteps = {
+type AssignSteps = {
   readonly topic: string
   readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
   /** Returns the published position, once the source is identified and still has that offset. */
@@ -238,7 +238,7 @@ export class Assignment {
 /** Returns the progress of the flowing partitions. Logs and metrics call the published position `searchableTo`. */
 export const statusOf = (
   assignment: Assignment,
-  { generation, topic }: Pick<Identity, 'generation' | 'topic'>,
+  { generation, topic }: Pick<GenerationBody, 'generation' | 'topic'>,
   committedTo: (partition: number) => number,
 ): StreamStatus[] =>
   assignment.flows().map(([partition, flow]) => {

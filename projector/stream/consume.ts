@@ -67,7 +67,7 @@ export const consume = async (
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
-      // All partitions of a fetch at once: none waits for another's pause. No more: a fetch starts all workers.
+      // One worker for each partition: none waits for another's pause. Not more, because each fetch starts all workers.
       partitionsConsumedConcurrently: partitions,
       eachBatch: async payload => {
         const bytes = takeBatch(payload, handlers)
@@ -128,7 +128,7 @@ type AnyMessage = {
   readonly batchContext?: { readonly timestampType: number; readonly inTransaction: boolean }
 }
 
-/** Returns the bytes of the records. */
+/** Passes a batch to the handler. Returns the bytes of its records. */
 const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handlers): number => {
   const { fetchedOffset, partition, messages, messagesWithinOffset: all } = batch as unknown as FetchedBatch
   const from = Number(fetchedOffset)

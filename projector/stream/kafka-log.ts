@@ -2,7 +2,7 @@
 import type { Kafka } from 'kafkajs'
 import { keepTrying } from '../elasticsearch/client.ts'
 import { asUnavailable } from '../elasticsearch/retry.ts'
-import type { Identity, SourceAdmin } from '../kafka/source.ts'
+import type { GenerationBody, SourceAdmin } from '../kafka/source.ts'
 import { consume } from './consume.ts'
 import { enterGroup } from './group.ts'
 import type { StreamMetrics } from './metrics.ts'
@@ -16,7 +16,7 @@ export type KafkaAccess = {
   readonly admin: SourceAdmin
 }
 
-type Read = { readonly identity: Identity; readonly groupId: string; readonly prefix: string }
+type Read = { readonly identity: GenerationBody; readonly groupId: string; readonly prefix: string }
 type KafkaLogContext = KafkaAccess &
   Parameters<typeof enterGroup>[1] &
   Pick<Parameters<typeof watchOwners>[1], 'elapsed'> & { readonly metrics: Pick<StreamMetrics, 'setUnowned'> }

@@ -82,7 +82,7 @@ export const createKeepUp = ({
     if (before?.code === code && before.isBroken && isBroken) return
     const where: Where = error instanceof StopError ? error.where : { error: nameOf(error) }
     const message = error instanceof StopError ? error.message : 'a defect'
-    log.error({ generation, code, ...where }, `a generation that is not live is no longer kept up: ${message}`)
+    log.error({ generation, code, ...where }, `the projection of a generation that is not live failed: ${message}`)
   }
 
   const startOne = async (options: StreamOptions): Promise<void> => {
@@ -112,7 +112,7 @@ export const createKeepUp = ({
     try {
       running.set(generation, await start(options, failOne))
       if (hasFailed) await leave(generation, 'abandon')
-      else log.info({ generation }, 'kept up')
+      else log.info({ generation }, 'started to project the generation')
     } catch (error) {
       if (mustRun(generation) || signal.aborted) throw error
       failOne(error)
@@ -132,7 +132,8 @@ export const createKeepUp = ({
     for (const [name, error] of wanted.broken) noteFailure(name, error, true)
     for (const name of [...running.keys()]) {
       if (names.has(name)) continue
-      if (!wanted.broken.has(name)) log.info({ generation: name }, 'no longer kept up')
+      if (!wanted.broken.has(name))
+        log.info({ generation: name }, 'stops projecting the generation: it is no longer active')
       await leave(name, 'stop')
     }
     // Start what must run first: a spare one may take long.

@@ -3,7 +3,7 @@
  */
 
 import type { Stream } from '../../schemas/events.ts'
-import type { RetryOptions } from '../elasticsearch/client.ts'
+import { type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { asUnavailable } from '../elasticsearch/retry.ts'
 import { StopError } from '../failures.ts'
@@ -15,7 +15,7 @@ import {
   describeSource,
   type Ends,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   type SourceAdmin,
 } from '../kafka/source.ts'
 import {
@@ -34,7 +34,7 @@ import type { Watchdog } from './watchdog.ts'
 
 export type MonitoredStream = {
   readonly stream: Stream
-  readonly identity: Identity
+  readonly identity: GenerationBody
   readonly bounds?: Bounds | undefined
   /** The name of the stream in the health report. */
   readonly part: HealthPart
@@ -43,7 +43,7 @@ export type MonitoredStream = {
   readonly watchdog: Watchdog
 }
 
-export type MonitorContext = {
+type MonitorContext = {
   readonly streamLog: Pick<StreamLog, 'identify' | 'ends'>
   readonly clocks: Pick<Clocks, 'read'>
   /** Milliseconds on a monotonic clock. */
@@ -106,7 +106,7 @@ const watchEnds = async (
       health.set('kafka', undefined)
       if (assignment.isReading) health.set(part, undefined)
     } catch (error) {
-      if (error instanceof StopError) return fail(error)
+      if (!(error instanceof Unavailable)) return fail(error)
       health.set('kafka', 'does not answer')
     }
     await retryOptions.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
@@ -123,7 +123,7 @@ const watchProgress = async (
   for (let before = elapsed(); ; before = elapsed()) {
     await retryOptions.sleep(WATCHDOG_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
-    // The client waits for minutes before it gives up. After our own process was frozen, nothing is known yet.
+    // The client reports a silent Kafka only after minutes. Just after this process was frozen, nothing is known yet.
     const wasFrozen = elapsed() - before > WATCHDOG_GAP_MS
     if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
     const stuck = watchdog.check(elapsed(), assignment.standing())
@@ -136,7 +136,7 @@ const watchProgress = async (
 export const endsOf = (admin: SourceAdmin, topic: string): Promise<Ends> => fetchEnds(admin, topic).catch(asUnavailable)
 
 /** Checks cluster, partitions, configuration and the start of the log. @throws StopError if one differs */
-export const identify = async (admin: SourceAdmin, identity: Identity): Promise<Ends> => {
+export const identify = async (admin: SourceAdmin, identity: GenerationBody): Promise<Ends> => {
   try {
     assertSameSource(identity, await describeSource(admin, identity.topic))
     await checkTopicConfiguration(admin, identity.topic)

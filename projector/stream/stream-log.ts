@@ -22,7 +22,7 @@ export type LogHandlers = Omit<Handlers, 'sleep'> & {
   readonly fail: (error: unknown) => void
 }
 
-export type OpenedLog = {
+type OpenedLog = {
   readonly consumption: Consumption
   /** Watches until the signal that every partition is read. */
   readonly watch: (signal: AbortSignal) => Promise<void>

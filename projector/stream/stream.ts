@@ -27,7 +27,7 @@ import { watchIndices } from '../generations/indices.ts'
 import { firstKeyRulesUntil } from '../generations/key-rules.ts'
 import { keepPositionsOf } from '../generations/past-positions.ts'
 import type { Health } from '../health.ts'
-import type { Identity } from '../kafka/source.ts'
+import type { GenerationBody } from '../kafka/source.ts'
 import {
   BULKS_IN_FLIGHT,
   DECIDED_BYTES,
@@ -46,14 +46,14 @@ import { Assignment, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { monitorSource } from './monitor-source.ts'
-import { openPosition } from './open-position.ts'
+import { openPartition } from './open-partition.ts'
 import { type Bounds, restingAt, upToBound } from './stop-at.ts'
 import type { Consumption, LogHandlers, StreamLog } from './stream-log.ts'
 import { disturbing, Watchdog } from './watchdog.ts'
 
 export type StreamOptions = {
   readonly stream: Stream
-  readonly identity: Identity
+  readonly identity: GenerationBody
   readonly groupId: string
   readonly prefix: string
   readonly controlIndex: string
@@ -111,7 +111,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const committer = createCommitter(() => consumption, context.elapsed)
   const refreshing = createRefreshing(context)
   const replace = createBatcher(replacements, context.elasticsearch.send)
-  // Aborted after the partitions are closed: before, a failed write would stop them.
+  // Aborted only after the partitions are closed: an open partition would fail with its write.
   const closed = new AbortController()
   const times = createPublishedTimes(options.controlIndex, identity.generation, request =>
     retryUntilAborted('publish', closed.signal, context, () => context.elasticsearch.send(request, closed.signal)),
@@ -121,7 +121,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     topic: identity.topic,
     consumption: () => consumption,
     position: (partition, signal) =>
-      openPosition(partition, options, { ...context, identifyNow, replace, times }, signal),
+      openPartition(partition, options, { ...context, identifyNow, replace, times }, signal),
     identify: async signal => {
       await keepTrying(identifyNow, signal, kafkaRetryOptions(context))
     },
@@ -192,7 +192,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
 const keepsPositions = ({ stream, identity }: StreamOptions): boolean =>
   stream === 'events' && identity.sandbox === undefined
 
-const sourceOf = (stream: Stream, identity: Identity, partition: number): FlowSteps['source'] => {
+const sourceOf = (stream: Stream, identity: GenerationBody, partition: number): FlowSteps['source'] => {
   const source = { stream, topic: identity.topic, partition, partitions: identity.partitions }
   return stream === 'api-keys' ? { ...source, firstKeyRulesUntil: firstKeyRulesUntil(identity) } : source
 }
@@ -261,8 +261,8 @@ const createFlowStarter = (
           await pace?.(loaded.count)
           return loaded
         },
-        write: rendered => {
-          const documents = pack(rendered, indexOf)
+        write: serialized => {
+          const documents = pack(serialized, indexOf)
           return () =>
             health.during('elasticsearch write', report =>
               write(documents, {

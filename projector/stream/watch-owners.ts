@@ -9,7 +9,7 @@ import type { Health } from '../health.ts'
 import { OWNERS_GRACE_MS, OWNERS_INTERVAL_MS } from '../limits.ts'
 import { describeGroup, type GroupAdmin, type InstallationIdentity } from './group.ts'
 
-export type OwnersWatched = {
+type OwnersWatched = {
   readonly groupId: string
   readonly generation: string
   readonly topic: string
@@ -17,7 +17,7 @@ export type OwnersWatched = {
   readonly installation: InstallationIdentity
 }
 
-export type OwnersContext = {
+type OwnersContext = {
   readonly admin: GroupAdmin
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number

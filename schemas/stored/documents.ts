@@ -163,8 +163,9 @@ export type LiveDocument = {
   kind: 'live'
   body: {
     generation: string
-    /** The generations that projectors keep up to date, with the live one. `building`: the one a rebuild makes. */
+    /** `active` in the code: the generations that projectors keep up to date, the live one included. */
     kept?: string[]
+    /** The generation that a rebuild makes. */
     building?: string | null
     /** The generation that was live before, to swap back to. */
     previous?: string | null
@@ -172,13 +173,13 @@ export type LiveDocument = {
     compared?: Record<string, Comparison>
     verified?: Record<string, string>
     /**
-     * `minPositions`: positions that readers may have seen of the previous generation; null until the swap has stored
-     * them.
+     * `minPositions` in the code: the positions that readers may have seen of the previous generation; null until the
+     * swap has stored them.
      */
     floor?: readonly number[] | null
     /**
-     * `independentFrom`: the `floor` of each generation at its first swap, by name. From there on its own rules decide
-     * alone.
+     * `independentFrom` in the code: by name, the `floor` of each generation when it first became live. From there on
+     * its own rules decide alone.
      */
     alone?: Record<string, readonly number[]>
     /** The highest number in a generation name so far: names are never reused, because readers cache by name. */

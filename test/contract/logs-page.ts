@@ -6,8 +6,8 @@ import { type LogField, type Logged, type LogLine, readLogLines } from './log-li
 const ROOT = join(import.meta.dirname, '../..')
 export const LOGS_PAGE = join(ROOT, 'docs/logs.md')
 
-/** `projector/rebuild.ts` and `projector/topics.ts` belong to commands: they write to a terminal, not to a log. */
-const TERMINAL = ['projector/rebuild.ts', 'projector/topics.ts']
+/** These files belong to commands: they write to a terminal, not to a log. */
+const TERMINAL = ['projector/rebuild.ts', 'projector/topics.ts', 'projector/create-topics.ts']
 
 /** Reads the log lines of the projector and of the API. */
 export const productLines = (): Logged =>
@@ -76,8 +76,8 @@ const meanings: Readonly<Record<string, string>> = {
 const variable: Readonly<Record<string, string>> = {
   '{error.message}': '*meaning of the stop code, and details*',
   '{warning}': '*warning about the configuration of a topic*',
-  'a generation that is not live is no longer kept up: {message}':
-    'a generation that is not live is no longer kept up: *meaning of the stop code, and details*',
+  'the projection of a generation that is not live failed: {message}':
+    'the projection of a generation that is not live failed: *meaning of the stop code, and details*',
 }
 
 const REQUEST_LINE = 'answered'

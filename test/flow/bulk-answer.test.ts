@@ -4,7 +4,7 @@ import { expect, inject, test } from 'vitest'
 import { elasticsearchConfig } from '../../projector/client-options.ts'
 import { BulkAnswer } from '../../projector/elasticsearch/bulk-responses.ts'
 import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
-import { pack, render } from '../../projector/flow/serialize.ts'
+import { pack, serialize } from '../../projector/flow/serialize.ts'
 import { write } from '../../projector/flow/write.ts'
 import { documentChangeOf, refOf } from '../../projector/rules/state.ts'
 import { sending } from '../support/answering.ts'
@@ -27,7 +27,7 @@ test('a bulk response in which all is written, created or replaced, is recognize
         body: { payouts: [], payroll: [] },
       }),
     ])
-    const documents = pack(changes.map(render), place => `${prefix}-g1-${place}`)
+    const documents = pack(changes.map(serialize), place => `${prefix}-g1-${place}`)
     await write(documents, {
       request: sending(async request => {
         const answer = await send(request)

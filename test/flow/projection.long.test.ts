@@ -123,7 +123,9 @@ test('a rebuild that was killed continues where it stopped, and ends with the sa
   expect(ran, ran.said).toMatchObject({ code: 0, said: expect.stringContaining('continuing with g2') })
   expect(jsonLines(ran)).toEqual([{ generation: 'g2', live: 'g1' }])
   await eventually(() =>
-    expect(projector.lines()).toContainEqual(expect.objectContaining({ generation: 'g2', msg: 'kept up' })),
+    expect(projector.lines()).toContainEqual(
+      expect.objectContaining({ generation: 'g2', msg: 'started to project the generation' }),
+    ),
   )
   await publish(stream.take(100))
   await untilCaughtUp(projector)

@@ -39,7 +39,9 @@ const lineOf = (record: Outgoing): string => JSON.stringify({ type: record.heade
 const setUp = async (t: TestContext) => {
   const records = [keyCreated({ org_id: 'org_0', id: 'key_1', text: newKeyText() })]
   const { topics, prefix, projector } = await startProjection(t, records, { partitions: PARTITIONS })
-  const { port } = (projector.lines().find(({ msg }) => msg === 'admin port')?.address ?? {}) as { port?: number }
+  const { port } = (projector.lines().find(({ msg }) => msg === 'the admin port listens')?.address ?? {}) as {
+    port?: number
+  }
   const environment = { KAFKA_BROKERS: topics.brokers, TOPIC: topics.events, ADMIN: `http://127.0.0.1:${port}` }
   /** The number of records in each partition of the topic of events. */
   const ends = async () =>

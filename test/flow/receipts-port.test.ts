@@ -23,7 +23,7 @@ const setUp = async (scope: Scope) => {
   return { topics, projector, url: receiptsUrl(projector) }
 }
 const receiptsUrl = ({ lines }: Projector): string => {
-  const { address } = lines().find(({ msg }) => msg === 'receipts port') as { address: { port: number } }
+  const { address } = lines().find(({ msg }) => msg === 'the port of receipts listens') as { address: { port: number } }
   return `http://127.0.0.1:${address.port}`
 }
 

@@ -178,7 +178,7 @@ test('a request whose client has disconnected is dropped', async () => {
   expect((await ask('/livez')).status).toBe(200)
 })
 const adminUrl = async ({ lines }: Projector): Promise<string> => {
-  const { address } = lines().find(({ msg }) => msg === 'admin port') as { address: { port: number } }
+  const { address } = lines().find(({ msg }) => msg === 'the admin port listens') as { address: { port: number } }
   return `http://127.0.0.1:${address.port}`
 }
 

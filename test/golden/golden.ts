@@ -13,7 +13,7 @@ import { assess } from '../../projector/flow/assess.ts'
 import { Cache } from '../../projector/flow/cache.ts'
 import { load, type PendingEvent } from '../../projector/flow/load.ts'
 import { project } from '../../projector/flow/project.ts'
-import { type Rendered, render } from '../../projector/flow/serialize.ts'
+import { type SerializedChange, serialize } from '../../projector/flow/serialize.ts'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
 import type { Stream } from '../../schemas/events.ts'
@@ -72,7 +72,7 @@ export const projectLog = async (log: readonly GoldenRecord[], firstKeyRulesUnti
   for (const stream of ['events', 'api-keys'] as const) {
     for (let partition = 0; partition < (stream === 'events' ? PARTITIONS : 1); partition++) {
       const records = log.filter(record => record.stream === stream && record.partition === partition)
-      for await (const { record, rendered, type, verdict } of projectPartition(
+      for await (const { record, serialized, type, verdict } of projectPartition(
         records,
         stream,
         partition,
@@ -80,7 +80,7 @@ export const projectLog = async (log: readonly GoldenRecord[], firstKeyRulesUnti
       )) {
         outcomes.push(`${type}${verdict}`)
         verdicts.set(record, verdict)
-        for (const { key, version, line } of rendered) {
+        for (const { key, version, line } of serialized) {
           documents.set(`${stream}/${key}`, `${JSON.stringify([stream, key, version]).slice(0, -1)},${line.trimEnd()}]`)
         }
       }
@@ -96,7 +96,7 @@ async function* projectPartition(
   stream: Stream,
   partition: number,
   firstKeyRulesUntil: number,
-): AsyncGenerator<{ record: GoldenRecord; rendered: readonly Rendered[]; type: string; verdict: string }> {
+): AsyncGenerator<{ record: GoldenRecord; serialized: readonly SerializedChange[]; type: string; verdict: string }> {
   const cache = new Cache({ fromFirstRecord: true })
   const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1, firstKeyRulesUntil }
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
@@ -109,10 +109,10 @@ async function* projectPartition(
     const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
     const { changes, counts, parkedCodes, at } = project([assessed], state, { topic, partition }, atBefore)
     atBefore = at
-    const rendered = changes.map(render)
-    cache.addDecided(rendered)
+    const serialized = changes.map(serialize)
+    cache.addDecided(serialized)
     const type = typeof assessed.verdict === 'string' ? '' : `${assessed.verdict.type} `
-    yield { record, rendered, type, verdict: parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate') }
+    yield { record, serialized, type, verdict: parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate') }
   }
 }
 

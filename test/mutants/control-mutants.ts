@@ -108,4 +108,34 @@ export const controlMutants: readonly Mutant[] = [
     find: "stream === 'api-keys' && offset < firstKeyRulesUntil",
     replace: "stream === 'api-keys' && offset <= firstKeyRulesUntil",
   },
+  {
+    name: 'the document of a dropped generation is written again with the ids of its indices',
+    file: 'projector/generations/prepare.ts',
+    find: '  if (found === undefined) throw generationMissing(generation, prefix)\n  if (found._source.body',
+    replace: '  if (found === undefined) return identity\n  if (found._source.body',
+  },
+  {
+    name: 'a swap that another process has finished stays a reason not to be ready',
+    file: 'projector/start.ts',
+    find: '    if (minPositions === null) await finishSwap(steps)\n',
+    replace: '    if (minPositions !== null) return\n    await finishSwap(steps)\n',
+  },
+  {
+    name: 'a rebuild ends when the ends of the log cannot be read once',
+    file: 'projector/rebuild.ts',
+    find: 'await readEnds().catch(unlessUnavailable)',
+    replace: 'await readEnds()',
+  },
+  {
+    name: 'parked records of a shard that was not refreshed are not counted',
+    file: 'projector/admin/search-all.ts',
+    find: 'body?._shards?.failed !== 0',
+    replace: 'body?._shards?.failed === null',
+  },
+  {
+    name: 'a defect passes for a Kafka that does not answer',
+    file: 'projector/stream/monitor-source.ts',
+    find: 'if (!(error instanceof Unavailable)) return fail(error)',
+    replace: 'if (error instanceof StopError) return fail(error)',
+  },
 ]

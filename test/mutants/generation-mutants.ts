@@ -55,8 +55,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the positions from which a generation decides alone are overwritten by each swap',
     file: 'projector/generations/generations.ts',
-    find: 'independentFrom: { [now.live]: floor, ...now.independentFrom }',
-    replace: 'independentFrom: { ...now.independentFrom, [now.live]: floor }',
+    find: 'independentFrom: { [now.live]: reached, ...now.independentFrom }',
+    replace: 'independentFrom: { ...now.independentFrom, [now.live]: reached }',
   },
   {
     name: 'a record that the followed generation parked is assessed by the own rules',
@@ -124,7 +124,7 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a projector does not finish a swap that was interrupted',
     file: 'projector/start.ts',
-    find: '    if (generations.minPositions === null) await finishInterruptedSwap(steps, health)\n',
+    find: '    await finishInterruptedSwap(generations, steps, health)\n',
     replace: '',
   },
   {

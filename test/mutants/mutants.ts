@@ -83,8 +83,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'every 409 counts as success',
     file: 'projector/flow/write.ts',
-    find: '  const yetToHappen = await compare(stale, steps)',
-    replace: '  const yetToHappen: Write[] = []',
+    find: '  const notStored = await findNotStored(stale, steps)',
+    replace: '  const notStored: Write[] = []',
   },
   {
     name: 'different content under the same version counts as the same document',

@@ -7,7 +7,7 @@ import type { PartitionSource } from '../../projector/event/validate.ts'
 import { Cache } from '../../projector/flow/cache.ts'
 import { load, type PendingEvent, type ReadDocuments } from '../../projector/flow/load.ts'
 import { type ProjectedBatch, project } from '../../projector/flow/project.ts'
-import { render } from '../../projector/flow/serialize.ts'
+import { serialize } from '../../projector/flow/serialize.ts'
 import type { AnyNewDocument, DocumentChange, DocumentKey } from '../../projector/rules/state.ts'
 import { assess, type Event, eventRecord } from './records.ts'
 
@@ -78,7 +78,7 @@ export const projectBatch = async (
   const loaded = await load(events, cache, read)
   if (loaded.count < events.length) throw new Error('these documents are too large to be loaded together')
   const projection = project(assessed, loaded.state, { topic: TOPIC, partition: 0 }, atBefore)
-  return { ...projection, acknowledged: cache.addDecided(projection.changes.map(render)) }
+  return { ...projection, acknowledged: cache.addDecided(projection.changes.map(serialize)) }
 }
 
 export type Decided = { readonly outcome: string; readonly changes: readonly DocumentChange[]; readonly at: number }

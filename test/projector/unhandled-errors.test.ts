@@ -29,7 +29,7 @@ const programs = {
 /** Waits for the preload to install its signal handler. Without it the signal itself ends the process. */
 const untilRunning = (program: RunningProcess, file: keyof typeof programs): Promise<void> =>
   eventually(() => {
-    if (file === 'projector/main.ts') expect(program.log()).toContain('admin port')
+    if (file === 'projector/main.ts') expect(program.log()).toContain('the admin port listens')
     else expect(program.log()).toContain('PRELOADED')
   })
 

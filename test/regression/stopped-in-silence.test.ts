@@ -16,7 +16,13 @@ test('a projector that is stopped while Elasticsearch is silent ends with code 0
   const prefix = createPrefix(t)
   const proxy = await startProxy(t, new URL(inject('elasticsearchUrl').split(',')[0] ?? '').host)
   const settings = { ELASTICSEARCH_URL: `http://${proxy.address}` }
-  const moments = ['admin port', 'not ready yet', 'looking at the group', 'kept up', 'projecting']
+  const moments = [
+    'the admin port listens',
+    'not ready yet',
+    'looking at the group',
+    'started to project the generation',
+    'projecting',
+  ]
   for (const moment of [...moments, ...moments]) {
     const projector = await startProjector(t, { topics, prefix, settings })
     await eventually(() => expect(projector.log()).toContain(moment), { every: 1 })

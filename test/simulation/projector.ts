@@ -7,7 +7,7 @@ import { createClocks } from '../../projector/elasticsearch/clocks.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
 import { readGenerations } from '../../projector/generations/generations.ts'
 import { createHealth } from '../../projector/health.ts'
-import { FOLLOW_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
+import { GENERATIONS_POLL_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { prepare, type Settings } from '../../projector/start.ts'
 import { kafkaLog } from '../../projector/stream/kafka-log.ts'
@@ -117,7 +117,7 @@ export class Projector {
     this.#keepUp = keepUp
     for (;;) {
       await keepUp.run(await look(keepUp.failed()))
-      await this.host.sleep(FOLLOW_MS, signal)
+      await this.host.sleep(GENERATIONS_POLL_MS, signal)
     }
   }
 

@@ -139,7 +139,7 @@ export const startProjector = (scope: Scope, options: ProjectorOptions): Promise
 /** Waits until the admin port of a started process answers. */
 export const withAdminPort = async (child: RunningProcess): Promise<Projector> => {
   const port = await eventually(() => {
-    const address = child.lines().find(({ msg }) => msg === 'admin port')?.address
+    const address = child.lines().find(({ msg }) => msg === 'the admin port listens')?.address
     expect(address, child.log()).toHaveProperty('port')
     return (address as { port: number }).port
   })

@@ -83,6 +83,6 @@ const openIn = ({ pid }: Projector): number =>
   process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : DESCRIPTORS
 
 const portOf = (projector: Projector): number => {
-  const address = projector.lines().find(({ msg }) => msg === 'admin port')?.address
+  const address = projector.lines().find(({ msg }) => msg === 'the admin port listens')?.address
   return (address as { port: number }).port
 }

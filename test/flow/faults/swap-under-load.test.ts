@@ -104,7 +104,9 @@ test.each([
     expect(rebuilt, rebuilt.log).toMatchObject({ code: 0 })
     const other = version === RULES_VERSION ? projector : await startProjectorOf(t, { topics, prefix }, { version })
     await eventually(() =>
-      expect(other.lines()).toContainEqual(expect.objectContaining({ generation: 'g2', msg: 'kept up' })),
+      expect(other.lines()).toContainEqual(
+        expect.objectContaining({ generation: 'g2', msg: 'started to project the generation' }),
+      ),
     )
     expect(await projection('verify', 'g1', 'g2')).toMatchObject({ code: 0 })
     const apis = [await startApi(t, prefix), await startApi(t, prefix)]

@@ -1,32 +1,48 @@
 import { expect, test } from 'vitest'
-import { readStatus } from '../../../projector/admin/status.ts'
-import type { Request } from '../../../projector/elasticsearch/client.ts'
+import { readStatus, statusOfAll } from '../../../projector/admin/status.ts'
+import type { Answer, Request } from '../../../projector/elasticsearch/client.ts'
 import type { SourceAdmin } from '../../../projector/kafka/source.ts'
 import { sending } from '../../support/answering.ts'
 
 const identity = { generation: 'g1', topic: 'commission.events', cluster_id: 'x', partitions: 2, rules_version: 1 }
+const admin = {
+  fetchTopicOffsets: async () => [
+    { partition: 1, low: '0', high: '30', offset: '30' },
+    { partition: 0, low: '0', high: '12', offset: '12' },
+  ],
+} as unknown as SourceAdmin
+
+const counted = { status: 200, body: { aggregations: { partitions: { buckets: [{ key: 1, doc_count: 4 }] } } } }
+const refreshed = { status: 200, body: { _shards: { total: 1, successful: 1, failed: 0 } } }
+const stored = { 'position:g1:0': 12, 'position:g1:1': 25 }
+
+/** Elasticsearch with these answers. `asked` gets each request. */
+const answering = (
+  { refresh = refreshed, search = counted, positions = stored }: Partial<Answers>,
+  asked: Request[] = [],
+) =>
+  sending(async request => {
+    asked.push(request)
+    if (request.path.endsWith('/_refresh')) return refresh
+    if (request.path.endsWith('/_search')) return search
+    const { docs } = request.body as { docs: { _id: string; _index: string }[] }
+    const found = docs.map(({ _id, _index }) => {
+      expect(_index).toBe('commission-control')
+      const position = positions[_id]
+      if (position === undefined) return { _id, found: false }
+      return { _id, found: true, _version: 1, _source: { kind: 'position', body: { position } } }
+    })
+    return { status: 200, body: { docs: found } }
+  })
+type Answers = {
+  readonly refresh: Answer
+  readonly search: Answer
+  readonly positions: Readonly<Record<string, number>>
+}
 
 test('the status of every partition, whoever owns it, has its published position, end, lag and parked records', async () => {
   const asked: Request[] = []
-  const admin = {
-    fetchTopicOffsets: async () => [
-      { partition: 1, low: '0', high: '30', offset: '30' },
-      { partition: 0, low: '0', high: '12', offset: '12' },
-    ],
-  } as unknown as SourceAdmin
-  const positions: Record<string, number> = { 'position:g1:0': 12, 'position:g1:1': 25 }
-  const send = sending(async request => {
-    asked.push(request)
-    if (request.path === '/_mget') {
-      const { docs } = request.body as { docs: { _id: string; _index: string }[] }
-      const found = docs.map(({ _id, _index }) => {
-        expect(_index).toBe('commission-control')
-        return { _id, found: true, _version: 1, _source: { kind: 'position', body: { position: positions[_id] } } }
-      })
-      return { status: 200, body: { docs: found } }
-    }
-    return { status: 200, body: { aggregations: { partitions: { buckets: [{ key: 1, doc_count: 4 }] } } } }
-  })
+  const send = answering({}, asked)
   expect(await readStatus(identity, 'commission-g1-parked', 'commission', admin, { send })).toEqual([
     { generation: 'g1', topic: 'commission.events', partition: 0, searchable_to: 12, end: 12, lag: 0, parked: 0 },
     { generation: 'g1', topic: 'commission.events', partition: 1, searchable_to: 25, end: 30, lag: 5, parked: 4 },
@@ -36,4 +52,21 @@ test('the status of every partition, whoever owns it, has its published position
     'POST /commission-g1-parked/_refresh',
     'POST /commission-g1-parked/_search',
   ])
+  expect(asked[2]?.query).toEqual({ allow_partial_search_results: false })
+})
+
+const unavailable = { status: 503, body: { error: { type: 'search_phase_execution_exception' } } }
+test.each<[string, Partial<Answers>]>([
+  ['a shard of the parked records was not refreshed', { refresh: { status: 200, body: { _shards: { failed: 1 } } } }],
+  ['the parked records could not be refreshed', { refresh: { status: 404, body: {} } }],
+  [
+    'the parked records were not counted in time',
+    { search: { ...counted, body: { ...counted.body, timed_out: true } } },
+  ],
+  ['a shard of the parked records does not answer', { search: unavailable }],
+  ['a position is missing', { positions: { 'position:g1:0': 12 } }],
+])('the status is not known if %s: no number is made up', async (_, answers) => {
+  const streams = [{ identity, indexOf: () => 'commission-g1-parked' }]
+  expect(await statusOfAll(streams, 'commission', admin, { send: answering(answers) })).toBeUndefined()
+  expect(await statusOfAll(streams, 'commission', admin, { send: answering({}) })).toHaveLength(2)
 })

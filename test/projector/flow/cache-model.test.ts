@@ -1,7 +1,7 @@
 /** The cache beside a model that forgets nothing, over thousands of random batches, acknowledgements and reads. */
 import { expect, test } from 'vitest'
 import { Cache } from '../../../projector/flow/cache.ts'
-import { type Rendered, render } from '../../../projector/flow/serialize.ts'
+import { type SerializedChange, serialize } from '../../../projector/flow/serialize.ts'
 import {
   CACHE_CHAIN_BYTES_PER_PARTITION,
   CACHE_HEAD_BYTES_PER_PARTITION,
@@ -38,9 +38,9 @@ const seqOf = (draft: AnyNewDocument | null): number | undefined => {
   const { versions, payouts } = (draft?.body ?? {}) as { versions?: { seq: number }[]; payouts?: { seq: number }[] }
   return (versions ?? payouts)?.[0]?.seq
 }
-const changeAt = (seq: number, random: Random): Rendered => {
+const changeAt = (seq: number, random: Random): SerializedChange => {
   const kind = kindOf(random)
-  return render(documentChangeOf(refOf(kind, `${random.below(IDS)}`), seq, KINDS[kind](seq, random)))
+  return serialize(documentChangeOf(refOf(kind, `${random.below(IDS)}`), seq, KINDS[kind](seq, random)))
 }
 
 test.each([1, 2, 3])('returns the latest decision, and never lacks one that is pending (seed %i)', seed => {

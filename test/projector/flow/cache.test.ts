@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { JsonText, withLists } from '../../../projector/event/raw-json.ts'
 import { Cache } from '../../../projector/flow/cache.ts'
-import { type Rendered, render } from '../../../projector/flow/serialize.ts'
+import { type SerializedChange, serialize } from '../../../projector/flow/serialize.ts'
 import { CACHE_CHAIN_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../../../projector/limits.ts'
 import { type AnyNewDocument, documentChangeOf, refOf } from '../../../projector/rules/state.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
@@ -10,8 +10,8 @@ const head = (seq: number, length = 1): AnyNewDocument => ({
   org_id: 'org_1',
   body: { versions: Array.from({ length }, () => ({ seq, hash: 'x' })) },
 })
-const change = (id: string, version: number, draft = head(version)): Rendered =>
-  render(documentChangeOf(refOf('reps', id), version, draft))
+const change = (id: string, version: number, draft = head(version)): SerializedChange =>
+  serialize(documentChangeOf(refOf('reps', id), version, draft))
 
 describe('the cache', () => {
   test('returns the latest decision, acknowledged or not', () => {
@@ -150,14 +150,15 @@ describe('the cache', () => {
       org_id: 'org_1',
       body: { payouts: [], payroll: [], note: 'x'.repeat(CACHE_CHAIN_BYTES_PER_PARTITION / 4) },
     }
-    for (let at = 0; at < 10; at++) cache.addDecided([render(documentChangeOf(refOf('chains', `${at}`), at, long))])()
+    for (let at = 0; at < 10; at++)
+      cache.addDecided([serialize(documentChangeOf(refOf('chains', `${at}`), at, long))])()
     expect([cache.get('chains/0'), cache.get('reps/a')]).toEqual([undefined, head(1)])
   })
 
   const payoutDraft = (superseded_by_id: string | null): AnyNewDocument =>
     ({ org_id: 'org_1', seq: 1, at: 1.7e12, until_seq: UNTIL_FOREVER, superseded_by_id, body: {} }) as AnyNewDocument
-  const payoutChange = (id: string, replacedBy: string | null): Rendered =>
-    render(documentChangeOf(refOf('payouts', id), 1, payoutDraft(replacedBy)))
+  const payoutChange = (id: string, replacedBy: string | null): SerializedChange =>
+    serialize(documentChangeOf(refOf('payouts', id), 1, payoutDraft(replacedBy)))
 
   test('drops a replaced payout when it is acknowledged, not before', () => {
     const cache = new Cache({ fromFirstRecord: true })
@@ -193,13 +194,13 @@ describe('the cache', () => {
       documentChangeOf(refOf('payouts', 'a'), 1, payout as unknown as AnyNewDocument),
       documentChangeOf(refOf('chains', 'a'), 1, chain),
     ]
-    cache.addDecided(changes.map(render))()
+    cache.addDecided(changes.map(serialize))()
     expect(cache.get('payouts/a')).toEqual({ ...payout, body: JSON.parse(body.text) })
     expect(cache.get('chains/a')).toEqual(chain)
 
     const long = { ...chain, body: { ...chain.body, note: 'x'.repeat(CACHE_CHAIN_BYTES_PER_PARTITION / 4) } }
     for (const id of ['b', 'c', 'd', 'e', 'f'])
-      cache.addDecided([render(documentChangeOf(refOf('chains', id), 2, long))])()
+      cache.addDecided([serialize(documentChangeOf(refOf('chains', id), 2, long))])()
     expect(['a', 'b', 'e', 'f'].map(id => cache.get(`chains/${id}`) !== undefined)).toEqual([false, false, true, true])
   })
 })

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { createFollow, parkAsFollowed } from '../../../projector/flow/follow.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
-import type { Identity } from '../../../projector/kafka/source.ts'
+import type { GenerationBody } from '../../../projector/kafka/source.ts'
 import { FOLLOWED_LATE_MS } from '../../../projector/limits.ts'
 import { getting, sending } from '../../support/answering.ts'
 import { TOPIC } from '../given.ts'
@@ -10,7 +10,7 @@ import { everythingRuns } from '../held.ts'
 import { batchOf, repsOf, startFlow } from '../running-flow.ts'
 import { payout, period, rep } from '../story.ts'
 
-const identity: Identity = {
+const identity: GenerationBody = {
   generation: 'g2',
   topic: 'events',
   cluster_id: 'c',

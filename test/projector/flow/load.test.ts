@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../../projector/flow/cache.ts'
 import { load, type PendingEvent, type ReadDocuments } from '../../../projector/flow/load.ts'
-import { render } from '../../../projector/flow/serialize.ts'
+import { serialize } from '../../../projector/flow/serialize.ts'
 import { MGET_IDS } from '../../../projector/limits.ts'
 import { type DocumentKey, documentChangeOf, refOf, State } from '../../../projector/rules/state.ts'
 import { Documents, tell } from '../given.ts'
@@ -108,7 +108,7 @@ describe('loading', () => {
     const pending = ['reps/org_1:rep_1', 'reps/org_1:rep_1:0'] as const
     const body = { versions: [{ seq: 0, hash: 'x' }] }
     cache.addDecided(
-      pending.map(key => render(documentChangeOf(refOf('reps', key.slice(5)), 0, { org_id: 'org_1', body }))),
+      pending.map(key => serialize(documentChangeOf(refOf('reps', key.slice(5)), 0, { org_id: 'org_1', body }))),
     )
     const { asked, read } = reading(new Documents())
     await load(placed([rep()]), cache, read)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Request } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
-import { type PublishedState, readPosition } from '../../../projector/flow/publish.ts'
+import { openPublishedPosition, type PublishedState } from '../../../projector/flow/publish.ts'
 import { createPublishedTimes } from '../../../projector/flow/publish-times.ts'
 import { sending } from '../../support/answering.ts'
 import { storedDocument } from './stored-document.ts'
@@ -42,7 +42,7 @@ const setUp = async (stored: PublishedState = start) => {
   })
   const ofGeneration = { index: 'test-control', generation: 'g1' }
   const owner = () =>
-    readPosition(3, {
+    openPublishedPosition(3, {
       ...ofGeneration,
       request,
       replace: request,
@@ -74,7 +74,13 @@ describe('a position', () => {
   test('that is missing stops the projector: it must not look like an empty partition', async () => {
     const request = sending(async () => ({ status: 404, body: { found: false } }))
     const times = createPublishedTimes('test-control', 'g1', request)
-    const reading = readPosition(0, { index: 'test-control', generation: 'g1', request, replace: request, times })
+    const reading = openPublishedPosition(0, {
+      index: 'test-control',
+      generation: 'g1',
+      request,
+      replace: request,
+      times,
+    })
     await expect(reading).rejects.toThrow(expect.objectContaining({ code: 'index_missing' }))
   })
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pack, render } from '../../../projector/flow/serialize.ts'
+import { pack, serialize } from '../../../projector/flow/serialize.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../projector/rules/state.ts'
 
 const change = (id: string, version: number, body: object): DocumentChange =>
@@ -7,7 +7,7 @@ const change = (id: string, version: number, body: object): DocumentChange =>
 
 /** The two lines of each document in the bulk request. */
 const linesOf = (...changes: DocumentChange[]): string[][] =>
-  pack(changes.map(render), place => `test-${place}`).map(({ all, from, to }) => {
+  pack(changes.map(serialize), place => `test-${place}`).map(({ all, from, to }) => {
     const lines = all.toString('utf8', from, to).split('\n')
     expect(lines.pop()).toBe('')
     return lines

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { AnswerReader } from '../../../projector/elasticsearch/bulk-responses.ts'
 import { type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
-import { pack, render } from '../../../projector/flow/serialize.ts'
+import { pack, serialize } from '../../../projector/flow/serialize.ts'
 import { type WriteSteps, write as writeDocuments } from '../../../projector/flow/write.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../../projector/limits.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../projector/rules/state.ts'
@@ -17,7 +17,7 @@ type Told = { status: number; body?: unknown }
 
 const write = (changes: readonly DocumentChange[], steps: WriteSteps): Promise<void> =>
   writeDocuments(
-    pack(changes.map(render), place => `test-${place}`),
+    pack(changes.map(serialize), place => `test-${place}`),
     steps,
   )
 

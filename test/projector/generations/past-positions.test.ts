@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import type { Answer, Request } from '../../../projector/elasticsearch/client.ts'
 import { keepPositions, readPastPositions } from '../../../projector/generations/past-positions.ts'
-import type { Identity } from '../../../projector/kafka/source.ts'
+import type { GenerationBody } from '../../../projector/kafka/source.ts'
 import { KEEP_POSITIONS_MS } from '../../../projector/limits.ts'
 import { PAST_POSITIONS, pastPositionsId } from '../../../schemas/stored/documents.ts'
 import { sending } from '../../support/answering.ts'
 
 const MINUTE = KEEP_POSITIONS_MS
-const identityWith = (id: string): Identity => ({
+const identityWith = (id: string): GenerationBody => ({
   generation: 'g1',
   topic: 't',
   cluster_id: 'c',

@@ -1,65 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer } from '../../../projector/elasticsearch/client.ts'
 import { readGenerations } from '../../../projector/generations/generations.ts'
 import {
   makeFirstLive,
   type PrepareSteps,
   prepareCommon,
   prepareGeneration,
+  recordIndices,
 } from '../../../projector/generations/prepare.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../../../projector/rules/rules.ts'
+import type { GenerationDocument } from '../../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices, type IndexDefinition } from '../../../schemas/stored/mappings.ts'
 import { sending } from '../../support/answering.ts'
-
-type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }
-
-/** Indices, control documents, and the requests so far. Answers the requests of a start like Elasticsearch. */
-class Elasticsearch {
-  readonly indices = new Map<string, Index>()
-  readonly documents = new Map<string, unknown>()
-  readonly asked: string[] = []
-  /** Indices that were restored after their creation. */
-  readonly replaced = new Set<string>()
-
-  readonly request = sending(async ({ method, path, body }) => {
-    this.asked.push(`${method} ${path}`)
-    const [, name = '', operation, id = ''] = path.split('/')
-    if (name === '_index_template') return { status: 200, body: {} }
-    if (operation === '_settings') {
-      const names = [...this.indices.keys()].filter(index => index.startsWith(name.replace('*', '')))
-      const settings = (index: string) => ({ index: { uuid: this.replaced.has(index) ? 'another' : `id of ${index}` } })
-      return { status: 200, body: Object.fromEntries(names.map(index => [index, { settings: settings(index) }])) }
-    }
-    const index = this.indices.get(name)
-    if (operation === undefined) return this.#index(method, name, index, body as Index)
-    if (index === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
-    const key = `${name}/${decodeURIComponent(id)}`
-    if (operation === '_create') {
-      if (this.documents.has(key)) return { status: 409, body: {} }
-      this.documents.set(key, structuredClone(body))
-      return { status: 201, body: {} }
-    }
-    if (method === 'PUT') {
-      this.documents.set(key, structuredClone(body))
-      return { status: 200, body: {} }
-    }
-    const _source = this.documents.get(key)
-    return _source === undefined
-      ? { status: 404, body: { found: false } }
-      : { status: 200, body: { found: true, _source } }
-  })
-
-  #index(method: string, name: string, index: Index | undefined, body: Index): Answer {
-    if (method !== 'PUT') return { status: index ? 200 : 404, body: index && { [name]: index } }
-    if (index) return { status: 400, body: { error: { type: 'resource_already_exists_exception' } } }
-    this.indices.set(name, structuredClone(body))
-    return { status: 200, body: {} }
-  }
-
-  control(id: string): unknown {
-    return this.documents.get(`test-control/${id}`)
-  }
-}
+import { StartedElasticsearch as Elasticsearch } from '../started-elasticsearch.ts'
 
 const source = { topic: 'commission.events', cluster_id: 'cluster-1', partitions: 2 }
 const ends = [
@@ -276,6 +228,17 @@ describe('a later start', () => {
     expect(elasticsearch.documents).toEqual(whole.documents)
     elasticsearch.replaced.add('test-g1-reps')
     await expect(start(elasticsearch)).rejects.toThrow(stops('index_replaced'))
+  })
+
+  test('records no ids for a generation that was dropped meanwhile: its document would come back', async () => {
+    const elasticsearch = await started()
+    const { body } = elasticsearch.control('generation:g1') as GenerationDocument
+    elasticsearch.documents.delete('test-control/generation:g1')
+    const { indices: _, ...identity } = body
+    const names = Object.keys(generationIndices('test', 'g1', 1))
+    const before = structuredClone(elasticsearch.documents)
+    await expect(recordIndices(identity, names, stepsOf(elasticsearch))).rejects.toThrow(stops('index_missing'))
+    expect(elasticsearch.documents).toEqual(before)
   })
 
   test('leaves the number of replicas to the operator', async () => {

@@ -6,7 +6,7 @@ import {
   checkTopicConfiguration,
   describeSource,
   fetchEnds,
-  type Identity,
+  type GenerationBody,
   recordHash,
   type SourceAdmin,
 } from '../../../projector/kafka/source.ts'
@@ -47,7 +47,7 @@ const cluster = ({ partitions = 2, configuration = suitable, offsets = [], error
   return admin as unknown as SourceAdmin
 }
 
-const identity: Identity = { generation: 'g1', topic, cluster_id: 'cluster-1', partitions: 2, rules_version: 1 }
+const identity: GenerationBody = { generation: 'g1', topic, cluster_id: 'cluster-1', partitions: 2, rules_version: 1 }
 
 describe('a source', () => {
   test('is described by cluster, topic and number of partitions', async () => {

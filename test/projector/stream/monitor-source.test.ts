@@ -1,13 +1,16 @@
-/** The age of what is published is observed all the time: while nothing is published, and while Kafka is away. */
+/** How a stream is watched: the age of what is published, a Kafka that is away, and errors. */
 import { expect, test } from 'vitest'
+import { Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { StopError } from '../../../projector/failures.ts'
 import { ENDS_INTERVAL_MS } from '../../../projector/limits.ts'
 import { type MonitoredStream, monitorSource } from '../../../projector/stream/monitor-source.ts'
 import { Clock } from '../clock.ts'
 
-const setUp = (publishedUntil: readonly number[]) => {
+const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable(0)) => {
   const clock = new Clock()
   const ages: number[] = []
   const reasons: unknown[] = []
+  const failures: unknown[] = []
   const stopping = new AbortController()
   let isAway = false
   const flows = publishedUntil.map((until, partition) => {
@@ -23,7 +26,7 @@ const setUp = (publishedUntil: readonly number[]) => {
     watchdog: { check: () => undefined },
   } as unknown as MonitoredStream
   const ends = async () => {
-    if (isAway) throw new Error('away')
+    if (isAway) throw error
     return publishedUntil.map((_, partition) => ({ partition, start: 0, end: 0 }))
   }
   const context = {
@@ -34,13 +37,14 @@ const setUp = (publishedUntil: readonly number[]) => {
     metrics: { observeAge: (seconds: number) => void ages.push(seconds) },
     retryOptions: { sleep: clock.sleep },
     health: { set: (_: string, reason: unknown) => void reasons.push(reason) },
-    fail: (error: unknown) => expect.unreachable(String(error)),
+    fail: (failure: unknown) => void failures.push(failure),
   } as unknown as Parameters<typeof monitorSource>[1]
   const running = async (body: () => Promise<void>) => {
     const ended = monitorSource(watched, context, stopping.signal)
     await body()
     stopping.abort()
     await ended
+    expect(failures).toEqual(error instanceof Unavailable ? [] : [error])
   }
   const goesAway = (): void => {
     isAway = true
@@ -71,3 +75,16 @@ test('while Kafka does not answer, the age is observed and grows', async () => {
   expect(ages.slice(0, 2)).toEqual([2, 62])
   expect(reasons).toContain('does not answer')
 })
+
+test.each([new StopError('records_deleted', 'the log begins later'), new TypeError('a defect')])(
+  'another error than a Kafka that is away ends the stream, and is not taken for one: %s',
+  async error => {
+    const { clock, reasons, running, goesAway } = setUp([1_000], error)
+    goesAway()
+    await running(async () => {
+      await clock.move(ENDS_INTERVAL_MS)
+      await clock.move(0)
+    })
+    expect(reasons).toEqual([])
+  },
+)

@@ -4,7 +4,7 @@
  */
 import type { RawRecord } from '../../../projector/event/raw-record.ts'
 import { Cache } from '../../../projector/flow/cache.ts'
-import { render } from '../../../projector/flow/serialize.ts'
+import { serialize } from '../../../projector/flow/serialize.ts'
 import type { Stream } from '../../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
@@ -99,7 +99,7 @@ export const createProbeStore = async () => {
         { stream },
       )
       if (counts.applied !== batch.length) throw new Error(`applied ${counts.applied} of ${batch.length} events`)
-      for (const { kind, id, line } of changes.map(render)) {
+      for (const { kind, id, line } of changes.map(serialize)) {
         put(kind === 'api-keys' ? apiKeysIndexOf(PREFIX) : indexOf(PREFIX, FIRST_GENERATION, kind), id, line.trimEnd())
       }
     }

@@ -1,14 +1,14 @@
 /** Opens a partition: identifies its source, then reads its published position. */
 import { type Ask, type Elasticsearch, keepTrying, type RetryOptions, type Send } from '../elasticsearch/client.ts'
 import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
-import { type PublishedPosition, readPosition } from '../flow/publish.ts'
+import { openPublishedPosition, type PublishedPosition } from '../flow/publish.ts'
 import type { PublishedTimes } from '../flow/publish-times.ts'
 import { assertSameIndices } from '../generations/indices.ts'
 import type { Health } from '../health.ts'
-import { assertNotTruncated, type Ends, type Identity } from '../kafka/source.ts'
+import { assertNotTruncated, type Ends, type GenerationBody } from '../kafka/source.ts'
 import type { StreamLog } from './stream-log.ts'
 
-type OpenedStream = { readonly identity: Identity; readonly controlIndex: string; readonly prefix: string }
+type OpenedStream = { readonly identity: GenerationBody; readonly controlIndex: string; readonly prefix: string }
 
 type OpenSteps = {
   readonly streamLog: Pick<StreamLog, 'ends'>
@@ -21,7 +21,7 @@ type OpenSteps = {
   readonly times: PublishedTimes
 }
 
-export const openPosition = async (
+export const openPartition = async (
   partition: number,
   { identity, controlIndex, prefix }: OpenedStream,
   steps: OpenSteps,
@@ -38,7 +38,7 @@ export const openPosition = async (
   await keepTrying(identifyNow, signal, retryOptions)
   await assertSameIndices(identity, { request, prefix })
   const { generation, topic } = identity
-  const published = await readPosition(partition, { index: controlIndex, generation, request, replace, times })
+  const published = await openPublishedPosition(partition, { index: controlIndex, generation, request, replace, times })
   // After the position: another owner may have published past ends that were read before.
   const ends = await keepTrying(streamLog.ends, signal, retryOptions)
   assertNotTruncated(topic, partition, published.current().position, ends)

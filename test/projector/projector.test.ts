@@ -1,0 +1,48 @@
+import { setTimeout } from 'node:timers/promises'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { Unavailable } from '../../projector/elasticsearch/client.ts'
+import { runProjector } from '../../projector/projector.ts'
+import type { StartContext } from '../../projector/start.ts'
+import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { sending } from '../support/answering.ts'
+
+const settings = readSettings(projectorSettings, {
+  KAFKA_BROKERS: 'nowhere:9092',
+  ELASTICSEARCH_URL: 'http://nowhere:9200',
+  PROJECTOR_ADMIN_PORT: '0',
+})
+
+/** Neither Kafka nor Elasticsearch answers. `onLine` gets each log message. */
+const contextOf = (stop: AbortController, onLine: (message: string) => void): StartContext => {
+  const admin = { connect: () => Promise.reject(new Error('away')), disconnect: async () => undefined }
+  const kafka = { admin: () => admin } as unknown as StartContext['kafka']
+  return {
+    kafka,
+    kafkaWithConnectHook: () => kafka,
+    elasticsearch: { send: sending(() => Promise.reject(new Unavailable(0))) },
+    log: pino({ level: 'info' }, { write: (line: string) => onLine(JSON.parse(line).msg) }),
+    now: () => 0,
+    elapsed: () => 0,
+    retryOptions: {
+      // No time passes: a stop must not wait for a time limit.
+      sleep: (_, signal) => setTimeout(2 ** 30, undefined, { signal, ref: false }),
+      random: () => 0,
+    },
+    signal: stop.signal,
+  }
+}
+
+test.each(['not ready yet', 'the admin port listens', 'does not work; trying again'])(
+  'a projector that is told to stop at its line "%s" stops',
+  async moment => {
+    const stop = new AbortController()
+    const lines: string[] = []
+    const context = contextOf(stop, message => {
+      lines.push(message)
+      if (message === moment) stop.abort()
+    })
+    await runProjector(settings, context)
+    expect(lines).toContain(moment)
+  },
+)

@@ -1,0 +1,77 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { createHealth } from '../../projector/health.ts'
+import type { SourceAdmin } from '../../projector/kafka/source.ts'
+import { prepare, type StartContext } from '../../projector/start.ts'
+import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import type { LiveDocument } from '../../schemas/stored/documents.ts'
+import { StartedElasticsearch } from './started-elasticsearch.ts'
+
+const settings = readSettings(projectorSettings, {
+  KAFKA_BROKERS: 'kafka:9092',
+  ELASTICSEARCH_URL: 'http://elasticsearch:9200',
+  ELASTICSEARCH_INDEX_PREFIX: 'test',
+})
+const configuration = {
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+  'message.timestamp.type': 'LogAppendTime',
+  'max.message.bytes': '10000000',
+}
+const admin = {
+  connect: async () => undefined,
+  describeCluster: async () => ({ clusterId: 'cluster-1' }),
+  fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
+  describeConfigs: async () => ({
+    resources: [
+      {
+        configEntries: Object.entries(configuration).map(([configName, configValue]) => ({ configName, configValue })),
+      },
+    ],
+  }),
+  fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: '5' }],
+} as unknown as SourceAdmin & { connect(): Promise<void> }
+
+/** The first start of an installation. `live` changes the document of the live generation, as a command does. */
+const start = async () => {
+  const elasticsearch = new StartedElasticsearch()
+  const log = pino({ level: 'silent' })
+  const health = createHealth(log, () => 0)
+  const context: StartContext = {
+    kafka: undefined as unknown as StartContext['kafka'],
+    kafkaWithConnectHook: () => context.kafka,
+    elasticsearch: { send: elasticsearch.request },
+    log,
+    now: () => 0,
+    elapsed: () => 0,
+    retryOptions: { sleep: () => Promise.reject(new Error('nothing is retried')), random: () => 0 },
+    signal: new AbortController().signal,
+  }
+  const list = await prepare(settings, admin, health, context)
+  const live = (body: LiveDocument['body']): void => {
+    elasticsearch.documents.set('test-control/live', { kind: 'live', body })
+  }
+  return { health, list: () => list([]), live }
+}
+
+test('a first start gives the streams of API keys and of the first generation', async () => {
+  const { list } = await start()
+  const { live, streams, broken } = await list()
+  expect([live, broken.size]).toEqual(['g1', 0])
+  expect(streams.map(({ identity, groupId }) => [identity.generation, groupId])).toEqual([
+    ['api-keys', 'test-projector-api-keys'],
+    ['g1', 'test-projector-g1'],
+  ])
+})
+
+test('a swap that cannot be finished is a reason not to be ready, until there is no swap to finish', async () => {
+  const { health, list, live } = await start()
+  live({ generation: 'g1', previous: 'g0', floor: null })
+  await list()
+  expect(health.reasons()).toEqual({ swap: expect.stringContaining('cannot be finished') })
+  // Another process has finished it, or an operator has swapped again.
+  live({ generation: 'g1', previous: 'g0', floor: [0] })
+  await list()
+  expect(health.reasons()).toEqual({})
+})

@@ -1,0 +1,52 @@
+/** Indices, control documents, and the requests so far. Answers the requests of a start like Elasticsearch. */
+import type { Answer } from '../../projector/elasticsearch/client.ts'
+import { sending } from '../support/answering.ts'
+
+type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }
+
+export class StartedElasticsearch {
+  readonly indices = new Map<string, Index>()
+  readonly documents = new Map<string, unknown>()
+  readonly asked: string[] = []
+  /** Indices that were restored after their creation. */
+  readonly replaced = new Set<string>()
+
+  readonly request = sending(async ({ method, path, body }) => {
+    this.asked.push(`${method} ${path}`)
+    const [, name = '', operation, id = ''] = path.split('/')
+    if (name === '_index_template') return { status: 200, body: {} }
+    if (operation === '_settings') {
+      const names = [...this.indices.keys()].filter(index => index.startsWith(name.replace('*', '')))
+      const settings = (index: string) => ({ index: { uuid: this.replaced.has(index) ? 'another' : `id of ${index}` } })
+      return { status: 200, body: Object.fromEntries(names.map(index => [index, { settings: settings(index) }])) }
+    }
+    const index = this.indices.get(name)
+    if (operation === undefined) return this.#index(method, name, index, body as Index)
+    if (index === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
+    const key = `${name}/${decodeURIComponent(id)}`
+    if (operation === '_create') {
+      if (this.documents.has(key)) return { status: 409, body: {} }
+      this.documents.set(key, structuredClone(body))
+      return { status: 201, body: {} }
+    }
+    if (method === 'PUT') {
+      this.documents.set(key, structuredClone(body))
+      return { status: 200, body: {} }
+    }
+    const _source = this.documents.get(key)
+    return _source === undefined
+      ? { status: 404, body: { found: false } }
+      : { status: 200, body: { found: true, _source } }
+  })
+
+  #index(method: string, name: string, index: Index | undefined, body: Index): Answer {
+    if (method !== 'PUT') return { status: index ? 200 : 404, body: index && { [name]: index } }
+    if (index) return { status: 400, body: { error: { type: 'resource_already_exists_exception' } } }
+    this.indices.set(name, structuredClone(body))
+    return { status: 200, body: {} }
+  }
+
+  control(id: string): unknown {
+    return this.documents.get(`test-control/${id}`)
+  }
+}
