@@ -1,6 +1,6 @@
 /**
- * Sends a request again while the API refuses it only for now: 429 and 503, after the seconds in `Retry-After`. A
- * connection that fails, and an answer that ends too early, are tried again with growing pauses: all requests only read.
+ * Sends a request again while the API refuses it only for now: 429 and 503, after the seconds in `Retry-After`. After a
+ * connection that fails, or an answer that ends too early, it tries again with growing pauses: all requests only read.
  */
 export type Send = (request: Request) => Promise<Response>
 

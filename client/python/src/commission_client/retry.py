@@ -1,6 +1,7 @@
 """Sends a request again while the API refuses it only for now: 429 and 503, after the seconds in `Retry-After`.
 
-A connection that fails, and an answer that ends too early, are tried again with growing pauses: all requests only read.
+After a connection that fails, or an answer that ends too early, it tries again with growing pauses: all requests only
+read.
 """
 
 import json
