@@ -1,4 +1,5 @@
 /** The example publishers in four languages choose the partition that the projector expects, and tell the outcome. */
+import kafkajs from 'kafkajs'
 import { describe, expect, type TestContext, test } from 'vitest'
 import {
   dataOf,
@@ -13,6 +14,7 @@ import {
   step,
   withData,
 } from '../support/events.ts'
+import { startOwnServer } from '../support/own-services.ts'
 import { untilCaughtUp } from '../support/processes.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
 import { startProjection } from '../support/projection.ts'
@@ -195,6 +197,18 @@ for (const { folder, programs } of publishers) {
         expect(stderr).not.toMatch(STACK_TRACE)
       }
       expect((await ends()).reduce((sum, [, count]) => sum + count, 0)).toBe(3)
+    })
+
+    test('creates no topic if its name is mistyped, where the broker would create it', async t => {
+      const kafka = await startOwnServer(t, 'kafka', { settings: { 'auto.create.topics.enable': 'true' } })
+      const event = lineOf(repRecorded({ org_id: 'org_1' }))
+      const { code, lines, stderr } = await run({ KAFKA_BROKERS: kafka.address, TOPIC: 'comission.events' }, event)
+      const admin = new kafkajs.Kafka({ brokers: [kafka.address], logLevel: kafkajs.logLevel.NOTHING }).admin()
+      await admin.connect()
+      const topics = await admin.listTopics().finally(() => admin.disconnect())
+      expect({ code, lines, topics }, stderr).toEqual({ code: 1, lines: [], topics: [] })
+      expect(stderr).toMatch(/^not all events were sent to /m)
+      expect(stderr).not.toMatch(STACK_TRACE)
     })
 
     test('ends with 1 if Kafka cannot be reached', async () => {

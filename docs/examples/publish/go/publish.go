@@ -102,7 +102,7 @@ func main() {
 		os.Exit(1)
 	}
 
-	// Idempotence, all acknowledgements and the partitioner of Java's client are the defaults.
+	// Idempotence, all acknowledgements, the partitioner of Java's client, and no creation of topics are the defaults.
 	brokers := os.Getenv("KAFKA_BROKERS")
 	unsent := "not all events were sent to " + brokers
 	client, err := kgo.NewClient(

@@ -59,6 +59,8 @@ settings = {
     "enable.idempotence": True,
     # The default of librdkafka chooses other partitions than Java's client.
     "partitioner": "murmur2_random",
+    # A mistyped topic must fail: a topic that the broker creates for it deletes records after a week.
+    "allow.auto.create.topics": False,
     "message.timeout.ms": 30_000,
     # `max.message.bytes` of the topic. The default is 1 MB, and a value may have 8 MiB.
     "message.max.bytes": 9 * 1024 * 1024,
@@ -67,7 +69,9 @@ settings = {
 }
 try:
     producer = Producer(settings)
-    producer.list_topics(TOPIC, timeout=30)
+    missing = producer.list_topics(TOPIC, timeout=30).topics[TOPIC].error
+    if missing:
+        raise KafkaException(missing)
     for headers, key, value in events:
         headers["ce_id"] = str(uuid.uuid4())
         while True:

@@ -69,7 +69,9 @@ const createPartitioner: kafkajs.ICustomPartitioner = () => given => {
   partitions.set(given.message, partition)
   return partition
 }
-const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, createPartitioner })
+// A mistyped topic must fail: a topic that the broker creates for it deletes records after a week.
+const allowAutoTopicCreation = false
+const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, createPartitioner, allowAutoTopicCreation })
 
 // Kafka applies `max.message.bytes` of the topic (9 MiB) to all messages of a partition that are sent together.
 function* batchesOf(all: readonly kafkajs.Message[]): Generator<kafkajs.Message[]> {

@@ -15,12 +15,14 @@ import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -56,8 +58,11 @@ public class Publish {
     // The default of max.request.size is 1 MiB. A value may have 8 MiB, and the topic has max.message.bytes = 9 MiB.
     Map<String, Object> settings =
         Map.of("bootstrap.servers", BROKERS, "max.block.ms", 30_000, "max.request.size", 9 * 1024 * 1024);
-    try (var producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
-      producer.partitionsFor(TOPIC);
+    try (var admin = Admin.create(Map.of("bootstrap.servers", BROKERS, "default.api.timeout.ms", 30_000));
+        var producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
+      // A mistyped topic must fail: a topic that the broker creates for it deletes records after a week. The producer
+      // would create it.
+      admin.describeTopics(List.of(TOPIC)).allTopicNames().get();
       var sent = new ArrayList<Future<RecordMetadata>>();
       for (var record : records) sent.add(producer.send(record));
       for (var future : sent) {
