@@ -34,7 +34,7 @@ export type ClientOptions = {
 export type ListOptions = {
   /** Records of a page: 1 to 200, the default. */
   readonly limit?: number
-  /** Reads on after a cursor. Null is the beginning, as `last_change_id` of an organization without changes. */
+  /** Continues after a cursor. Null means the beginning: `last_change_id` is null while there is no change. */
   readonly startingAfter?: string | null
 }
 /** Selects the records of one rep, of one period, or of both. */
@@ -65,7 +65,7 @@ export type Client = {
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
 }
 
-/** Most seconds that a request waits for the next change: proxies often end a silent connection after a minute. */
+/** Longest wait for the next change, in seconds: proxies often end a silent connection after a minute. */
 const WAIT_SECONDS_MAX = 30
 
 /**
@@ -80,6 +80,7 @@ export const createClient = (options: ClientOptions): Client => {
     headers: { Authorization: `Bearer ${key}` },
     fetch: keepingAnswers(send, keptCharacters),
   })
+  // At most half the time of a request, so that the answer comes in time.
   const waitSeconds = Math.max(1, Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 2_000)))
   return clientAsOf(api, undefined, { waitSeconds, signal })
 }

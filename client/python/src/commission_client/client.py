@@ -32,7 +32,7 @@ from .generated.types import UNSET, Unset
 from .refused import RefusedError
 from .retry import RetryingTransport
 
-#: Seconds that a request waits for the next change: proxies often end a silent connection after a minute.
+#: Longest wait for the next change, in seconds: proxies often end a silent connection after a minute.
 WAIT_SECONDS = 30
 
 #: An applied event, by its `kind`.
