@@ -54,15 +54,16 @@ const readWhole = async (send: Send, request: Request): Promise<Response> => {
   // A browser hides the status of a redirect.
   const status = response.type === 'opaqueredirect' ? 302 : response.status
   if (status === 304) return new Response(null, { status, headers })
-  const body = await response.text()
-  if (status === 200 && !isJson(body))
+  const bytes = await response.arrayBuffer()
+  if (status === 200 && !isJson(bytes))
     throw new TypeError(`the answer is no whole JSON (${headers.get('Content-Type') ?? 'without a content type'})`)
-  return new Response(body, { status, headers })
+  return new Response(bytes, { status, headers })
 }
 
-const isJson = (text: string): boolean => {
+/** JSON is UTF-8: a later reader would replace other bytes without an error. */
+const isJson = (bytes: ArrayBuffer): boolean => {
   try {
-    JSON.parse(text)
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
     return true
   } catch {
     return false

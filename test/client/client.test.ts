@@ -101,6 +101,12 @@ test('a page of another program instead of an answer is an error, not an empty l
   await expect(Array.fromAsync(client.payouts())).rejects.toThrow('the answer is no whole JSON (text/html)')
 })
 
+test('an answer that is not UTF-8 is an error: no name has other characters without one', async () => {
+  const latin1: Answer = (_, response) => response.writeHead(200).end(Buffer.from('{"data":{"name":"Zoé"}}', 'latin1'))
+  const { client } = await clientOf([latin1], { timeoutMs: 900 })
+  await expect(client.rep('rep_1')).rejects.toThrow('the answer is no whole JSON (without a content type)')
+})
+
 test.each([
   ['a page without has_more', 200, { data: [{ id: 'rep_1' }], next_cursor: 'rep_1' }],
   ['a page without records', 200, { has_more: false, next_cursor: '' }],
