@@ -12,7 +12,14 @@ import { measureReplay } from './figures/replay.ts'
 import { help, type Options, readOptions } from './options.ts'
 import { compareRatios, WORSE_PERCENT } from './report/compare.ts'
 import { reportCompared, reportFigure, reportMachine } from './report/report.ts'
-import { keepResults, type Results, readResults, renderResults, replaceFigures } from './report/results.ts'
+import {
+  keepResults,
+  type Results,
+  readResults,
+  renderResults,
+  replaceFigures,
+  requireMeasured,
+} from './report/results.ts'
 import { type Bench, type Figure, type FigureName, figureNames, type Measure } from './rig/bench.ts'
 import { createBenchElasticsearch } from './rig/elasticsearch.ts'
 import { describeMachine } from './rig/machine.ts'
@@ -69,6 +76,7 @@ const run = async ({ quick, figures, profile }: Options, interrupted: AbortContr
     const began = performance.now()
     for (const figure of [await measureOf(name)(bench)].flat()) {
       say(`\n${reportFigure(figure)}\n`)
+      requireMeasured(figure)
       measured.push(figure)
     }
     say(`${name} took ${((performance.now() - began) / 1000).toFixed(0)} s\n`)

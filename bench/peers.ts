@@ -19,7 +19,7 @@ import { type Cpu, peakMebibytes, serverPids, watchCpu } from './rig/usage.ts'
 
 export type Peer = {
   readonly name: string
-  /** For `startProcess`. */
+  /** For `startBenchProcess`. */
   readonly script: string
 }
 

@@ -104,7 +104,7 @@ const demonstrate = async (
   return { ...shown, installation }
 }
 
-/** Of the events topic: the default everywhere. */
+/** Of the events topic: the default of the settings. */
 const PARTITIONS = 6
 
 /** Rejects when a server that the demo started ends. */

@@ -77,7 +77,7 @@ export const startKafka = async (home: JavaHome, options: ServiceOptions = {}): 
 export type KafkaNode = {
   readonly name: string
   readonly address: string
-  /** In addition to `kafkaServerSettings`, and instead of them. */
+  /** More settings. They replace those of `kafkaServerSettings` with the same name. */
   readonly settings: Readonly<Record<string, string>>
   /** More options for the format of the storage. */
   readonly format?: readonly string[]
@@ -85,7 +85,7 @@ export type KafkaNode = {
   readonly clusterId?: string
 }
 
-/** Runs one node, and waits until it serves. A node of several serves only with most of the others. */
+/** Runs one node, and waits until it serves. A node of a cluster serves only while most of the nodes run. */
 export const startKafkaNode = async (
   home: JavaHome,
   { name, address, settings: own, format = [], clusterId = newClusterId() }: KafkaNode,

@@ -130,7 +130,7 @@ const runBeside = async (
     const lasted = (phases[index + 1]?.began ?? end) - began - (name === 'appending' ? TIMES_KEPT_WAIT_MS : 0)
     return { name, seconds: lasted / 1000, rounds }
   })
-  // A restore begins with the start of Node.
+  // A restore begins with the start of Node. A phase without a round is too short to be measured.
   return { records, phases: timed.length > 1 ? timed.slice(1).filter(({ rounds }) => rounds.length > 0) : timed }
 }
 
@@ -150,8 +150,11 @@ const rowsOf = (what: string, { records, phases }: Beside, alone: FreshnessRound
       isRatio: true,
       atMost: OF_ALONE,
     })
+    const rate = { what: title, unit: 'records/s', value: records / seconds, atLeast: RECORDS_PER_SECOND }
+    // A phase of less than a round has no times of readers.
+    if (rounds.length === 0) return [rate]
     return [
-      { what: title, unit: 'records/s', value: records / seconds, atLeast: RECORDS_PER_SECOND },
+      rate,
       { what: `${title}: publish → visible, p50`, unit: 'ms', value: timeOf(rounds, 50) },
       { what: `${title}: publish → visible, p99`, unit: 'ms', value: timeOf(rounds, 99) },
       ratio(50),

@@ -78,6 +78,7 @@ const probe = async (
   const foreign = page.data.map(({ id }) => id)
   const reversed = foreign.map(id => `payout_${[...id.slice('payout_'.length)].reverse().join('')}`)
   const unknown = reversed.filter(id => !foreign.includes(id))
+  if (foreign.length === 0 || unknown.length === 0) throw new Error('the other organization has no payouts to ask for')
   const times: Times = { foreign: [], unknown: [], unknownToo: [] }
   const headers = authorization(key)
   const timeOf = async (id: string): Promise<number> => {

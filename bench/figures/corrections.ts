@@ -8,9 +8,9 @@ import { createTopics, publishDataset } from '../processes/publish.ts'
 import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
 import { createDataset } from '../rig/dataset.ts'
 import type { FreshnessRate } from '../rig/sizes.ts'
-import { type Spread, spreadOf } from '../rig/statistics.ts'
+import { spreadOf } from '../rig/statistics.ts'
 import { measureOurs, sizeOf } from './freshness.ts'
-import { coresOf, type FreshnessRound, type Measured, perSecondOf, spreadAt } from './freshness-figure.ts'
+import { coreRow, type FreshnessRound, type Measured, perSecondOf, spreadAt } from './freshness-figure.ts'
 
 /** Targets: times as a share of those with nothing before; the p99 of the long rate, in milliseconds. */
 const OF_EMPTY = 1.5
@@ -112,15 +112,14 @@ const rowsOf = (
       },
     ]
   }
-  const cores = ([name, before, now]: [string, Spread, Spread]): FigureRow[] => [
-    { what: `${at}: CPU of ${name}`, unit: 'cores', ...now },
-    { what: `${at}: CPU of ${name} with no payouts before`, unit: 'cores', ...before },
-  ]
   return [
     ...time(50),
     ...time(99),
     { what: `${at}: chains read back`, unit: '/s', ...perSecondOf(full, 'chainsRead') },
-    ...['Elasticsearch', 'the projector'].flatMap(name => cores([name, coresOf(empty, name), coresOf(full, name)])),
+    ...['Elasticsearch', 'the projector'].flatMap(name => [
+      ...coreRow(`${at}: CPU of ${name}`, full, name),
+      ...coreRow(`${at}: CPU of ${name} with no payouts before`, empty, name),
+    ]),
   ]
 }
 
@@ -137,8 +136,7 @@ const figureOfLong = ({ sizes }: Bench, rounds: readonly FreshnessRound[]): Figu
       { what: 'published', unit: 'events/s', ...spreadOf(rounds.map(({ perSecond }) => perSecond)) },
       { what: 'not visible at the end of a round', unit: 'records', ...spreadOf(lags) },
       ...lags.map((lag, index) => ({ what: `after round ${index + 1}`, unit: 'records', value: lag })),
-      { what: 'CPU of Elasticsearch', unit: 'cores', ...coresOf(rounds, 'Elasticsearch') },
-      { what: 'CPU of the projector', unit: 'cores', ...coresOf(rounds, 'the projector') },
+      ...['Elasticsearch', 'the projector'].flatMap(name => coreRow(`CPU of ${name}`, rounds, name)),
     ],
     notes: [
       `${count} rounds of ${secondsPerRound} s, one right after the other. The lag is flat if no round adds to it.`,

@@ -96,7 +96,8 @@ const rowsOf = (rate: FreshnessRate, all: All): FigureRow[] => {
     ratio('p50 / the bare loop’s p50', spreadAt(ours, 50).value / bareTime(50), to.p50),
     ratio('p99 / the bare loop’s p99', spreadAt(ours, 99).value / bareTime(99), to.p99),
     ratio('p50 / the plain pipe’s p50', spreadAt(ours, 50).value / spreadAt(plain, 50).value, undefined),
-    ...(bare === undefined
+    // In Docker and elsewhere than on Linux, the CPU of Elasticsearch is not known.
+    ...(bare?.cpu.Elasticsearch === undefined
       ? []
       : [ratio('CPU of Elasticsearch / the bare loop’s', oursCores / bareCores(bare), to.cpu)]),
     { what: 'published', unit: 'events/s', ...spreadOf(ours.map(({ perSecond }) => perSecond)) },
@@ -136,11 +137,11 @@ const targetField = (target: number | undefined) => (target === undefined ? {} :
 
 /** Cores that each process used. */
 const coreRows = (rounds: readonly FreshnessRound[]): FigureRow[] =>
-  Object.keys(rounds[0]?.cpu ?? {}).map(name => ({
-    what: `CPU of ${name}`,
-    unit: 'cores',
-    ...coresOf(rounds, name),
-  }))
+  Object.keys(rounds[0]?.cpu ?? {}).flatMap(name => coreRow(`CPU of ${name}`, rounds, name))
+
+/** A row of the cores that a process used; none if its CPU is not known. */
+export const coreRow = (what: string, rounds: readonly FreshnessRound[], name: string): FigureRow[] =>
+  rounds.some(({ cpu }) => cpu[name] !== undefined) ? [{ what, unit: 'cores', ...coresOf(rounds, name) }] : []
 
 export const coresOf = (rounds: readonly FreshnessRound[], name: string): Spread =>
   spreadOf(rounds.flatMap(({ cpu, seconds }) => (cpu[name] === undefined ? [] : [cpu[name] / seconds])))
@@ -213,6 +214,8 @@ const cpuPictureOf = ({ sizes }: Bench, { ours, bare }: All): Picture => ({
       { name: 'Elasticsearch', spread: coresOf(rounds, 'Elasticsearch') },
       { name: 'Elasticsearch under the bare loop', spread: { value: loop === undefined ? 0 : bareCores(loop) } },
       { name: 'projector', spread: coresOf(rounds, 'the projector') },
-    ].map(({ name, spread }) => ({ name: `${rate.eventsPerSecond} events/s: ${name}`, ...spread }))
+    ]
+      .filter(({ spread }) => Number.isFinite(spread.value))
+      .map(({ name, spread }) => ({ name: `${rate.eventsPerSecond} events/s: ${name}`, ...spread }))
   }),
 })

@@ -61,7 +61,7 @@ export const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ me
   await using stack = new AsyncDisposableStack()
   const { system, topics, prefix } = await startOurs(bench, size, stack)
   const measured = await measureRates(bench, system, bench.sizes.freshness.secondsPerRound)
-  // The last records of the last rate are no rest.
+  // The last records of the last rate would be measured as idle time.
   await waitForPositions(bench, prefix, await topics.ends())
   return { measured, idle: await measureIdle(bench, system) }
 }

@@ -1,5 +1,5 @@
 /**
- * Publishes payouts of several organizations at a constant rate, whatever happens to earlier ones. A given share of
+ * Publishes payouts of several organizations at a constant rate, without waiting for earlier ones. A given share of
  * them replaces a payout that was published before.
  */
 import { setTimeout as sleep } from 'node:timers/promises'

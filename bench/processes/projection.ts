@@ -126,10 +126,13 @@ export const waitForPositions = async (
   }
 }
 
-/** Returns the metrics of a projector. */
+/** Returns the metrics of a projector. @throws Error if it does not answer with them */
 export const readMetrics = async ({ lines }: Running): Promise<string> => {
   const port = lines.find(({ msg }) => msg === 'the admin port listens')?.address?.port
-  return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  const answer = await fetch(`http://127.0.0.1:${port}/metrics`)
+  const text = await answer.text()
+  if (!answer.ok) throw new Error(`the projector answers ${answer.status} to /metrics: ${text.slice(0, 500)}`)
+  return text
 }
 
 /** One counter of the events stream, by outcome. */

@@ -1,4 +1,4 @@
-/** Topics of the bench, and a publisher like that of a calculation system. */
+/** Topics of the bench, and a publisher with the keys and partitions of a calculation system. */
 import { createHash, randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type Kafka, type Message } from 'kafkajs'
 import type { AnyEvent, ApiKeyEvent } from '../../schemas/events.ts'

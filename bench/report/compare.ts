@@ -27,7 +27,9 @@ export const compareRatios = (kept: readonly Figure[], measured: readonly Figure
     if (value === undefined)
       return { key, before: row.value, now: undefined, worsePercent: undefined, isTooMuch: false }
     const worsePercent = worseBy(row, value)
-    return { key, before: row.value, now: value, worsePercent, isTooMuch: worsePercent > WORSE_PERCENT }
+    // NaN is neither better nor worse: nothing was measured.
+    const isTooMuch = !Number.isFinite(worsePercent) || worsePercent > WORSE_PERCENT
+    return { key, before: row.value, now: value, worsePercent, isTooMuch }
   })
 }
 

@@ -21,6 +21,14 @@ export const readResults = async (): Promise<Results> => {
   return JSON.parse(text)
 }
 
+/** @throws Error for a value that is no number: JSON would have it as null, and a page cannot show it */
+export const requireMeasured = ({ title, rows }: Figure): void => {
+  for (const { what, value, lowest = value, highest = value } of rows) {
+    const wrong = [value, lowest, highest].find(each => !Number.isFinite(each))
+    if (wrong !== undefined) throw new Error(`${title}, ${what}: nothing was measured, got ${wrong}`)
+  }
+}
+
 /** Stores the results in bench/results.json. */
 export const keepResults = (results: Results): Promise<void> =>
   writeFile(resultsFile, `${JSON.stringify(results, null, 2)}\n`)

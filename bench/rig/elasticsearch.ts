@@ -16,7 +16,7 @@ export type BenchElasticsearch = {
   readonly call: <Answer = unknown>(method: string, path: string, body?: object) => Promise<Answer>
   /** Sends a bulk request. @throws Error if the status is not 200 or a document is refused */
   readonly bulk: (lines: string) => Promise<void>
-  /** Counts the requests to the indices of a prefix since their creation. */
+  /** Counts the requests to the indices of a prefix since their creation. @throws Error if an index is missing */
   readonly counts: (prefix: string) => Promise<RequestCounts>
   /** Creates the indices of the first generation and the common ones, as a projector does. */
   readonly createIndices: (prefix: string) => Promise<void>
@@ -67,12 +67,17 @@ export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
     },
     counts: async prefix => {
       const { indices } = await call<IndexStats>('GET', `/${prefix}-*/_stats/indexing,refresh,get`)
-      const of = (index: string) => indices[index]?.primaries
+      const of = (index: string) => {
+        const counted = indices[index]
+        if (counted === undefined) throw new Error(`Elasticsearch has no index ${index}`)
+        return counted.primaries
+      }
+      const chains = of(indexOf(prefix, FIRST_GENERATION, 'chains')).get
       return {
-        controlWrites: of(controlIndexOf(prefix))?.indexing.index_total ?? 0,
-        refreshes: of(indexOf(prefix, FIRST_GENERATION, 'payouts'))?.refresh.total ?? 0,
-        chainsRead: of(indexOf(prefix, FIRST_GENERATION, 'chains'))?.get.total ?? 0,
-        chainsMissing: of(indexOf(prefix, FIRST_GENERATION, 'chains'))?.get.missing_total ?? 0,
+        controlWrites: of(controlIndexOf(prefix)).indexing.index_total,
+        refreshes: of(indexOf(prefix, FIRST_GENERATION, 'payouts')).refresh.total,
+        chainsRead: chains.total,
+        chainsMissing: chains.missing_total,
       }
     },
     createIndices: async prefix => {

@@ -34,7 +34,7 @@ export type ClientOptions = {
 export type ListOptions = {
   /** Records of a page: 1 to 200, the default. */
   readonly limit?: number
-  /** Reads on after a cursor. Null is the beginning, as `last_change_id` of an organization without changes. */
+  /** Continues after a cursor. Null means the beginning: `last_change_id` is null while there is no change. */
   readonly startingAfter?: string | null
 }
 /** Selects the records of one rep, of one period, or of both. */
@@ -65,10 +65,13 @@ export type Client = {
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
 }
 
-/** Most seconds that a request waits for the next change: proxies often end a silent connection after a minute. */
+/** Longest wait for the next change, in seconds: proxies often end a silent connection after a minute. */
 const WAIT_SECONDS_MAX = 30
 
-/** @throws (all its reads) RefusedError; TypeError or TimeoutError if the connection fails until `timeoutMs` is over */
+/**
+ * @throws (all its reads) RefusedError; TypeError or TimeoutError if the connection fails, or answers are not whole,
+ * until `timeoutMs` is over
+ */
 export const createClient = (options: ClientOptions): Client => {
   const { baseUrl, key, timeoutMs = 120_000, signal, keptCharacters = 8 * 1024 * 1024 } = options
   const send = retrying(options.fetch ?? (request => fetch(request)), { timeoutMs, signal })
@@ -77,6 +80,7 @@ export const createClient = (options: ClientOptions): Client => {
     headers: { Authorization: `Bearer ${key}` },
     fetch: keepingAnswers(send, keptCharacters),
   })
+  // At most half the time of a request, so that the answer comes in time.
   const waitSeconds = Math.max(1, Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 2_000)))
   return clientAsOf(api, undefined, { waitSeconds, signal })
 }
@@ -111,11 +115,11 @@ const clientAsOf = (
     follow: async function* ({ startingAfter, ...options } = {}) {
       for (let after = startingAfter ?? undefined; ; ) {
         const query = { ...queryOf(options, after), wait: waitSeconds }
-        const asked = Date.now()
+        const asked = performance.now()
         const page = pageOf(await api.GET('/changes', { params: { query } }))
         yield* page.data
         // A process that stops, or a proxy, answers at once.
-        const isEarly = page.data.length === 0 && Date.now() - asked < 1_000
+        const isEarly = page.data.length === 0 && performance.now() - asked < 1_000
         if (isEarly) await pause(1_000 + 2_000 * Math.random(), signal)
         if (page.nextCursor !== '') after = page.nextCursor
       }
@@ -137,21 +141,29 @@ const clientAsOf = (
 
 type Answer<Body> = {
   readonly data?: Body
-  readonly error?: Schemas['Refusal']
+  readonly error?: unknown
   readonly response: Response
 }
 
-const answered = <Body>({ data, error, response }: Answer<Body>): Body => {
-  if (data !== undefined) return data
-  // A proxy between may answer without the body of a refusal.
-  const refusal = error?.error ?? { code: 'unknown', message: 'an answer without a refusal code' }
-  throw new RefusedError(response, refusal)
+const answered = <Body extends { readonly data: unknown }>({ data, error, response }: Answer<Body>): Body => {
+  // Other programs between may answer, too, with other statuses and other JSON.
+  if (response.status === 200 && typeof data?.data === 'object' && data.data !== null) return data
+  throw new RefusedError(response, isRefusal(error) ? error.error : UNKNOWN)
+}
+const UNKNOWN = { code: 'unknown', message: 'an answer that the API does not give' }
+
+const isRefusal = (body: unknown): body is Schemas['Refusal'] => {
+  const { code, message } = (body as Partial<Schemas['Refusal']> | undefined)?.error ?? {}
+  return typeof code === 'string' && typeof message === 'string'
 }
 
 type Body<Item> = { readonly data: Item[]; readonly has_more: boolean; readonly next_cursor: string }
 
 const pageOf = <Item>(answer: Answer<Body<Item>>): PageRead<Item> => {
   const { data, has_more, next_cursor } = answered(answer)
+  // Without has_more the list would end here, as if it were whole.
+  if (!Array.isArray(data) || typeof has_more !== 'boolean' || typeof next_cursor !== 'string')
+    throw new RefusedError(answer.response, UNKNOWN)
   const projectionTime = answer.response.headers.get('Projection-Time') ?? ''
   return { data, hasMore: has_more, nextCursor: next_cursor, projectionTime }
 }

@@ -25,8 +25,11 @@ export type Copy = {
   /** Current payouts only. */
   readonly payouts: ReadonlyMap<string, Payout>
   readonly payrollRecords: ReadonlyMap<string, PayrollRecord>
-  /** Reads the changes since and applies each. `onChange` is called after a change is applied. Returns their number. */
-  readonly update: (onChange?: (change: Change) => void) => Promise<number>
+  /**
+   * Reads the changes since and applies each. `onChange` is called, and awaited, after a change is applied. Returns
+   * their number. A copy has one `update` or `follow` at a time: the one that comes too late throws.
+   */
+  readonly update: (onChange?: (change: Change) => void | Promise<void>) => Promise<number>
   /** Applies every change as it comes, for ever, and yields it. */
   readonly follow: () => AsyncIterable<Change>
   /** Amounts owed and paid, by period and currency, as the copy adds them up. */
@@ -36,7 +39,7 @@ export type Copy = {
   readonly state: () => CopyState
 }
 
-/** A copy differs from the API. `period_id` and `currency` of the first total that does. */
+/** A copy differs from the API. The message names the period, the currency and the field of the first difference. */
 export class CopyDiffersError extends Error {
   override name = 'CopyDiffersError'
 }
@@ -75,8 +78,17 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     }
     lastChangeId = change.id
   }
-  const fromHere = (): { readonly startingAfter?: string } =>
-    lastChangeId === null ? {} : { startingAfter: lastChangeId }
+  /** Applies changes that follow the last one, and yields them. */
+  const applying = async function* (read: Client['changes'] | Client['follow']) {
+    let before = lastChangeId
+    for await (const change of read({ startingAfter: before })) {
+      // A change that is applied after later ones would make replaced records current again.
+      if (lastChangeId !== before) throw new Error('another update or follow has applied changes to this copy')
+      apply(change)
+      before = change.id
+      yield change
+    }
+  }
   const totals = (): Total[] => add(payouts.values(), payrollRecords.values())
 
   return {
@@ -88,19 +100,13 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     totals,
     update: async onChange => {
       let count = 0
-      for await (const change of client.changes(fromHere())) {
-        apply(change)
+      for await (const change of applying(client.changes)) {
         count++
-        onChange?.(change)
+        await onChange?.(change)
       }
       return count
     },
-    follow: async function* () {
-      for await (const change of client.follow(fromHere())) {
-        apply(change)
-        yield change
-      }
-    },
+    follow: () => applying(client.follow),
     prove: async () => {
       // Nothing was ever published: there is no moment to compare at.
       if (lastChangeId === null) return

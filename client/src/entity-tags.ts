@@ -1,9 +1,9 @@
-/** Keeps answers with their entity tags. An answer that has not changed is not sent again, and costs no unit. */
+/** Keeps whole answers with their entity tags. An answer that has not changed is not sent again, and costs no unit. */
 import type { Send } from './retry.ts'
 
 type Kept = { readonly tag: string; readonly body: string; readonly headers: Headers }
 
-/** Characters of an answer in memory, its headers included. */
+/** Characters of an answer that is kept, its headers included. */
 const sizeOf = (url: string, answer: Kept | undefined): number =>
   answer === undefined ? 0 : url.length + answer.body.length + HEADERS_SIZE
 const HEADERS_SIZE = 1_000
@@ -11,7 +11,10 @@ const HEADERS_SIZE = 1_000
 const keptHeaders = ({ headers }: Response): Headers =>
   new Headers([...headers].filter(([name]) => ['content-type', 'etag', 'projection-time'].includes(name)))
 
-/** @param charactersMax of all answers together; the answers that were used longest ago go first */
+/**
+ * @param send returns whole answers only
+ * @param charactersMax of all answers together; the answers that were used longest ago go first
+ */
 export const keepingAnswers = (send: Send, charactersMax: number): Send => {
   const kept = new Map<string, Kept>()
   let characters = 0
@@ -46,9 +49,8 @@ export const keepingAnswers = (send: Send, charactersMax: number): Send => {
     const tag = response.headers.get('ETag')
     if (response.status !== 200 || tag === null) return response
     const body = await response.text()
-    // A page that was waited for is asked for once. An answer that was cut off must not be kept.
-    if (!request.url.includes('wait=') && body.endsWith('}'))
-      keep(request.url, { tag, body, headers: keptHeaders(response) })
+    // A page that was waited for is asked for once.
+    if (!request.url.includes('wait=')) keep(request.url, { tag, body, headers: keptHeaders(response) })
     return new Response(body, { headers: response.headers })
   }
 }

@@ -1,7 +1,10 @@
 /** A list of the API, read page by page. Iterate over the list for its records, or over `pages()`. */
 export type Page<Item> = {
   readonly data: readonly Item[]
-  /** Send it as `startingAfter` later to read on from here. It is valid for ever. */
+  /**
+   * Send it as `startingAfter` later to read on from here. It is valid for ever. It is empty only if the list is empty
+   * from its beginning on: leave `startingAfter` out then.
+   */
   readonly nextCursor: string
   /** Everything published up to this instant is included. */
   readonly projectionTime: string

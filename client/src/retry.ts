@@ -1,6 +1,6 @@
 /**
- * Sends a request again while the API refuses it only for now: 429 and 503, after the seconds in `Retry-After`. A
- * connection that fails, or ends within an answer, is tried again with growing pauses: all requests only read.
+ * Sends a request again while the API refuses it only for now: 429 and 503, after the seconds in `Retry-After`. After a
+ * connection that fails, or an answer that ends too early, it tries again with growing pauses: all requests only read.
  */
 export type Send = (request: Request) => Promise<Response>
 
@@ -10,43 +10,64 @@ type Options = {
   readonly signal: AbortSignal | undefined
 }
 
-/** A connection can be gone without an error. */
-const SILENCE_MAX_MS = 60_000
+/** Longest attempt, its whole answer included: a connection can be gone without an error. */
+const ATTEMPT_MAX_MS = 60_000
 const PAUSE_MIN_MS = 500
 const PAUSE_MAX_MS = 10_000
 const retriedStatuses = new Set([429, 503])
 
 /**
  * Returns a function that sends a request until it is answered, and reads the whole answer.
- * It returns the last refusal when the time is up. Without one it rejects with the last error of the connection (a
- * `TimeoutError` if nothing came), or with the reason of the signal.
+ * When the time is up, it returns the last refusal. Without one it rejects with the last error of the connection (a
+ * `TimeoutError` if nothing came). It rejects with the reason of the signal as soon as this is aborted.
  */
 export const retrying =
   (send: Send, { timeoutMs, signal }: Options): Send =>
   async request => {
-    const end = Date.now() + timeoutMs
-    let refusal: Response | undefined
+    // Not the time of day: a corrected clock would end the request early, or never.
+    const end = performance.now() + timeoutMs
+    let answer: Response | undefined
     for (let growing = PAUSE_MIN_MS; ; growing = Math.min(2 * growing, PAUSE_MAX_MS)) {
-      const until = AbortSignal.timeout(Math.max(0, Math.min(end - Date.now(), SILENCE_MAX_MS)))
+      const left = Math.ceil(Math.max(0, Math.min(end - performance.now(), ATTEMPT_MAX_MS)))
+      const until = AbortSignal.timeout(left)
       const both = signal === undefined ? until : AbortSignal.any([until, signal])
-      const attempt = await readWhole(send, new Request(request, { signal: both })).catch((error: unknown) => ({
-        error,
-      }))
+      // The API never redirects. A redirect is not followed: the answer of another host would look like one of the API.
+      const asked = new Request(request, { signal: both, redirect: 'manual' })
+      const attempt = await readWhole(send, asked).catch((error: unknown) => ({ error }))
       signal?.throwIfAborted()
       const milliseconds = 'error' in attempt ? growing * (0.5 + Math.random() / 2) : waitOf(attempt)
-      if (!('error' in attempt)) refusal = attempt
-      if (milliseconds === undefined || Date.now() + milliseconds > end) {
-        if (refusal !== undefined) return refusal
+      if (!('error' in attempt)) answer = attempt
+      if (milliseconds === undefined || performance.now() + milliseconds > end) {
+        if (answer !== undefined) return answer
         if ('error' in attempt) throw attempt.error
       } else await pause(milliseconds, signal)
     }
   }
 
-/** A connection can end within an answer. Then the error belongs to this attempt, not to a later reader. */
+/**
+ * A connection can end within an answer, and a proxy can hide that. Then the error belongs to this attempt, not to a
+ * later reader.
+ */
 const readWhole = async (send: Send, request: Request): Promise<Response> => {
   const response = await send(request)
-  const body = response.status === 304 ? null : await response.text()
-  return new Response(body, { status: response.status, headers: response.headers })
+  const { headers } = response
+  // A browser hides the status of a redirect.
+  const status = response.type === 'opaqueredirect' ? 302 : response.status
+  if (status === 304) return new Response(null, { status, headers })
+  const bytes = await response.arrayBuffer()
+  if (status === 200 && !isJson(bytes))
+    throw new TypeError(`the answer is no whole JSON (${headers.get('Content-Type') ?? 'without a content type'})`)
+  return new Response(bytes, { status, headers })
+}
+
+/** JSON is UTF-8: a later reader would replace other bytes without an error. */
+const isJson = (bytes: ArrayBuffer): boolean => {
+  try {
+    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Returns the milliseconds to wait before the next attempt; undefined if the answer is final. */

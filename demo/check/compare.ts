@@ -29,7 +29,7 @@ const compareList = (what: string, expected: readonly ApiRecord[], got: readonly
   ]
 }
 
-/** The first record that comes before one that it must follow. */
+/** Finds the first record that comes before the record that it must follow. */
 const compareOrder = (
   what: string,
   expected: readonly ApiRecord[],

@@ -48,7 +48,8 @@ const nameOf = (kind: PeriodKind, start: Date, monthsLater: number): string => {
  */
 export const midnight = (timezone: string, year: number, month: number): { text: string; at: number } => {
   const wall = Date.UTC(year, month - 1)
-  // Asked twice: near a change of clocks the offset at the wall time taken as UTC can be wrong.
+  // The inner call takes the wall time for UTC: near a change of clocks, its offset can be wrong. The outer one
+  // corrects it.
   const offset = offsetOf(timezone, wall - offsetOf(timezone, wall) * 60_000)
   return { text: `${new Date(wall).toISOString().slice(0, 19)}${offsetText(offset)}`, at: wall - offset * 60_000 }
 }

@@ -21,7 +21,7 @@ type Mistake = {
   /** Before the event, which then corrects it; or after the event, which it contradicts. */
   readonly when: 'before' | 'after'
   readonly data?: (data: Fields, random: Random) => Fields
-  readonly record?: (message: Message, means: MistakeInputs) => Message
+  readonly record?: (message: Message, inputs: MistakeInputs) => Message
 }
 
 const calculated = { of: 'commission.payout.calculated.v1' } as const
@@ -103,14 +103,14 @@ function inAnotherPartition(message: Message, { partitions }: MistakeInputs): Me
 }
 
 /** The events as they are published: every mistake once, and some events twice. */
-export const withMistakes = (events: readonly DemoEvent[], means: MistakeInputs, random: Random): DemoRecord[] => {
+export const withMistakes = (events: readonly DemoEvent[], inputs: MistakeInputs, random: Random): DemoRecord[] => {
   const before = new Map<DemoEvent, DemoRecord[]>()
   const after = new Map<DemoEvent, DemoRecord[]>()
   for (const mistake of mistakes) {
     const { of, where = () => true, when } = mistake
     const event = random.pick(events.filter(({ type, data }) => type === of && where(data)))
     const around = when === 'before' ? before : after
-    around.set(event, [...(around.get(event) ?? []), make(mistake, event, means, random)])
+    around.set(event, [...(around.get(event) ?? []), make(mistake, event, inputs, random)])
   }
   const correct = new Map(events.map(event => [toMessage(event).headers?.ce_id, event]))
   return withDuplicates(events, random).flatMap(sent => {
@@ -119,10 +119,10 @@ export const withMistakes = (events: readonly DemoEvent[], means: MistakeInputs,
   })
 }
 
-const make = (mistake: Mistake, event: DemoEvent, means: MistakeInputs, random: Random): DemoRecord => {
+const make = (mistake: Mistake, event: DemoEvent, inputs: MistakeInputs, random: Random): DemoRecord => {
   const { code, data = same, record = same } = mistake
   const changed = { ...event, id: `${event.id}-${code}`, data: data(event.data, random) }
-  return { stream: streamOf(event), message: record(toMessage(changed), means), outcome: code }
+  return { stream: streamOf(event), message: record(toMessage(changed), inputs), outcome: code }
 }
 
 const same = <Value>(value: Value): Value => value

@@ -7,7 +7,7 @@ export type Random = {
   readonly integer: (lowest: number, highest: number) => number
   readonly chance: (probability: number) => boolean
   readonly pick: <Item>(items: readonly Item[]) => Item
-  /** An id of the contract: prefix, underscore, 20 letters or digits. */
+  /** An id of a record: prefix, underscore, 20 letters or digits. */
   readonly id: (prefix: string) => string
 }
 

@@ -16,7 +16,7 @@ export type DemoNames = {
   readonly group: string
 }
 
-/** On the demo's own services the names of the manuals; on others unique names. */
+/** Returns the names that the documents use. On given servers, a run has unique names. */
 export const namesFor = (run: string | undefined): DemoNames =>
   run === undefined
     ? { topics: { events: 'commission.events', 'api-keys': 'commission.api-keys' }, prefix: 'demo', group: 'demo' }

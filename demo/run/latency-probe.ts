@@ -92,8 +92,8 @@ const waitUntilListed = async (
   throw new Error(`${id} was published and is not on the list after ${VISIBLE_TIMEOUT_MS / 1000} s`)
 }
 
-/** The value below which `hundredths` percent of the values are. */
-export const percentileOf = (values: readonly number[], hundredths: number): number => {
+/** The smallest value that at least `percent` of the values do not exceed. */
+export const percentileOf = (values: readonly number[], percent: number): number => {
   const sorted = [...values].sort((a, b) => a - b)
-  return sorted[Math.max(0, Math.ceil((sorted.length * hundredths) / 100) - 1)] ?? Number.NaN
+  return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? Number.NaN
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { type ClientOptions, createClient, RefusedError } from '../../client/src/index.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
@@ -18,7 +18,7 @@ const clientOf = async (answers: readonly Answer[], options: Partial<ClientOptio
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
-  return { asked, client: createClient({ baseUrl: `http://127.0.0.1:${port}`, key: 'key_text', ...options }) }
+  return { port, asked, client: createClient({ baseUrl: `http://127.0.0.1:${port}`, key: 'key_text', ...options }) }
 }
 
 const ok =
@@ -83,6 +83,62 @@ test('a connection that ends within an answer is tried again', async () => {
   expect(asked).toHaveLength(2)
 })
 
+/** An answer that ends early, and looks whole to the connection. A proxy of HTTP/1.0 can do this. */
+const cutAt =
+  (body: string, headers: Readonly<Record<string, string>> = {}): Answer =>
+  (_, response) =>
+    response.writeHead(200, headers).end(body)
+
+test('an answer that a proxy cut at an inner end is tried again, and never kept', async () => {
+  const whole = ok({ data: { id: 'rep_1' } }, { ETag: '"1"' })
+  const { client, asked } = await clientOf([cutAt('{"data":{"id":"rep_1"}', { ETag: '"1"' }), whole])
+  expect(await client.rep('rep_1')).toEqual({ id: 'rep_1' })
+  expect(asked.map(({ tag }) => tag)).toEqual([undefined, undefined])
+})
+
+test('a page of another program instead of an answer is an error, not an empty list', async () => {
+  const { client } = await clientOf([cutAt('<html>Log in</html>', { 'Content-Type': 'text/html' })], { timeoutMs: 900 })
+  await expect(Array.fromAsync(client.payouts())).rejects.toThrow('the answer is no whole JSON (text/html)')
+})
+
+test('an answer that is not UTF-8 is an error: no name has other characters without one', async () => {
+  const latin1: Answer = (_, response) => response.writeHead(200).end(Buffer.from('{"data":{"name":"Zoé"}}', 'latin1'))
+  const { client } = await clientOf([latin1], { timeoutMs: 900 })
+  await expect(client.rep('rep_1')).rejects.toThrow('the answer is no whole JSON (without a content type)')
+})
+
+test.each([
+  ['a page without has_more', 200, { data: [{ id: 'rep_1' }], next_cursor: 'rep_1' }],
+  ['a page without records', 200, { has_more: false, next_cursor: '' }],
+  ['a page whose records are no list', 200, { data: { id: 'rep_1' }, has_more: false, next_cursor: '' }],
+  ['another status than 200', 202, { data: [], has_more: false, next_cursor: '' }],
+] as const)('%s is an error: the list does not end as if it were whole', async (_, status, body) => {
+  const { client } = await clientOf([(__, response) => response.writeHead(status).end(JSON.stringify(body))])
+  await expect(Array.fromAsync(client.reps())).rejects.toMatchObject({ name: 'RefusedError', status, code: 'unknown' })
+})
+
+test('a record is an error where the answer has none', async () => {
+  const { client } = await clientOf([ok({ message: 'fine' })])
+  await expect(client.payout('payout_1')).rejects.toMatchObject({ name: 'RefusedError', status: 200, code: 'unknown' })
+})
+
+test('a redirect is an error: no other host is asked, and none gets the key', async () => {
+  const other = await clientOf([ok({ data: { id: 'rep_1' } })])
+  await other.client.rep('rep_1')
+  const elsewhere = `http://127.0.0.1:${other.port}/reps/rep_1`
+  const { client, asked } = await clientOf([(_, response) => response.writeHead(302, { Location: elsewhere }).end()])
+  await expect(client.rep('rep_1')).rejects.toMatchObject({ name: 'RefusedError', status: 302, code: 'unknown' })
+  expect([asked.length, other.asked.length]).toEqual([1, 1])
+})
+
+test('a clock that is set back does not prolong a request', async () => {
+  let now = Date.now()
+  vi.spyOn(Date, 'now').mockImplementation(() => (now -= 60_000))
+  onTestFinished(() => void vi.restoreAllMocks())
+  const { client } = await clientOf([refused(503, 'unavailable', { 'Retry-After': '0' })], { timeoutMs: 1_000 })
+  await expect(client.totals()).rejects.toMatchObject({ status: 503, code: 'unavailable' })
+})
+
 test('any other refusal is thrown at once, with its code and the id of the request', async () => {
   const { client, asked } = await clientOf([refused(404, 'not_found', { 'X-Request-Id': 'request_1' })])
   const refusal = await client.payout('payout_1').catch((error: unknown) => error)
@@ -95,6 +151,14 @@ test('an answer of a proxy between, without a code, is a refusal, too', async ()
   const { client } = await clientOf([(_, response) => response.writeHead(502).end('<html>Bad gateway</html>')])
   await expect(client.payout('payout_1')).rejects.toMatchObject({ status: 502, code: 'unknown' })
 })
+
+test.for([{ error: 'No.' }, { error: null }, { message: 'No.' }, [], 'No.'])(
+  'a refusal of another form, %j, has the code unknown',
+  async body => {
+    const { client } = await clientOf([(_, response) => response.writeHead(403).end(JSON.stringify(body))])
+    await expect(client.payout('payout_1')).rejects.toMatchObject({ status: 403, code: 'unknown' })
+  },
+)
 
 test('the last refusal is thrown when the next attempt would be too late', async () => {
   const { client, asked } = await clientOf([refused(503, 'unavailable', { 'Retry-After': '30' })], { timeoutMs: 5_000 })

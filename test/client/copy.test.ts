@@ -114,6 +114,50 @@ test.for([
   await expect(copy.prove()).rejects.toBeInstanceOf(CopyDiffersError)
 })
 
+test('two updates at the same time: the later one throws, and the copy stays right', async () => {
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let asked = 0
+  const client = createClient({
+    baseUrl: 'http://127.0.0.1',
+    key: 'key_text',
+    fetch: async () => {
+      await gates[asked++]?.promise
+      return Response.json({ data: changes, has_more: false, next_cursor: '' })
+    },
+  })
+  const copy = continueCopy(client, empty)
+  const [first, second] = [copy.update(), copy.update()]
+  gates[0]?.resolve()
+  await first
+  // The second one would make payout_1 current again, next to payout_2.
+  gates[1]?.resolve()
+  await expect(second).rejects.toThrow('another update or follow has applied changes to this copy')
+  expect([copy.lastChangeId(), ...copy.payouts.keys()]).toEqual(['payout_2', 'payout_2'])
+})
+
+test('a follow throws after an update of the same copy', async () => {
+  const { client } = clientOf(changes, totals)
+  const copy = continueCopy(client, empty)
+  const following = (async () => {
+    // Without the error, each page of these answers would be followed by the same page, for ever.
+    for await (const { id } of copy.follow()) {
+      if (id === 'payout_2') throw new Error('changes were applied twice')
+      await copy.update()
+    }
+  })()
+  await expect(following).rejects.toThrow('another update or follow has applied changes to this copy')
+})
+
+test('update() waits for what is done with a change, and ends with its error', async () => {
+  const copy = continueCopy(clientOf(changes, totals).client, empty)
+  const updating = copy.update(async ({ id }) => {
+    await Promise.resolve()
+    if (id === 'payout_1') throw new Error('the disk is full')
+  })
+  await expect(updating).rejects.toThrow('the disk is full')
+  expect(copy.lastChangeId()).toBe('payout_1')
+})
+
 test('an organization without a change is an empty copy', async () => {
   const { client, asked } = clientOf([], [])
   const copy = continueCopy(client, empty)

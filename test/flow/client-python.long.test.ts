@@ -36,6 +36,10 @@ const setUp = async () => {
   }
   return { ...served, example: exampleIn(page, 'python'), runProgram }
 }
+
+const answerOf = (status: number, body: string, header = 'X-Nothing: 0'): string =>
+  `HTTP/1.1 ${status} x\r\n${header}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+
 let started: ReturnType<typeof setUp> | undefined
 const shared = () => (started ??= setUp())
 
@@ -66,8 +70,9 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
   test('tries again what breaks off or is refused for now', async t => {
     const { runProgram, api, environment } = await shared()
     const proxy = await startProxy(t, new URL(api).host)
-    const unavailable = '{"error":{"code":"unavailable","message":"Later."}}'
-    const head = `HTTP/1.1 503 x\r\nRetry-After: 0\r\nContent-Length: ${unavailable.length}\r\n\r\n`
+    const unavailable = answerOf(503, '{"error":{"code":"unavailable","message":"Later."}}', 'Retry-After: 0')
+    // It looks whole to the connection: a proxy of HTTP/1.0 can cut so.
+    const cut = answerOf(200, '{"data":[{"id":"payout_1"}')
     const program = [
       'import os',
       'from commission_client import Client',
@@ -77,12 +82,78 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
     for (const fault of [
       { kind: 'cut-answer', bytes: 400 } as const,
       { kind: 'reset' } as const,
-      { kind: 'other-answer', answer: head + unavailable } as const,
+      { kind: 'other-answer', answer: unavailable } as const,
+      { kind: 'other-answer', answer: cut } as const,
     ]) {
       await proxy.inject(fault, () => true, 1)
       expect(await runProgram(program, through), fault.kind).toEqual(['payout_2'])
       expect(proxy.hits(), fault.kind).toBe(1)
     }
+  })
+
+  test('an answer of another program is an error, not a short list', async t => {
+    const { runProgram, api, environment } = await shared()
+    const proxy = await startProxy(t, new URL(api).host)
+    const program = [
+      'import os, httpx',
+      'from commission_client import Client, RefusedError',
+      'client = Client(os.environ["API"], os.environ["KEY"], timeout=0.1)',
+      'for read in (lambda: list(client.payouts()), lambda: client.payout("payout_2")):',
+      '    try:',
+      '        print(read())',
+      '    except (RefusedError, httpx.TransportError) as error:',
+      '        print(error)',
+    ].join('\n')
+    const through = { ...environment, API: api.replace(new URL(api).host, proxy.address) }
+    const unknown = 'unknown: an answer that the API does not give'
+    for (const [answer, error] of [
+      [answerOf(503, '<html>Later</html>'), `503 ${unknown}`],
+      [answerOf(403, '{"error":"No."}'), `403 ${unknown}`],
+      [answerOf(520, ''), `520 ${unknown}`],
+      [answerOf(302, '', 'Location: http://127.0.0.1:1/'), `302 ${unknown}`],
+      [answerOf(202, '{"data":[],"has_more":false,"next_cursor":""}'), `202 ${unknown}`],
+      [answerOf(200, '{"message":"fine"}'), `200 ${unknown}`],
+      [answerOf(200, '<html>Log in</html>', 'Content-Type: text/html'), 'the answer is no whole JSON (text/html)'],
+    ] as const) {
+      await proxy.inject({ kind: 'other-answer', answer })
+      expect(await runProgram(program, through), answer).toEqual([error, error])
+    }
+  })
+
+  test('an update that fails in the middle loses no change, and two at a time are refused', async () => {
+    const { runProgram } = await shared()
+    const program = `
+import os
+from itertools import islice
+from commission_client import Client, Copy
+client = Client(os.environ["API"], os.environ["KEY"])
+changes = client.changes
+copy = Copy(client)
+def breaking(**given):
+    yield from islice(changes(**given), 2)
+    raise OSError("the connection ended")
+client.changes = breaking
+try:
+    copy.update()
+except OSError as error:
+    print(error)
+client.changes = changes
+print(*[change.id for change in copy.update()])
+twice = Copy(client)
+try:
+    for change in islice(twice.follow(), 5):
+        print(change.id)
+        twice.update()
+except RuntimeError as error:
+    print(error)
+twice.prove()
+`
+    expect(await runProgram(program)).toEqual([
+      'the connection ended',
+      'rep_1.1 period_1.1 payout_1 payout_2 payroll_1',
+      'rep_1.1',
+      'another update or follow has applied changes to this copy',
+    ])
   })
 
   test('refuses a copy that differs, follows changes, and ends a list that would not end', async () => {

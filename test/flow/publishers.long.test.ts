@@ -1,16 +1,20 @@
 /** The example publishers in four languages choose the partition that the projector expects, and tell the outcome. */
+import kafkajs from 'kafkajs'
 import { describe, expect, type TestContext, test } from 'vitest'
 import {
   dataOf,
   keyCreated,
   newKeyText,
   type Outgoing,
+  payoutCalculated,
   payoutRecorded,
   payrollRecorded,
   periodRecorded,
   repRecorded,
+  step,
   withData,
 } from '../support/events.ts'
+import { startOwnServer } from '../support/own-services.ts'
 import { untilCaughtUp } from '../support/processes.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
 import { startProjection } from '../support/projection.ts'
@@ -33,6 +37,12 @@ const publishers = [
 /** Nothing listens here. */
 const NOWHERE = '127.0.0.1:1'
 const STACK_TRACE = /Traceback|goroutine|^\s+at |SLF4J/m
+
+const MiB = 1024 * 1024
+
+/** The inputs of a step, of about this many bytes as JSON. */
+const inputsOf = (bytes: number): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: bytes / 1_000 }, (_, index) => [`input ${index}`, 'é'.repeat(490)]))
 
 const lineOf = (record: Outgoing): string => JSON.stringify({ type: record.headers.ce_type, data: dataOf(record) })
 
@@ -128,9 +138,42 @@ for (const { folder, programs } of publishers) {
       expect(unsealed.stderr).not.toMatch(STACK_TRACE)
     })
 
+    test('publishes a value of nearly 8 MiB, and more large values than one request to Kafka may have', async t => {
+      const { environment } = await setUp(t)
+      const org_id = 'org_1'
+      const ids = Array.from({ length: 25 }, (_, index) => `payout_${index}`)
+      const payouts = ids.map((id, index) => {
+        const inputs = inputsOf(index === 0 ? 8 * MiB - 50_000 : MiB / 2)
+        const supersedes_id = ids[index - 1] ?? null
+        return payoutCalculated({ org_id, id, supersedes_id, calculation_trace: [step({ inputs })] })
+      })
+      const records = [repRecorded({ org_id }), periodRecorded({ org_id }), ...payouts]
+      const { code, lines, stderr } = await run(environment, records.map(lineOf).join('\n'))
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.not.stringMatching(STACK_TRACE) })
+      expect(lines.map(line => JSON.parse(line))).toMatchObject([{ from: 0, to: 26, applied: 27, not_yet: 0 }])
+    })
+
+    test('sends nothing if a line is not UTF-8, or has a key twice: another text, or one of two amounts, would be sent', async t => {
+      const { environment, ends } = await setUp(t)
+      const event = lineOf(repRecorded({ org_id: 'org_1', name: 'Zoé secret' }))
+      const twice = event.replace('"name":', '"name":"secret","name":')
+      for (const second of [Buffer.from(event, 'latin1'), Buffer.from(twice)]) {
+        const { code, lines, stderr } = await run(environment, Buffer.concat([Buffer.from(`${event}\n`), second]))
+        expect({ code, lines, stderr }).toEqual({
+          code: 1,
+          lines: [],
+          stderr: expect.stringMatching(/^line 2 is not /m),
+        })
+        expect(stderr).not.toMatch(STACK_TRACE)
+        expect(stderr).not.toContain('secret')
+      }
+      expect((await ends()).map(([, count]) => count)).toEqual(Array(PARTITIONS).fill(0))
+    })
+
     test('sends nothing if the input is empty or a line is no event', async t => {
       const { environment, ends } = await setUp(t)
-      const event = lineOf(repRecorded({ org_id: 'org_1' }))
+      // U+2028 ends no line, and a string of JSON may have it.
+      const event = lineOf(repRecorded({ org_id: 'org_1', name: 'A\u2028B' }))
       const inputs = {
         '': /no events on standard input/,
         '\n \n': /no events on standard input/,
@@ -156,6 +199,18 @@ for (const { folder, programs } of publishers) {
         expect(stderr).not.toMatch(STACK_TRACE)
       }
       expect((await ends()).reduce((sum, [, count]) => sum + count, 0)).toBe(3)
+    })
+
+    test('creates no topic if its name is mistyped, where the broker would create it', async t => {
+      const kafka = await startOwnServer(t, 'kafka', { settings: { 'auto.create.topics.enable': 'true' } })
+      const event = lineOf(repRecorded({ org_id: 'org_1' }))
+      const { code, lines, stderr } = await run({ KAFKA_BROKERS: kafka.address, TOPIC: 'comission.events' }, event)
+      const admin = new kafkajs.Kafka({ brokers: [kafka.address], logLevel: kafkajs.logLevel.NOTHING }).admin()
+      await admin.connect()
+      const topics = await admin.listTopics().finally(() => admin.disconnect())
+      expect({ code, lines, topics }, stderr).toEqual({ code: 1, lines: [], topics: [] })
+      expect(stderr).toMatch(/^not all events were sent to /m)
+      expect(stderr).not.toMatch(STACK_TRACE)
     })
 
     test('ends with 1 if Kafka cannot be reached', async () => {

@@ -40,7 +40,7 @@ export type Ended = { readonly code: number; readonly lines: readonly string[]; 
 export const programCopy = async (scope: Scope, folder: string) => {
   const copy = await copyFolder(folder)
   scope.onTestFinished(() => rm(copy, { recursive: true, force: true }))
-  return async (environment: Readonly<Record<string, string>>, input: string): Promise<Ended> => {
+  return async (environment: Readonly<Record<string, string>>, input: string | Buffer): Promise<Ended> => {
     const ended = await start(tmpdir(), join(copy, 'run.sh'), environment, input).catch(error => error)
     const { code = 0, stdout, stderr } = ended as { code?: number; stdout: string; stderr: string }
     return { code, lines: stdout.split('\n').filter(line => line !== ''), stderr: stripVTControlCharacters(stderr) }
@@ -53,7 +53,7 @@ const copyFolder = async (folder: string): Promise<string> => {
   return copy
 }
 
-const start = (cwd: string, script: string, environment: Readonly<Record<string, string>>, input: string) => {
+const start = (cwd: string, script: string, environment: Readonly<Record<string, string>>, input: string | Buffer) => {
   const env = { ...process.env, ...environment }
   const running = promisify(execFile)('sh', [script], { cwd, env, maxBuffer: 64 * 1024 * 1024 })
   running.child.stdin?.on('error', () => undefined).end(input)

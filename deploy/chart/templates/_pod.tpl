@@ -87,14 +87,14 @@ containers:
       {{- end }}
     {{- end }}
     {{- with .probes }}
-    # The first time a process must be able to do its work: a new release that cannot never replaces the old one.
+    # A process must be able to do its work once. Until then, its pod replaces no pod of the release before.
     startupProbe:
       httpGet: { path: {{ .startup }}, port: admin }
       periodSeconds: 5
       timeoutSeconds: 5
-      # An hour: an outage at the start is waited for, as later.
+      # An hour: a start waits for the end of an outage of Kafka or Elasticsearch.
       failureThreshold: 720
-    # Afterwards readiness is about this process alone: a pod that waits for Elasticsearch still gives clear refusals.
+    # Then readiness is about this process alone: while Elasticsearch is away, the pod still gives clear refusals.
     readinessProbe:
       httpGet: { path: {{ .readiness }}, port: admin }
       periodSeconds: 2

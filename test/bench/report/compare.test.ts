@@ -18,9 +18,12 @@ test.each([
   [less(1), less(1.14), 14, false],
   [less(1), less(1.16), 16, true],
   [less(1), less(0.5), -50, false],
+  [more(0.8), more(Number.NaN), Number.NaN, true],
+  [less(1), less(Number.POSITIVE_INFINITY), Number.POSITIVE_INFINITY, true],
 ])('%j, then %j', (before, now, worse, isTooMuch) => {
   const [compared] = compareRatios([figure([before])], [figure([now])])
-  expect(compared?.worsePercent).toBeCloseTo(worse)
+  if (Number.isFinite(worse)) expect(compared?.worsePercent).toBeCloseTo(worse)
+  else expect(compared?.worsePercent).toBe(worse)
   expect(compared?.isTooMuch).toBe(isTooMuch)
 })
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { compareRatios } from '../../../bench/report/compare.ts'
 import { drawPicture } from '../../../bench/report/picture.ts'
 import { renderPage } from '../../../bench/report/report.ts'
-import { readResults, replaceFigures } from '../../../bench/report/results.ts'
+import { readResults, replaceFigures, requireMeasured } from '../../../bench/report/results.ts'
 import { type Figure, figureNames } from '../../../bench/rig/bench.ts'
 
 const root = join(import.meta.dirname, '../../..')
@@ -51,6 +51,15 @@ test('figures that were measured apart replace the stored ones of their name, an
   expect(figures.map(({ title }) => title)).toEqual(['Faster', 'Pages'])
   expect(figures[0]?.notes[0]).toContain('part, Tuesday, commit abc')
   expect(figures[1]).toEqual(other)
+})
+
+test('a figure with a value of nothing is refused: it would be stored as null', () => {
+  const [rate] = figure.rows
+  for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
+    const rows = rate === undefined ? [] : [{ ...rate, value }]
+    expect(() => requireMeasured({ ...figure, rows })).toThrow(`How fast, rate: nothing was measured, got ${value}`)
+  }
+  expect(() => requireMeasured(figure)).not.toThrow()
 })
 
 test('bars with their spread, and lines, are drawn', () => {

@@ -23,7 +23,6 @@ from .generated.models import (
     PayrollRecord,
     Period,
     PeriodChange,
-    Refusal,
     Rep,
     RepChange,
     Statement,
@@ -33,7 +32,7 @@ from .generated.types import UNSET, Unset
 from .refused import RefusedError
 from .retry import RetryingTransport
 
-#: Seconds that a request waits for the next change: proxies often end a silent connection after a minute.
+#: Longest wait for the next change, in seconds: proxies often end a silent connection after a minute.
 WAIT_SECONDS = 30
 
 #: An applied event, by its `kind`.
@@ -43,7 +42,8 @@ Change = RepChange | PeriodChange | PayoutChange | PayrollChange
 class Client:
     """Reads an organization: as it is now, or as of a moment. Amounts, instants and dates are texts.
 
-    All reads raise RefusedError, or httpx.TransportError if the connection fails for longer than `timeout` seconds.
+    All reads raise RefusedError, or httpx.TransportError if the connection fails, or answers are not whole, for longer
+    than `timeout` seconds.
     """
 
     def __init__(self, base_url: str, key: str, *, timeout: float = 120.0) -> None:
@@ -52,7 +52,7 @@ class Client:
             base_url=base_url,
             token=key,
             timeout=httpx.Timeout(WAIT_SECONDS + 30),
-            httpx_args={"transport": RetryingTransport(timeout)},
+            httpx_args={"transport": RetryingTransport(timeout), "event_hooks": {"response": [_require_data]}},
         )
         self._as_of: str | Unset = UNSET
 
@@ -171,23 +171,27 @@ class Client:
         **filters: str | int | None,
     ) -> Any:
         given = _given(starting_after=starting_after, limit=limit, **filters)
-        return _answered(operation.sync_detailed(*path, client=self._api, as_of=self._as_of, **given))
+        return self._answer(operation, *path, **given)
 
     def _one(self, operation: Any, *path: str, **given: Any) -> Any:
-        return _answered(operation.sync_detailed(*path, client=self._api, as_of=self._as_of, **given)).data
+        return self._answer(operation, *path, **given).data
+
+    def _answer(self, operation: Any, *path: str, **given: Any) -> Any:
+        return operation.sync_detailed(*path, client=self._api, as_of=self._as_of, **given).parsed
 
 
 def _given(**parameters: str | int | None) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if value is not None}
 
 
-def _answered(response: Any) -> Any:
-    answer = response.parsed
-    status = int(response.status_code)
-    request_id = response.headers.get("X-Request-Id")
-    if isinstance(answer, Refusal):
-        raise RefusedError(status, answer.error.code, answer.error.message, request_id)
-    # A proxy between may answer without the body of a refusal.
-    if answer is None or status != 200:
-        raise RefusedError(status, "unknown", "an answer without a refusal code", request_id)
-    return answer
+def _require_data(response: httpx.Response) -> None:
+    """Raises RefusedError for an answer without data. The generated code knows only answers of the API."""
+    try:
+        body = response.json()
+        if response.status_code == 200 and isinstance(body["data"], dict | list):
+            return
+        code, message = body["error"]["code"], body["error"]["message"]
+    except (KeyError, TypeError, ValueError):
+        # Other programs between may answer, too.
+        code, message = "unknown", "an answer that the API does not give"
+    raise RefusedError(response.status_code, code, message, response.headers.get("X-Request-Id"))

@@ -45,17 +45,21 @@ class Copy:
         return {"last_change_id": self.last_change_id, **records}
 
     def update(self) -> list[Change]:
-        """Applies the changes since. Returns them."""
-        changes = []
-        for change in self._client.changes(starting_after=self.last_change_id):
+        """Applies the changes since: all of them, or none if a read fails. Returns them."""
+        before = self.last_change_id
+        changes = list(self._client.changes(starting_after=before))
+        self._require_last(before)
+        for change in changes:
             self._apply(change)
-            changes.append(change)
         return changes
 
     def follow(self) -> Iterator[Change]:
         """Applies every change as it comes, for ever, and yields it."""
-        for change in self._client.follow(starting_after=self.last_change_id):
+        before = self.last_change_id
+        for change in self._client.follow(starting_after=before):
+            self._require_last(before)
             self._apply(change)
+            before = change.id
             yield change
 
     def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
@@ -94,6 +98,11 @@ class Copy:
                 raise CopyDiffersError(
                     f"as of {at}, {place}: {theirs.get(place)}, in the copy {ours.get(place)}"
                 )
+
+    def _require_last(self, change_id: str | None) -> None:
+        # A change that is applied after later ones would make replaced records current again.
+        if self.last_change_id != change_id:
+            raise RuntimeError("another update or follow has applied changes to this copy")
 
     def _apply(self, change: Change) -> None:
         if isinstance(change, PayoutChange):

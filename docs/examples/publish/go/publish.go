@@ -8,12 +8,14 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -23,6 +25,33 @@ func check(err error, saying string) {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", saying, err)
 		os.Exit(1)
 	}
+}
+
+// checkKeys refuses an object that has a key twice: another program may read the other value.
+func checkKeys(decoder *json.Decoder) error {
+	token, err := decoder.Token()
+	begin, isNested := token.(json.Delim)
+	if err != nil || !isNested {
+		return err
+	}
+	seen := map[json.Token]bool{}
+	for decoder.More() {
+		if begin == '{' {
+			key, err := decoder.Token()
+			if err != nil {
+				return err
+			}
+			if seen[key] {
+				return errors.New("a key twice")
+			}
+			seen[key] = true
+		}
+		if err := checkKeys(decoder); err != nil {
+			return err
+		}
+	}
+	_, err = decoder.Token()
+	return err
 }
 
 func main() {
@@ -47,7 +76,10 @@ func main() {
 		if err == nil {
 			err = json.Unmarshal(event.Data, &named)
 		}
-		if err != nil || event.Type == "" || named.Org == nil {
+		if err == nil {
+			err = checkKeys(json.NewDecoder(bytes.NewReader(lines.Bytes())))
+		}
+		if err != nil || !utf8.Valid(lines.Bytes()) || event.Type == "" || named.Org == nil {
 			fmt.Fprintf(os.Stderr, "line %d is not {\"type\": ..., \"data\": {\"org_id\": ...}} in JSON: nothing was sent\n", number)
 			os.Exit(1)
 		}
@@ -70,10 +102,15 @@ func main() {
 		os.Exit(1)
 	}
 
-	// Idempotence, all acknowledgements and the partitioner of Java's client are the defaults.
+	// Idempotence, all acknowledgements, the partitioner of Java's client, and no creation of topics are the defaults.
 	brokers := os.Getenv("KAFKA_BROKERS")
 	unsent := "not all events were sent to " + brokers
-	client, err := kgo.NewClient(kgo.SeedBrokers(strings.Split(brokers, ",")...), kgo.RecordDeliveryTimeout(30*time.Second))
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(strings.Split(brokers, ",")...),
+		kgo.RecordDeliveryTimeout(30*time.Second),
+		// max.message.bytes of the topic. The default is 1 MB, and a value may have 8 MiB.
+		kgo.ProducerBatchMaxBytes(9<<20),
+	)
 	check(err, unsent)
 	reachable, stop := context.WithTimeout(context.Background(), 30*time.Second)
 	defer stop()

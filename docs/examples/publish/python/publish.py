@@ -13,12 +13,20 @@ from seal import seal_texts
 TOPIC = os.environ.get("TOPIC") or os.environ.get("KAFKA_EVENTS_TOPIC") or "commission.events"
 ADMIN = os.environ.get("ADMIN", "http://127.0.0.1:9465")
 
+
+def fields_of(pairs):
+    # Otherwise only the last one of two values with the same key would be sent.
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key twice")
+    return dict(pairs)
+
+
 events = []
 for number, line in enumerate(sys.stdin.buffer, 1):
     if not line.strip():
         continue
     try:
-        event = json.loads(line)
+        event = json.loads(line, object_pairs_hook=fields_of)
         headers = {"ce_specversion": "1.0", "ce_source": "/example", "ce_type": event["type"].encode()}
         if isinstance(event.get("seal"), str):
             try:
@@ -26,7 +34,9 @@ for number, line in enumerate(sys.stdin.buffer, 1):
             except (OSError, ValueError) as error:
                 sys.exit(f"line {number} cannot be sealed with {event['seal']}: {error}: nothing was sent")
         # The record key is the organization: all its events are in one partition, in order.
-        events.append((headers, event["data"]["org_id"].encode(), json.dumps(event["data"])))
+        # No spaces and no \\u escapes: a value must not become larger than 8 MiB on its way.
+        value = json.dumps(event["data"], ensure_ascii=False, separators=(",", ":")).encode()
+        events.append((headers, event["data"]["org_id"].encode(), value))
     except (ValueError, KeyError, TypeError, AttributeError):
         sys.exit(f'line {number} is not {{"type": ..., "data": {{"org_id": ...}}}} in JSON: nothing was sent')
 if not events:
@@ -36,8 +46,9 @@ runs, failures = {}, []
 
 
 def delivered(error, message):
-    if error:
-        failures.append(error.str())
+    # Without its offset, the receipts would not have the record.
+    if error or message.offset() < 0:
+        failures.append(error.str() if error else "Kafka did not return the offset of a record")
         return
     first, _ = runs.get(message.partition(), (message.offset(), None))
     runs[message.partition()] = (first, message.offset())
@@ -48,18 +59,29 @@ settings = {
     "enable.idempotence": True,
     # The default of librdkafka chooses other partitions than Java's client.
     "partitioner": "murmur2_random",
+    # A mistyped topic must fail: a topic that the broker creates for it deletes records after a week.
+    "allow.auto.create.topics": False,
     "message.timeout.ms": 30_000,
+    # `max.message.bytes` of the topic. The default is 1 MB, and a value may have 8 MiB.
+    "message.max.bytes": 9 * 1024 * 1024,
     # Otherwise it logs each failed connection. The program prints the first error itself.
     "log_level": 2,
 }
 try:
     producer = Producer(settings)
-    producer.list_topics(TOPIC, timeout=30)
+    missing = producer.list_topics(TOPIC, timeout=30).topics[TOPIC].error
+    if missing:
+        raise KafkaException(missing)
     for headers, key, value in events:
-        while len(producer) >= 10_000:
-            producer.poll(1)
         headers["ce_id"] = str(uuid.uuid4())
-        producer.produce(TOPIC, key=key, value=value, headers=headers, on_delivery=delivered)
+        while True:
+            try:
+                producer.produce(TOPIC, key=key, value=value, headers=headers, on_delivery=delivered)
+                break
+            except BufferError:
+                # The queue is full: wait until some records are stored.
+                producer.poll(1)
+        producer.poll(0)
     producer.flush()
 except KafkaException as error:
     failures.append(error.args[0].str())

@@ -1,6 +1,5 @@
 /** Publishes the events of standard input with kafkajs, and prints the receipts of all its records. */
 import { randomUUID } from 'node:crypto'
-import { createInterface } from 'node:readline/promises'
 import kafkajs from 'kafkajs'
 import { sealTexts } from './seal.js'
 
@@ -20,14 +19,37 @@ function sealEvent(type: string, data: Parameters<typeof sealTexts>[1], keyId: s
   }
 }
 
+function* linesOf(input: Buffer): Generator<Buffer> {
+  for (let start = 0, end = 0; start < input.length; start = end + 1) {
+    end = input.indexOf('\n', start)
+    if (end === -1) end = input.length
+    yield input.subarray(start, end)
+  }
+}
+
+// JSON.parse keeps only the last one of two values with the same key. So the keys are counted in the text, too.
+const keysInText = (json: string): number => json.match(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:/g)?.length ?? 0
+function keysIn(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  const own = Array.isArray(value) ? 0 : Object.keys(value).length
+  return Object.values(value).reduce((sum, each) => sum + keysIn(each), own)
+}
+
+const chunks: Buffer[] = []
+for await (const chunk of process.stdin) chunks.push(chunk)
+// Without `fatal`, bytes that are not UTF-8 would become other characters.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const messages: kafkajs.Message[] = []
 let number = 0
-for await (const line of createInterface({ input: process.stdin })) {
+for (const line of linesOf(Buffer.concat(chunks))) {
   number += 1
-  if (line.trim() === '') continue
   try {
-    const { type, data, seal } = JSON.parse(line)
-    if (typeof type !== 'string' || typeof data.org_id !== 'string') throw new Error()
+    const text = utf8.decode(line)
+    if (text.trim() === '') continue
+    const event = JSON.parse(text)
+    const { type, data, seal } = event
+    if (typeof type !== 'string' || typeof data.org_id !== 'string' || keysInText(text) !== keysIn(event))
+      throw new Error()
     if (typeof seal === 'string') sealEvent(type, data, seal)
     const headers = { ce_specversion: '1.0', ce_id: randomUUID(), ce_source: '/example', ce_type: type }
     // The record key is the organization: all its events are in one partition, in order.
@@ -47,12 +69,31 @@ const createPartitioner: kafkajs.ICustomPartitioner = () => given => {
   partitions.set(given.message, partition)
   return partition
 }
-const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, createPartitioner })
+// A mistyped topic must fail: a topic that the broker creates for it deletes records after a week.
+const allowAutoTopicCreation = false
+const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, createPartitioner, allowAutoTopicCreation })
+
+// Kafka applies `max.message.bytes` of the topic (9 MiB) to all messages of a partition that are sent together.
+function* batchesOf(all: readonly kafkajs.Message[]): Generator<kafkajs.Message[]> {
+  let batch: kafkajs.Message[] = []
+  let bytes = 0
+  for (const message of all) {
+    const size = Buffer.byteLength(message.value ?? '')
+    if (batch.length > 0 && (bytes + size > 1024 * 1024 || batch.length === 500)) {
+      yield batch
+      batch = []
+      bytes = 0
+    }
+    batch.push(message)
+    bytes += size
+  }
+  yield batch
+}
+
 const runs = new Map<number, { first: number; last: number }>()
 try {
   await producer.connect()
-  for (let start = 0; start < messages.length; start += 500) {
-    const sent = messages.slice(start, start + 500)
+  for (const sent of batchesOf(messages)) {
     for (const { partition, baseOffset } of await producer.send({ topic: TOPIC, messages: sent, acks: -1 })) {
       const count = sent.filter(message => partitions.get(message) === partition).length
       const first = runs.get(partition)?.first ?? Number(baseOffset)

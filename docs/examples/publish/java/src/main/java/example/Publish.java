@@ -1,26 +1,28 @@
 package example;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.List;
 import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
@@ -33,14 +35,19 @@ public class Publish {
   static final String TOPIC = ENV.getOrDefault("TOPIC", ENV.getOrDefault("KAFKA_EVENTS_TOPIC", "commission.events"));
   static final String BROKERS = ENV.getOrDefault("KAFKA_BROKERS", "");
   static final String ADMIN = ENV.getOrDefault("ADMIN", "http://127.0.0.1:9465");
-  static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+  /** A key twice is an error: otherwise only the last one of the two values would be sent. */
+  static final ObjectMapper JSON =
+      new ObjectMapper()
+          .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
+          .enable(JsonParser.Feature.STRICT_DUPLICATE_DETECTION);
 
   public static void main(String[] arguments) throws Exception {
     var records = new ArrayList<ProducerRecord<String, String>>();
-    var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    byte[] input = System.in.readAllBytes();
     int number = 0;
-    for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-      number++;
+    for (int start = 0, end = 0; start < input.length; start = end + 1) {
+      for (end = start; end < input.length && input[end] != '\n'; ) end++;
+      String line = decode(ByteBuffer.wrap(input, start, end - start), ++number);
       if (!line.isBlank()) records.add(recordOf(line, number));
     }
     if (records.isEmpty()) fail("no events on standard input: nothing was sent");
@@ -48,10 +55,14 @@ public class Publish {
     // The first and the last offset of each partition.
     var runs = new TreeMap<Integer, LongSummaryStatistics>();
     // Idempotence, all acknowledgements and the expected partitioner are the defaults.
+    // The default of max.request.size is 1 MiB. A value may have 8 MiB, and the topic has max.message.bytes = 9 MiB.
     Map<String, Object> settings =
-        Map.of("bootstrap.servers", BROKERS, "max.block.ms", 30_000);
-    try (var producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
-      producer.partitionsFor(TOPIC);
+        Map.of("bootstrap.servers", BROKERS, "max.block.ms", 30_000, "max.request.size", 9 * 1024 * 1024);
+    try (var admin = Admin.create(Map.of("bootstrap.servers", BROKERS, "default.api.timeout.ms", 30_000));
+        var producer = new KafkaProducer<>(settings, new StringSerializer(), new StringSerializer())) {
+      // A mistyped topic must fail: a topic that the broker creates for it deletes records after a week. The producer
+      // would create it.
+      admin.describeTopics(List.of(TOPIC)).allTopicNames().get();
       var sent = new ArrayList<Future<RecordMetadata>>();
       for (var record : records) sent.add(producer.send(record));
       for (var future : sent) {
@@ -78,11 +89,21 @@ public class Publish {
     System.exit(complete ? 0 : 1);
   }
 
+  /** Strictly: bytes that are not UTF-8 must not become other characters. */
+  static String decode(ByteBuffer line, int number) {
+    try {
+      return StandardCharsets.UTF_8.newDecoder().decode(line).toString();
+    } catch (CharacterCodingException error) {
+      // The next condition tells it.
+      return "not UTF-8";
+    }
+  }
+
   static ProducerRecord<String, String> recordOf(String line, int number) {
     JsonNode event = JSON.missingNode();
     try {
       event = JSON.readTree(line);
-    } catch (JsonProcessingException error) {
+    } catch (IOException error) {
       // The next condition tells it, without the content.
     }
     if (!event.path("type").isTextual() || !event.at("/data/org_id").isTextual())
