@@ -178,8 +178,9 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
   const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
     let generation = live ?? (await liveGeneration(signal))
-    let polls = 0
-    for (let attempt = 0; attempt < 2; ) {
+    // Each round reads the position and the live document. It is repeated once if another generation is live, and while
+    // the position of that generation is behind.
+    for (let swaps = 0, polls = 0; ; ) {
       const partition = partitionOf(org, generation.partitions)
       const seenBefore = seenOf(generation, partition)
       const names = documents(generation)
@@ -188,8 +189,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const [liveDocument, ...found] = others
       const nowLive = asLive(readable(liveDocument), only)
       if (nowLive.name !== generation.name) {
+        if (swaps++ > 0) throw unavailable('live_generation_changes')
         generation = await generationNamed(nowLive.name, signal)
-        attempt++
         continue
       }
       live = generation
@@ -208,7 +209,6 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
       return { position, documents: (mustReadAgain ? await read(names, signal) : found).map(readable) }
     }
-    throw unavailable('live_generation_changes')
   }
 
   const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {

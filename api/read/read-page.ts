@@ -64,10 +64,11 @@ export const createReadPage = (search: Search): ReadPage => {
     const hits: Hit[] = []
     let bytes = 0
     let after = asked.after
-    let growth = Number.POSITIVE_INFINITY
+    /** Maximum records of the next search: few after an answer that was too large, then twice as many each time. */
+    let sizeMax = Number.POSITIVE_INFINITY
     for (;;) {
       const seen = lastSeen.get(cacheKey)
-      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), growth)
+      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), sizeMax)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
       const answer = await search(indexNames, searchBody(asked, after, size), signal, expected).catch(error => {
         // Perhaps the answer was larger than what may be held. The next request must not ask for as much again.
@@ -77,7 +78,7 @@ export const createReadPage = (search: Search): ReadPage => {
       if (answer === 'too_large') {
         if (size <= LARGE_RECORDS_ASKED) throw unavailable('elasticsearch_too_large')
         lastSeen.set(cacheKey, BODY_STORED_MAX)
-        growth = LARGE_RECORDS_ASKED
+        sizeMax = LARGE_RECORDS_ASKED
         continue
       }
       const found = sliceSearch(answer, indices, org)
@@ -93,7 +94,7 @@ export const createReadPage = (search: Search): ReadPage => {
         return { hits: hits.slice(0, limit), hasMore: hits.length > limit }
       }
       after = last.sortValue
-      growth *= 2
+      sizeMax *= 2
     }
   }
 }

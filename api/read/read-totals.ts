@@ -216,7 +216,7 @@ const rowsOf = async (owed: Amounts, paid: Amounts, pace: Pace): Promise<Row[]> 
       groups.set(name, group)
       group[what].amount = group[what].amount.plus(new Exact(key.amount).times(doc_count))
       group[what].count += doc_count
-      if (pace.isDue(1, 0)) await pace.rest()
+      if (pace.countWork(1, 0)) await pace.rest()
     }
   }
   await add(owed, 'owed')
