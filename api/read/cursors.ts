@@ -59,9 +59,14 @@ export const createCursorResolver = (prefix: string): CursorResolver => {
 
 const sortValueOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {
   if (kind === 'payouts' || kind === 'payroll_files') return numberOf(document, 'seq')
-  const { versions } = bodyOf<HeadBody>(document)
+  return versionsIn(document)[ordinal - 1]?.seq
+}
+
+/** Returns the versions of a rep or a period from its head. @throws Refusal `unavailable` if the head is malformed */
+export const versionsIn = (head: DocumentSlice): HeadBody['versions'] => {
+  const { versions } = bodyOf<HeadBody>(head)
   if (!Array.isArray(versions) || !versions.every(({ seq }) => Number.isSafeInteger(seq))) {
     throw unavailable('elasticsearch_malformed_record')
   }
-  return versions[ordinal - 1]?.seq
+  return versions
 }
