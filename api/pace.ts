@@ -7,7 +7,7 @@ import { abortRefusal } from './time-limits.ts'
 
 /** Counts one piece of work: lines that are compared, and bytes that are searched or copied. */
 export type Pace = {
-  /** Counts this much work. Returns true if a rest is due. */
+  /** Counts this much work. Returns true if it is time for a rest. */
   readonly countWork: (items: number, bytes: number) => boolean
   /** Lets other work run. @throws Refusal `unavailable` if the request has ended */
   readonly rest: () => Promise<void>

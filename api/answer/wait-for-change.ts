@@ -2,7 +2,7 @@
  * In: a request for changes with `wait`. Out: the same request as soon as there may be a change behind its cursor; or,
  *   when its time is up or the process stops, with the position before which there is no change.
  * Promises: a waiting request holds no read permit and no answer bytes, only its connection and its permits in flight.
- *   It counts once. A key that was revoked meanwhile gets no page.
+ *   It counts once. A key that was revoked meanwhile gets no change: 401, or the empty page at the end of its time.
  */
 import { holderOf, type RequestStep } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'

@@ -1,8 +1,9 @@
 /**
  * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of their request.
- * Promises: the expected bytes are reserved before the read, further bytes as they arrive. Afterwards exactly the bytes
- *   that arrived are held. The expectation comes from the last read of the organization. A request that is about to
- *   hold much waits for its turn first.
+ * Promises: the expected bytes are reserved before the read. Further bytes of a search are reserved as they arrive, and
+ *   those of a multi-get afterwards, because it may serve several requests. Then exactly the bytes that arrived are
+ *   held. The expectation comes from the last read of the organization. A request that is about to hold much waits for
+ *   its turn first.
  * Can go wrong: the budget is used up → `unavailable`. More bytes arrive than expected while another request has the
  *   turn → the API drops the answer, and reads it again in the request's own turn.
  */

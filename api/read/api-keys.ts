@@ -96,8 +96,8 @@ export const createApiKeyCache = (
     const name: DocumentName = { index: apiKeysIndexOf(prefix), id: digest, form: 'small' }
     const [documentBefore, positionFound] = await read([name, position], signal)
     servedFrom = requireServed(positionFound)
-    // A multi-get reads different shards in any order. The key may be older than the position, from before all keys were
-    // read. Then it is read again.
+    // A multi-get reads different shards in any order: the key may be older than the position, from before all keys
+    // were read. Then it is read again.
     const [document] = servedFrom === servedBefore ? [documentBefore] : await read([name], signal)
     const found = document && keyIn(document)
     // The age counts from the request: a slow answer is old when it arrives.

@@ -16,7 +16,10 @@ export type CursorResolver = {
   readonly find: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
   readonly remember: (org: string, generation: Generation, name: RecordName, sortValue: number) => void
 }
-/** Call `documents` first: those to read. Then `sortValues`: one for each name; undefined for an unknown name. */
+/**
+ * Call `documents` first: it names the documents to read. Then call `sortValues` with them: it returns one value for
+ * each name, undefined for an unknown name.
+ */
 type CursorLookup = {
   readonly documents: DocumentsOf
   readonly sortValues: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
