@@ -154,9 +154,10 @@ describe('a request', () => {
     wasValid: () => true,
     checkServed: async () => undefined,
   }
-  const silent = () => new Promise<void>(() => undefined)
-  const checked = positionsChecked(positions, silent)
-  const checkedKeys = keysChecked(keys, silent)
+  /** A check that ends later than the request. */
+  const slow = () => new Promise<void>(resolve => void setImmediate(() => setImmediate(resolve)))
+  const checked = positionsChecked(positions, slow)
+  const checkedKeys = keysChecked(keys, slow)
 
   test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
     ['readAt', signal => checked.readAt('org_a', () => [], 'may-be-older', signal)],
