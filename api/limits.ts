@@ -223,7 +223,10 @@ export const TOTALS_TIME_MAX = 30_000
 /** Rows of totals that are remembered, of all organizations and moments: some tens of MB. */
 export const TOTALS_ROWS_REMEMBERED = 200_000
 
-/** Milliseconds that a looked-up key is cached. Revocation takes effect within 5 s: the projector may need 3. */
+/**
+ * Milliseconds that the result of a look-up of a key is cached, valid or unknown. A revocation takes effect within 5 s:
+ * the projector may need 3.
+ */
 export const KEY_CACHE_TIME = 2_000
 
 /** Keys cached, valid and unknown ones apart: tries of unknown keys cannot evict valid ones. */

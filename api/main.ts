@@ -46,6 +46,9 @@ import type { ReadSealKey } from './sealed/key-store.ts'
 import { type Schedule, scheduleTimer } from './time-limits.ts'
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
+/** Lets the heap grow by this percentage of the size that the last collection left. */
+const growHeapBy = (percent: string): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
+
 /**
  * A page is a few buffers of several 100 KB outside the heap. By default, V8 marks the whole heap for every 64 MB of
  * them, about every 70 pages, which costs more than the pages do. `--external-memory-accounted-in-global-limit` counts
@@ -53,8 +56,6 @@ import { handleUnhandledErrors } from './unhandled-errors.ts'
  * that the last collection left. Most of it is such buffers, which are garbage by then. While large answers are held,
  * that would far exceed 500 MiB, so the heap may grow by half only.
  */
-const growHeapBy = (percent: string): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
-
 const collectBuffersLater = (): void => {
   setFlagsFromString('--external-memory-accounted-in-global-limit')
   growHeapBy('300')

@@ -7,8 +7,8 @@ import { abortRefusal } from './time-limits.ts'
 
 /** Counts one piece of work: lines that are compared, and bytes that are searched or copied. */
 export type Pace = {
-  /** Counts this much work. Returns true if a rest is due. */
-  readonly isDue: (items: number, bytes: number) => boolean
+  /** Counts this much work. Returns true if it is time for a rest. */
+  readonly countWork: (items: number, bytes: number) => boolean
   /** Lets other work run. @throws Refusal `unavailable` if the request has ended */
   readonly rest: () => Promise<void>
 }
@@ -22,7 +22,7 @@ export const createPace =
     let items = 0
     let bytes = 0
     return {
-      isDue: (moreItems, moreBytes) => {
+      countWork: (moreItems, moreBytes) => {
         items += moreItems
         bytes += moreBytes
         return items >= slice.items || bytes >= slice.bytes
@@ -59,7 +59,7 @@ export const joinParts = async (parts: readonly Part[], pace: Pace): Promise<Buf
     for (let start = from; start < to; start += COPY_BYTES) {
       const end = Math.min(to, start + COPY_BYTES)
       at += bytes.copy(joined, at, start, end)
-      if (pace.isDue(1, end - start)) await pace.rest()
+      if (pace.countWork(1, end - start)) await pace.rest()
     }
   }
   return joined

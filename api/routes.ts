@@ -4,10 +4,10 @@ import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { Refusal } from './failures.ts'
+import { noteRecordsForAudit } from './http/note-records.ts'
 import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
-import { showRecords } from './http/show-records.ts'
 import { usualPace } from './pace.ts'
-import { type Page, recordNameOf } from './read/read-list.ts'
+import { changeNameOf, type Page } from './read/read-list.ts'
 import {
   idPrefixOf,
   type Moment,
@@ -43,20 +43,20 @@ export const createRoutes = (
   }
   for (const kind of listKinds) {
     router.get(`/${kind}`, async ctx => {
-      const parameters = fixed(ctx, readListParameters(kind, ctx.state.query))
+      const parameters = rememberAsked(ctx, readListParameters(kind, ctx.state.query))
       const page = await opened(ctx, await list(orgOf(ctx), kind, parameters, ctx.state.signal))
       answerList(ctx, kind, page, parameters.startingAfter)
     })
   }
   router.get(COPIED, '/changes', async ctx => {
     const { nothingBefore, signal, query } = ctx.state
-    const parameters = fixed(ctx, readListParameters('changes', query))
+    const parameters = rememberAsked(ctx, readListParameters('changes', query))
     const page = nothingBefore
       ? { position: nothingBefore, hits: [], hasMore: false }
       : await opened(ctx, await list(orgOf(ctx), 'changes', parameters, signal))
     const last = page.hits.at(-1)
     if (parameters.wait && !page.hasMore) {
-      const startingAfter = last ? recordNameOf(last) : parameters.startingAfter
+      const startingAfter = last ? changeNameOf(last) : parameters.startingAfter
       remember(orgOf(ctx), { ...parameters, startingAfter }, page.position)
     }
     await answerChanges(ctx, page, parameters.startingAfter, usualPace(signal))
@@ -76,9 +76,9 @@ export const createRoutes = (
     answerPayout(ctx, await records.record(askedOf(ctx, 'payouts'), 'payouts', ctx.state.signal))
   })
   router.get(COPIED, '/payouts/:id/history', async ctx => {
-    const parameters = fixed(ctx, readHistoryParameters(ctx.state.query))
+    const parameters = rememberAsked(ctx, readHistoryParameters(ctx.state.query))
     const id = readId('payout', ctx.params.id)
-    showRecords(ctx, () => [id])
+    noteRecordsForAudit(ctx, () => [id])
     const page = await history(orgOf(ctx), id, parameters, ctx.state.signal)
     await answerHistory(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
   })
@@ -86,7 +86,7 @@ export const createRoutes = (
     answerStatement(ctx, await records.statement(askedOf(ctx, 'payouts'), ctx.state.signal))
   })
   router.get('/totals', async ctx => {
-    const read = await totals(orgOf(ctx), fixed(ctx, readTotalsParameters(ctx.state.query)), ctx.state.signal)
+    const read = await totals(orgOf(ctx), rememberAsked(ctx, readTotalsParameters(ctx.state.query)), ctx.state.signal)
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
   })
   return router
@@ -130,7 +130,7 @@ const orgOf = (ctx: RequestContext): string => holderOf(ctx.state).org
 type AskedAt = { readonly asOf: Moment | undefined; readonly period?: string | undefined }
 
 /** Remembers whether the answer is as of a change, and what was asked for. Returns the same parameters. */
-const fixed = <Asked extends AskedAt>(ctx: RequestContext, asked: Asked): Asked => {
+const rememberAsked = <Asked extends AskedAt>(ctx: RequestContext, asked: Asked): Asked => {
   const { read } = ctx.state
   ctx.state.isFixed = asked.asOf?.kind === 'change'
   if (read) Object.assign(read, { asOf: asked.asOf, period: asked.period })
@@ -138,8 +138,8 @@ const fixed = <Asked extends AskedAt>(ctx: RequestContext, asked: Asked): Asked 
 }
 
 const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
-  const { asOf } = fixed(ctx, { asOf: readAsOf(ctx.state.query) })
+  const { asOf } = rememberAsked(ctx, { asOf: readAsOf(ctx.state.query) })
   const id = readId(idPrefixOf[kind], ctx.params.id)
-  showRecords(ctx, () => [id])
+  noteRecordsForAudit(ctx, () => [id])
   return { org: orgOf(ctx), id, asOf }
 }

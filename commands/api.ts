@@ -10,7 +10,7 @@ export { Refusal, unavailable } from '../api/failures.ts'
 export { AS_OF_MARGIN } from '../api/limits.ts'
 export { createCheckIndices } from '../api/read/check-indices.ts'
 export { notReplacedRange, type ReadPosition, visibleRange } from '../api/read/position.ts'
-export { type Page, recordIdOf, recordNameOf } from '../api/read/read-list.ts'
+export { changeNameOf, type Page, recordIdOf } from '../api/read/read-list.ts'
 export {
   type ListParameters,
   type Moment,

@@ -1,10 +1,10 @@
 /**
  * In: a well-formed key that is not in the cache, and the client's address. Out: the holder of the key, `unknown`, or
  *   `refused`: not looked up.
- * Promises: requests with the same key share one look-up. Each look-up counts once against its address, by its result,
- *   even if its clients leave. A key that was valid in this process before is always looked up, and any key while its
- *   address has tries left. After that, a key goes through a lane of few look-ups. Until this lane is full, no other
- *   client of the address is refused because of the tries.
+ * Promises: requests with the same key share one look-up. A key that was valid in this process before is always looked
+ *   up, and counts nothing. Any other key takes a try of its address, and gives it back unless the key is unknown, even
+ *   if its clients leave. Without a try left, a key goes through a lane of few look-ups. Until this lane is full, no
+ *   other client of the address is refused because of the tries.
  * Can go wrong: keys cannot be looked up, or too many look-ups wait → `unavailable`, which counts nothing.
  */
 

@@ -1,8 +1,8 @@
 /**
  * In: the permissions of a key, and the route of its request. Out: nothing if the key may read the route, else the
  *   refusal, which names what is missing.
- * Promises: a request needs one permission, that of its route. A path that does not exist needs any permission, so that
- *   a key without one gets 403 for every path.
+ * Promises: a request needs one permission, that of its route. For an unknown path, any permission is enough. A key
+ *   without permissions gets 403 for every path.
  */
 import { permissionOfPath } from '../../schemas/resources.ts'
 import { Refusal } from '../failures.ts'

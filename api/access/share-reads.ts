@@ -1,7 +1,7 @@
 /**
  * In: a request that is about to read. Out: the same request with a read permit of its organization.
- * Promises: an organization holds at most a fifth of all permits, so that others get one. A request queues for a short
- *   time.
+ * Promises: an organization reads with at most a fifth of READS_IN_FLIGHT_MAX, so that others can read. A request
+ *   queues for a short time.
  * Can go wrong: no permit in time → `unavailable`: other requests of the same organization hold all of its permits.
  */
 

@@ -8,11 +8,11 @@ import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { type DocumentSlice, type Hit, numberOf, textOfSlice } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
+import { noteRecordsForAudit } from '../http/note-records.ts'
 import type { RequestContext } from '../http/request.ts'
-import { showRecords } from '../http/show-records.ts'
 import { joinParts, lengthOf, type Pace, type Part, partOf } from '../pace.ts'
 import type { HistoryPage } from '../read/read-history.ts'
-import { type Page, recordIdOf, recordNameOf } from '../read/read-list.ts'
+import { changeNameOf, type Page, recordIdOf } from '../read/read-list.ts'
 import { type RecordName, textOfName } from '../read/read-parameters.ts'
 import type { TotalsRead } from '../read/read-totals.ts'
 import { answerLater, contentHash, entityTag } from './answer-page.ts'
@@ -26,14 +26,14 @@ export const answerChanges = (
   startingAfter: RecordName | undefined,
   pace: Pace,
 ): Promise<void> => {
-  const names = page.hits.map(recordNameOf)
-  showRecords(ctx, () => names.map(textOfName))
+  const names = page.hits.map(changeNameOf)
+  noteRecordsForAudit(ctx, () => names.map(textOfName))
   const last = names.at(-1) ?? startingAfter
   const nextCursor = last ? textOfName(last) : ''
   const hashes = page.hits.map((hit, index) => `${names[index]?.id} ${contentHash(hit)}`).join()
   const etag = entityTag('changes', page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
   return answerLater(ctx, page.position, etag, () => {
-    const items = page.hits.map((hit, index) => changeParts(hit, names[index] ?? recordNameOf(hit)))
+    const items = page.hits.map((hit, index) => changeParts(hit, names[index] ?? changeNameOf(hit)))
     return joinParts(reserved(ctx, listOf(items, page.hasMore, nextCursor)), pace)
   })
 }
@@ -47,9 +47,9 @@ export const answerHistory = (
 ): Promise<void> => {
   const { position, before } = page
   // The first difference of a later page shows lines of the payout before it.
-  const show = (hits: readonly Hit[]): void =>
-    showRecords(ctx, () => [...(startingAfter ? [startingAfter.id] : []), ...hits.map(recordIdOf)], hits.length)
-  show(page.hits)
+  const noteShown = (hits: readonly Hit[]): void =>
+    noteRecordsForAudit(ctx, () => [...(startingAfter ? [startingAfter.id] : []), ...hits.map(recordIdOf)], hits.length)
+  noteShown(page.hits)
   const hashes = page.hits.map(hit => `${contentHash(hit)} ${replacementOf(hit, position)}`).join()
   // The tag covers all hits that were read: they determine where the page ends.
   const last = page.hits.at(-1)
@@ -57,7 +57,7 @@ export const answerHistory = (
   const content = `${before && contentHash(before)} ${hashes} ${page.hasMore} ${nextCursor}`
   return answerLater(ctx, position, entityTag('history', position, content), async () => {
     const items = await stepsOf(page, pace)
-    show(page.hits.slice(0, items.length))
+    noteShown(page.hits.slice(0, items.length))
     const end = page.hits[items.length - 1]
     const hasMore = page.hasMore || items.length < page.hits.length
     return joinParts(reserved(ctx, listOf(items, hasMore, end ? recordIdOf(end) : nextCursor)), pace)
@@ -78,7 +78,7 @@ const stepsOf = async ({ hits, before, position }: HistoryPage, pace: Pace): Pro
     if (bytes > PAGE_BYTES_MAX && items.length > 0) return items
     items.push(item)
     previous = payout
-    if (pace.isDue(item.length, 0)) await pace.rest()
+    if (pace.countWork(item.length, 0)) await pace.rest()
   }
   return items
 }
@@ -90,11 +90,11 @@ export const answerTotals = async (
   pace: Pace,
 ): Promise<void> => {
   const { totals: rows, ...rest } = totals
-  showRecords(ctx, () => [], rows.length)
+  noteRecordsForAudit(ctx, () => [], rows.length)
   const parts: Part[] = []
   for (const row of rows) {
     parts.push(partOf(`${parts.length > 0 ? ',' : ''}${JSON.stringify(row)}`))
-    if (pace.isDue(1, 0)) await pace.rest()
+    if (pace.countWork(1, 0)) await pace.rest()
   }
   const head = partOf(`{"data":${JSON.stringify(rest).slice(0, -1)},"totals":[`)
   const body = await joinParts([head, ...parts, partOf(']}}')], pace)
@@ -140,7 +140,7 @@ const changeParts = (hit: Hit, name: RecordName): Part[] => {
 
 /** Returns the text of a change, as a page has it. */
 export const textOfChange = (hit: Hit): Buffer =>
-  Buffer.concat(changeParts(hit, recordNameOf(hit)).map(({ bytes, from, to }) => bytes.subarray(from, to)))
+  Buffer.concat(changeParts(hit, changeNameOf(hit)).map(({ bytes, from, to }) => bytes.subarray(from, to)))
 
 const NOT_REPLACED = partOf(',"superseded_by_id":null}')
 const SUPERSEDES = Buffer.from('"supersedes_id":')

@@ -9,8 +9,8 @@ import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type DocumentSlice, startsWith } from '../elasticsearch/slice-documents.ts'
 import { NOT_MODIFIED, OK, unavailable } from '../failures.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
+import { noteRecordsForAudit } from '../http/note-records.ts'
 import type { RequestContext } from '../http/request.ts'
-import { showRecords } from '../http/show-records.ts'
 import type { ReadPosition } from '../read/position.ts'
 import { type Page, recordIdOf } from '../read/read-list.ts'
 import type { RecordName } from '../read/read-parameters.ts'
@@ -30,7 +30,7 @@ export const answerList = (
   page: Page,
   startingAfter: RecordName | undefined,
 ): void => {
-  showRecords(ctx, () => page.hits.map(recordIdOf))
+  noteRecordsForAudit(ctx, () => page.hits.map(recordIdOf))
   const last = page.hits.at(-1)
   const nextCursor = last ? recordIdOf(last) : (startingAfter?.id ?? '')
   const tail = Buffer.from(`],"has_more":${page.hasMore},"next_cursor":"${nextCursor}"}`)

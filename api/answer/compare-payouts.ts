@@ -53,7 +53,7 @@ const linesOf = async (bytes: Buffer, from: number, pace: Pace): Promise<Map<str
     const id = bytes.toString('latin1', start + ID, start + idEnd)
     if (idEnd === -1 || !id.startsWith('line_')) throw malformed()
     lines.set(id, { bytes, from: start, to })
-    if (pace.isDue(1, to - start)) await pace.rest()
+    if (pace.countWork(1, to - start)) await pace.rest()
     start = to + 1
   }
   return lines
@@ -71,12 +71,12 @@ export const differenceParts = async (
     const same = before.lines.get(id)
     if (same === undefined) added.push([line])
     else if (!isEqual(same, line)) changed.push([BEFORE, same, AFTER, line, END])
-    if (pace.isDue(1, line.to - line.from)) await pace.rest()
+    if (pace.countWork(1, line.to - line.from)) await pace.rest()
   }
   const removed: Part[][] = []
   for (const [id, line] of before.lines) {
     if (!after.lines.has(id)) removed.push([line])
-    if (pace.isDue(1, 0)) await pace.rest()
+    if (pace.countWork(1, 0)) await pace.rest()
   }
   const amounts = `"net_amount":${amountOf('net_amount', before, after)},"earned_amount":${amountOf('earned_amount', before, after)}`
   return [
@@ -100,7 +100,7 @@ const separated = async (items: readonly Part[][], pace: Pace): Promise<Part[]> 
   for (const item of items) {
     if (parts.length > 0) parts.push(COMMA)
     for (const part of item) parts.push(part)
-    if (pace.isDue(1, 0)) await pace.rest()
+    if (pace.countWork(1, 0)) await pace.rest()
   }
   return parts
 }

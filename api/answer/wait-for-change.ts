@@ -2,7 +2,7 @@
  * In: a request for changes with `wait`. Out: the same request as soon as there may be a change behind its cursor; or,
  *   when its time is up or the process stops, with the position before which there is no change.
  * Promises: a waiting request holds no read permit and no answer bytes, only its connection and its permits in flight.
- *   It counts once. A key that was revoked meanwhile gets no page.
+ *   It counts once. A key that was revoked or expired meanwhile gets no page, also no empty one.
  */
 import { holderOf, type RequestStep } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
@@ -45,7 +45,7 @@ export const waitForChange = (
           ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
         }
       }
-      if (state.waited !== undefined && !state.nothingBefore) await state.recheckKey?.()
+      if (state.waited !== undefined) await state.recheckKey?.()
     }
     // A request that did not wait costs a unit, whatever its answer: a client that asks in a loop must have a limit.
     if (asked?.wait && (state.waited ?? 0) < SHORT_WAIT) delete state.refundUnit

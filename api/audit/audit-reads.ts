@@ -58,7 +58,7 @@ export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Part
 
 const statusOf = (error: unknown): number => refusals[error instanceof Refusal ? error.code : 'internal']
 
-/** Refuses answers of a route that does not call `showRecords`: its reads would leave no trace. */
+/** Refuses answers of a route that does not call `noteRecordsForAudit`: its reads would leave no trace. */
 const requireRecords = ({ status, state }: RequestContext): void => {
   if ((status === OK || status === NOT_MODIFIED) && state.read?.ids === undefined) {
     throw new Error('an answer without a list of its records')

@@ -1,5 +1,5 @@
 /**
- * The audit log in a file: one line of JSON each, appended. Out: how many lines the operating system has taken.
+ * The audit log in a file. In: lines of JSON. Out: how many of them the operating system has taken.
  * Promises: a killed process loses no line that was reported as written; a lost machine may lose the last ones, because
  *   nothing waits for the disk. If the file is renamed, the next line begins a new file. If it is removed during a
  *   write, the lines are written again to a new file.

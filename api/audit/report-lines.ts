@@ -1,6 +1,7 @@
 /**
  * Counts the lines of the audit log, and logs at a bounded rate that lines are lost.
- * Promises: logs the first loss at once, then at most once in AUDIT_REPORT_INTERVAL how many lines were lost since.
+ * Promises: logs at most once in AUDIT_REPORT_INTERVAL how many lines were lost since the last time; the first loss at
+ *   once.
  */
 import type { Log } from '../http/log.ts'
 import { AUDIT_REPORT_INTERVAL } from '../limits.ts'

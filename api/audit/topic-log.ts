@@ -1,5 +1,5 @@
 /**
- * The audit log in a topic of Kafka: a record each, with the organization as its key.
+ * The audit log in a topic of Kafka. Each line is a record, with the organization as its record key.
  * Promises: a line is written when all replicas in sync have it, and is in the topic once: the producer is idempotent,
  *   and nothing is sent again after an error.
  * Can go wrong: Kafka is away, or refuses → the lines are lost, although Kafka may have some of them. The next write

@@ -2,14 +2,14 @@
  * In: lines of the audit log. Out: whether each is written. Lines that arrive during a write are written together next.
  * Promises: each line is written at most once, in order. Waiting lines take a bounded amount of memory, and nobody
  *   waits longer than AUDIT_WAIT_MAX.
- * Can go wrong: the audit log takes no line → `lost`. It is slow → `late`: the line is still written if the audit is
- *   not strict, and dropped if it is.
+ * Can go wrong: the audit log takes no line → `lost`. It is slow → `late`: the line is still written. Only a strict
+ *   audit drops a late line whose write has not begun: its request is refused.
  */
 import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'
 import type { AuditLine } from './audit-line.ts'
 
-/** The number of lines, from the first one, that are written; and why the others are not. Fixed words only. */
+/** `lines`: the number of lines written, from the first on. `reason`: why the others are not, in fixed words. */
 export type WriteResult = { readonly lines: number; readonly reason?: string }
 
 /** Where the lines are written: a file, the standard output or a topic. One write at a time. */

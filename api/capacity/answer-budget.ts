@@ -52,46 +52,48 @@ type BudgetCallbacks = {
 /** Creates the budget of a process. All amounts are bytes. */
 export const createAnswerBudget = ({ onRefused, onMuchHeld }: BudgetCallbacks): AnswerBudget => {
   let held = 0
-  const shares = new Map<string, number>()
+  /** Bytes held by each organization and each key. */
+  const heldOf = new Map<string, number>()
 
   const count = (bytes: number): void => {
     const heldMuch = held > MUCH_IS_HELD
     held += bytes
     if (held > MUCH_IS_HELD !== heldMuch) onMuchHeld?.(!heldMuch)
   }
-  const change = (share: string, bytes: number): void => {
-    const left = (shares.get(share) ?? 0) + bytes
-    if (left > 0) shares.set(share, left)
-    else shares.delete(share)
+  const countFor = (name: string, bytes: number): void => {
+    const left = (heldOf.get(name) ?? 0) + bytes
+    if (left > 0) heldOf.set(name, left)
+    else heldOf.delete(name)
   }
 
   const open: AnswerBudget['open'] = (owner, hasTurn = () => false) => {
-    const organization = owner === undefined ? 'nobody' : `organization:${owner.org}`
-    const key = owner === undefined ? 'nobody' : `key:${owner.org}:${owner.id}`
+    const organization = `organization:${owner?.org}`
+    const key = `key:${owner?.org}:${owner?.id}`
     let mine = 0
     let closed = false
 
     /** Returns the narrowest limit that these bytes would exceed. Only small answers may use the reserve. */
-    const exceeds = (bytes: number): Limit | undefined => {
+    const limitExceededBy = (bytes: number): Limit | undefined => {
       if (owner !== undefined) {
         const notCounted = hasTurn() ? mine : 0
-        if ((shares.get(key) ?? 0) - notCounted + bytes > ANSWERS_HELD_OF_KEY) return 'key'
-        if ((shares.get(organization) ?? 0) + bytes > ANSWERS_HELD_OF_ORGANIZATION) return 'organization'
+        if ((heldOf.get(key) ?? 0) - notCounted + bytes > ANSWERS_HELD_OF_KEY) return 'key'
+        if ((heldOf.get(organization) ?? 0) + bytes > ANSWERS_HELD_OF_ORGANIZATION) return 'organization'
       }
       const reserve = mine + bytes > SMALL_ANSWER_BYTES ? SMALL_ANSWERS_RESERVE : 0
       return held + bytes > ANSWERS_HELD_MAX - reserve ? 'process' : undefined
     }
     const add: Reservation['add'] = bytes => {
       if (closed || bytes === 0) return
-      const limit = bytes > 0 ? exceeds(bytes) : undefined
+      const limit = bytes > 0 ? limitExceededBy(bytes) : undefined
       if (limit !== undefined) {
         onRefused(limit)
         throw unavailable(`answer_bytes_of_${limit}`)
       }
       mine += bytes
       count(bytes)
-      change(organization, bytes)
-      change(key, bytes)
+      if (owner === undefined) return
+      countFor(organization, bytes)
+      countFor(key, bytes)
     }
     const resize: Reservation['resize'] = bytes => add(bytes - mine)
     const close = (): void => {

@@ -3,7 +3,7 @@
  * While one multi-get is in flight, others wait a few milliseconds and are then sent together. So nothing waits at low
  * load, and there are few multi-gets at high load. A document that several requests need is read once.
  * Promises: no document is read before its request asked for it. Each request gets its documents in its order, as if
- *   it was the only one. Nothing is sent for a request that has ended. Every promise has a listener.
+ *   it was the only one. Nothing is sent for a request that has ended. No rejection is unhandled.
  * Can go wrong, if requests are batched:
  * - one document cannot be read → its requests fail, the others get their part of the same answer;
  * - the answer is malformed or too large → the batch is retried in halves, one after the other, until only the

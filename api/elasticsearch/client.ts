@@ -15,9 +15,9 @@ import { abortRefusal } from '../time-limits.ts'
 import type { DocumentName } from './slice-documents.ts'
 
 /** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no room in its queue for the request. */
-type TooMuch = 'too_large' | 'overloaded'
+export type TooMuch = 'too_large' | 'overloaded'
 
-/** Returns the answer; `too_large` if the caller must ask for fewer records. */
+/** Returns the answer, or why the caller must ask for fewer records. */
 export type Search = (
   index: string,
   body: string,
@@ -26,7 +26,7 @@ export type Search = (
   expected?: number,
   /** Called with the bytes of the answer as they arrive. Without this callback they count for the process. */
   arrived?: CountBytes,
-) => Promise<Buffer | 'too_large'>
+) => Promise<Buffer | TooMuch>
 /** @throws Refusal if these bytes may not be held: the rest of the answer is not read */
 export type CountBytes = (bytes: number) => void
 export type MultiGet = (names: readonly DocumentName[], signal: AbortSignal) => Promise<Buffer>
@@ -98,8 +98,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
   return {
     search: async (index, body, signal, _expected, arrived) => {
       const path = `/${index}/_search?allow_partial_search_results=false`
-      const answer = await read('search', { method: 'POST', path, body }, signal, arrived)
-      return typeof answer === 'string' ? 'too_large' : answer
+      return read('search', { method: 'POST', path, body }, signal, arrived)
     },
     multiGet: async (names, signal) => {
       // One preference for all: a position is always read from the same shard copy, so that it never seems to go back.
@@ -118,7 +117,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
   }
 }
 
-/** Returns the answer of a search that finds little. @throws Refusal `unavailable` if the answer is too large */
+/** Returns the answer of a search that finds little. @throws Refusal `unavailable` if there is no answer */
 export const searchSmall = async (
   search: Search,
   indices: readonly string[],
@@ -127,7 +126,7 @@ export const searchSmall = async (
 ): Promise<Buffer> => {
   const limits = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
   const answer = await search(indices.join(), JSON.stringify({ ...limits, ...body }), signal)
-  if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+  if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
   return answer
 }
 

@@ -1,8 +1,9 @@
 /**
  * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of their request.
- * Promises: the expected bytes are reserved before the read, further bytes as they arrive. Afterwards exactly the bytes
- *   that arrived are held. The expectation comes from the last read of the organization. A request that is about to
- *   hold much waits for its turn first.
+ * Promises: the expected bytes are reserved before the read. Further bytes of a search are reserved as they arrive, and
+ *   those of a multi-get afterwards, because it may serve several requests. Then exactly the bytes that arrived are
+ *   held. The expectation comes from the last read of the organization. A request that is about to hold much waits for
+ *   its turn first.
  * Can go wrong: the budget is used up → `unavailable`. More bytes arrive than expected while another request has the
  *   turn → the API drops the answer, and reads it again in the request's own turn.
  */
@@ -11,7 +12,7 @@ import type { Reservation } from '../capacity/answer-budget.ts'
 import type { Turn } from '../capacity/large-answers.ts'
 import { unavailable } from '../failures.ts'
 import { ORGANIZATIONS_REMEMBERED, RECORD_BYTES_EXPECTED, UNKNOWN_ANSWER_BYTES } from '../limits.ts'
-import type { CountBytes, MultiGet, Search, SearchClient } from './client.ts'
+import type { CountBytes, MultiGet, Search, SearchClient, TooMuch } from './client.ts'
 
 type Holding = { readonly reservation: Reservation; readonly turn: Turn; readonly org: string }
 
@@ -59,7 +60,7 @@ export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Read
 /** Asks Elasticsearch. Calls `arrived` with the bytes of each chunk of the answer. */
 type Ask<Answer> = (arrived: CountBytes) => Promise<Answer>
 
-const hold = async <Answer extends Buffer | 'too_large'>(
+const hold = async <Answer extends Buffer | TooMuch>(
   holding: Holding,
   expected: number,
   ask: Ask<Answer>,
@@ -73,7 +74,7 @@ const hold = async <Answer extends Buffer | 'too_large'>(
 }
 
 /** Returns the answer; only the number of bytes that arrived if the request needs the turn to hold them. */
-const readOnce = async <Answer extends Buffer | 'too_large'>(
+const readOnce = async <Answer extends Buffer | TooMuch>(
   { reservation, turn }: Holding,
   expected: number,
   ask: Ask<Answer>,
@@ -99,7 +100,7 @@ const readOnce = async <Answer extends Buffer | 'too_large'>(
   } finally {
     reservation.add(-reserved)
   }
-  if (answer === 'too_large') return answer
+  if (typeof answer === 'string') return answer
   if (!turn.tryNow(reservation.held() + answer.length)) return answer.length
   reservation.add(answer.length)
   return answer

@@ -68,8 +68,13 @@ export const createApiKeyCache = (
     id: positionId(API_KEYS_GENERATION, 0),
     form: 'small',
   }
+  /** The `serve_from` of the position when keys were last found served; undefined before. */
+  let servedFrom: number | undefined
 
-  /** Not at the look-up alone: a key can expire while its holder is cached, or while its request waits. */
+  const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
+    sliceMultiGet(await multiGet(names, signal), names)
+
+  /** Returns the holder if the key has not expired. A key can expire while it is cached, or while its request waits. */
   const inForce = (digest: string, { holder, expiresAt }: FoundKey): KeyHolder | 'unknown' => {
     if (now() < expiresAt) return holder
     valid.delete(digest)
@@ -87,9 +92,13 @@ export const createApiKeyCache = (
     if (remembered !== undefined) return remembered
 
     const asked = elapsed()
-    const names = [{ index: apiKeysIndexOf(prefix), id: digest, form: 'small' } as const, position]
-    const [document, served] = sliceMultiGet(await multiGet(names, signal), names)
-    requireServed(served)
+    const servedBefore = servedFrom
+    const name: DocumentName = { index: apiKeysIndexOf(prefix), id: digest, form: 'small' }
+    const [documentBefore, positionFound] = await read([name, position], signal)
+    servedFrom = requireServed(positionFound)
+    // A multi-get reads different shards in any order: the key may be older than the position, from before all keys
+    // were read. Then it is read again.
+    const [document] = servedFrom === servedBefore ? [documentBefore] : await read([name], signal)
     const found = document && keyIn(document)
     // The age counts from the request: a slow answer is old when it arrives.
     const ttl = Math.max(1, KEY_CACHE_TIME - (elapsed() - asked))
@@ -104,8 +113,8 @@ export const createApiKeyCache = (
   }
 
   const checkServed = async (signal: AbortSignal) => {
-    const [served] = sliceMultiGet(await multiGet([position], signal), [position])
-    requireServed(served)
+    const [found] = await read([position], signal)
+    servedFrom = requireServed(found)
   }
 
   return {
@@ -118,13 +127,17 @@ export const createApiKeyCache = (
 
 const digestOf = (key: string): string => hash('sha256', key, 'hex')
 
-/** An empty or restored index would refuse keys that exist, or serve revoked ones. */
-const requireServed = (document: DocumentSlice | undefined): void => {
+/**
+ * Returns the position from which keys are served. Before it, an empty or restored index would refuse keys that exist,
+ * or serve revoked ones. @throws Refusal `unavailable` if it is not reached
+ */
+const requireServed = (document: DocumentSlice | undefined): number => {
   const body = document && smallDocument<PositionDocument>(document).body
   if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
     throw unavailable('no_key_position')
   }
   if (body.position < body.serve_from) throw unavailable('keys_not_read_yet')
+  return body.serve_from
 }
 
 /** Hexadecimal digits: enough to tell the organizations of an installation apart. */
@@ -140,8 +153,8 @@ const keyIn = (document: DocumentSlice): FoundKey | undefined => {
   if (revoked !== false) return undefined
   const orgHash = hash('sha256', org_id, 'hex').slice(0, ORG_HASH_LENGTH)
   // A permission of a newer version permits nothing here.
-  const known = new Set(permissions.filter(isKeyPermission))
-  return { holder: { org: org_id, orgHash, id: key_id, permissions: known }, expiresAt: expiryOf(body?.expires_at) }
+  const permitted = new Set(permissions.filter(isKeyPermission))
+  return { holder: { org: org_id, orgHash, id: key_id, permissions: permitted }, expiresAt: expiryOf(body?.expires_at) }
 }
 
 /** Returns the first whole millisecond that is not before the expiry. */

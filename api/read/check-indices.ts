@@ -19,7 +19,7 @@ import type { IndexIds, MultiGet } from '../elasticsearch/client.ts'
 import { type DocumentName, sliceMultiGet, smallDocument } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_TIME_MAX } from '../limits.ts'
-import { type Schedule, withTimeLimit } from '../time-limits.ts'
+import { type Schedule, waitOrAbort, withTimeLimit } from '../time-limits.ts'
 import type { ApiKeyCache } from './api-keys.ts'
 import type { PositionReader } from './position.ts'
 
@@ -105,6 +105,11 @@ const indicesReadOf = (prefix: string, generation: string): string[] => [
     : [...listKinds, 'statements' as const].map(kind => indexOf(prefix, generation, kind))),
 ]
 
+/** Waits for a check until the request ends. The check continues, because other requests share it. */
+const waitFor = async (running: Promise<void> | undefined, signal: AbortSignal): Promise<void> => {
+  if (running !== undefined) await waitOrAbort(running, signal)
+}
+
 /** Returns the same keys, served only while their index is the one that they were written to. */
 export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache => ({
   ...keys,
@@ -117,12 +122,12 @@ export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache
   },
   lookup: async (key, signal) => {
     const holder = await keys.lookup(key, signal)
-    await check(API_KEYS_GENERATION)
+    await waitFor(check(API_KEYS_GENERATION), signal)
     return holder
   },
   checkServed: async signal => {
     await keys.checkServed(signal)
-    await check(API_KEYS_GENERATION)
+    await waitFor(check(API_KEYS_GENERATION), signal)
   },
 })
 
@@ -133,18 +138,18 @@ export const positionsChecked = (
 ): PositionReader => ({
   readAt: async (org, documents, freshness, signal) => {
     const read = await readAt(org, documents, freshness, signal)
-    await check(read.position.generation.name)
+    await waitFor(check(read.position.generation.name), signal)
     return read
   },
   oldestTime,
   readLivePositions: async signal => {
     const positions = await readLivePositions(signal)
-    await check(positions.generation.name)
+    await waitFor(check(positions.generation.name), signal)
     return positions
   },
   readServedPositions: async signal => {
     const positions = await readServedPositions(signal)
-    await check(positions.generation.name)
+    await waitFor(check(positions.generation.name), signal)
     return positions
   },
 })

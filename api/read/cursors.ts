@@ -16,7 +16,10 @@ export type CursorResolver = {
   readonly find: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
   readonly remember: (org: string, generation: Generation, name: RecordName, sortValue: number) => void
 }
-/** Call `documents` first: those to read. Then `sortValues`: one for each name; undefined for an unknown name. */
+/**
+ * Call `documents` first: it names the documents to read. Then call `sortValues` with them: it returns one value for
+ * each name, undefined for an unknown name.
+ */
 type CursorLookup = {
   readonly documents: DocumentsOf
   readonly sortValues: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
@@ -59,9 +62,14 @@ export const createCursorResolver = (prefix: string): CursorResolver => {
 
 const sortValueOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {
   if (kind === 'payouts' || kind === 'payroll_files') return numberOf(document, 'seq')
-  const { versions } = bodyOf<HeadBody>(document)
+  return versionsIn(document)[ordinal - 1]?.seq
+}
+
+/** Returns the versions of a rep or a period from its head. @throws Refusal `unavailable` if the head is malformed */
+export const versionsIn = (head: DocumentSlice): HeadBody['versions'] => {
+  const { versions } = bodyOf<HeadBody>(head)
   if (!Array.isArray(versions) || !versions.every(({ seq }) => Number.isSafeInteger(seq))) {
     throw unavailable('elasticsearch_malformed_record')
   }
-  return versions[ordinal - 1]?.seq
+  return versions
 }

@@ -83,7 +83,7 @@ export type PositionReader = {
   readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
   /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
   readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
-  /** The same, with undefined for a position that `readAt` would refuse. Empty if another generation is live now. */
+  /** The same, with undefined for a position that `readAt` would refuse. Empty if another generation is live by now. */
   readonly readServedPositions: (signal: AbortSignal) => Promise<ServedPositions>
 }
 /** The positions of the live generation, by partition. */
@@ -178,8 +178,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
   const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
     let generation = live ?? (await liveGeneration(signal))
-    let polls = 0
-    for (let attempt = 0; attempt < 2; ) {
+    // Repeats once if another generation is live, and while the position of that generation is behind.
+    for (let swaps = 0, polls = 0; ; ) {
       const partition = partitionOf(org, generation.partitions)
       const seenBefore = seenOf(generation, partition)
       const names = documents(generation)
@@ -188,8 +188,8 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const [liveDocument, ...found] = others
       const nowLive = asLive(readable(liveDocument), only)
       if (nowLive.name !== generation.name) {
+        if (swaps++ > 0) throw unavailable('live_generation_changes')
         generation = await generationNamed(nowLive.name, signal)
-        attempt++
         continue
       }
       live = generation
@@ -208,7 +208,6 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
       return { position, documents: (mustReadAgain ? await read(names, signal) : found).map(readable) }
     }
-    throw unavailable('live_generation_changes')
   }
 
   const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {
@@ -237,16 +236,18 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const partitions = partitionsOf(generation)
     const allSeen = partitions.map(partition => seenOf(generation, partition))
     const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], signal)
-    const { name } = asLive(readable(others[0]), only)
+    const nowLive = asLive(readable(others[0]), only)
     // The positions of the new live generation are read next time.
-    if (name !== generation.name) {
-      live = await generationNamed(name, signal)
+    if (nowLive.name !== generation.name) {
+      live = await generationNamed(nowLive.name, signal)
       return { generation: live, partitions: [] }
     }
     live = generation
     const served = partitions.map(partition => {
       try {
-        return remember(generation, partition, allSeen[partition] ?? NOTHING_SEEN, positionOf(partition))
+        const published = positionOf(partition)
+        if (published.publishedTo < minPositionOf(nowLive, partition)) return undefined
+        return remember(generation, partition, allSeen[partition] ?? NOTHING_SEEN, published)
       } catch (error) {
         if (error instanceof Refusal) return undefined
         throw error

@@ -29,11 +29,8 @@ export type ReaderParts = {
   readonly positionAt: PositionAt
 }
 
-/**
- * The point in a list after a cursor, with two positions of the organization: the present one, and that of the
- * requested moment.
- */
-type ListPlace = {
+/** Where a page begins, with two positions of the organization: the present one, and that of the requested moment. */
+type ListStart = {
   readonly current: ReadPosition
   readonly position: ReadPosition
   /** The sort value of the cursor; undefined without a cursor. */
@@ -41,13 +38,13 @@ type ListPlace = {
 }
 type ListAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
 
-/** Finds the point after a cursor. @throws Refusal `invalid_cursor` */
-export const findPlace = async (
+/** Returns where a page begins. @throws Refusal `invalid_cursor` if the cursor names nothing visible */
+export const resolveCursor = async (
   { readAt, cursors, positionAt }: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>,
   org: string,
   { startingAfter, asOf }: ListAsked,
   signal: AbortSignal,
-): Promise<ListPlace> => {
+): Promise<ListStart> => {
   const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
   const { position: current, documents } = await readAt(org, lookup.documents, 'may-be-older', signal)
   const [after, change] = lookup.sortValues(documents, current.generation)
@@ -68,7 +65,7 @@ export const kindsOf = (list: ListName, filter: ListFilter): readonly ListKind[]
 export const createReadList = (parts: ReaderParts): ReadList => {
   const { prefix, readPage, projectionTime, cursors } = parts
   return async (org, list, { limit, startingAfter, asOf, filter = {} }, signal) => {
-    const { current, position, after } = await findPlace(parts, org, { startingAfter, asOf }, signal)
+    const { current, position, after } = await resolveCursor(parts, org, { startingAfter, asOf }, signal)
     const { generation } = current
     const indices = kindsOf(list, filter).map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
     const { hits, hasMore } = await readPage(
@@ -88,10 +85,10 @@ export const recordIdOf = (hit: Hit): string => idOf(hit).split(':')[0] ?? ''
 
 /** Returns the name that a client uses for a hit of a list. */
 const nameOf = (hit: Hit, list: ListName): RecordName =>
-  list === 'changes' ? recordNameOf(hit) : { kind: list, id: recordIdOf(hit) }
+  list === 'changes' ? changeNameOf(hit) : { kind: list, id: recordIdOf(hit) }
 
-/** Returns the change of a hit of the feed. */
-export const recordNameOf = (hit: Hit): RecordName => {
+/** Returns the name of the change that a hit of the feed is. */
+export const changeNameOf = (hit: Hit): RecordName => {
   const { kind } = hit
   const id = recordIdOf(hit)
   return kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: numberOf(hit, 'ordinal') } : { kind, id }

@@ -7,7 +7,8 @@
  *
  * A record may have 8 MiB, and no indexed field has its size. So the number of requested records depends on the last
  * records of the organization: few at first, and all once its records are known to be small. If an answer is too large,
- * it is dropped and few records are requested again.
+ * it is dropped and few records are requested again. The same if Elasticsearch answers 429: it may lack the memory for
+ * many. If it refuses the few, too, the request is refused.
  */
 import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
@@ -64,20 +65,21 @@ export const createReadPage = (search: Search): ReadPage => {
     const hits: Hit[] = []
     let bytes = 0
     let after = asked.after
-    let growth = Number.POSITIVE_INFINITY
+    /** Maximum records of the next search: few after an answer that was too large, then twice as many each time. */
+    let sizeMax = Number.POSITIVE_INFINITY
     for (;;) {
       const seen = lastSeen.get(cacheKey)
-      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), growth)
+      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), sizeMax)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
       const answer = await search(indexNames, searchBody(asked, after, size), signal, expected).catch(error => {
         // Perhaps the answer was larger than what may be held. The next request must not ask for as much again.
         lastSeen.delete(cacheKey)
         throw error
       })
-      if (answer === 'too_large') {
-        if (size <= LARGE_RECORDS_ASKED) throw unavailable('elasticsearch_too_large')
+      if (typeof answer === 'string') {
+        if (size <= LARGE_RECORDS_ASKED) throw unavailable(`elasticsearch_${answer}`)
         lastSeen.set(cacheKey, BODY_STORED_MAX)
-        growth = LARGE_RECORDS_ASKED
+        sizeMax = LARGE_RECORDS_ASKED
         continue
       }
       const found = sliceSearch(answer, indices, org)
@@ -93,7 +95,7 @@ export const createReadPage = (search: Search): ReadPage => {
         return { hits: hits.slice(0, limit), hasMore: hits.length > limit }
       }
       after = last.sortValue
-      growth *= 2
+      sizeMax *= 2
     }
   }
 }

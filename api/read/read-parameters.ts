@@ -53,9 +53,10 @@ export const readListParameters = (list: ListName, query: string): ListParameter
   const canWait = list === 'changes'
   const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : []), ...(canWait ? ['wait'] : [])])
   return {
-    ...pageIn(list, given),
     ...(isFiltered && { filter: filterIn(given) }),
     ...(given.has('wait') && { wait: waitIn(given) }),
+    // Last, because `invalid_request` comes before `invalid_cursor`.
+    ...pageIn(list, given),
   }
 }
 

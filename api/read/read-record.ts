@@ -5,10 +5,11 @@
  *   is found.
  * Can go wrong: a record that is missing, not visible yet or another organization's → `not_found`, all alike.
  */
-import { type HeadBody, indexOf, type Kind, recordId, versionId } from '../../schemas/stored/documents.ts'
+import { indexOf, type Kind, recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { MultiGet } from '../elasticsearch/client.ts'
-import { bodyOf, type DocumentSlice, numberOf, sliceMultiGet } from '../elasticsearch/slice-documents.ts'
+import { type DocumentSlice, numberOf, sliceMultiGet } from '../elasticsearch/slice-documents.ts'
 import { Refusal, unavailable } from '../failures.ts'
+import { versionsIn } from './cursors.ts'
 import { type DocumentsOf, isVisible, type ReadPosition } from './position.ts'
 import type { ReaderParts } from './read-list.ts'
 import type { Moment } from './read-parameters.ts'
@@ -42,8 +43,8 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
     version: async (asked, kind, signal) => {
       const { org, id } = asked
       const { position, documents } = await read(asked, [kind], signal)
-      const versions = documents[0] && bodyOf<HeadBody>(documents[0]).versions
-      const version = versions?.findLast(({ seq }) => isVisible(seq, position))
+      const versions = documents[0] ? versionsIn(documents[0]) : []
+      const version = versions.findLast(({ seq }) => isVisible(seq, position))
       if (!version) throw new Refusal('not_found')
       const index = indexOf(prefix, position.generation.name, kind)
       const name = { index, id: versionId(org, id, version.seq), form: 'record' } as const

@@ -15,6 +15,7 @@ import type { Totals } from '../../schemas/resources.ts'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import { type Search, searchSmall } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
 import {
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
@@ -147,10 +148,15 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     }
     const [hit] = (await ask<unknown, ChangeSource>(indices, body, signal)).hits
     if (!hit) return undefined
-    const kind = listKinds[indices.indexOf(hit._index)] ?? 'reps'
-    const id = hit._id.split(':')[1] ?? ''
+    const kind = listKinds[indices.indexOf(hit._index)]
+    const id = hit._id.split(':')[1]
     const { ordinal, seq, at } = hit._source
-    const name: RecordName = kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: ordinal ?? 0 } : { kind, id }
+    // Versions have an ordinal, other records have none.
+    const isVersion = kind === 'reps' || kind === 'periods'
+    if (kind === undefined || id === undefined || isVersion !== (ordinal !== undefined)) {
+      throw unavailable('elasticsearch_malformed_search')
+    }
+    const name: RecordName = ordinal === undefined ? { kind, id } : { kind, id, ordinal }
     return { id: textOfName(name), seq, at }
   }
 
@@ -216,7 +222,7 @@ const rowsOf = async (owed: Amounts, paid: Amounts, pace: Pace): Promise<Row[]> 
       groups.set(name, group)
       group[what].amount = group[what].amount.plus(new Exact(key.amount).times(doc_count))
       group[what].count += doc_count
-      if (pace.isDue(1, 0)) await pace.rest()
+      if (pace.countWork(1, 0)) await pace.rest()
     }
   }
   await add(owed, 'owed')

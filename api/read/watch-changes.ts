@@ -1,7 +1,7 @@
 /**
- * Waits for changes. In: an organization, a cursor of its feed and perhaps a filter. Out: nothing as soon as there may
- *   be a change after the cursor: the caller reads the page. Or, when the time is up, the position up to which there is
- *   none: the caller answers an empty page without a read.
+ * Waits for changes. In: an organization, a cursor of its feed and perhaps a filter. Out: `undefined` as soon as there
+ *   may be a change after the cursor; the caller then reads the page. Or, when the time is up, the position before
+ *   which there is none; the caller then answers an empty page without a read.
  * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
  *   only if one has moved, one search finds the organizations with a change since. No change is overlooked: a waiter
  *   keeps the position up to which a search found nothing, and the next search begins there.
@@ -24,7 +24,7 @@ import {
 import { abortRefusal, type Schedule, withTimeLimit } from '../time-limits.ts'
 import { type Generation, type PositionReader, type ReadPosition, visibleRange } from './position.ts'
 import type { ProjectionTime } from './projection-time.ts'
-import { findPlace, kindsOf, type ReaderParts } from './read-list.ts'
+import { kindsOf, type ReaderParts, resolveCursor } from './read-list.ts'
 import { type ListParameters, textOfName } from './read-parameters.ts'
 
 export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
@@ -54,7 +54,7 @@ export type ChangeWatch = {
 /** Creates the search for a change after a cursor. @throws Refusal as a list does */
 export const createFindChange = (parts: ReaderParts, search: Search): FindChange => {
   return async (org, { startingAfter, filter = {} }, signal) => {
-    const { position, after = -1 } = await findPlace(parts, org, { startingAfter, asOf: undefined }, signal)
+    const { position, after = -1 } = await resolveCursor(parts, org, { startingAfter, asOf: undefined }, signal)
     const indices = kindsOf('changes', filter).map(kind => indexOf(parts.prefix, position.generation.name, kind))
     const terms = Object.entries({ ...filter, org_id: org }).map(([field, value]) => ({ term: { [field]: value } }))
     const range = { range: { seq: { gt: after, ...visibleRange(position) } } }

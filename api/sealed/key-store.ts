@@ -1,4 +1,4 @@
-/** The store of seal keys: one interface, whatever holds the keys: a directory, Vault, or another service. */
+/** The store of seal keys: one interface for all stores (a directory, Vault, or another service). */
 
 /**
  * The answer to one key id. `destroyed` needs a proof: the receipt of the erasure. A key that is merely missing is

@@ -1,6 +1,6 @@
 /**
- * In: documents of an organization. Out: the same documents, with every sealed text opened; and one letter for each
- *   sealed text, which changes if the key is destroyed.
+ * In: documents of an organization. Out: the same documents, with every sealed text opened. Also one letter for each
+ *   sealed text. The letter changes when the key of the text is destroyed.
  * Promises: a document without sealed texts is neither parsed nor copied. A text whose key was destroyed is empty, and
  *   its record says `erased`. A text that does not open with its key is empty, and its record says `unreadable`: the
  *   other records stay readable. A sealed text never goes out.

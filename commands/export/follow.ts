@@ -3,7 +3,7 @@
  * organization, and the last change that is known already. Out: one line for each change, in order, each once.
  * Can go wrong: Elasticsearch does not answer (retries); nobody reads the output (ends).
  */
-import { Refusal, readListParameters, recordNameOf, textOfChange, textOfName } from '../api.ts'
+import { changeNameOf, Refusal, readListParameters, textOfChange, textOfName } from '../api.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { type ExportReaders, refuseUnknown, UNKNOWN_CURSOR } from './readers.ts'
 
@@ -33,7 +33,7 @@ export const follow = async ({ org, startingAfter, once }: FollowOptions, steps:
     if (page === undefined) break
     for (const hit of page.hits) out(Buffer.concat([textOfChange(hit), LINE_END]))
     const last = page.hits.at(-1)
-    if (last) after = textOfName(recordNameOf(last))
+    if (last) after = textOfName(changeNameOf(last))
     if (page.hasMore) continue
     if (once) break
     await sleep(FOLLOW_INTERVAL_MS)

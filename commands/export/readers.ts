@@ -101,7 +101,7 @@ export const readThrough = (
     countOf: (org, kind, position) =>
       retried(undefined, async () => {
         const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)
-        if (answer === 'too_large') throw unavailable('elasticsearch_too_large')
+        if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
         return smallSearch<CountAggregation>(answer).aggregations.all.buckets[0]?.doc_count ?? 0
       }),
   }

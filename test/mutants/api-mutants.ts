@@ -88,6 +88,12 @@ export const apiMutants: readonly Mutant[] = [
     flow: WAIT,
   },
   {
+    name: 'a key that is revoked while its request waits gets an empty page when its time is up',
+    file: 'api/answer/wait-for-change.ts',
+    find: 'if (state.waited !== undefined) await',
+    replace: 'if (state.waited !== undefined && !state.nothingBefore) await',
+  },
+  {
     name: 'a filter can name another organization',
     file: 'api/read/read-parameters.ts',
     find: "const filterPrefixes = { rep_id: 'rep', period_id: 'period' }",

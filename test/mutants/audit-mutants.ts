@@ -20,15 +20,15 @@ export const auditMutants: readonly Mutant[] = [
   {
     name: 'a statement, and every other single record, has no id in the audit',
     file: 'api/routes.ts',
-    find: '  showRecords(ctx, () => [id])\n  return { org: orgOf(ctx), id, asOf }\n',
+    find: '  noteRecordsForAudit(ctx, () => [id])\n  return { org: orgOf(ctx), id, asOf }\n',
     replace: '  return { org: orgOf(ctx), id, asOf }\n',
     flow,
   },
   {
     name: 'a page of a list has the id of its last record only in the audit',
     file: 'api/answer/answer-page.ts',
-    find: '  showRecords(ctx, () => page.hits.map(recordIdOf))\n',
-    replace: '  showRecords(ctx, () => page.hits.slice(-1).map(recordIdOf))\n',
+    find: '  noteRecordsForAudit(ctx, () => page.hits.map(recordIdOf))\n',
+    replace: '  noteRecordsForAudit(ctx, () => page.hits.slice(-1).map(recordIdOf))\n',
     flow,
   },
   {

@@ -91,6 +91,18 @@ export const controlMutants: readonly Mutant[] = [
     replace: '    if (running !== null) return keys.remembered(key)\n',
   },
   {
+    name: 'a request whose time is up waits on for the check of its indices',
+    file: 'api/read/check-indices.ts',
+    find: 'await waitOrAbort(running, signal)',
+    replace: 'await (signal.aborted ? running : waitOrAbort(running, new AbortController().signal))',
+  },
+  {
+    name: 'a key that was read before all keys were stored is not read again',
+    file: 'api/read/api-keys.ts',
+    find: 'servedFrom === servedBefore ? [documentBefore]',
+    replace: 'servedFrom !== undefined ? [documentBefore]',
+  },
+  {
     name: 'after a restore the API serves a partition before it is read again',
     file: 'api/read/position.ts',
     find: "  if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')\n",

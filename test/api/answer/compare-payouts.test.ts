@@ -19,7 +19,7 @@ const sliceOf = (payout: Payout): DocumentSlice => {
   const bodyEnd = before.length + body.length
   return { bytes, start: 0, headerEnd: 0, bodyStart: before.length, bodyEnd, end: bodyEnd }
 }
-const free: Pace = { isDue: () => false, rest: async () => undefined }
+const free: Pace = { countWork: () => false, rest: async () => undefined }
 const compared = async (before: Payout, after: Payout, pace = free): Promise<string> => {
   const parts = await differenceParts(
     await readPayout(sliceOf(before), pace),
@@ -84,13 +84,13 @@ describe('two payouts compared as bytes', () => {
     })
     const slices: { items: number; bytes: number }[] = [{ items: 0, bytes: 0 }]
     let turns = 0
-    const { isDue, rest } = createPace(SLICE, async () => void turns++)(never)
+    const { countWork, rest } = createPace(SLICE, async () => void turns++)(never)
     const counted: Pace = {
-      isDue: (items, bytes) => {
+      countWork: (items, bytes) => {
         const last = slices.at(-1) ?? { items: 0, bytes: 0 }
         last.items += items
         last.bytes += bytes
-        return isDue(items, bytes)
+        return countWork(items, bytes)
       },
       rest: () => {
         slices.push({ items: 0, bytes: 0 })

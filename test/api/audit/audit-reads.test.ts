@@ -4,8 +4,8 @@ import type { AuditLine } from '../../../api/audit/audit-line.ts'
 import { auditReads } from '../../../api/audit/audit-reads.ts'
 import type { AuditWriter } from '../../../api/audit/write-lines.ts'
 import { Refusal, unavailable } from '../../../api/failures.ts'
+import { noteRecordsForAudit } from '../../../api/http/note-records.ts'
 import type { RequestContext } from '../../../api/http/request.ts'
-import { showRecords } from '../../../api/http/show-records.ts'
 
 const KEY = { org: 'org_1', orgHash: 'aa', id: 'key_1', permissions: new Set<never>() }
 
@@ -37,7 +37,7 @@ const created = (isStrict: boolean, outcome: Outcome | Promise<Outcome> = 'writt
 const showing =
   (...ids: string[]) =>
   (ctx: RequestContext) =>
-    showRecords(ctx, () => ids)
+    noteRecordsForAudit(ctx, () => ids)
 const refusing = (refusal: Refusal) => () => {
   throw refusal
 }

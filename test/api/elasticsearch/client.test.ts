@@ -25,9 +25,9 @@ test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":
   },
 )
 
-const searching = (parts: readonly Buffer[]) => {
+const searching = (parts: readonly Buffer[], statusCode = 200) => {
   const elasticsearch = createSearchClient({
-    transport: async () => ({ statusCode: 200, body: Readable.from(parts) }),
+    transport: async () => ({ statusCode, body: Readable.from(parts) }),
     otherNodes: 0,
     observe: () => undefined,
     elapsed: () => 0,
@@ -40,7 +40,7 @@ test.each([0, 1, 2, 17, 48, 100])(
   async count => {
     const parts = Array.from({ length: count }, (_, n) => Buffer.alloc(65_536 - n, n))
     const answer = await searching(parts)
-    if (answer === 'too_large') throw new Error('it is not')
+    if (typeof answer === 'string') throw new Error('it is not')
     expect(answer.equals(Buffer.concat(parts))).toBe(true)
     if (answer.length > Buffer.poolSize) expect(answer.buffer.byteLength).toBe(answer.length)
   },
@@ -50,6 +50,10 @@ test('a response up to ANSWER_BYTES_MAX is collected; one byte more is too large
   const parts = Array.from({ length: ANSWER_BYTES_MAX / 1_048_576 }, () => Buffer.alloc(1_048_576))
   expect(await searching(parts)).toHaveLength(ANSWER_BYTES_MAX)
   expect(await searching([...parts, Buffer.alloc(1)])).toBe('too_large')
+})
+
+test('a search that an overloaded Elasticsearch refuses is not said to be too large', async () => {
+  expect(await searching([Buffer.from('{"status":429}')], 429)).toBe('overloaded')
 })
 
 test('index ids are read by index name; a missing index has no id', async () => {

@@ -7,12 +7,16 @@ import { multiGetAnswer, positionText } from '../answers.ts'
 
 const signal = new AbortController().signal
 const KEY = 'ck_0123456789abcdefghij'
+/** Documents of each multi-get: the key and the position of keys, then the key again. */
+const FIRST_LOOK_UP = [2, 1]
 const EXPIRY = Date.parse('2027-01-01T00:00:00Z')
 
 const keyIndex = () => {
   const asked: number[] = []
   const clock = { now: 1_000, time: EXPIRY - 1 }
   const documents: Record<string, string> = { 'position:api-keys:0': positionText(5, 0, 5) }
+  /** Called after each multi-get has read its documents. */
+  const after = { read: () => undefined as void }
   const put = (key: string, more: object = {}, body: object = {}) => {
     const fields = { key_id: 'key_1', org_id: 'org_a', permissions: ['read'], revoked: false, ...more }
     documents[sha256(key)] = documentText(fields, JSON.stringify({ created_seq: 0, ...body }))
@@ -23,12 +27,15 @@ const keyIndex = () => {
     'p',
     async (names: readonly DocumentName[]) => {
       asked.push(names.length)
-      return multiGetAnswer(names, documents)
+      const answer = multiGetAnswer(names, documents)
+      after.read()
+      return answer
     },
     () => clock.now,
     () => clock.time,
   )
   return {
+    after,
     asked,
     clock,
     documents,
@@ -78,7 +85,7 @@ describe('a key', () => {
     expect(await lookup(KEY)).toMatchObject({ org: 'org_a', permissions: new Set(['payouts:read']) })
     clock.time++
     expect([remembered(KEY), await lookup(KEY), wasValid(KEY)]).toEqual(['unknown', 'unknown', false])
-    expect(asked.length).toBe(1)
+    expect(asked).toEqual(FIRST_LOOK_UP)
     clock.now += 3_000
     expect([await lookup(KEY), remembered(KEY), wasValid(KEY)]).toEqual(['unknown', 'unknown', false])
   })
@@ -103,7 +110,7 @@ describe('a key', () => {
     put(KEY, { revoked: true })
     clock.now += 1_999
     expect(await lookup(KEY)).toMatchObject({ org: 'org_a' })
-    expect(asked.length).toBe(1)
+    expect(asked).toEqual(FIRST_LOOK_UP)
     clock.now += 2
     expect(await lookup(KEY)).toBe('unknown')
   })
@@ -112,7 +119,7 @@ describe('a key', () => {
     const { asked, clock, put, lookup } = keyIndex()
     await lookup(KEY)
     await lookup(KEY)
-    expect(asked.length).toBe(1)
+    expect(asked).toEqual(FIRST_LOOK_UP)
     put(KEY)
     clock.now += 2_001
     expect(await lookup(KEY)).toMatchObject({ org: 'org_a' })
@@ -151,6 +158,32 @@ describe('keys', () => {
     documents['position:api-keys:0'] = positionText(5, 0, 5)
     expect(await lookup(KEY)).toMatchObject({ org: 'org_a' })
     expect(await reasonOf(checkServed(signal))).toBeUndefined()
+  })
+
+  test('are read again once they are served: a multi-get may read a key before its position', async () => {
+    for (const serveFrom of [5, 9]) {
+      const { after, documents, put, lookup } = keyIndex()
+      if (serveFrom === 9) await lookup(`${KEY}before`)
+      documents['position:api-keys:0'] = positionText(serveFrom, 0, serveFrom)
+      put(`${KEY}x`)
+      after.read = () => {
+        put(KEY)
+        put(`${KEY}x`, { revoked: true })
+      }
+      // Both look-ups begin before one of them knows that keys are served.
+      const [created, revoked] = await Promise.all([lookup(KEY), lookup(`${KEY}x`)])
+      expect(created).toMatchObject({ org: 'org_a' })
+      expect(revoked).toBe('unknown')
+    }
+  })
+
+  test('are not read again while the same keys are served, also if a readiness check found them served', async () => {
+    const { asked, put, lookup, checkServed } = keyIndex()
+    put(KEY)
+    await checkServed(signal)
+    await lookup(KEY)
+    await lookup(`${KEY}x`)
+    expect(asked).toEqual([1, 2, 2])
   })
 
   test('are unavailable if their position is missing', async () => {

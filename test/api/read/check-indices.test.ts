@@ -4,8 +4,9 @@ import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../../api/failures.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../api/limits.ts'
 import type { ApiKeyCache, KeyHolder } from '../../../api/read/api-keys.ts'
-import { createCheckIndices, keysChecked } from '../../../api/read/check-indices.ts'
-import { scheduleTimer } from '../../../api/time-limits.ts'
+import { createCheckIndices, keysChecked, positionsChecked } from '../../../api/read/check-indices.ts'
+import type { PositionReader } from '../../../api/read/position.ts'
+import { abortReason, scheduleTimer } from '../../../api/time-limits.ts'
 
 const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-payroll_files', 'p-g1-statements']
 const idsOf = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, `id of ${name}`]))
@@ -135,5 +136,39 @@ describe('keys', () => {
     expect(keys.remembered('k')).toBeUndefined()
     await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('indices_replaced'))
     await expect(keys.checkServed(signal)).rejects.toThrow(unavailableWith('indices_replaced'))
+  })
+})
+
+describe('a request', () => {
+  const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+  const position = { generation, publishedTo: 1, time: 0, takenBack: 0 }
+  const positions: PositionReader = {
+    readAt: async () => ({ position, documents: [] }),
+    oldestTime: async () => 0,
+    readLivePositions: async () => ({ generation, partitions: [position] }),
+    readServedPositions: async () => ({ generation, partitions: [position] }),
+  }
+  const keys: ApiKeyCache = {
+    remembered: () => holder,
+    lookup: async () => holder,
+    wasValid: () => true,
+    checkServed: async () => undefined,
+  }
+  /** A check that ends later than the request. */
+  const slow = () => new Promise<void>(resolve => void setImmediate(() => setImmediate(resolve)))
+  const checked = positionsChecked(positions, slow)
+  const checkedKeys = keysChecked(keys, slow)
+
+  test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
+    ['readAt', signal => checked.readAt('org_a', () => [], 'may-be-older', signal)],
+    ['readLivePositions', signal => checked.readLivePositions(signal)],
+    ['readServedPositions', signal => checked.readServedPositions(signal)],
+    ['lookup', signal => checkedKeys.lookup('k', signal)],
+    ['checkServed', signal => checkedKeys.checkServed(signal)],
+  ])('waits for a check no longer than its own time: %s', async (_, read) => {
+    const ending = new AbortController()
+    const reading = read(ending.signal)
+    ending.abort(abortReason('time_is_up'))
+    await expect(reading).rejects.toThrow(unavailableWith('time_is_up'))
   })
 })

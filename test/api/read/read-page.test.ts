@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { idOf } from '../../../api/elasticsearch/slice-documents.ts'
-import { BODY_STORED_MAX } from '../../../api/limits.ts'
+import { BODY_STORED_MAX, LARGE_RECORDS_ASKED } from '../../../api/limits.ts'
 import { createReadPage } from '../../../api/read/read-page.ts'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { recordText, searchAnswer } from '../answers.ts'
@@ -88,5 +88,16 @@ describe('a page', () => {
   test('is unavailable if the response is too large even for a few records', async () => {
     const { walk } = listOf([5_000, 5_000], 100)
     await expect(walk()).rejects.toMatchObject({ code: 'unavailable', reason: 'elasticsearch_too_large' })
+  })
+
+  test('is asked for once more, with few records, if Elasticsearch is overloaded; the refusal then says so', async () => {
+    const sizes: number[] = []
+    const overloaded = createReadPage(async (_, body) => {
+      sizes.push((JSON.parse(body) as SearchBody).size)
+      return 'overloaded'
+    })
+    const reps = { ...asked, kind: 'reps' } as const
+    await expect(overloaded(reps, signal)).rejects.toMatchObject({ reason: 'elasticsearch_overloaded' })
+    expect(sizes).toEqual([201, LARGE_RECORDS_ASKED])
   })
 })

@@ -94,6 +94,8 @@ describe('starting_after', () => {
     expect(refused(() => list('starting_after=payout_1&starting_after=payout_1'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&limit=0'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&page=2'))).toBe('invalid_request')
+    expect(refused(() => list('starting_after=&rep_id=1'))).toBe('invalid_request')
+    expect(refused(() => readListParameters('changes', 'starting_after=&wait=x'))).toBe('invalid_request')
   })
 })
 

@@ -30,6 +30,7 @@ const totalsOver = (
   gate = Promise.resolve(),
 ) => {
   const asked: Body[] = []
+  const lastHit = { index: 'p-g1-payouts', more: {} }
   let last = 5
   const parts = {
     prefix: 'p',
@@ -42,7 +43,12 @@ const totalsOver = (
     const body = JSON.parse(text) as Body
     if (!body.aggs)
       return answerOf([
-        { _index: 'p-g1-payouts', _id: `org_a:payout_${last}`, _source: { seq: last, at: 1 }, sort: [last] },
+        {
+          _index: lastHit.index,
+          _id: `org_a:payout_${last}`,
+          _source: { seq: last, at: 1, ...lastHit.more },
+          sort: [last],
+        },
       ])
     asked.push(body)
     await gate
@@ -68,6 +74,7 @@ const totalsOver = (
   })
   return {
     asked,
+    lastHit,
     read: (org = 'org_a', until = signal) => read(org, { asOf: undefined }, until),
     change: (by = 1) => (last += by),
   }
@@ -85,6 +92,19 @@ test('totals are the amounts times their counts, in order of period', async () =
     ['period_2', '0.3', 3],
   ])
 })
+
+test.each([
+  ['p-g2-payouts', {}],
+  ['p-g1-reps', {}],
+  ['p-g1-payouts', { ordinal: 1 }],
+])(
+  'totals are unavailable if the last change is in %s with the fields %j: its id is not certain',
+  async (index, more) => {
+    const { lastHit, read } = totalsOver([])
+    Object.assign(lastHit, { index, more })
+    await expect(read()).rejects.toMatchObject({ code: 'unavailable', reason: 'elasticsearch_malformed_search' })
+  },
+)
 
 test('totals are summed once for all requests at the same time, and again only after a change', async () => {
   const { asked, read, change } = totalsOver([{ period: 'period_1', amount: '1', count: 1 }])

@@ -1,8 +1,8 @@
 /** The records that an answer is about, for the audit. While reads are not audited, this costs nothing. */
 import type { RequestContext } from './request.ts'
 
-/** Tells which records the answer shows. @param ids called only if reads are audited */
-export const showRecords = (
+/** Notes which records the answer is about. @param ids called only if reads are audited; @param count of them shown */
+export const noteRecordsForAudit = (
   { state: { read } }: RequestContext,
   ids: () => readonly string[],
   count?: number,

@@ -1,0 +1,33 @@
+/** The step that waits for a change, with a wait that the test ends. */
+import { expect, test } from 'vitest'
+import { waitForChange } from '../../../api/answer/wait-for-change.ts'
+import { Refusal } from '../../../api/failures.ts'
+import type { ChangeWatch } from '../../../api/read/watch-changes.ts'
+
+const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+const position = { generation, publishedTo: 1, time: 0, takenBack: 0 }
+const nothing = () => undefined
+
+/** Runs a request whose wait ends like this, and returns whether the next step runs. */
+const run = async (end: 'change' | 'time is up', recheckKey: () => Promise<void>): Promise<boolean> => {
+  const wait: ChangeWatch['wait'] = async (_org, _asked, _milliseconds, _signal, onWait) => {
+    onWait()
+    return end === 'change' ? undefined : position
+  }
+  const step = waitForChange('/changes', { wait } as ChangeWatch, { open: nothing, close: nothing }, () => 0)
+  const state = { route: '/changes', query: 'wait=60', key: { org: 'org_a' }, renewTime: nothing, recheckKey }
+  let isAnswered = false
+  await step({ state, req: { socket: { setTimeout: nothing } } } as unknown as Parameters<typeof step>[0], async () => {
+    isAnswered = true
+  })
+  return isAnswered
+}
+
+test.each(['change', 'time is up'] as const)(
+  'a key that was revoked while its request waited gets no page, also no empty one: %s',
+  async end => {
+    expect(await run(end, async () => undefined)).toBe(true)
+    const recheckKey = async () => Promise.reject(new Refusal('unauthorized'))
+    await expect(run(end, recheckKey)).rejects.toMatchObject({ code: 'unauthorized' })
+  },
+)
