@@ -16,7 +16,7 @@ const keyIndex = () => {
   const clock = { now: 1_000, time: EXPIRY - 1 }
   const documents: Record<string, string> = { 'position:api-keys:0': positionText(5, 0, 5) }
   /** Called after each multi-get has read its documents. */
-  const after = { read: () => undefined as void }
+  const after = { read: (): void => undefined }
   const put = (key: string, more: object = {}, body: object = {}) => {
     const fields = { key_id: 'key_1', org_id: 'org_a', permissions: ['read'], revoked: false, ...more }
     documents[sha256(key)] = documentText(fields, JSON.stringify({ created_seq: 0, ...body }))
