@@ -3,6 +3,7 @@
  * every wrong or missing setting, and stops the start.
  */
 
+import { checkTogether } from './environment/check-together.ts'
 import {
   accessKey,
   anything,
@@ -13,6 +14,7 @@ import {
   network,
   oneOf,
   optional,
+  type Problem,
   port,
   required,
   type Setting,
@@ -130,31 +132,6 @@ export const apiSettings = {
   REDIS_URL: secret(optional(url(['redis:', 'rediss:']))),
 }
 
-/** Settings that need another one. Without it they would be ignored silently, and the connection unencrypted. */
-const together: readonly (readonly [given: string, needed: string])[] = [
-  ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_MECHANISM'],
-  ['KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'],
-  ['KAFKA_SASL_TOKEN_FILE', 'KAFKA_SASL_MECHANISM'],
-  ['KAFKA_SSL_CA_FILE', 'KAFKA_SSL'],
-  ['ELASTICSEARCH_USERNAME', 'ELASTICSEARCH_PASSWORD'],
-  ['ELASTICSEARCH_PASSWORD', 'ELASTICSEARCH_USERNAME'],
-  ['RECEIPTS_HOST', 'RECEIPTS_PORT'],
-  ['AUDIT_STRICT', 'AUDIT_LOG'],
-  ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL'],
-  ['KAFKA_SSL_CERT_FILE', 'KAFKA_SSL_KEY_FILE'],
-  ['KAFKA_SSL_KEY_FILE', 'KAFKA_SSL_CERT_FILE'],
-  ['SEAL_KEYS_VAULT_URL', 'SEAL_KEYS_DIR'],
-  ['SEAL_KEYS_VAULT_URL', 'SEAL_KEYS_VAULT_TOKEN'],
-  ['SEAL_KEYS_VAULT_TOKEN', 'SEAL_KEYS_VAULT_URL'],
-  ['SEAL_KEYS_VAULT_CA_FILE', 'SEAL_KEYS_VAULT_URL'],
-  ['API_TLS_CERT_FILE', 'API_TLS_KEY_FILE'],
-  ['API_TLS_KEY_FILE', 'API_TLS_CERT_FILE'],
-]
-
-/** The settings that each kind of SASL mechanism needs. Those of the other kind would be ignored silently. */
-const passwordSettings = ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD']
-const tokenSettings = ['KAFKA_SASL_TOKEN_FILE']
-
 /** Hides name and password in a URL: everything up to the last @, because both may contain any character. */
 const withoutCredentials = (given: string): string => given.replace(/:\/\/.*@/s, '://…@')
 
@@ -162,8 +139,6 @@ type Settings = Record<string, Setting<unknown>>
 export type Read<Names extends Settings> = {
   [Name in keyof Names]: Names[Name] extends Setting<infer Value> ? Value : never
 }
-
-type Problem = { readonly name: string; readonly expected: string; readonly got: string }
 
 /** Stops the start. The message has one line per problem and never the value of a secret. */
 export class SettingsError extends Error {
@@ -198,8 +173,6 @@ export const readSettings = <Names extends Settings>(
   const problems: Problem[] = []
   const values: [name: string, value: unknown][] = []
   const texts = { ...environment, ...secretsInFiles(names, environment, readFile, problems) }
-  const hasProblem = (name: string): boolean =>
-    problems.some(problem => problem.name === name || problem.name === `${name}_FILE`)
   for (const [name, setting] of Object.entries(names)) {
     const given = texts[name]
     if (given === undefined || given === '') {
@@ -218,38 +191,7 @@ export const readSettings = <Names extends Settings>(
     values.push([name, value])
   }
 
-  for (const [given, needed] of together) {
-    if (!(given in names) || !texts[given] || texts[needed] || hasProblem(needed)) continue
-    problems.push({ name: needed, expected: `a value, because ${given} is set`, got: 'nothing' })
-  }
-  const mechanism = texts.KAFKA_SASL_MECHANISM
-  if ('KAFKA_SASL_MECHANISM' in names && mechanism) {
-    const usesToken = mechanism === 'oauthbearer'
-    const because = usesToken ? 'because KAFKA_SASL_MECHANISM is oauthbearer' : 'because KAFKA_SASL_MECHANISM is set'
-    for (const name of usesToken ? tokenSettings : passwordSettings) {
-      if (!texts[name] && !hasProblem(name)) problems.push({ name, expected: `a value, ${because}`, got: 'nothing' })
-    }
-    const reason = usesToken ? because : 'because KAFKA_SASL_MECHANISM is not oauthbearer'
-    for (const name of usesToken ? passwordSettings : tokenSettings) {
-      if (texts[name] && !hasProblem('KAFKA_SASL_MECHANISM'))
-        problems.push({ name, expected: `no value, ${reason}`, got: 'a value' })
-    }
-  }
-  if ('ELASTICSEARCH_USERNAME' in names && texts.ELASTICSEARCH_USERNAME) {
-    const [, urls] = values.find(([name]) => name === 'ELASTICSEARCH_URL') ?? []
-    const isInUrl = Array.isArray(urls) && urls.some(one => new URL(one).username !== '')
-    // Of a name in both, a client would send one or the other.
-    const other = isInUrl
-      ? 'ELASTICSEARCH_URL has a name'
-      : texts.ELASTICSEARCH_API_KEY && 'ELASTICSEARCH_API_KEY is set'
-    if (other) problems.push({ name: 'ELASTICSEARCH_USERNAME', expected: `no value, because ${other}`, got: 'a value' })
-  }
-  const { KAFKA_EVENTS_TOPIC: events, KAFKA_API_KEYS_TOPIC: apiKeys } = Object.fromEntries(values)
-  if (events !== undefined && events === apiKeys) {
-    // A publisher of payouts must not be able to create API keys.
-    const expected = 'a topic other than KAFKA_EVENTS_TOPIC'
-    problems.push({ name: 'KAFKA_API_KEYS_TOPIC', expected, got: JSON.stringify(apiKeys) })
-  }
+  checkTogether({ names, texts, values: Object.fromEntries(values) }, problems)
   if (problems.length > 0) throw new SettingsError(problems)
   const settings = Object.fromEntries(values)
   for (const [name, { secret, read }] of Object.entries(names)) {

@@ -16,6 +16,9 @@ export type Setting<Value> = Reader<Value> & {
   readonly secret?: true
 }
 
+/** A wrong or missing setting: its name, the expected value and the given one. */
+export type Problem = { readonly name: string; readonly expected: string; readonly got: string }
+
 export const text = (expected: string, grammar: RegExp): Reader<string> => ({
   expected,
   read: value => (grammar.test(value) ? value : undefined),
