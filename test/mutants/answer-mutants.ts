@@ -69,6 +69,18 @@ export const answerMutants: readonly Mutant[] = [
     replace: "      return indexIdsIn(JSON.parse(answer.toString('utf8')))\n",
   },
   {
+    name: 'a node that answered that it cannot is asked again at once',
+    file: 'api/elasticsearch/client-options.ts',
+    find: '        connectionPool.markDead(connection)\n',
+    replace: '',
+  },
+  {
+    name: 'a node stays left out although no other one can answer',
+    file: 'api/elasticsearch/client-options.ts',
+    find: '      if (others === 0) {\n        markAllAlive()\n',
+    replace: '      if (others === 0) {\n',
+  },
+  {
     name: 'pipelined requests of one connection run at the same time',
     file: 'api/http/one-at-a-time.ts',
     find: '    if (waiting === undefined) {\n',

@@ -188,6 +188,12 @@ export const mutants: readonly Mutant[] = [
     replace: '  return end',
   },
   {
+    name: 'the key filter forgets its keys when it grows',
+    file: 'projector/flow/key-filter.ts',
+    find: '      this.#layers.unshift(new Uint32Array(next.bits / 32))',
+    replace: '      this.#layers.splice(0, 1, new Uint32Array(next.bits / 32))',
+  },
+  {
     name: 'a record that is not in the cache counts as absent even when the partition was not read from offset 0',
     file: 'projector/flow/flow.ts',
     find: 'new Cache({ fromFirstRecord: position === 0 })',

@@ -105,11 +105,15 @@ describe('a node that cannot answer', () => {
   })
 
   test('is asked as before if no other one can: the cause is not the node', async () => {
-    const { asked, read } = nodes({ one: 503, two: 503, three: 503 })
+    const statuses = { one: 503, two: 503, three: 503 }
+    const { asked, read } = nodes(statuses)
     for (let time = 0; time < 4; time++) {
       expect(await read()).toBe(503)
       expect(asked.splice(0).toSorted()).toEqual(['one', 'three', 'two'])
     }
+    Object.assign(statuses, { one: 200, two: 200, three: 200 })
+    expect([await read(), await read(), await read()]).toEqual([200, 200, 200])
+    expect(asked.toSorted()).toEqual(['one', 'three', 'two'])
   })
 
   test('is the only one: it is asked once for each read', async () => {
