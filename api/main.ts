@@ -25,7 +25,8 @@ import { openAudit } from './audit/open-audit.ts'
 import { createAuditReport } from './audit/report-lines.ts'
 import { createAnswerBudget } from './capacity/answer-budget.ts'
 import { createSearchClient } from './elasticsearch/client.ts'
-import { clientOptions, createTransport } from './elasticsearch/client-options.ts'
+import { clientOptions } from './elasticsearch/client-options.ts'
+import { createTransport } from './elasticsearch/transport.ts'
 import { createLog } from './http/log.ts'
 import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './http/server.ts'
@@ -99,6 +100,7 @@ const start = async (): Promise<void> => {
     transport: createTransport(
       client,
       createCredentials(() => authOf(settings)),
+      elapsed,
     ),
     otherNodes: settings.ELASTICSEARCH_URL.length - 1,
     observe: metrics.elasticsearch,

@@ -13,6 +13,9 @@ export const scheduleTimer: Schedule = (milliseconds, run) => {
 /** Returns the reason of an abort signal: an AbortError. The Elasticsearch client takes any other for a failed node. */
 export const abortReason = (word: 'time_is_up' | 'client_gone'): DOMException => new DOMException(word, 'AbortError')
 
+/** Whether a signal has aborted because the time is up. */
+export const isTimeUp = ({ aborted, reason }: AbortSignal): boolean => aborted && reason?.message === 'time_is_up'
+
 /** Returns the refusal of a request whose signal has aborted. */
 export const abortRefusal = ({ reason }: AbortSignal): Refusal => unavailable(reason.message)
 

@@ -70,14 +70,26 @@ export const answerMutants: readonly Mutant[] = [
   },
   {
     name: 'a node that answered that it cannot is asked again at once',
-    file: 'api/elasticsearch/client-options.ts',
+    file: 'api/elasticsearch/transport.ts',
     find: '        connectionPool.markDead(connection)\n',
     replace: '',
   },
   {
+    name: 'a silent node is asked again and again',
+    file: 'api/elasticsearch/transport.ts',
+    find: '      if (isSilent) connectionPool.markDead(connection)\n',
+    replace: '',
+  },
+  {
+    name: 'a node is left out because of one slow read',
+    file: 'api/elasticsearch/transport.ts',
+    find: ' && (answeredAt.get(connection) ?? 0) < begun',
+    replace: '',
+  },
+  {
     name: 'a node stays left out although no other one can answer',
-    file: 'api/elasticsearch/client-options.ts',
-    find: '      if (others === 0) {\n        markAllAlive()\n',
+    file: 'api/elasticsearch/transport.ts',
+    find: '      if (others === 0) {\n        takeBack()\n',
     replace: '      if (others === 0) {\n',
   },
   {
