@@ -7,11 +7,17 @@
  */
 import type { Readable } from 'node:stream'
 import type { Client } from '@elastic/elasticsearch'
-import { ClusterConnectionPool, errors } from '@elastic/transport'
+import { ClusterConnectionPool, type GetConnectionOptions } from '@elastic/transport'
 import { context, propagation } from '@opentelemetry/api'
 import { type Credentials, noCredentials } from '../../schemas/stored/credentials.ts'
 import { isTimeUp } from '../time-limits.ts'
 import type { Transport } from './client.ts'
+
+type Asked = Parameters<Transport>[0]
+type Options = Parameters<Transport>[1]
+type Connection = Client['connectionPool']['connections'][number]
+/** Called with the node that gets the read: the errors of the client do not name it. */
+type OnChosen = (connection: Connection | null) => void
 
 /**
  * The nodes, and which ones are left out. After 60 s a node gets a `HEAD /`, and takes part again if it answers. By
@@ -19,11 +25,14 @@ import type { Transport } from './client.ts'
  */
 export class Nodes extends ClusterConnectionPool {
   override resurrectTimeoutCutoff = 0
-}
 
-type Asked = Parameters<Transport>[0]
-type Options = Parameters<Transport>[1]
-type Connection = Client['connectionPool']['connections'][number]
+  override getConnection(options: GetConnectionOptions): Connection | null {
+    const connection = super.getConnection(options)
+    const { onChosen } = (options.context ?? {}) as { readonly onChosen?: OnChosen }
+    onChosen?.(connection)
+    return connection
+  }
+}
 
 export const createTransport = (
   { transport, connectionPool }: Client,
@@ -32,13 +41,20 @@ export const createTransport = (
 ): Transport => {
   const answeredAt = new WeakMap<Connection, number>()
 
+  /** A slow read alone does not make a node silent: it answers others meanwhile. */
+  const isSilentSince = (connection: Connection, begun: number) => (answeredAt.get(connection) ?? 0) < begun
+
   const send = async (request: Asked, options: Options, header: ReturnType<Credentials['header']>) => {
     const headers = { ...options.headers, ...header }
     // `traceparent`, if an OpenTelemetry SDK is loaded.
     propagation.inject(context.active(), headers)
     const begun = elapsed()
+    let asked: Connection | null = null
+    const onChosen: OnChosen = connection => {
+      asked = connection
+    }
     try {
-      const answer = await transport.request<Readable>(request, { ...options, headers })
+      const answer = await transport.request<Readable>(request, { ...options, headers, context: { onChosen } })
       const { connection } = answer.meta
       if (connection) {
         answeredAt.set(connection, elapsed())
@@ -47,10 +63,7 @@ export const createTransport = (
       }
       return answer
     } catch (error) {
-      const connection = connectionOf(error)
-      // A slow read alone does not make a node silent: it answers others meanwhile.
-      const isSilent = connection && isTimeUp(options.signal) && (answeredAt.get(connection) ?? 0) < begun
-      if (isSilent) connectionPool.markDead(connection)
+      if (asked && isTimeUp(options.signal) && isSilentSince(asked, begun)) connectionPool.markDead(asked)
       throw error
     }
   }
@@ -88,9 +101,6 @@ export const createTransport = (
 
 /** A node without a master answers so, and at once. */
 const isUnable = (status: number | null): boolean => status === 502 || status === 503 || status === 504
-
-const connectionOf = (error: unknown): Connection | null | undefined =>
-  error instanceof errors.RequestAbortedError ? error.meta?.meta.connection : undefined
 
 /** Reads an answer to its end, so that the connection can be used again. */
 const drop = (body: Readable): void => void body.on('error', () => undefined).resume()

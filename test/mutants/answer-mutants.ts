@@ -77,13 +77,13 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'a silent node is asked again and again',
     file: 'api/elasticsearch/transport.ts',
-    find: '      if (isSilent) connectionPool.markDead(connection)\n',
-    replace: '',
+    find: ' && isSilentSince(asked, begun)) connectionPool.markDead(asked)\n',
+    replace: ' && isSilentSince(asked, begun)) connectionPool.markAlive(asked)\n',
   },
   {
     name: 'a node is left out because of one slow read',
     file: 'api/elasticsearch/transport.ts',
-    find: ' && (answeredAt.get(connection) ?? 0) < begun',
+    find: ' && isSilentSince(asked, begun)',
     replace: '',
   },
   {
