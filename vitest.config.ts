@@ -35,7 +35,7 @@ const options = {
   flow,
   'simulation-long': simulation,
   'flow-long': flowLong,
-  // They wait for the most part: one kills services of its own, while another one uses the shared ones.
+  // Two at a time: these mostly wait, and each kills only what no other one uses.
   'faults-first': { ...oneFileAtATime, ...sharedServices, maxWorkers: 2 },
   processes: { ...oneFileAtATime, ...sharedServices },
   faults: oneFileAtATime,

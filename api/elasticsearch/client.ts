@@ -104,17 +104,21 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       // One preference for all: a position is always read from the same shard copy, so that it never seems to go back.
       const path = '/_mget?realtime=true&preference=published'
       const answer = await read('multi_get', { method: 'POST', path, body: multiGetBody(names) }, signal)
-      if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
-      return answer
+      return requireAnswer(answer)
     },
     indexIds: async (names, signal) => {
       const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${INDEX_ID_FILTER}`
       const path = `/${names.join()}/_settings?${query}`
       const answer = await read('index_ids', { method: 'GET', path }, signal)
-      if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
-      return readIndexIds(answer)
+      return readIndexIds(requireAnswer(answer))
     },
   }
+}
+
+/** Returns the answer. @throws Refusal `unavailable` if there is none */
+export const requireAnswer = (answer: Buffer | TooMuch): Buffer => {
+  if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
+  return answer
 }
 
 /** Returns the answer of a search that finds little. @throws Refusal `unavailable` if there is no answer */
@@ -125,9 +129,7 @@ export const searchSmall = async (
   signal: AbortSignal,
 ): Promise<Buffer> => {
   const limits = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
-  const answer = await search(indices.join(), JSON.stringify({ ...limits, ...body }), signal)
-  if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
-  return answer
+  return requireAnswer(await search(indices.join(), JSON.stringify({ ...limits, ...body }), signal))
 }
 
 /** Drops the parser's error, because its message quotes the answer. */

@@ -20,8 +20,9 @@ type Connection = Client['connectionPool']['connections'][number]
 type OnChosen = (connection: Connection | null) => void
 
 /**
- * The nodes, and which ones are left out. After 60 s a node gets a `HEAD /`, and takes part again if it answers. By
- * default a longer time would follow each further failure, up to half an hour. If all failed, all are asked.
+ * The nodes, and which ones are left out. A node that is left out gets a `HEAD /` after 60 s. It is asked again unless
+ * it is silent or answers 502, 503 or 504. By default the time would grow with each failure, up to half an hour. If all
+ * nodes are left out, all are asked.
  */
 export class Nodes extends ClusterConnectionPool {
   override resurrectTimeoutCutoff = 0

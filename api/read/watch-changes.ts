@@ -1,7 +1,7 @@
 /**
  * Waits for changes. In: an organization, a cursor of its feed and perhaps a filter. Out: `undefined` as soon as there
- *   may be a change after the cursor; the caller then reads the page. Or, when the time is up, the position before
- *   which there is none; the caller then answers an empty page without a read.
+ *   may be a change after the cursor: the caller reads the page. When the time is up, a position: no change before it
+ *   comes after the cursor, and the caller answers an empty page without a read.
  * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
  *   only if one has moved, one search finds the organizations with a change since. No change is overlooked: a waiter
  *   keeps the position up to which a search found nothing, and the next search begins there.

@@ -13,12 +13,12 @@ import {
   type Page,
   type ReadPosition,
   Refusal,
+  requireAnswer,
   type SearchClient,
   scheduleTimer,
   smallSearch,
   type TotalsRead,
   textOfStatement,
-  unavailable,
   visibleRange,
 } from '../api.ts'
 import { withRetries } from '../documents/read-retries.ts'
@@ -101,8 +101,7 @@ export const readThrough = (
     countOf: (org, kind, position) =>
       retried(undefined, async () => {
         const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)
-        if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
-        return smallSearch<CountAggregation>(answer).aggregations.all.buckets[0]?.doc_count ?? 0
+        return smallSearch<CountAggregation>(requireAnswer(answer)).aggregations.all.buckets[0]?.doc_count ?? 0
       }),
   }
 }

@@ -65,8 +65,8 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'malformed index ids from Elasticsearch are answered as an internal error',
     file: 'api/elasticsearch/client.ts',
-    find: '      return readIndexIds(answer)\n',
-    replace: "      return indexIdsIn(JSON.parse(answer.toString('utf8')))\n",
+    find: '      return readIndexIds(requireAnswer(answer))\n',
+    replace: "      return indexIdsIn(JSON.parse(requireAnswer(answer).toString('utf8')))\n",
   },
   {
     name: 'a node that answered that it cannot is asked again at once',
