@@ -21,6 +21,7 @@ export {
   type Send,
   Unavailable,
 } from '../projector/elasticsearch/client.ts'
+export { getFromPrimaries } from '../projector/elasticsearch/primary-reads.ts'
 export { decode } from '../projector/event/decode.ts'
 export { explainInvalid } from '../projector/event/explain-invalid.ts'
 export { JsonText } from '../projector/event/raw-json.ts'

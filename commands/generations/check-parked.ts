@@ -9,7 +9,7 @@ import type { CommandContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
-import { type Answer, type Coverage, type GenerationBody, multiGet, type SearchAnswer } from '../projector.ts'
+import { type Answer, type Coverage, type GenerationBody, getFromPrimaries, type SearchAnswer } from '../projector.ts'
 import { positionsOf } from './generations.ts'
 
 /** Offsets by partition. */
@@ -38,7 +38,7 @@ export const refuseUnparked = async (
   for await (const parked of parkedOf(live.generation, from ?? reached.map(() => 0), reached, context)) {
     const _index = indexOf(context.prefix, identity.generation, 'parked')
     for (let waiting = parked; waiting.length > 0; ) {
-      const found = await multiGet(
+      const found = await getFromPrimaries(
         context.send,
         // Without its source: a parked record may be large, and only its existence counts.
         waiting.map(_id => ({ _index, _id, _source: false })),

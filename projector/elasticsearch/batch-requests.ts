@@ -20,10 +20,8 @@ export type BatchableKind = {
   readonly divide: (answer: Combined, requests: readonly Request[]) => readonly (Answer | Unavailable)[] | undefined
 }
 
-/** The answer to a combined request: to a bulk request or a multi-get. */
-type Combined = Answer<
-  { readonly items?: readonly (BulkItem | null)[]; readonly docs?: readonly unknown[] } | undefined
->
+/** The answer to a combined request. */
+type Combined = Answer<{ readonly items?: readonly (BulkItem | null)[] } | undefined>
 
 type Waiting = {
   readonly request: Request
@@ -115,15 +113,11 @@ export const bulks: BatchableKind = {
   },
 }
 
-export const multiGets: BatchableKind = {
-  sizeOf: ({ body }) => docsOf(body)?.length ?? 0,
+/** Bulk requests that only read: `getFromPrimaries`. */
+export const primaryReads: BatchableKind = {
+  ...bulks,
+  sizeOf: ({ bulk }) => countLines(bulk) / 2,
   maxSize: BATCHED_IDS,
-  combine: requests => ({ ...requests[0], body: { docs: requests.flatMap(({ body }) => docsOf(body)) } }),
-  divide: (answer, requests) => {
-    const docs = answer.status === 200 ? answer.body?.docs : undefined
-    const counts = requests.map(({ body }) => docsOf(body)?.length ?? 0)
-    return split(docs, counts)?.map(docs => ({ ...answer, body: { docs } }))
-  },
 }
 
 /** PUTs of single documents, conditional on seq_no, which are combined into a bulk request. */
@@ -161,9 +155,6 @@ const addressOf = ({ path }: Request) => {
 }
 
 const itemsOf = ({ status, body }: Combined) => (status === 200 ? body?.items : undefined)
-
-const docsOf = (body: Request['body']): readonly unknown[] | undefined =>
-  typeof body === 'object' && 'docs' in body && Array.isArray(body.docs) ? body.docs : undefined
 
 /** Divides the results; undefined if there are more or fewer than requested. */
 const split = (all: readonly unknown[] | undefined, counts: readonly number[]): unknown[][] | undefined => {

@@ -125,20 +125,28 @@ export type FoundDocument<Source = unknown> = { readonly _id: string } & (
 export type GetDocuments = <Source = unknown>(docs: readonly DocumentAddress[]) => Promise<FoundDocument<Source>[]>
 
 /**
- * Reads documents by id in realtime: as last written, searchable or not.
+ * Reads documents by id in realtime: as last written, searchable or not. Any copy of a shard may answer, also an old
+ * one: a node that stood still does not know at once that the cluster removed it. See `getFromPrimaries`.
  * @returns the first documents, in order: as many as one answer may hold, at least one
  * @throws Unavailable if a shard does not answer; StopError `index_missing`: a missing index must not look empty
  */
-export const multiGet = async <Source = unknown>(
+export const multiGet = <Source = unknown>(
   send: Send,
   docs: readonly DocumentAddress[],
   signal?: AbortSignal,
+): Promise<FoundDocument<Source>[]> =>
+  getAsManyAsFit(docs, (part, answerBytesMax) => multiGetAll<Source>(send, part, answerBytesMax, signal))
+
+/** Halves the documents until one answer holds them. A single document may be of any size. */
+export const getAsManyAsFit = async <Source>(
+  docs: readonly DocumentAddress[],
+  getAll: (docs: readonly DocumentAddress[], answerBytesMax: number | undefined) => Promise<FoundDocument<Source>[]>,
 ): Promise<FoundDocument<Source>[]> => {
   try {
-    return await multiGetAll(send, docs, docs.length > 1 ? MGET_BYTES : undefined, signal)
+    return await getAll(docs, docs.length > 1 ? MGET_BYTES : undefined)
   } catch (error) {
     if (!(error instanceof AnswerTooLong)) throw error
-    return multiGet(send, docs.slice(0, docs.length >> 1), signal)
+    return getAsManyAsFit(docs.slice(0, docs.length >> 1), getAll)
   }
 }
 

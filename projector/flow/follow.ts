@@ -37,7 +37,7 @@ type ParkedThere = ReadonlyMap<number, ParkCode>
 export type Followed = { readonly decidableTo: number; readonly parked: ParkedThere }
 
 export type FollowSteps = {
-  readonly multiGet: GetDocuments
+  readonly getDocuments: GetDocuments
   readonly request: Ask
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly during: Health['during']
@@ -49,7 +49,7 @@ type Following = { readonly identity: GenerationBody; readonly prefix: string }
 export const createFollow = ({ identity, prefix }: Following, partition: number, steps: FollowSteps) => {
   const { generation, follows, topic } = identity
   if (follows === undefined) return undefined
-  const { multiGet, request, sleep, during } = steps
+  const { getDocuments, request, sleep, during } = steps
   const _index = controlIndexOf(prefix)
   const reachedIn = (found: FoundDocument<PositionDocument> | undefined): number => {
     if (found?.found) return found._source.body.position
@@ -61,8 +61,8 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const readFollowed = async (from: number): Promise<void> => {
     // Read the position first. A position read after the live document could be from after a swap.
-    const [position] = await multiGet<PositionDocument>([{ _index, _id: positionId(follows, partition) }])
-    const [live] = await multiGet<LiveDocument>([{ _index, _id: LIVE_ID }])
+    const [position] = await getDocuments<PositionDocument>([{ _index, _id: positionId(follows, partition) }])
+    const [live] = await getDocuments<LiveDocument>([{ _index, _id: LIVE_ID }])
     if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
     const generations = generationsIn(live._source)
     independentFrom = generations.independentFrom[generation]?.[partition]
@@ -97,7 +97,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
         _id: parkedId(topic, partition, offset),
         _source: ['code'],
       }))
-      const found = await multiGet<Pick<ParkedDocument, 'code'>>(docs)
+      const found = await getDocuments<Pick<ParkedDocument, 'code'>>(docs)
       for (const [at, document] of found.entries()) {
         const offset = waiting[at]
         if (document.found && offset !== undefined) parked.set(offset, document._source.code)

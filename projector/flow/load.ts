@@ -1,7 +1,7 @@
 /**
  * In: the valid events of a batch. Out: their complete state: each document that a rule may read, or null.
  * Promises: all earlier batches are decided before this one loads. Unacknowledged documents come from the cache, those
- * not cached from a realtime multi-get. If one answer cannot hold them, only the first events are loaded.
+ * not cached from the primaries of their shards. If one answer cannot hold them, only the first events are loaded.
  * Can go wrong: Elasticsearch is unavailable (retries); an index is gone (stops).
  */
 
@@ -94,11 +94,11 @@ const completeOf = (state: State, needs: readonly DocumentKey[][]): number => {
   return first === -1 ? needs.length : first
 }
 
-/** Reads documents by realtime multi-get. */
+/** Reads documents as drafts. The projector gives `getFromPrimaries`, because decisions rest on them. */
 export const readDocuments =
-  (multiGet: GetDocuments, indexOf: (kind: IndexKind) => string): ReadDocuments =>
+  (getDocuments: GetDocuments, indexOf: (kind: IndexKind) => string): ReadDocuments =>
   async keys => {
-    const found = await multiGet<AnyDocument>(keys.map(key => ({ _index: indexOf(kindOf(key)), _id: idOf(key) })))
+    const found = await getDocuments<AnyDocument>(keys.map(key => ({ _index: indexOf(kindOf(key)), _id: idOf(key) })))
     const drafts = new Map<DocumentKey, AnyNewDocument | null>()
     for (const [index, key] of keys.slice(0, found.length).entries()) {
       const document = found[index]

@@ -17,7 +17,7 @@ import type { Write } from './serialize.ts'
 export type WriteSteps = {
   /** Tries once. @throws Unavailable if a retry may succeed */
   readonly request: Send
-  readonly multiGet: GetDocuments
+  readonly getDocuments: GetDocuments
   /** Waits before a retry. @throws when it is aborted */
   readonly pause: (attempt: number) => Promise<void>
   readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
@@ -168,7 +168,7 @@ const findNotStored = async (writes: readonly Write[], steps: WriteSteps): Promi
   const again: Write[] = []
   for (let from = 0; from < writes.length; ) {
     const part = writes.slice(from, from + MGET_IDS)
-    const found = await steps.multiGet(part.map(({ index, id }) => ({ _index: index, _id: id })))
+    const found = await steps.getDocuments(part.map(({ index, id }) => ({ _index: index, _id: id })))
     for (const [at, stored] of found.entries()) {
       const item = part[at]
       if (item === undefined) continue

@@ -10,8 +10,8 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import type { DocumentAnswer } from '../elasticsearch/answers.ts'
 import { documentPath, ifVersion } from '../elasticsearch/client.ts'
+import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import { StopError } from '../failures.ts'
 import { type PrepareSteps, readControl, readGeneration } from './prepare.ts'
 
@@ -102,14 +102,17 @@ export type Positions = () => Promise<readonly number[]>
 
 const readPositions = async (generation: string, { request, prefix }: Steps): Promise<number[]> => {
   const partitions = (await readGeneration(generation, { request, prefix }))?.partitions ?? 0
-  const positions = Array.from({ length: partitions }, async (_, partition) => {
-    const path = documentPath(controlIndexOf(prefix), positionId(generation, partition))
-    const { status, body } = await request<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
-    if (status === 200) return body._source.body.position
-    throw new StopError('index_missing', `a position of ${generation} in ${controlIndexOf(prefix)}`, { status })
+  const _index = controlIndexOf(prefix)
+  if (partitions === 0) throw new StopError('index_missing', `generation ${generation} in ${_index}`)
+  const docs = Array.from({ length: partitions }, (_, partition) => ({
+    _index,
+    _id: positionId(generation, partition),
+  }))
+  // Readers may have seen what an old copy does not have.
+  return (await getFromPrimaries<PositionDocument>(request, docs)).map(found => {
+    if (found.found) return found._source.body.position
+    throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
   })
-  if (partitions > 0) return Promise.all(positions)
-  throw new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`)
 }
 
 type Steps = Pick<PrepareSteps, 'request' | 'prefix'>

@@ -3,16 +3,16 @@
  * partitions and the source. Commission events and API keys each have a stream.
  */
 import type { Stream } from '../../schemas/events.ts'
-import { bulks, createBatcher, multiGets, replacements } from '../elasticsearch/batch-requests.ts'
+import { bulks, createBatcher, primaryReads, replacements } from '../elasticsearch/batch-requests.ts'
 import {
   type Elasticsearch,
   type GetDocuments,
   keepTrying,
-  multiGet,
   pauseBefore,
   type RetryOptions,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
+import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
@@ -221,7 +221,7 @@ const createFlowStarter = (
   const { metrics, now, retryOptions, elasticsearch, health, pace, wrapSteps = steps => steps } = context
   const limitBulks = limitConcurrency(BULKS_IN_FLIGHT)
   const budget = createWeightedSemaphore(DECIDED_BYTES)
-  const sendRead = createBatcher(multiGets, elasticsearch.send)
+  const sendRead = createBatcher(primaryReads, elasticsearch.send)
   const sendWrite = createBatcher(bulks, async (request, signal) => {
     await refreshing.untilRefreshed()
     return limitBulks(() =>
@@ -230,7 +230,8 @@ const createFlowStarter = (
   })
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
-    const get: GetDocuments = docs => retryUntilAborted('read', signal, context, () => multiGet(sendRead, docs, signal))
+    const get: GetDocuments = docs =>
+      retryUntilAborted('read', signal, context, () => getFromPrimaries(sendRead, docs, signal))
     const getAndReport: GetDocuments = async <Source>(docs: Parameters<GetDocuments>[0]) => {
       const found = await get<Source>(docs)
       watchdog.onProgress(partition, found.length)
@@ -251,7 +252,7 @@ const createFlowStarter = (
         org,
         budget,
         follow: createFollow(options, partition, {
-          multiGet: getAndReport,
+          getDocuments: getAndReport,
           request: request => retryUntilAborted('publish', signal, context, () => elasticsearch.send(request, signal)),
           sleep: milliseconds => retryOptions.sleep(milliseconds, signal),
           during: health.during,
@@ -267,7 +268,7 @@ const createFlowStarter = (
             health.during('elasticsearch write', report =>
               write(documents, {
                 request: request => sendWrite(request, signal),
-                multiGet: get,
+                getDocuments: get,
                 pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
                 count,
                 onRefused: report,

@@ -3,8 +3,8 @@
  * restart one after the other, as an upgrade does. Then one node that holds only replicas stands still.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { freePort } from '../../services/ports.ts'
 import type { Service } from '../../services/service.ts'
+import { type ElasticsearchNode, startElasticsearchNodes } from '../support/elasticsearch-nodes.ts'
 import { startOwnServer } from '../support/own-services.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
@@ -12,8 +12,6 @@ import { expectIntactAfterLoad, type Loaded, startUnderLoad, untilMoving } from 
 import { canRunSeveralNodes, START_SEVERAL_MS, seconds } from '../support/several-nodes.ts'
 import { indexNamed } from '../support/stored.ts'
 
-const NAMES = ['one', 'two', 'three'] as const
-type Node = { readonly name: (typeof NAMES)[number]; readonly service: Service }
 /** Three nodes, Kafka and all clients share the cores of the machine. */
 const WHOLE_WITHIN_MS = 180_000
 /** While a node is gone: a request that it left open ends after 20 s, and the others may first elect a master. */
@@ -25,37 +23,14 @@ const REMOVED_WITHIN_MS = 120_000
 const seed = seedOfRun()
 const file = fileScope()
 let kafka: Service
-let nodes: readonly Node[]
+let nodes: readonly ElasticsearchNode[]
 
 beforeAll(async () => {
   if (!canRunSeveralNodes) return
   console.log(`seed ${seed}`)
   kafka = await startOwnServer(file, 'kafka')
-  nodes = await startNodes(file)
+  nodes = await startElasticsearchNodes(file)
 }, START_SEVERAL_MS)
-
-const startNodes = async (scope: Scope): Promise<Node[]> => {
-  const ports = new Map<string, string>()
-  for (const name of NAMES) ports.set(name, String(await freePort()))
-  const cluster = {
-    'discovery.type': 'multi-node',
-    'discovery.seed_hosts': [...ports.values()].map(port => `127.0.0.1:${port}`).join(),
-    // As in docs/generations.md: a node without a master must not answer from its old data.
-    'cluster.no_master_block': 'all',
-    // A node that restarts gets replicas, and keeps only replicas.
-    'cluster.routing.rebalance.enable': 'none',
-    // Shards are small here: many recoveries at the same time are faster than two.
-    'cluster.routing.allocation.node_concurrent_recoveries': '8',
-  }
-  const start = async (name: Node['name'], settings: Record<string, string> = {}): Promise<Node> => {
-    const own = { 'node.name': name, 'node.roles': 'master,data', 'transport.port': ports.get(name) ?? '' }
-    const service = await startOwnServer(scope, 'elasticsearch', { settings: { ...cluster, ...own, ...settings } })
-    return { name, service }
-  }
-  // The first node forms the cluster. The others join it.
-  const first = await start('one', { 'cluster.initial_master_nodes': 'one' })
-  return [first, ...(await Promise.all([start('two'), start('three')]))]
-}
 
 const load = (scope: Scope): Promise<Loaded> => {
   const [first = '', ...others] = nodes.map(({ service }) => service.address)
@@ -65,13 +40,13 @@ const load = (scope: Scope): Promise<Loaded> => {
 }
 
 /** Asks a node other than `except`. */
-const get = async (path: string, except?: Node): Promise<unknown> => {
+const get = async (path: string, except?: ElasticsearchNode): Promise<unknown> => {
   const asked = nodes.find(node => node !== except)
   const answer = await fetch(`${asked?.service.address}${path}`)
   expect(answer.status).toBe(200)
   return answer.json()
 }
-const untilNodes = (count: number, within: number, except?: Node): Promise<void> =>
+const untilNodes = (count: number, within: number, except?: ElasticsearchNode): Promise<void> =>
   eventually(async () => expect(await get('/_cluster/health', except)).toMatchObject({ number_of_nodes: count }), {
     within,
   })
@@ -138,7 +113,7 @@ describe.skipIf(!canRunSeveralNodes)('of three nodes of Elasticsearch', () => {
   )
 
   /** After its restart, a node is not the master and holds only replicas. */
-  const makeReplicasOnly = async ({ name, service }: Node): Promise<void> => {
+  const makeReplicasOnly = async ({ name, service }: ElasticsearchNode): Promise<void> => {
     await untilWhole()
     await service.stop()
     await untilNodes(2, WHOLE_WITHIN_MS)

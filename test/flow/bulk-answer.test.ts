@@ -34,7 +34,7 @@ test('a bulk response in which all is written, created or replaced, is recognize
         said.push(answer.body instanceof BulkAnswer && answer.body.confirmsWrites(documents))
         return answer
       }),
-      multiGet: () => expect.unreachable('nothing is stale'),
+      getDocuments: () => expect.unreachable('nothing is stale'),
       pause: () => expect.unreachable('nothing is refused'),
       count: (outcome, items) => expect([outcome, items]).toEqual(['written', 4]),
       onRefused: () => undefined,

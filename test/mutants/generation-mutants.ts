@@ -5,6 +5,7 @@ import type { Mutant } from './mutant.ts'
 const GENERATIONS = 'test/flow/projection.long.test.ts'
 const CHANGE = 'test/flow/change-of-rules.long.test.ts'
 const COPIES = 'test/simulation/copies.test.ts'
+const SCHEDULES = 'test/simulation/first-half.test.ts'
 
 export const generationMutants: readonly Mutant[] = [
   {
@@ -48,9 +49,24 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the position of the followed generation is read after the live document',
     file: 'projector/flow/follow.ts',
-    find: '    const [position] = await multiGet<PositionDocument>([{ _index, _id: positionId(follows, partition) }])\n    const [live] = await multiGet<LiveDocument>([{ _index, _id: LIVE_ID }])\n',
+    find: '    const [position] = await getDocuments<PositionDocument>([{ _index, _id: positionId(follows, partition) }])\n    const [live] = await getDocuments<LiveDocument>([{ _index, _id: LIVE_ID }])\n',
     replace:
-      '    const [live] = await multiGet<LiveDocument>([{ _index, _id: LIVE_ID }])\n    const [position] = await multiGet<PositionDocument>([{ _index, _id: positionId(follows, partition) }])\n',
+      '    const [live] = await getDocuments<LiveDocument>([{ _index, _id: LIVE_ID }])\n    const [position] = await getDocuments<PositionDocument>([{ _index, _id: positionId(follows, partition) }])\n',
+  },
+  {
+    name: 'a decision rests on a document that any copy answered',
+    file: 'projector/elasticsearch/primary-reads.ts',
+    find: '    const bulk = linesOf(part)\n',
+    replace:
+      "    if (part.length > 0) return (await import('./client.ts')).multiGet<Source>(send, part, signal)\n    const bulk = linesOf(part)\n",
+    flow: SCHEDULES,
+  },
+  {
+    name: 'the positions that readers may have seen before a swap are read from any copy',
+    file: 'projector/generations/generations.ts',
+    find: 'await getFromPrimaries<PositionDocument>(request, docs)',
+    replace: "await (await import('../elasticsearch/client.ts')).multiGet<PositionDocument>(request, docs)",
+    flow: SCHEDULES,
   },
   {
     name: 'the positions from which a generation decides alone are overwritten by each swap',

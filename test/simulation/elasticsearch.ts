@@ -1,12 +1,13 @@
 /**
  * The simulated Elasticsearch for the requests of a projector. Each item of a bulk request, shard of a refresh and
- * document of a multi-get has its own moment before the answer. `searches.ts` has the reads of an API, `link.ts` the
+ * document that is read has its own moment before the answer. `searches.ts` has the reads of an API, `link.ts` the
  * network.
  */
 
 import { AnswerReader } from '../../projector/elasticsearch/bulk-responses.ts'
 import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
 import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
+import { isRead, updatesIn } from '../support/answering.ts'
 import { Administration } from './administration.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
@@ -42,6 +43,7 @@ export class SimulatedElasticsearch {
     const [, first = '', second = '', third = ''] = request.path.split('/').map(decodeURIComponent)
     const administered = this.#administration.answer(request)
     if (administered !== undefined) answer(administered)
+    else if (isRead(request.bulk)) this.#readPrimaries(updatesIn(request.bulk), answer)
     else if (first === '_bulk') this.#bulk(String(request.bulk), answer, onWritten)
     else if (first === '_mget') this.#multiGet(request.body as MultiGet, answer)
     else if (first === '_index_template') answer({ status: 200, body: { acknowledged: true } })
@@ -58,7 +60,7 @@ export class SimulatedElasticsearch {
     if (operation === '' && method === 'PUT') return this.#create(name, body as CreateIndex)
     if (index === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
     if (operation === '') return { status: 200, body: describe(index) }
-    if (method === 'GET') return { ...got(index, id) }
+    if (method === 'GET') return { ...got(index.documents.get(id), id) }
 
     // A write without a condition replaces any version.
     const present = index.documents.get(id)?.seqNo ?? 'nothing'
@@ -210,13 +212,50 @@ export class SimulatedElasticsearch {
         unanswered ||= fails
         if (index === undefined) found[place] = { _index, _id, error: { type: 'index_not_found_exception' } }
         else if (fails) found[place] = { _index, _id, error: { type: 'no_shard_available_action_exception' } }
-        else found[place] = { _index, ...got(index, _id).body }
+        else found[place] = { _index, ...got(this.#find(index, _id), _id).body }
       })
     }
     this.#clock.after(moments.last, () => {
-      if (unanswered) this.#coverage.count('multi-gets without an answer of a shard')
+      if (unanswered) this.#coverage.count('reads without an answer of a shard')
       answer({ status: 200, body: { docs: found } })
     })
+  }
+
+  /** Any copy may answer a multi-get, also an old one. */
+  #find(index: Index, id: string): Stored | undefined {
+    if (!this.#faults.happens('oldCopy')) return index.documents.get(id)
+    const old = index.inOldCopy(id)
+    if (old !== index.documents.get(id)) this.#coverage.count('documents read from an old copy')
+    return old
+  }
+
+  /** Carries out updates without a change, in the primaries. */
+  #readPrimaries(updates: readonly Item[], answer: (answer: Answer) => void): void {
+    const moments = this.#moments(updates.length)
+    const items: unknown[] = []
+    let unanswered = false
+    for (const [place, { _index, _id }] of updates.entries()) {
+      this.#clock.after(moments[place] ?? 0, () => {
+        const fails = this.#faults.happens('shardFails')
+        unanswered ||= fails
+        items[place] = { update: { _index, _id, ...this.#readPrimary(_index, _id, fails) } }
+      })
+    }
+    this.#clock.after(moments.last, () => {
+      if (unanswered) this.#coverage.count('reads without an answer of a shard')
+      answer({ status: 200, body: { errors: false, items } })
+    })
+  }
+
+  #readPrimary(name: string, id: string, fails: boolean) {
+    const index = this.indices.get(name)
+    if (index === undefined) return { status: 404, error: { type: 'index_not_found_exception' } }
+    if (this.#faults.isBlocked) return { status: 403, error: { type: 'cluster_block_exception' } }
+    if (fails) return { status: 503, error: { type: 'unavailable_shards_exception' } }
+    const stored = index.documents.get(id)
+    if (stored === undefined) return { status: 404, error: { type: 'document_missing_exception' } }
+    const { version, seqNo, source } = stored
+    return { status: 200, result: 'noop', _version: version, _seq_no: seqNo, get: { _source: JSON.parse(source) } }
   }
 
   /** Returns a moment for each part of a request, in random order, and `last`, a moment after all of them. */
@@ -252,8 +291,7 @@ const describe = ({ name, definition: { mappings, settings } }: Index) => ({
   [name]: { mappings, settings: { index: settings } },
 })
 
-const got = (index: Index, id: string) => {
-  const stored = index.documents.get(id)
+const got = (stored: Stored | undefined, id: string) => {
   if (stored === undefined) return { status: 404, body: { _id: id, found: false } }
   const { version, seqNo, source } = stored
   const fields = { _version: version, _seq_no: seqNo, _primary_term: 1, _source: JSON.parse(source) }

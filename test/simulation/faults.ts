@@ -20,6 +20,8 @@ export type Knobs = {
   bulkDocuments: number
   /** A multi-get of more documents than this fails, because its answer is too long; 0 for never. */
   answerDocuments: number
+  /** A document is read from a copy that the cluster has removed already, without its last write. */
+  oldCopy: number
   slow: number
   /** A request to Kafka fails, in half of the cases after its effect. */
   kafkaFails: number
@@ -41,6 +43,7 @@ export const CALM: Knobs = {
   shardFails: 0,
   bulkDocuments: 0,
   answerDocuments: 0,
+  oldCopy: 0,
   slow: 0,
   kafkaFails: 0,
   misplace: 0,

@@ -11,7 +11,7 @@ import {
   Unavailable,
 } from '../../projector/elasticsearch/client.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../projector/limits.ts'
-import { sending } from '../support/answering.ts'
+import { isRead, sending, updatesIn } from '../support/answering.ts'
 import type { SimulatedProcess } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
@@ -21,8 +21,8 @@ import type { Faults } from './faults.ts'
 export type Step = 'read' | 'write' | 'refresh' | 'publish' | 'prepare'
 
 export const stepOf = ({ method, path, bulk }: Request): Step => {
+  if (path === '/_mget' || isRead(bulk)) return 'read'
   if (path === '/_bulk') return isOfPositions(bulk) ? 'publish' : 'write'
-  if (path === '/_mget') return 'read'
   if (path.endsWith('/_refresh')) return 'refresh'
   return method === 'PUT' && path.includes('/_doc/position') ? 'publish' : 'prepare'
 }
@@ -154,7 +154,8 @@ export const createLink = (
   return { send: sending(send), writing: () => writing }
 }
 
-const isLongerThanAsked = ({ body, answerBytesMax }: Request, documents: number): boolean => {
+const isLongerThanAsked = ({ body, bulk, answerBytesMax }: Request, documents: number): boolean => {
+  if (documents === 0 || answerBytesMax === undefined) return false
   const { docs } = (body ?? {}) as { readonly docs?: readonly unknown[] }
-  return documents > 0 && answerBytesMax !== undefined && (docs?.length ?? 0) > documents
+  return (docs?.length ?? updatesIn(bulk).length) > documents
 }

@@ -60,6 +60,7 @@ export type SecondGeneration = {
   readonly pause: number
 }
 
+const OLD_COPY = [0, 0, 0.05, 0.3]
 const SCHEDULES_OF_A_HISTORY = 16
 
 const actions: readonly Action[] = [
@@ -94,6 +95,7 @@ export const scheduleOf = (seed: number): Schedule => {
     shardFails: sometimes(0.3),
     bulkDocuments: random.chance(0.2) ? random.pick([3, 10]) : 0,
     answerDocuments: random.chance(0.2) ? random.pick([1, 4, 12]) : 0,
+    oldCopy: createRandom(seed ^ 0x1b873593).pick(OLD_COPY),
     slow: sometimes(0.2),
     kafkaFails: sometimes(0.2),
     misplace: sometimes(0.3),

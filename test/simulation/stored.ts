@@ -1,7 +1,7 @@
 /**
  * An index of the simulated Elasticsearch: documents with external versions and sequence numbers, in shards. Reads by
- * id return the last write. A search returns the documents of each shard as of its last refresh. Not simulated:
- * replicas, merges, and restarts that lose acknowledged writes.
+ * id return the last write; those of an old copy, the write before. A search returns the documents of each shard as of
+ * its last refresh. Not simulated: merges, and restarts that lose acknowledged writes.
  */
 import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
 
@@ -23,6 +23,8 @@ export class Index {
   readonly searchable: readonly Map<string, Stored>[]
   readonly shards: number
   readonly #unrefreshed: Set<string>[]
+  /** Each document before its last write. */
+  readonly #before = new Map<string, Stored>()
   #seqNo = 0
 
   constructor(name: string, definition: IndexDefinition, uuid = `uuid-of-${name}`) {
@@ -47,6 +49,11 @@ export class Index {
     const before = this.documents.get(id)
     if ((before?.seqNo ?? 'nothing') !== seen) return 409
     return this.#put(id, (before?.version ?? 0) + 1, source, JSON.parse(source))
+  }
+
+  /** Returns a document as an old copy of its shard has it: without the last write. */
+  inOldCopy(id: string): Stored | undefined {
+    return this.#before.get(id)
   }
 
   delete(id: string): boolean {
@@ -99,6 +106,8 @@ export class Index {
 
   #put(id: string, version: number, source: string, fields: Stored['fields']): Stored {
     const stored = { id, version, seqNo: this.#seqNo++, source, fields }
+    const before = this.documents.get(id)
+    if (before !== undefined) this.#before.set(id, before)
     this.documents.set(id, stored)
     this.#unrefreshed[this.shardOf(id)]?.add(id)
     return stored

@@ -8,3 +8,30 @@ export type Found = { readonly found: boolean; readonly _version?: number; reado
 export const getting = (
   find: (docs: readonly DocumentAddress[]) => Promise<readonly (Found & { readonly _id: string })[]>,
 ): GetDocuments => find as GetDocuments
+
+const UPDATE = Buffer.from('{"update"')
+
+/** Whether a bulk request only reads: updates without a change. `getFromPrimaries` makes them. */
+export const isRead = (bulk: Buffer = Buffer.alloc(0)): boolean => bulk.subarray(0, UPDATE.length).equals(UPDATE)
+
+/** Returns the documents that such a request reads. */
+export const updatesIn = (
+  bulk: Buffer = Buffer.alloc(0),
+): readonly { readonly _index: string; readonly _id: string }[] =>
+  String(bulk)
+    .split('\n')
+    .flatMap(line => (line.startsWith(String(UPDATE)) ? [JSON.parse(line).update] : []))
+
+/** Answers a read from the primaries. `sourceOf` returns undefined for a missing document. */
+export const primariesAnswer = (
+  { bulk }: Request,
+  sourceOf: (index: string, id: string) => object | undefined,
+): Answer => {
+  const items = updatesIn(bulk).map(({ _index, _id }) => {
+    const _source = sourceOf(_index, _id)
+    const missing = { status: 404, error: { type: 'document_missing_exception' } }
+    const found = { status: 200, result: 'noop', _version: 1, get: { _source } }
+    return { update: { _index, _id, ...(_source === undefined ? missing : found) } }
+  })
+  return { status: 200, body: { items } }
+}

@@ -5,7 +5,7 @@ import { drop } from '../../../commands/generations/drop.ts'
 import { listGenerations } from '../../../commands/generations/generations.ts'
 import { DROP_WAIT_MS, PROJECTOR_STOP_MS, QUIET_MS } from '../../../commands/limits.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
-import { sending } from '../../support/answering.ts'
+import { primariesAnswer, sending } from '../../support/answering.ts'
 
 const identityOf = (generation: string) => {
   return { generation, topic: 't', cluster_id: 'c', partitions: 1, rules_version: 1 }
@@ -29,7 +29,8 @@ const given = (live: object, documents: [string, object][], indices: string[], c
     if (body === undefined) return { _id: id, found: false }
     return { _id: id, found: true, _source: { kind: id.split(':')[0], body }, _seq_no: seqNo, _primary_term: 1 }
   }
-  const send = sending(async ({ method, path, body }) => {
+  const send = sending(async request => {
+    const { method, path, body } = request
     const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
     if (method === 'DELETE') {
       deleted.push({ path, time })
@@ -38,6 +39,9 @@ const given = (live: object, documents: [string, object][], indices: string[], c
       return { status: 200, body: {} }
     }
     if (index === '_resolve') return { status: 200, body: { indices: [...there].map(name => ({ name })) } }
+    if (index === '_bulk') {
+      return primariesAnswer(request, (_, id) => bodies.get(id) && { kind: id.split(':')[0], body: bodies.get(id) })
+    }
     if (index === '_mget') {
       return { status: 200, body: { docs: (body as { docs: { _id: string }[] }).docs.map(({ _id }) => found(_id)) } }
     }

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { rollback, swap } from '../../../commands/generations/swap.ts'
 import { SWAP_NEAR_MS, SWAP_WAIT_MS } from '../../../commands/limits.ts'
-import { sending } from '../../support/answering.ts'
+import { primariesAnswer, sending } from '../../support/answering.ts'
 
 type Given = {
   readonly live?: object
@@ -31,8 +31,10 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
     const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
     return { kind, body: { generation, topic: 't', cluster_id: 'c', partitions: 2, rules_version, ...followed } }
   }
-  const send = sending(async ({ method, path, body, query }) => {
+  const send = sending(async request => {
+    const { method, path, body, query } = request
     const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
+    if (index === '_bulk') return primariesAnswer(request, sourceOf)
     if (index === '_mget') {
       const { docs } = body as { docs: { _index: string; _id: string }[] }
       const found = docs.map(({ _index, _id }) => {

@@ -4,7 +4,7 @@ import {
   type BatchableKind,
   bulks,
   createBatcher,
-  multiGets,
+  primaryReads,
   replacements,
 } from '../../../projector/elasticsearch/batch-requests.ts'
 import { type Answer, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
@@ -43,13 +43,18 @@ const bulkOf = (...ids: string[]): Request => ({
   bulk: Buffer.from(ids.map(id => `{"index":{"_index":"i","_id":"${id}","version":1}}\n{"id":"${id}"}\n`).join('')),
 })
 const items = (...ids: string[]): Answer => ({ status: 200, body: { items: ids.map(_id => ({ index: { _id } })) } })
-const mgetOf = (...ids: string[]): Request => ({
+const readOf = (...ids: string[]): Request => ({
   method: 'POST',
-  path: '/_mget',
+  path: '/_bulk',
   answerBytesMax: 1_000,
-  body: { docs: ids.map(_id => ({ _index: 'i', _id })) },
+  bulk: Buffer.from(ids.map(id => `{"update":{"_index":"i","_id":"${id}","_source":true}}\n{"doc":{}}\n`).join('')),
 })
-const docs = (...ids: string[]): Answer => ({ status: 200, body: { docs: ids.map(_id => ({ _id, found: true })) } })
+const found = (...ids: string[]): Answer => ({
+  status: 200,
+  body: { items: ids.map(_id => ({ update: { _id, result: 'noop' } })) },
+})
+const idsIn = ({ bulk }: Request): string[] =>
+  [...String(bulk).matchAll(/"_id":"([^"]*)"/g)].flatMap(([, id]) => id ?? [])
 const replacementOf = (id: string): Request => ({
   method: 'PUT',
   path: `/control/_doc/${encodeURIComponent(id)}`,
@@ -81,14 +86,14 @@ describe('requests of several partitions', () => {
   })
 
   test('that are too large together go in groups, one after the other', async () => {
-    const { ask, sent, underWay } = setUp(multiGets)
+    const { ask, sent, underWay } = setUp(primaryReads)
     const half = Array.from({ length: BATCHED_IDS / 2 }, (_, at) => String(at))
-    await ask('first', mgetOf('0'))
-    for (const name of ['a', 'b', 'c']) await ask(name, mgetOf(...half))
-    await sent.at(0).letGo(docs('0'))
-    expect(underWay()).toEqual([mgetOf(...half, ...half)])
-    await sent.at(0).letGo(docs(...half, ...half))
-    expect(underWay()).toEqual([mgetOf(...half)])
+    await ask('first', readOf('0'))
+    for (const name of ['a', 'b', 'c']) await ask(name, readOf(...half))
+    await sent.at(0).letGo(found('0'))
+    expect(underWay()).toEqual([readOf(...half, ...half)])
+    await sent.at(0).letGo(found(...half, ...half))
+    expect(underWay()).toEqual([readOf(...half)])
   })
 
   test.each<[string, Answer | Error]>([
@@ -155,15 +160,15 @@ describe('requests of several partitions', () => {
     await fc.assert(
       fc.asyncProperty(sizes, async sizes => {
         const send = createBatcher(
-          multiGets,
-          sending(async ({ body }) => {
+          primaryReads,
+          sending(async request => {
             await everythingRuns()
-            return docs(...(body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id))
+            return found(...idsIn(request))
           }),
         )
         const asked = sizes.map((size, place) => Array.from({ length: size }, (_, at) => `${place}-${at}`))
-        const answers = await Promise.all(asked.map(ids => send(mgetOf(...ids))))
-        expect(answers).toEqual(asked.map(ids => docs(...ids)))
+        const answers = await Promise.all(asked.map(ids => send(readOf(...ids))))
+        expect(answers).toEqual(asked.map(ids => found(...ids)))
       }),
     )
   })

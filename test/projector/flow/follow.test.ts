@@ -4,7 +4,7 @@ import { createFollow, parkAsFollowed } from '../../../projector/flow/follow.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
 import type { GenerationBody } from '../../../projector/kafka/source.ts'
 import { FOLLOWED_LATE_MS } from '../../../projector/limits.ts'
-import { getting, sending } from '../../support/answering.ts'
+import { getting, primariesAnswer, sending } from '../../support/answering.ts'
 import { TOPIC } from '../given.ts'
 import { everythingRuns } from '../held.ts'
 import { batchOf, repsOf, startFlow } from '../running-flow.ts'
@@ -28,14 +28,14 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
   const told: (string | undefined)[] = []
   /** Callbacks that run after the next reads, one for each. */
   const after: (() => void)[] = []
-  const sourceOf = (index: string, id: string): unknown => {
-    if (index.endsWith('-parked')) return state.parked[id] && { code: state.parked[id] }
+  const sourceOf = (index: string, id: string): object | undefined => {
+    if (index.endsWith('-parked')) return state.parked[id] === undefined ? undefined : { code: state.parked[id] }
     if (id === 'live') return { kind: 'live', body: { generation: state.live, ...beside } }
     if (id === 'generation:g1') return { kind: 'generation', body: { ...identity, generation: 'g1' } }
     const position = state.positions[Number(id.split(':')[2])]
     return position === undefined ? undefined : { kind: 'position', body: { position } }
   }
-  const multiGet = getting(async docs => {
+  const getDocuments = getting(async docs => {
     asked.push(docs.map(({ _id }) => _id).join())
     const found = docs.map(({ _index, _id }) => {
       const _source = sourceOf(_index, _id)
@@ -44,7 +44,9 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     after.shift()?.()
     return found
   })
-  const request = sending(async ({ method, path, body, query }) => {
+  const request = sending(async asked => {
+    const { method, path, body, query } = asked
+    if (path === '/_bulk') return primariesAnswer(asked, sourceOf)
     if (method === 'GET') {
       const [, index = '', , id = ''] = path.split('/').map(decodeURIComponent)
       return { status: 200, body: { _source: sourceOf(index, id), _seq_no: state.seqNo, _primary_term: 1 } }
@@ -60,7 +62,7 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     await everythingRuns()
   }
   const follow = createFollow({ identity, prefix: 'p' }, 0, {
-    multiGet,
+    getDocuments,
     request,
     sleep,
     during: async (_, task) => task(reason => told.push(reason)),

@@ -51,7 +51,7 @@ const elasticsearch = (...answers: ((items: Item[]) => Told)[]) => {
       // As the client parses it.
       return { status, body: body === undefined ? undefined : new AnswerReader().deserialize(JSON.stringify(body)) }
     }),
-    multiGet: getting(async docs => {
+    getDocuments: getting(async docs => {
       asked.push(docs.map(({ _id }) => _id))
       return docs.map(({ _id }) => ({ _id, ...(stored.get(_id) ?? { found: false }) }))
     }),
@@ -224,7 +224,7 @@ describe('a version conflict is checked', () => {
     const many = Array.from({ length: 5 }, (_, at) => change(`${at}`, 5))
     const { steps, stored, asked } = elasticsearch(items => perItem(...items.map(() => 409))(items))
     for (const { id } of many) stored.set(id, { found: true, _version: 6, _source: {} })
-    await write(many, { ...steps, multiGet: async docs => steps.multiGet(docs.slice(0, 2)) })
+    await write(many, { ...steps, getDocuments: async docs => steps.getDocuments(docs.slice(0, 2)) })
     expect(asked).toEqual([['0', '1'], ['2', '3'], ['4']])
   })
 })

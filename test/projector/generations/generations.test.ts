@@ -5,7 +5,7 @@ import {
   type Generations,
   readGenerations,
 } from '../../../projector/generations/generations.ts'
-import { sending } from '../../support/answering.ts'
+import { primariesAnswer, sending } from '../../support/answering.ts'
 
 /** A control index that others may change between two requests. */
 const control = (body: object | undefined) => {
@@ -78,7 +78,7 @@ describe('after a swap', () => {
     const { state, between, steps } = control(live)
     const request = sending(async asked => {
       if (asked.path.includes('generation%3Ag1')) return { status: 200, body: { _source: { body: { partitions: 2 } } } }
-      if (asked.path.includes('position%3Ag1')) return { status: 200, body: { _source: { body: { position } } } }
+      if (asked.path === '/_bulk') return primariesAnswer(asked, () => ({ body: { position } }))
       return steps.request(asked)
     })
     return { state, between, steps: { ...steps, request } }

@@ -1,0 +1,67 @@
+/** Reads from the primaries of a real Elasticsearch: they give what was stored, and change nothing. */
+import { Client } from '@elastic/elasticsearch'
+import { expect, inject, test } from 'vitest'
+import { createElasticsearch, multiGet, type Send } from '../../projector/elasticsearch/client.ts'
+import { getFromPrimaries } from '../../projector/elasticsearch/primary-reads.ts'
+import { prepareCommon } from '../../projector/generations/prepare.ts'
+import { useStore } from '../support/api.ts'
+
+/** Elasticsearch would write these in another way if it parsed them. */
+const SOURCE = '{"org_id":"org_a","body":{"b":[1.10,1e2,12345678901234567890],  "a":"\\u0041\u{1f4b6}"}}'
+
+const useElasticsearch = async (t: Parameters<typeof useStore>[0]) => {
+  const { prefix } = await useStore(t)
+  const client = new Client({ node: inject('elasticsearchUrl') })
+  t.onTestFinished(() => client.close())
+  return { index: `${prefix}-g1-chains`, prefix, send: createElasticsearch(client).send }
+}
+
+const store = async (send: Send, _index: string): Promise<void> => {
+  const operation = { index: { _index, _id: 'org_a:one', version: 41, version_type: 'external' } }
+  await send({ method: 'POST', path: '/_bulk', bulk: Buffer.from(`${JSON.stringify(operation)}\n${SOURCE}\n`) })
+}
+
+test('a read from the primaries gives each document as it was stored, byte for byte, and does not change it', async t => {
+  const { index, send } = await useElasticsearch(t)
+  await store(send, index)
+  const docs = [
+    { _index: index, _id: 'org_a:one' },
+    { _index: index, _id: 'org_a:none' },
+  ]
+  const bulk = Buffer.from(`{"update":{"_index":"${index}","_id":"org_a:one","_source":true}}\n{"doc":{}}\n`)
+  const answer = await fetch(`${inject('elasticsearchUrl')}/_bulk`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-ndjson' },
+    body: bulk,
+  })
+  expect(await answer.text()).toContain(`"_source":${SOURCE}`)
+  for (const read of [getFromPrimaries, multiGet]) {
+    expect(await read(send, docs)).toMatchObject([
+      { _id: 'org_a:one', found: true, _version: 41, _source: JSON.parse(SOURCE) },
+      { _id: 'org_a:none', found: false },
+    ])
+  }
+})
+
+test('a read from the primaries gives only the fields that were asked for', async t => {
+  const { index, send } = await useElasticsearch(t)
+  await store(send, index)
+  const docs = [
+    { _index: index, _id: 'org_a:one', _source: ['org_id'] },
+    { _index: index, _id: 'org_a:one', _source: false as const },
+  ]
+  expect(await getFromPrimaries(send, docs)).toEqual([
+    { _id: 'org_a:one', found: true, _version: 41, _source: { org_id: 'org_a' } },
+    { _id: 'org_a:one', found: true, _version: 41, _source: undefined },
+  ])
+})
+
+test('a read from the primaries of a missing index stops, and creates no index', async t => {
+  const { prefix, send } = await useElasticsearch(t)
+  const _index = `${prefix}-g9-chains`
+  await prepareCommon({ request: send, prefix, shards: 1 })
+  await expect(getFromPrimaries(send, [{ _index, _id: 'a' }])).rejects.toThrow(
+    expect.objectContaining({ code: 'index_missing' }),
+  )
+  expect(await send({ method: 'GET', path: `/${_index}` })).toMatchObject({ status: 404 })
+})

@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import { type Answer, AnswerTooLong, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { getFromPrimaries } from '../../../projector/elasticsearch/primary-reads.ts'
+import { MGET_BYTES } from '../../../projector/limits.ts'
+import { sending } from '../../support/answering.ts'
+
+const docs = [
+  { _index: 'test-reps', _id: 'a' },
+  { _index: 'test-reps', _id: 'b' },
+]
+const a = { _index: 'test-reps', _id: 'a', _version: 7, result: 'noop', status: 200, get: { _source: { name: 'Ada' } } }
+const b = { _index: 'test-reps', _id: 'b', status: 404, error: { type: 'document_missing_exception', reason: 'x' } }
+const failed = (status: number, type: string) => ({ ...b, status, error: { type, reason: 'x' } })
+const itemsOf = (...items: unknown[]): Answer => ({ status: 200, body: { items: items.map(update => ({ update })) } })
+const read = (answer: Answer) =>
+  getFromPrimaries(
+    sending(async () => answer),
+    docs,
+  )
+
+describe('a read from the primaries', () => {
+  test('is an update of each document that changes nothing', async () => {
+    const sent: Request[] = []
+    const send = sending(async request => {
+      sent.push(request)
+      return itemsOf(a, b)
+    })
+    await getFromPrimaries(send, [
+      { _index: 'test-reps', _id: 'a' },
+      { ...docs[1], _index: 'i', _id: 'b', _source: ['code'] },
+    ])
+    expect(sent).toEqual([
+      {
+        method: 'POST',
+        path: '/_bulk',
+        answerBytesMax: MGET_BYTES,
+        bulk: Buffer.from(
+          [
+            '{"update":{"_index":"test-reps","_id":"a","_source":true}}',
+            '{"doc":{}}',
+            '{"update":{"_index":"i","_id":"b","_source":{"includes":["code"]}}}',
+            '{"doc":{}}',
+            '',
+          ].join('\n'),
+        ),
+      },
+    ])
+  })
+
+  test('gives the documents in the requested order', async () => {
+    expect(await read(itemsOf(a, b))).toEqual([
+      { _id: 'a', found: true, _version: 7, _source: { name: 'Ada' } },
+      { _id: 'b', found: false },
+    ])
+  })
+
+  test('that is too long gives its first documents: it asks for fewer, and for a single one of any size', async () => {
+    const asked: [documents: number, bytes: number | undefined][] = []
+    const send = sending(async ({ bulk, answerBytesMax }) => {
+      asked.push([String(bulk).split('\n').length >> 1, answerBytesMax])
+      if (answerBytesMax !== undefined) throw new AnswerTooLong()
+      return itemsOf(a)
+    })
+    const many = ['a', 'b', 'c', 'd'].map(_id => ({ _index: 'test-reps', _id }))
+    expect(await getFromPrimaries(send, many)).toHaveLength(1)
+    expect(asked).toEqual([
+      [4, MGET_BYTES],
+      [2, MGET_BYTES],
+      [1, undefined],
+    ])
+  })
+
+  test('with a missing index stops: an index that is gone must not look empty', async () => {
+    await expect(read(itemsOf(a, failed(404, 'index_not_found_exception')))).rejects.toThrow(
+      expect.objectContaining({ code: 'index_missing' }),
+    )
+  })
+
+  test.each([
+    [429, 'es_rejected_execution_exception'],
+    [503, 'unavailable_shards_exception'],
+    [403, 'cluster_block_exception'],
+  ])('of which an item is answered %i %s may work later', async (status, type) => {
+    await expect(read(itemsOf(a, failed(status, type)))).rejects.toEqual(new Unavailable(status))
+  })
+
+  test.each<[string, Answer]>([
+    ['answered in another order', itemsOf(b, a)],
+    ['answered with fewer documents', itemsOf(a)],
+    ['answered without a version', itemsOf(a, { ...a, _id: 'b', _version: undefined })],
+    ['answered with a changed document', itemsOf(a, { ...a, _id: 'b', result: 'updated' })],
+    ['answered with another error', itemsOf(a, failed(400, 'illegal_argument_exception'))],
+    ['answered with another status', { status: 400, body: {} }],
+    ['answered without a body', { status: 200, body: {} }],
+  ])('%s stops', async (_, answer) => {
+    await expect(read(answer)).rejects.toThrow(expect.objectContaining({ code: 'write_refused' }))
+  })
+})
