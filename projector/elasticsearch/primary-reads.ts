@@ -37,15 +37,18 @@ export const getFromPrimaries = <Source = unknown>(
 ): Promise<FoundDocument<Source>[]> =>
   getAsManyAsFit(docs, async (part, answerBytesMax) => {
     const bulk = linesOf(part)
-    const request = { method: 'POST', path: '/_bulk', bulk, ...(answerBytesMax && { answerBytesMax }) } as const
-    return foundIn<Source>(await send<UpdateItems>(request, signal), part)
+    const request = { method: 'POST', path: '/_bulk', query: { _source: true }, bulk } as const
+    return foundIn<Source>(
+      await send<UpdateItems>({ ...request, ...(answerBytesMax && { answerBytesMax }) }, signal),
+      part,
+    )
   })
 
 const linesOf = (docs: readonly DocumentAddress[]): Buffer => Buffer.from(docs.map(lineOf).join(''))
 
 const lineOf = ({ _index, _id, _source }: DocumentAddress): string => {
-  const wanted = _source === undefined || _source === false ? _source !== false : { includes: _source }
-  return `${JSON.stringify({ update: { _index, _id, _source: wanted } })}\n{"doc":{}}\n`
+  const fields = _source ? { includes: _source } : _source
+  return `${JSON.stringify({ update: { _index, _id, _source: fields } })}\n{"doc":{}}\n`
 }
 
 const foundIn = <Source>({ status, body }: Answer<UpdateItems>, docs: readonly DocumentAddress[]) => {

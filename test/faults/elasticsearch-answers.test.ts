@@ -48,7 +48,7 @@ const asks =
   (what: string): Concerns =>
   line =>
     line.includes(what)
-const bulks = asks('POST /_bulk')
+const bulks = asks('POST /_bulk?filter_path')
 const refreshes = asks('/_refresh')
 
 test.concurrent('requests whose answer is lost or cut off after the effect are retried, and the retry changes nothing', () =>

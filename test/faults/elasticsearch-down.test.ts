@@ -36,7 +36,7 @@ const start = async (t: Scope, salt: number, options?: ServiceOptions) => {
   return { elasticsearch, random, installation }
 }
 
-const isBulk = (line: string): boolean => line.startsWith('POST /_bulk')
+const isBulk = (line: string): boolean => line.startsWith('POST /_bulk?filter_path')
 
 test.concurrent('a kill of Elasticsearch in the middle of a bulk request loses and duplicates nothing', async t => {
   const { elasticsearch, random, installation } = await start(t, 1)

@@ -74,7 +74,7 @@ test.concurrent('requests that are too large are split, and requests without mem
   await publish(100)
   await proxy.heal()
   await untilCaughtUp(projector)
-  const sizes = proxy.asked().flatMap(({ line, bytes }) => (line.startsWith('POST /_bulk') ? [bytes] : []))
+  const sizes = proxy.asked().flatMap(({ line, bytes }) => (line.startsWith('POST /_bulk?filter_path') ? [bytes] : []))
   expect(sizes.some(bytes => bytes > 1_048_576)).toBe(true)
   expect(await rejections(small, 'indexing_pressure', /"coordinating_rejections":(\d+)/)).toBeGreaterThan(0)
   await expectIntact(installation)

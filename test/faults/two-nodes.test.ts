@@ -118,7 +118,7 @@ testNodes(
     const payouts = indexNamed(prefix, 'payouts')
     const copies = (await get(first, `/_cat/shards/${payouts}?format=json&h=prirep,node`)) as { node: string }[]
     expect(copies.map(({ node }) => node).toSorted()).toEqual(['first', 'first', 'first', 'second', 'second', 'second'])
-    const isBulk = (line: string): boolean => line.startsWith('POST /_bulk')
+    const isBulk = (line: string): boolean => line.startsWith('POST /_bulk?filter_path')
     const took: Record<'lost' | 'back', number[]> = { lost: [], back: [] }
 
     for (let round = 0; round < ROUNDS; round++) {

@@ -28,8 +28,8 @@ test('a read from the primaries gives each document as it was stored, byte for b
     { _index: index, _id: 'org_a:one' },
     { _index: index, _id: 'org_a:none' },
   ]
-  const bulk = Buffer.from(`{"update":{"_index":"${index}","_id":"org_a:one","_source":true}}\n{"doc":{}}\n`)
-  const answer = await fetch(`${inject('elasticsearchUrl')}/_bulk`, {
+  const bulk = Buffer.from(`{"update":{"_index":"${index}","_id":"org_a:one"}}\n{"doc":{}}\n`)
+  const answer = await fetch(`${inject('elasticsearchUrl')}/_bulk?_source=true`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-ndjson' },
     body: bulk,

@@ -21,6 +21,7 @@ import { registerCodecs } from '../../projector/kafka/codecs.ts'
 import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { isRead } from './answering.ts'
 import type { Plan, Point } from './crashes.ts'
 import { createRandom } from './random.ts'
 
@@ -107,7 +108,8 @@ const wrapSteps = (steps: FlowSteps): FlowSteps => {
 const wrapSend =
   ({ send }: Elasticsearch): Send =>
   async <Body>(request: Request, signal?: AbortSignal) => {
-    if (request.path !== '/_bulk' || !isHere('amid bulk request')) return send<Body>(request, signal)
+    if (request.path !== '/_bulk' || isRead(request.bulk) || !isHere('amid bulk request'))
+      return send<Body>(request, signal)
     const answer = send<Body>(request, signal)
     await sleep(random.below(5))
     await end()

@@ -33,10 +33,11 @@ describe('a read from the primaries', () => {
       {
         method: 'POST',
         path: '/_bulk',
+        query: { _source: true },
         answerBytesMax: MGET_BYTES,
         bulk: Buffer.from(
           [
-            '{"update":{"_index":"test-reps","_id":"a","_source":true}}',
+            '{"update":{"_index":"test-reps","_id":"a"}}',
             '{"doc":{}}',
             '{"update":{"_index":"i","_id":"b","_source":{"includes":["code"]}}}',
             '{"doc":{}}',
