@@ -9,6 +9,7 @@ export const NOT_MODIFIED = 304
 export const NOT_READY = 503
 export const ADMIN_NOT_FOUND = 404
 export const ADMIN_METHOD_REFUSED = 405
+export const ADMIN_FAILED = 500
 export const ELASTICSEARCH_OVERLOADED = 429
 
 type Failure = {

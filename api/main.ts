@@ -11,7 +11,7 @@ import { setFlagsFromString } from 'node:v8'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
 import { boundLog } from '../schemas/bounded-log.ts'
-import { UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
+import { errorLocation, UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
 import { credentialsOf } from '../schemas/kafka/credentials.ts'
 import { apiSettings, kafkaSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
 import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
@@ -185,6 +185,7 @@ const start = async (): Promise<void> => {
     metricsType: metrics.registry.contentType,
     keyUses: keyUses.list,
     started: Date.now(),
+    onFailure: error => log.say('error', 'a request to the admin port failed', errorLocation(error)),
   })
   const port = await listen(server, settings.API_HOST, settings.API_PORT)
   const adminPort = await listen(admin, settings.API_ADMIN_HOST, settings.API_ADMIN_PORT)

@@ -141,6 +141,7 @@ const servePorts = async (
   const forPublishers = {
     receipts: { ask: receipts.ask, askRun, explain, sources },
     asyncapi: () => describeTopics(settings, sources()),
+    log,
   }
   const serve = async (
     message: 'the admin port listens' | 'the port of receipts listens',

@@ -5,7 +5,7 @@
  */
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { KeyUse } from '../access/key-uses.ts'
-import { ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../failures.ts'
+import { ADMIN_FAILED, ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../failures.ts'
 import type { Readiness } from './ready.ts'
 import { type ReferencePage, referencePages } from './reference.ts'
 import { statusPage } from './status-page.ts'
@@ -22,6 +22,8 @@ type Parts = {
   /** Since when uses of keys are counted: milliseconds since 1970. */
   readonly started: number
   readonly metricsType: string
+  /** Called with the error of a page. */
+  readonly onFailure: (error: unknown) => void
 }
 
 /** Creates the server of the admin port. It does not listen yet. */
@@ -33,6 +35,7 @@ export const createAdminServer = ({
   metricsType,
   keyUses,
   started,
+  onFailure,
 }: Parts): Server => {
   const pages: Readonly<Record<string, () => Promise<ReferencePage & { readonly status?: number }>>> = {
     '/': async () => ({ type: 'text/html; charset=utf-8', body: statusPage(await readiness(), now()) }),
@@ -51,8 +54,11 @@ export const createAdminServer = ({
     if (!page) return send(res, ADMIN_NOT_FOUND, json({ paths: Object.keys(pages) }))
     if (req.method !== 'GET' && req.method !== 'HEAD') return send(res, ADMIN_METHOD_REFUSED, json({ allow: 'GET' }))
     page()
+      .catch((error: unknown) => {
+        onFailure(error)
+        return { ...json({}), status: ADMIN_FAILED }
+      })
       .then(answer => send(res, answer.status ?? OK, answer))
-      .catch(() => res.destroy())
   })
 }
 

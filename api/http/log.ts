@@ -21,8 +21,10 @@ export type Log = {
   readonly unhandledError: (level: 'error' | 'fatal', error: unknown) => void
   /** Logs the refusal of bytes that never became a request. */
   readonly refusedBytes: (requestId: string, reason: string) => void
-  readonly say: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, string | number>) => void
+  readonly say: (level: 'info' | 'warn' | 'error', message: string, details?: Details) => void
 }
+
+type Details = Record<string, string | number | readonly string[]>
 
 /** The address of a refused request, and how many refusals of this address got no line since its last line. */
 type RefusedAddress = { readonly address: string | undefined; readonly unlogged: number }

@@ -9,6 +9,7 @@
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { Registry } from 'prom-client'
+import { type ErrorLocation, errorLocation } from '../../schemas/error-location.ts'
 import type { ClockState } from '../elasticsearch/clocks.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
@@ -27,8 +28,10 @@ export type AdminSteps = {
   readonly receipts: ReceiptSteps
   /** Undefined until the topics are known. */
   readonly asyncapi: () => object | undefined
+  readonly log: AdminLog
 }
-type ReceiptsPortSteps = Pick<AdminSteps, 'receipts' | 'asyncapi'>
+type AdminLog = { readonly error: (details: ErrorLocation, message: string) => void }
+type ReceiptsPortSteps = Pick<AdminSteps, 'receipts' | 'asyncapi' | 'log'>
 
 type Answer = {
   readonly code: number
@@ -43,21 +46,25 @@ export const startAdmin = (host: string, port: number, steps: AdminSteps): Promi
     host,
     port,
     async (method, url, gone) => answers.get(url)?.(steps) ?? answerPublisher(method, url, gone, steps),
+    steps.log,
   )
 
 /** Serves publishers only. @throws StopError `port_unavailable` */
 export const startReceiptsPort = (host: string, port: number, steps: ReceiptsPortSteps): Promise<Server> =>
-  listen(host, port, (method, url, gone) => answerPublisher(method, url, gone, steps, []))
+  listen(host, port, (method, url, gone) => answerPublisher(method, url, gone, steps, []), steps.log)
 
 type Respond = (method: string, url: string, gone: AbortSignal) => Promise<Answer>
 
-const listen = async (host: string, port: number, respond: Respond): Promise<Server> => {
+const listen = async (host: string, port: number, respond: Respond, log: AdminLog): Promise<Server> => {
   const server = createServer((request, response) => {
     const gone = new AbortController()
     response.once('close', () => gone.abort())
     const { method = '', url = '' } = request
     respond(method, url, gone.signal)
-      .catch((): Answer => ({ code: 500, body: '{}' }))
+      .catch((error: unknown): Answer => {
+        log.error(errorLocation(error), 'a request to the admin port or the port of receipts failed')
+        return { code: 500, body: '{}' }
+      })
       .then(({ code, type = 'application/json', headers, body }) => {
         response.writeHead(code, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers })
         response.end(body)

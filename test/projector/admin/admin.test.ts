@@ -24,6 +24,7 @@ const steps: AdminSteps = {
     explain: async () => undefined,
   },
   asyncapi: () => undefined,
+  log: { error: () => undefined },
 }
 
 const start = async (given: Partial<AdminSteps> = {}) => {
@@ -68,12 +69,17 @@ test('it stays ready if a generation that is not live has failed, and gives its 
   })
 })
 
-test('a part that fails gives a 500 without its message', async () => {
+test('a part that fails gives a 500 and one log line, both without its message', async () => {
   const status = async (): Promise<never> => {
-    throw new Error('quotes a document')
+    throw new TypeError('quotes a document')
   }
-  const { ask } = await start({ status })
+  const lines: unknown[] = []
+  const { ask } = await start({ status, log: { error: (...line) => lines.push(line) } })
   expect(await ask('/status')).toEqual({ status: 500, body: '{}' })
+  expect(lines).toEqual([
+    [{ error: 'TypeError', at: expect.any(Array) }, 'a request to the admin port or the port of receipts failed'],
+  ])
+  expect(JSON.stringify(lines)).not.toContain('quotes')
 })
 
 test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])('%s gives a 404 with all paths', async path => {
