@@ -17,7 +17,7 @@ import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
 import { explain } from './analysis/explain.ts'
 import { type ReplaySteps, replay } from './analysis/replay.ts'
 import { sourceInArchive, sourceInKafka } from './analysis/replay-source.ts'
-import { createOpenRecords, holdKeys, keySourcesOf, noSealKeys, pingRedis, readFrom } from './api.ts'
+import { createOpenRecords, keySourcesOf, pingRedis } from './api.ts'
 import { type AdoptSourceSteps, adoptSource } from './archive/adopt-source.ts'
 import { type ArchiveSteps, archive } from './archive/archive.ts'
 import { targetOpener } from './archive/open-target.ts'
@@ -33,6 +33,7 @@ import { runningProcesses } from './export/lock.ts'
 import { sourceOf } from './export/manifest.ts'
 import { openReaders } from './export/readers.ts'
 import { writeReference } from './export/reference.ts'
+import { openSealKeys } from './export/seal-keys.ts'
 import { showTotals } from './export/totals.ts'
 import { CommandError, exitCodes, messageOf } from './failures.ts'
 import { adopt } from './generations/adopt.ts'
@@ -171,14 +172,10 @@ const main = async (args: readonly string[]): Promise<number> => {
     return { ...readContext(settings), ...generationSteps(settings) }
   }
   const sealKeys = () => keySourcesOf(readSettings(sealSettings, process.env, readFileSync))
-  /** An export reads a key many times. */
-  const heldKeys = (sources = sealKeys()) =>
-    sources === undefined
-      ? noSealKeys
-      : holdKeys(readFrom(sources), elapsed, (milliseconds, run) => {
-          const timeout = setTimeout(run, milliseconds).unref()
-          return () => clearTimeout(timeout)
-        })
+  const later = (milliseconds: number, run: () => void) => {
+    const timeout = setTimeout(run, milliseconds).unref()
+    return () => clearTimeout(timeout)
+  }
   /** @param named a generation, or `sandbox:NAME`; the live generation by default */
   const exporting = async (named?: string): Promise<ExportSteps> => {
     const settings = readSettings(elasticsearchSettings, process.env, readFileSync)
@@ -195,7 +192,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       signal,
       sourceOf: sourceOf(context),
       processes: runningProcesses,
-      openRecords: createOpenRecords(heldKeys()),
+      openRecords: createOpenRecords(openSealKeys(sealKeys(), { elapsed, later, say })),
     }
   }
   const archiving = (settings = readSettings(kafkaSettings, process.env, readFileSync)): ArchiveSteps => {

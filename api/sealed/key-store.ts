@@ -7,7 +7,9 @@
 export type SealKey =
   | { readonly state: 'here'; readonly key: Buffer }
   | { readonly state: 'destroyed' }
-  | { readonly state: 'unknown' | 'malformed' | 'unavailable' | 'no_store' }
+  | { readonly state: 'unknown' | 'no_store' }
+  /** `vault` is the reason of a refusal by Vault, for the log. It names no key. */
+  | { readonly state: 'malformed' | 'unavailable'; readonly vault?: string }
 
 /** Why a record is refused, by the answer about its key. */
 export const sealRefusals = {

@@ -1,11 +1,12 @@
 /**
  * Logs that records with sealed texts are refused, because the API cannot read their key.
- * Promises: each reason has a line at its first refusal, then at most one in SEAL_REPORT_INTERVAL. No line names a key.
+ * Promises: each reason has a line at its first refusal, then at most one in SEAL_REPORT_INTERVAL. A refusal by Vault
+ *   has the reason of Vault. No line names a key.
  */
 import { SEAL_REPORT_INTERVAL } from '../limits.ts'
 import { type ReadSealKey, sealRefusals } from './key-store.ts'
 
-type Say = (level: 'warn', message: string, details: { readonly because: string }) => void
+type Say = (level: 'warn', message: string, details: { because: string; vault?: string }) => void
 
 /**
  * Returns the same store, which logs each answer that refuses a record.
@@ -17,11 +18,13 @@ export const reportRefusals = (read: ReadSealKey, say: Say, elapsed: () => numbe
     const found = await read(id)
     if (found.state === 'here' || found.state === 'destroyed') return found
     const because = sealRefusals[found.state]
-    if (elapsed() - (reportedAt.get(because) ?? Number.NEGATIVE_INFINITY) < SEAL_REPORT_INTERVAL) return found
-    reportedAt.set(because, elapsed())
+    const details = { because, ...('vault' in found && { vault: found.vault }) }
+    const reason = Object.values(details).join()
+    if (elapsed() - (reportedAt.get(reason) ?? Number.NEGATIVE_INFINITY) < SEAL_REPORT_INTERVAL) return found
+    reportedAt.set(reason, elapsed())
     if (found.state === 'no_store') {
       say('warn', 'records with sealed texts are refused: SEAL_KEYS_DIR is not set', { because })
-    } else say('warn', 'records with sealed texts are refused: a key cannot be read', { because })
+    } else say('warn', 'records with sealed texts are refused: a key cannot be read', details)
     return found
   }
 }

@@ -3,8 +3,8 @@
  *   exportable transit key with this name.
  * Promises: ends within SEAL_VAULT_TIME_MAX, also if nothing answers. The token goes to the address of the setting
  *   only: no redirect is followed. At most SEAL_VAULT_CONNECTIONS requests are under way.
- * Can go wrong: no answer, no right, no such secrets engine, Vault is sealed → `unavailable`. No key → `unknown`: only
- *   a receipt proves that it was destroyed.
+ * Can go wrong: no answer, no right, no such secrets engine, Vault is sealed → `unavailable`, with the reason. No key →
+ *   `unknown`: only a receipt proves that it was destroyed.
  */
 import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
@@ -29,8 +29,9 @@ export type VaultAnswer = { readonly status: number; readonly data: unknown; rea
 export type Vault = {
   readonly read: ReadSealKey
   /** Undefined if there was no answer. @param path below the mount */
-  readonly send: (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object) => Promise<VaultAnswer | undefined>
+  readonly send: (method: Method, path: string, body?: object) => Promise<VaultAnswer | undefined>
 }
+type Method = 'GET' | 'POST' | 'DELETE'
 
 export const createVault = (options: VaultOptions): Vault => {
   const { url, mount, token, ca, timeMax = SEAL_VAULT_TIME_MAX, onError = () => undefined } = options
@@ -39,7 +40,8 @@ export const createVault = (options: VaultOptions): Vault => {
   const agent = isTls ? new TlsAgent({ ...pool, ...(ca !== undefined && { ca }) }) : new PlainAgent(pool)
   const base = `${url.replace(/\/+$/, '')}/v1/${mount}`
 
-  const send: Vault['send'] = (method, path, body) =>
+  /** Returns the answer, or why there is none. */
+  const ask = (method: Method, path: string, body?: object): Promise<VaultAnswer | string> =>
     new Promise(resolve => {
       const json = body === undefined ? '' : JSON.stringify(body)
       const headers = {
@@ -51,7 +53,7 @@ export const createVault = (options: VaultOptions): Vault => {
       const asked = (isTls ? tlsRequest : plainRequest)(`${base}/${path}`, { method, agent, headers, signal })
       asked.on('error', error => {
         onError(error)
-        resolve(undefined)
+        resolve(reasonOf(error, String('code' in error ? error.code : error.name)))
       })
       asked.on('response', answer => {
         const chunks: Buffer[] = []
@@ -61,18 +63,29 @@ export const createVault = (options: VaultOptions): Vault => {
           if (bytes > SEAL_VAULT_ANSWER_BYTES) answer.destroy()
           else chunks.push(chunk)
         })
-        answer.on('error', () => resolve(undefined))
+        answer.on('error', error => resolve(reasonOf(error, 'no whole answer')))
         answer.on('close', () =>
-          resolve(answer.complete ? parse(answer.statusCode ?? 0, Buffer.concat(chunks)) : undefined),
+          resolve(answer.complete ? parse(answer.statusCode ?? 0, Buffer.concat(chunks)) : 'no whole answer'),
         )
       })
       asked.end(json)
     })
-  return { send, read: async id => keyIn(await send('GET', `export/encryption-key/${id}/1`)) }
+  const described = `GET ${mount}/export/encryption-key/+/1`
+  return {
+    send: async (...request) => {
+      const answer = await ask(...request)
+      return typeof answer === 'string' ? undefined : answer
+    },
+    read: async id => keyIn(await ask('GET', `export/encryption-key/${id}/1`), described),
+  }
 }
 
-/** Returns undefined for an answer that is no JSON: it does not come from Vault. */
-const parse = (status: number, bytes: Buffer): VaultAnswer | undefined => {
+/** An error after the time is up is only its consequence. */
+const reasonOf = (error: Error, otherwise: string): string =>
+  error.name === 'AbortError' || error.name === 'TimeoutError' ? 'no answer in time' : otherwise
+
+/** An answer that is no JSON does not come from Vault. */
+const parse = (status: number, bytes: Buffer): VaultAnswer | string => {
   if (status === 204) return { status, data: undefined, errors: [] }
   try {
     const body: { data?: unknown; errors?: unknown } | null = JSON.parse(bytes.toString('utf8'))
@@ -80,23 +93,28 @@ const parse = (status: number, bytes: Buffer): VaultAnswer | undefined => {
     // Some answers below `sys` have no `data`.
     return { status, data: body?.data ?? body, errors }
   } catch {
-    return undefined
+    return 'no JSON'
   }
 }
 
-const keyIn = (answer: VaultAnswer | undefined): SealKey => {
-  if (answer?.status === 200) return exportedKey(answer.data)
+/** @param described the request without the id of its key */
+const keyIn = (answer: VaultAnswer | string, described: string): SealKey => {
+  if (typeof answer === 'string') return { state: 'unavailable', vault: `${described}: ${answer}` }
+  const { status, data, errors } = answer
+  if (status === 200) {
+    const key = exportedKey(data)
+    if (key.length === SEAL_KEY_BYTES) return { state: 'here', key }
+    return { state: 'malformed', vault: `${described}: no key of ${SEAL_KEY_BYTES} bytes` }
+  }
   // Vault names a secrets engine that is not there in `errors`. For a key that is not there the list is empty.
-  if (answer?.status === 404 && answer.errors.length === 0) return { state: 'unknown' }
-  // The key exists, and may not be exported, or is of another type.
-  if (answer?.status === 400) return { state: 'malformed' }
-  return { state: 'unavailable' }
+  if (status === 404 && errors.length === 0) return { state: 'unknown' }
+  // 400: the key exists, and may not be exported, or is of another type.
+  return { state: status === 400 ? 'malformed' : 'unavailable', vault: `${described}: status ${status}` }
 }
 
-/** Only version 1: a sealed text does not name a version, so a rotation changes nothing. */
-const exportedKey = (data: unknown): SealKey => {
+/** Only version 1: a sealed text does not name a version, so a rotation changes nothing. Empty if there is none. */
+const exportedKey = (data: unknown): Buffer => {
   const { keys = undefined }: { keys?: { '1'?: unknown } | null } = data ?? {}
   const text = keys?.['1']
-  const key = typeof text === 'string' ? Buffer.from(text, 'base64') : Buffer.alloc(0)
-  return key.length === SEAL_KEY_BYTES ? { state: 'here', key } : { state: 'malformed' }
+  return typeof text === 'string' ? Buffer.from(text, 'base64') : Buffer.alloc(0)
 }

@@ -98,10 +98,13 @@ export const completeReceipt = async (file: string, erased_at: string): Promise<
 
 /** @throws CommandError if Vault does not answer */
 const stateInVault = async (vault: Vault, id: string): Promise<'here' | 'malformed' | 'missing'> => {
-  const { state } = await vault.read(id)
-  if (state === 'here' || state === 'malformed') return state
-  if (state === 'unknown') return 'missing'
-  throw new CommandError('SEAL_KEYS_VAULT_URL: Vault does not answer, is sealed, or the token has no right to export')
+  const found = await vault.read(id)
+  if (found.state === 'here' || found.state === 'malformed') return found.state
+  if (found.state === 'unknown') return 'missing'
+  const why = 'vault' in found ? ` (${found.vault})` : ''
+  throw new CommandError(
+    `SEAL_KEYS_VAULT_URL: Vault does not answer, is sealed, or the token has no right to export${why}`,
+  )
 }
 const isInVault = async (vault: Vault | undefined, id: string): Promise<boolean> =>
   vault !== undefined && (await stateInVault(vault, id)) !== 'missing'

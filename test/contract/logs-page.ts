@@ -66,6 +66,7 @@ const meanings: Readonly<Record<string, string>> = {
   their_prefix: 'index prefix of the other installation',
   topic: 'topic of Kafka',
   unlogged: 'number of refusals of this address that got no line since its last one; absent if 0',
+  vault: 'request to Vault, without the id of the key, and why it gave no key: a status, a code of Node, or words',
   version: 'version of a document',
   was: 'published position before',
   what: 'work that is not done yet',

@@ -46,6 +46,8 @@ test('the API opens texts with keys of Vault, refuses while Vault is away, and f
     expect(await status('/reps/rep_1')).toBe(503)
     expect(vault.requests.length).toBeGreaterThan(0)
   })
+  const vaultSaid = { because: 'seal_keys_unavailable', vault: 'GET transit/export/encryption-key/+/1: status 403' }
+  await eventually(async () => expect(api.lines()).toContainEqual(expect.objectContaining(vaultSaid)))
   writeFileSync(tokenFile, 'api-token\n')
   const nameOf = async (rep: string) => JSON.parse((await client.ask(`/reps/${rep}`)).text).data?.name
   await eventually(async () => expect(await nameOf('rep_1')).toBe('Canary One'))

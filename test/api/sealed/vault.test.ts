@@ -29,7 +29,10 @@ test('the secrets engine may be at another path, and the address may have a path
 test('a key that is not there is unknown; a secrets engine that is not there is unavailable', async t => {
   const vault = await startVault(t, { ids: ['k1'] })
   expect(await readerOf(vault).read('other')).toEqual({ state: 'unknown' })
-  expect(await readerOf(vault, { mount: 'elsewhere' }).read('k1')).toEqual({ state: 'unavailable' })
+  expect(await readerOf(vault, { mount: 'elsewhere' }).read('k1')).toEqual({
+    state: 'unavailable',
+    vault: 'GET elsewhere/export/encryption-key/+/1: status 404',
+  })
   // Vault allows no such name.
   expect(await readerOf(vault).read('k1-')).not.toMatchObject({ state: 'here' })
 })
@@ -39,17 +42,30 @@ test('a key that may not be exported, or of another length, is malformed', async
   vault.put('fixed', { exportable: false })
   vault.put('short', { versions: [Buffer.alloc(16)] })
   vault.put('long', { versions: [Buffer.alloc(64)] })
-  for (const id of ['fixed', 'short', 'long']) expect(await readerOf(vault).read(id)).toEqual({ state: 'malformed' })
+  expect(await readerOf(vault).read('fixed')).toEqual({ state: 'malformed', vault: `${EXPORT}: status 400` })
+  for (const id of ['short', 'long']) {
+    expect(await readerOf(vault).read(id)).toEqual({ state: 'malformed', vault: `${EXPORT}: no key of 32 bytes` })
+  }
 })
 
-test.each(['sealed', 'redirects', 'not JSON', 'endless', 'silent'] as const)(
-  'a Vault that is or does %j is unavailable, within the time limit',
-  async trouble => {
+/** How the reason of a refusal begins. It names no key. */
+const EXPORT = 'GET transit/export/encryption-key/+/1'
+
+test.each([
+  ['sealed', 'status 503'],
+  ['redirects', 'no JSON'],
+  ['not JSON', 'no JSON'],
+  ['endless', 'no whole answer'],
+  ['silent', 'no answer in time'],
+] as const)(
+  'a Vault that is or does %j is unavailable, within the time limit, and the reason is: %s',
+  async (trouble, reason) => {
     const ended: (() => Promise<unknown>)[] = []
     const scope: Scope = { onTestFinished: run => void ended.push(async () => run()) }
     const vault = await startVault(scope, { ids: ['k1'] })
     vault.trouble = trouble
-    expect(await readerOf(vault, { timeMax: 300 }).read('k1')).toEqual({ state: 'unavailable' })
+    const found = await readerOf(vault, { timeMax: 300 }).read('k1')
+    expect(found).toEqual({ state: 'unavailable', vault: `${EXPORT}: ${reason}` })
     // A redirect would carry the token to another address.
     expect(vault.requests).toEqual(['GET /v1/transit/export/encryption-key/k1/1'])
     for (const end of ended) await end()
@@ -60,11 +76,12 @@ test('a token that has no right, or a Vault that is gone, is unavailable; the ne
   const vault = await startVault(t, { ids: ['k1'] })
   let token = 'expired'
   const { read } = readerOf(vault, { token: () => token })
-  expect(await read('k1')).toEqual({ state: 'unavailable' })
+  const refused = await read('k1')
+  expect(refused).toEqual({ state: 'unavailable', vault: `${EXPORT}: status 403` })
   token = 'api-token'
   expect(await read('k1')).toMatchObject({ state: 'here' })
   await vault.stop()
-  expect(await read('k1')).toEqual({ state: 'unavailable' })
+  expect(await read('k1')).toEqual({ state: 'unavailable', vault: expect.stringMatching(/: ECONN(?:REFUSED|RESET)$/) })
   await vault.start()
   expect(await read('k1')).toMatchObject({ state: 'here' })
 })
@@ -81,6 +98,7 @@ test('a page of many keys makes a bounded number of requests at a time', async t
 test('over TLS only a Vault with a certificate of the given authority is believed', async t => {
   const vault = await startVault(t, { ids: ['k1'], tls: true })
   const ca = readFileSync(join(import.meta.dirname, '../../support/tls/cert.pem'), 'utf8')
-  expect(await readerOf(vault).read('k1')).toEqual({ state: 'unavailable' })
+  const foreign = await readerOf(vault).read('k1')
+  expect(foreign).toEqual({ state: 'unavailable', vault: `${EXPORT}: DEPTH_ZERO_SELF_SIGNED_CERT` })
   expect(await readerOf(vault, { ca }).read('k1')).toMatchObject({ state: 'here' })
 })
