@@ -1,6 +1,7 @@
 /**
- * Sends a request again while the API refuses it only for now: 429 and 503, after the seconds in `Retry-After`. After a
- * connection that fails, or an answer that ends too early, it tries again with growing pauses: all requests only read.
+ * Sends a request again while the API refuses it only for now: 429 and 503, and 502 and 504 of a proxy before the API.
+ * It waits for the seconds in `Retry-After`. Without them, after a connection that fails, or after an answer that ends
+ * too early, it tries again with growing pauses: all requests only read.
  */
 export type Send = (request: Request) => Promise<Response>
 
@@ -14,7 +15,7 @@ type Options = {
 const ATTEMPT_MAX_MS = 60_000
 const PAUSE_MIN_MS = 500
 const PAUSE_MAX_MS = 10_000
-const retriedStatuses = new Set([429, 503])
+const retriedStatuses = new Set([429, 502, 503, 504])
 
 /**
  * Returns a function that sends a request until it is answered, and reads the whole answer.
@@ -35,9 +36,11 @@ export const retrying =
       const asked = new Request(request, { signal: both, redirect: 'manual' })
       const attempt = await readWhole(send, asked).catch((error: unknown) => ({ error }))
       signal?.throwIfAborted()
-      const milliseconds = 'error' in attempt ? growing * (0.5 + Math.random() / 2) : waitOf(attempt)
       if (!('error' in attempt)) answer = attempt
-      if (milliseconds === undefined || performance.now() + milliseconds > end) {
+      const isFinal = !('error' in attempt) && !retriedStatuses.has(attempt.status)
+      const growingPause = growing * (0.5 + Math.random() / 2)
+      const milliseconds = ('error' in attempt ? undefined : retryAfterOf(attempt)) ?? growingPause
+      if (isFinal || performance.now() + milliseconds > end) {
         if (answer !== undefined) return answer
         if ('error' in attempt) throw attempt.error
       } else await pause(milliseconds, signal)
@@ -70,11 +73,10 @@ const isJson = (bytes: ArrayBuffer): boolean => {
   }
 }
 
-/** Returns the milliseconds to wait before the next attempt; undefined if the answer is final. */
-const waitOf = (response: Response): number | undefined => {
-  if (!retriedStatuses.has(response.status)) return undefined
-  const seconds = Number(response.headers.get('Retry-After') ?? 1)
-  return Math.max(PAUSE_MIN_MS, 1_000 * (Number.isFinite(seconds) ? seconds : 1))
+/** Returns the milliseconds of `Retry-After`; undefined if it has no seconds. */
+const retryAfterOf = ({ headers }: Response): number | undefined => {
+  const seconds = headers.get('Retry-After')
+  return seconds !== null && /^\d+$/.test(seconds) ? Math.max(PAUSE_MIN_MS, 1_000 * Number(seconds)) : undefined
 }
 
 /** @throws the reason of the signal */

@@ -73,6 +73,27 @@ test('429 and 503 are tried again after Retry-After', async () => {
   expect(performance.now() - began).toBeGreaterThan(990)
 })
 
+test.for([502, 504])('a proxy that answers %d is asked again, after Retry-After if it has one', async status => {
+  const proxy = (headers: Readonly<Record<string, string>>): Answer => {
+    return (_, response) => response.writeHead(status, headers).end('<html>no answer</html>')
+  }
+  const answers = [proxy({ 'Retry-After': '1' }), proxy({}), ok({ data: { id: 'rep_1' } })]
+  const { client, asked } = await clientOf(answers)
+  const began = performance.now()
+  expect(await client.rep('rep_1')).toEqual({ id: 'rep_1' })
+  expect(asked).toHaveLength(3)
+  expect(performance.now() - began).toBeGreaterThan(1_240)
+})
+
+test('refusals without Retry-After are asked again with growing pauses', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0)
+  onTestFinished(() => void vi.restoreAllMocks())
+  const { client, asked } = await clientOf([refused(503, 'unavailable')], { timeoutMs: 1_700 })
+  await expect(client.totals()).rejects.toMatchObject({ status: 503 })
+  // After 250 ms and 500 ms; the third pause is 1 s.
+  expect(asked).toHaveLength(3)
+})
+
 test('a connection that ends within an answer is tried again', async () => {
   const cut: Answer = (_, response) => {
     response.writeHead(200, { 'Content-Length': '1000' }).write('{"data":')
@@ -148,7 +169,8 @@ test('any other refusal is thrown at once, with its code and the id of the reque
 })
 
 test('an answer of a proxy between, without a code, is a refusal, too', async () => {
-  const { client } = await clientOf([(_, response) => response.writeHead(502).end('<html>Bad gateway</html>')])
+  const bad: Answer = (_, response) => response.writeHead(502).end('<html>Bad gateway</html>')
+  const { client } = await clientOf([bad], { timeoutMs: 300 })
   await expect(client.payout('payout_1')).rejects.toMatchObject({ status: 502, code: 'unknown' })
 })
 

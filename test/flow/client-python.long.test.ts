@@ -83,6 +83,8 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
       { kind: 'cut-answer', bytes: 400 } as const,
       { kind: 'reset' } as const,
       { kind: 'other-answer', answer: unavailable } as const,
+      { kind: 'other-answer', answer: answerOf(502, '<html>Bad gateway</html>') } as const,
+      { kind: 'other-answer', answer: answerOf(504, '', 'Retry-After: 1') } as const,
       { kind: 'other-answer', answer: cut } as const,
     ]) {
       await proxy.inject(fault, () => true, 1)

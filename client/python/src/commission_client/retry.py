@@ -1,7 +1,7 @@
-"""Sends a request again while the API refuses it only for now: 429 and 503, after the seconds in `Retry-After`.
+"""Sends a request again while the API refuses it only for now: 429 and 503, and 502 and 504 of a proxy before the API.
 
-After a connection that fails, or an answer that ends too early, it tries again with growing pauses: all requests only
-read.
+It waits for the seconds in `Retry-After`. Without them, after a connection that fails, or after an answer that ends too
+early, it tries again with growing pauses: all requests only read.
 """
 
 import json
@@ -12,6 +12,7 @@ import httpx
 
 PAUSE_MIN = 0.5
 PAUSE_MAX = 10.0
+RETRIED_STATUSES = (429, 502, 503, 504)
 
 
 class RetryingTransport(httpx.BaseTransport):
@@ -34,9 +35,11 @@ class RetryingTransport(httpx.BaseTransport):
                 _require_json(response)
             except httpx.TransportError as caught:
                 error = caught
-            seconds = pause * random.uniform(0.5, 1) if error else _wait_of(response)
             answer = answer if error else response
-            if seconds is None or time.monotonic() + seconds > end:
+            is_final = error is None and response.status_code not in RETRIED_STATUSES
+            retry_after = None if error else _retry_after_of(response)
+            seconds = pause * random.uniform(0.5, 1) if retry_after is None else retry_after
+            if is_final or time.monotonic() + seconds > end:
                 if answer is None:
                     raise error
                 return answer
@@ -58,9 +61,7 @@ def _require_json(response: httpx.Response) -> None:
         raise httpx.RemoteProtocolError(f"the answer is no whole JSON ({kind})") from None
 
 
-def _wait_of(response: httpx.Response) -> float | None:
-    """Returns the seconds before the next attempt; None if the answer is final."""
-    if response.status_code not in (429, 503):
-        return None
-    seconds = response.headers.get("Retry-After", "1")
-    return max(PAUSE_MIN, float(seconds) if seconds.isascii() and seconds.isdigit() else 1.0)
+def _retry_after_of(response: httpx.Response) -> float | None:
+    """Returns the seconds of `Retry-After`; None if it has none."""
+    seconds = response.headers.get("Retry-After", "")
+    return max(PAUSE_MIN, float(seconds)) if seconds.isascii() and seconds.isdigit() else None
