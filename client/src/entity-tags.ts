@@ -1,5 +1,6 @@
 /** Keeps whole answers with their entity tags. An answer that has not changed is not sent again, and costs no unit. */
 import type { Send } from './retry.ts'
+import { WholeAnswer } from './whole-answer.ts'
 
 type Kept = { readonly tag: string; readonly body: string; readonly headers: Headers }
 
@@ -12,7 +13,7 @@ const keptHeaders = ({ headers }: Response): Headers =>
   new Headers([...headers].filter(([name]) => ['content-type', 'etag', 'projection-time'].includes(name)))
 
 /**
- * @param send returns whole answers only
+ * @param send returns whole answers only: their text can be read several times
  * @param charactersMax of all answers together; the answers that were used longest ago go first
  */
 export const keepingAnswers = (send: Send, charactersMax: number): Send => {
@@ -44,13 +45,14 @@ export const keepingAnswers = (send: Send, charactersMax: number): Send => {
       })
       const answer = { ...known, headers }
       keep(request.url, answer)
-      return new Response(answer.body, { headers })
+      // Parsed anew: the reader of an earlier answer may have changed its records.
+      return new WholeAnswer(answer.body, JSON.parse(answer.body), headers)
     }
     const tag = response.headers.get('ETag')
     if (response.status !== 200 || tag === null) return response
     const body = await response.text()
     // A page that was waited for is asked for once.
     if (!request.url.includes('wait=')) keep(request.url, { tag, body, headers: keptHeaders(response) })
-    return new Response(body, { headers: response.headers })
+    return response
   }
 }

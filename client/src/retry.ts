@@ -3,6 +3,8 @@
  * It waits for the seconds in `Retry-After`. Without them, after a connection that fails, or after an answer that ends
  * too early, it tries again with growing pauses: all requests only read.
  */
+import { WholeAnswer } from './whole-answer.ts'
+
 export type Send = (request: Request) => Promise<Response>
 
 type Options = {
@@ -58,18 +60,13 @@ const readWhole = async (send: Send, request: Request): Promise<Response> => {
   const status = response.type === 'opaqueredirect' ? 302 : response.status
   if (status === 304) return new Response(null, { status, headers })
   const bytes = await response.arrayBuffer()
-  if (status === 200 && !isJson(bytes))
-    throw new TypeError(`the answer is no whole JSON (${headers.get('Content-Type') ?? 'without a content type'})`)
-  return new Response(bytes, { status, headers })
-}
-
-/** JSON is UTF-8: a later reader would replace other bytes without an error. */
-const isJson = (bytes: ArrayBuffer): boolean => {
+  if (status !== 200) return new Response(bytes, { status, headers })
   try {
-    JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
-    return true
+    // JSON is UTF-8: a later reader would replace other bytes without an error.
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return new WholeAnswer(text, JSON.parse(text), headers)
   } catch {
-    return false
+    throw new TypeError(`the answer is no whole JSON (${headers.get('Content-Type') ?? 'without a content type'})`)
   }
 }
 

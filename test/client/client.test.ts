@@ -250,6 +250,20 @@ test('an answer that has not changed is not sent again; its headers are the new 
   expect(times).toEqual(['2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z', '2026-01-02T00:00:00Z'])
 })
 
+test('an answer is parsed once, and a change of a record changes no kept answer', async () => {
+  const body = { data: { id: 'rep_1', name: 'Whole' } }
+  const unchanged: Answer = (_, response) => response.writeHead(304, { ETag: '"1"' }).end()
+  const { client } = await clientOf([ok(body, { ETag: '"1"' }), unchanged])
+  const parse = vi.spyOn(JSON, 'parse')
+  onTestFinished(() => void vi.restoreAllMocks())
+  for (let turn = 1; turn <= 2; turn++) {
+    const rep = await client.rep('rep_1')
+    expect(rep).toEqual(body.data)
+    Object.assign(rep, { name: 'changed by the caller' })
+    expect(parse.mock.calls.filter(([text]) => text.includes('Whole'))).toHaveLength(turn)
+  }
+})
+
 test('kept answers have a limit: the ones used longest ago go first', async () => {
   const answer = ok({ data: { id: 'rep_1', name: 'x'.repeat(50) } }, { ETag: '"1"' })
   const { client, asked } = await clientOf([answer], { keptCharacters: 2_400 })

@@ -93,6 +93,20 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
     }
   })
 
+  test('parses each answer once', async () => {
+    const { runProgram } = await shared()
+    const program = `
+import json, os
+from commission_client import Client
+loads, parsed = json.loads, []
+json.loads = lambda text, **given: parsed.append(1) or loads(text, **given)
+client = Client(os.environ["API"], os.environ["KEY"])
+print(client.payout("payout_2").id, len(parsed))
+print(*[payout.id for payout in client.payouts()], len(parsed))
+`
+    expect(await runProgram(program)).toEqual(['payout_2 1', 'payout_2 2'])
+  })
+
   test('an answer of another program is an error, not a short list', async t => {
     const { runProgram, api, environment } = await shared()
     const proxy = await startProxy(t, new URL(api).host)

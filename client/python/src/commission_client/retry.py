@@ -32,7 +32,7 @@ class RetryingTransport(httpx.BaseTransport):
                 response = self._transport.handle_request(request)
                 # A connection can end within an answer, and a proxy can hide that. The error belongs to this attempt.
                 response.read()
-                _require_json(response)
+                _parse(response)
             except httpx.TransportError as caught:
                 error = caught
             answer = answer if error else response
@@ -50,15 +50,16 @@ class RetryingTransport(httpx.BaseTransport):
         self._transport.close()
 
 
-def _require_json(response: httpx.Response) -> None:
-    """Raises RemoteProtocolError for a 200 that is no whole JSON."""
+def _parse(response: httpx.Response) -> None:
+    """Parses a 200 once for all its readers. Raises RemoteProtocolError if it is no whole JSON."""
     if response.status_code != 200:
         return
     try:
-        json.loads(response.content)
+        body = json.loads(response.content)
     except ValueError:
         kind = response.headers.get("Content-Type", "without a content type")
         raise httpx.RemoteProtocolError(f"the answer is no whole JSON ({kind})") from None
+    response.json = lambda: body
 
 
 def _retry_after_of(response: httpx.Response) -> float | None:
