@@ -1,8 +1,9 @@
 /**
  * In: one read of Elasticsearch. Out: the answer of a node, as a stream.
- * Promises: nodes are asked in turn. One that answers that it cannot is left out, and another one answers the read. One
- *   that is silent is left out after the first read whose time is up. If no node can, all are asked as before: then the
- *   cause is not the node. A read whose credentials are refused is repeated once if their file has others by now.
+ * Promises: nodes are asked in turn, each at most once for a read. One that answers that it cannot is left out, and
+ *   another one answers the read. One that is silent is left out after the first read whose time is up. If no node can,
+ *   all are asked as before: then the cause is not the node. A read whose credentials are refused is repeated once if
+ *   their file has others by now.
  * Can go wrong: no node answers in time, or none can → the answer or the error of the last one.
  */
 import type { Readable } from 'node:stream'
@@ -16,8 +17,8 @@ import type { Transport } from './client.ts'
 type Asked = Parameters<Transport>[0]
 type Options = Parameters<Transport>[1]
 type Connection = Client['connectionPool']['connections'][number]
-/** Called with the node that gets the read: the errors of the client do not name it. */
-type OnChosen = (connection: Connection | null) => void
+/** The nodes that got a read, in order: the errors of the client do not name them. */
+type Route = Connection[]
 
 /**
  * The nodes, and which ones are left out. A node that is left out gets a `HEAD /` after 60 s. It is asked again unless
@@ -28,9 +29,12 @@ export class Nodes extends ClusterConnectionPool {
   override resurrectTimeoutCutoff = 0
 
   override getConnection(options: GetConnectionOptions): Connection | null {
-    const connection = super.getConnection(options)
-    const { onChosen } = (options.context ?? {}) as { readonly onChosen?: OnChosen }
-    onChosen?.(connection)
+    const { route = [] } = (options.context ?? {}) as { readonly route?: Route }
+    const isNew = (one: Connection) => !route.includes(one)
+    // The second call is for nodes that are left out: this read has asked all others.
+    const connection =
+      super.getConnection({ ...options, filter: isNew }) ?? this.connections.find(isNew) ?? super.getConnection(options)
+    if (connection) route.push(connection)
     return connection
   }
 }
@@ -45,17 +49,15 @@ export const createTransport = (
   /** A slow read alone does not make a node silent: it answers others meanwhile. */
   const isSilentSince = (connection: Connection, begun: number) => (answeredAt.get(connection) ?? 0) < begun
 
-  const send = async (request: Asked, options: Options, header: ReturnType<Credentials['header']>) => {
+  const send = async (request: Asked, options: Options, route: Route, header: ReturnType<Credentials['header']>) => {
     const headers = { ...options.headers, ...header }
     // `traceparent`, if an OpenTelemetry SDK is loaded.
     propagation.inject(context.active(), headers)
     const begun = elapsed()
-    let asked: Connection | null = null
-    const onChosen: OnChosen = connection => {
-      asked = connection
-    }
+    // The client goes on to another node after an error of the connection.
+    const maxRetries = Math.max(0, options.maxRetries - route.length)
     try {
-      const answer = await transport.request<Readable>(request, { ...options, headers, context: { onChosen } })
+      const answer = await transport.request<Readable>(request, { ...options, maxRetries, headers, context: { route } })
       const { connection } = answer.meta
       if (connection) {
         answeredAt.set(connection, elapsed())
@@ -64,34 +66,34 @@ export const createTransport = (
       }
       return answer
     } catch (error) {
+      const asked = route.at(-1)
       if (asked && isTimeUp(options.signal) && isSilentSince(asked, begun)) connectionPool.markDead(asked)
       throw error
     }
   }
 
-  const sendAuthorized = async (request: Asked, options: Options) => {
-    const header = credentials.header()
-    const answer = await send(request, options, header)
-    if (answer.statusCode !== 401 || !credentials.renew(header)) return answer
-    drop(answer.body)
-    return send(request, options, credentials.header())
-  }
-
   return async (request, options) => {
+    const route: Route = []
     const unable = new Set<Connection>()
     const takeBack = () => unable.forEach(connection => void connectionPool.markAlive(connection))
-    for (let others = options.maxRetries; ; others--) {
-      const answer = await sendAuthorized(request, options).catch((error: unknown) => {
+    let mayRenew = true
+    for (;;) {
+      const header = credentials.header()
+      const answer = await send(request, options, route, header).catch((error: unknown) => {
         takeBack()
         throw error
       })
-      if (!isUnable(answer.statusCode)) return answer
       const { connection } = answer.meta
-      if (connection) {
+      if (answer.statusCode === 401 && mayRenew && credentials.renew(header)) {
+        mayRenew = false
+        // This node answers, and may be the only one: it is asked again.
+        route.pop()
+      } else if (!isUnable(answer.statusCode)) return answer
+      else if (connection) {
         unable.add(connection)
         connectionPool.markDead(connection)
       }
-      if (others === 0) {
+      if (route.length > options.maxRetries) {
         takeBack()
         return answer
       }

@@ -89,8 +89,14 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'a node stays left out although no other one can answer',
     file: 'api/elasticsearch/transport.ts',
-    find: '      if (others === 0) {\n        takeBack()\n',
-    replace: '      if (others === 0) {\n',
+    find: '      if (route.length > options.maxRetries) {\n        takeBack()\n',
+    replace: '      if (route.length > options.maxRetries) {\n',
+  },
+  {
+    name: 'a read asks a node again that refused the connection',
+    file: 'api/elasticsearch/transport.ts',
+    find: 'Math.max(0, options.maxRetries - route.length)',
+    replace: 'options.maxRetries',
   },
   {
     name: 'pipelined requests of one connection run at the same time',

@@ -38,12 +38,13 @@ test('repeats a request once if its key is refused and the file has another one 
   expect(asked).toEqual(['first', 'first', 'second', 'second', 'third'].map(text => `ApiKey ${text}`))
 })
 
-/** Nodes that answer with the given statuses, or not at all, and the names of those that were asked. */
-const createNodes = (statuses: Record<string, number | 'silent'>) => {
+/** Nodes that answer with the given statuses, not at all, or that refuse the connection; the names of those asked. */
+const createNodes = (statuses: Record<string, number | 'silent' | 'refusing'>, token = () => 'key') => {
   const asked: string[] = []
   const answerOf = (name: string, path: string, signal: AbortSignal): Promise<ConnectionRequestResponseAsStream> => {
     asked.push(name)
     const status = path === '/slow' ? 'silent' : (statuses[name] ?? 0)
+    if (status === 'refusing') return Promise.reject(new errors.ConnectionError('ECONNREFUSED'))
     if (status !== 'silent') {
       const body = Readable.from([Buffer.from('{}')])
       return Promise.resolve({ statusCode: status, headers: { 'x-elastic-product': 'Elasticsearch' }, body })
@@ -62,7 +63,8 @@ const createNodes = (statuses: Record<string, number | 'silent'>) => {
   const client = new Client({ ...clientOptions(urls, undefined, undefined), Connection: Connection as never })
   onTestFinished(() => client.close())
   let clock = 0
-  const transport = createTransport(client, undefined, () => ++clock)
+  const credentials = createCredentials(() => ({ apiKey: token() }))
+  const transport = createTransport(client, credentials, () => ++clock)
   const read = async (path = '/', { signal } = new AbortController()) => {
     const options = { asStream: true, meta: true, maxRetries: urls.length - 1, headers: {}, signal } as const
     return (await transport({ method: 'GET', path }, options)).statusCode
@@ -96,6 +98,35 @@ test('no node is left out if none can answer: the cause is not the node', async 
 test('a single node is asked once for each read', async () => {
   const { asked, read } = createNodes({ one: 503 })
   expect([await read(), await read(), asked]).toEqual([503, 503, ['one', 'one']])
+})
+
+test.each([
+  ['refusing', 503, 503],
+  ['refusing', 'refusing', 503],
+  ['refusing', 503, 'refusing'],
+  ['refusing', 'refusing', 'refusing'],
+] as const)('a read asks each node once at most: %s, %s, %s', async (one, two, three) => {
+  const { asked, read } = createNodes({ one, two, three })
+  for (let time = 0; time < 6; time++) {
+    await read().catch(() => undefined)
+    expect(asked.splice(0).toSorted()).toEqual(['one', 'three', 'two'])
+  }
+})
+
+test('reads at the same time ask each node once at most, too', async () => {
+  const { asked, read } = createNodes({ one: 503, two: 'refusing', three: 503 })
+  await Promise.allSettled(Array.from({ length: 30 }, () => read()))
+  expect(asked).toHaveLength(90)
+  for (const name of ['one', 'two', 'three']) expect(asked.filter(one => one === name)).toHaveLength(30)
+})
+
+test('a read whose credentials are renewed is sent once more', async () => {
+  let key = 0
+  const { asked, read } = createNodes({ one: 401, two: 503 }, () => `key ${key++}`)
+  for (let time = 0; time < 4; time++) {
+    expect(await read()).toBe(401)
+    expect(asked.splice(0).filter(name => name === 'one')).toHaveLength(2)
+  }
 })
 
 test.each([400, 404, 429, 500])('a node that answers %i is not left out, and no other one is asked', async status => {
