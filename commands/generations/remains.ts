@@ -17,7 +17,7 @@ type Remains = {
   readonly indices: readonly string[]
 }
 
-/** By name; empty if nothing was projected. */
+/** By name; empty if nothing was projected. @throws CommandError if there is more than one search returns */
 export const findRemains = async (context: CommandContext): Promise<ReadonlyMap<string, Remains>> => {
   const documents = await readDocumentNames(context)
   const indices = await readIndexNames(context)
@@ -54,8 +54,12 @@ const readDocumentNames = async ({ send, prefix }: CommandContext): Promise<Docu
     body: { size: REMAINS_MAX, _source: false, query: { terms: { kind: ['generation', 'position'] } } },
   })
   if (refreshed !== 200 || status !== 200) throw new CommandError(`${index} cannot be read whole: ${status}`)
+  const { hits } = body.hits
+  if (hits.length >= REMAINS_MAX) {
+    throw new CommandError(`${index} has ${REMAINS_MAX} positions of generations or more: this command reads fewer`)
+  }
   const id = new RegExp(`^(?:${generationId(`(${NAME})`)}|position:(${NAME}):(\\d+))$`)
-  return body.hits.hits.flatMap(({ _id }): DocumentName[] => {
+  return hits.flatMap(({ _id }): DocumentName[] => {
     const [, generation, positioned, partition] = id.exec(_id) ?? []
     if (generation !== undefined) return [{ name: generation, partition: undefined }]
     return positioned === undefined ? [] : [{ name: positioned, partition: Number(partition) }]

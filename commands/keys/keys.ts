@@ -16,18 +16,10 @@ import type { CommandContext, KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin, connectProducer } from '../kafka.ts'
-import { KEYS_MAX, NAMES_AT_ONCE } from '../limits.ts'
+import { KEYS_PAGE, NAMES_AT_ONCE } from '../limits.ts'
 import { assertSameSourceAndRules, type Live, readLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
-import {
-  type Answer,
-  type Coverage,
-  multiGet,
-  type SearchAnswer,
-  StopError,
-  type Total,
-  withRight,
-} from '../projector.ts'
+import { type Answer, type Coverage, multiGet, type SearchAnswer, StopError, withRight } from '../projector.ts'
 import { aligned, printable } from '../terminal.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
 
@@ -111,13 +103,13 @@ export type ListKeysOptions = { readonly org: string; readonly json: boolean }
 
 export const listKeys = async ({ org, json }: ListKeysOptions, context: CommandContext): Promise<ExitCode> => {
   await readLive(context.send, context.prefix)
-  const { keys, total } = await findKeys(org, context)
+  const keys = await findKeys(org, context)
   if (json) for (const key of keys) context.out(`${JSON.stringify(key)}\n`)
   else {
     const rows = keys.map(key => [key.id, permissionsText(key, context.now()), printable(key.name ?? '')])
     if (rows.length > 0) context.out(`${aligned(rows)}\n`)
   }
-  if (!json || total > keys.length) context.say(`${keys.length} of ${total} keys of ${org}`)
+  if (!json) context.say(`${keys.length} keys of ${org}`)
   return exitCodes.done
 }
 
@@ -138,20 +130,22 @@ export type KeyListed = {
   readonly revoked: boolean
 }
 
-/** Returns the keys of an organization by id, and how many there are. */
-export const findKeys = async (
-  org: string,
-  { send, prefix }: CommandContext,
-): Promise<{ keys: KeyListed[]; total: number }> => {
+/** Returns all keys of an organization by id. */
+export const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<KeyListed[]> => {
   const _index = apiKeysIndexOf(prefix)
   // Only operators search this index, so the command refreshes it.
   requireComplete(await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` }))
   const query = { allow_partial_search_results: false }
-  const request = { method: 'POST', path: `/${_index}/_search`, query, body: searchOf(org) } as const
-  const { hits } = requireComplete(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }> & Total>(request))
-  const found = hits.hits.map(({ _source }) => _source)
+  const found: ApiKeyDocument[] = []
+  for (let isLast = false; !isLast; ) {
+    const body = searchOf(org, found.at(-1)?.key_id)
+    const request = { method: 'POST', path: `/${_index}/_search`, query, body } as const
+    const { hits } = requireComplete(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }>>(request)).hits
+    for (const { _source } of hits) found.push(_source)
+    isLast = hits.length < KEYS_PAGE
+  }
   const names = await keyNamesOf(found, _index, send)
-  const keys = found.map(({ key_id, org_id, permissions, revoked, body }, index) => ({
+  return found.map(({ key_id, org_id, permissions, revoked, body }, index) => ({
     id: key_id,
     org_id,
     name: names[index] ?? null,
@@ -159,7 +153,6 @@ export const findKeys = async (
     expires_at: body.expires_at ?? null,
     revoked,
   }))
-  return { keys, total: hits.total.value }
 }
 
 const keyNamesOf = async (
@@ -184,9 +177,11 @@ const requireComplete = <Body extends Coverage>(answer: Answer<Body>): Body => {
   throw new StopError('index_missing', `a search of keys failed or is not complete: ${answer.status}`)
 }
 
-const searchOf = (org: string): object => ({
-  size: KEYS_MAX,
-  track_total_hits: true,
+/** @param after the last id of the page before: an organization has an id once */
+const searchOf = (org: string, after: string | undefined): object => ({
+  size: KEYS_PAGE,
+  track_total_hits: false,
+  ...(after !== undefined && { search_after: [after] }),
   sort: [{ key_id: 'asc' }],
   query: { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'key_id' } }] } },
 })

@@ -17,7 +17,7 @@ export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions'> & 
 
 export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
   const { org, id, expiresAt } = options
-  const { keys } = await findKeys(org, context)
+  const keys = await findKeys(org, context)
   const key = keys.find(known => known.id === id)
   if (key === undefined) throw new CommandError(`${org} has no key ${id} (npm run keys -- list --org ${org})`)
   if (key.revoked) throw new CommandError(`${id} of ${org} is revoked: make a new key (npm run keys -- create)`)

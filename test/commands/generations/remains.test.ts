@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import type { CommandContext } from '../../../commands/context.ts'
+import { findRemains } from '../../../commands/generations/remains.ts'
+import { positionId } from '../../../schemas/stored/documents.ts'
+
+type Asked = Parameters<CommandContext['send']>[0]
+
+/** A control index with the positions of this many partitions of a generation. */
+const withPositions = (partitions: number): CommandContext => {
+  const all = Array.from({ length: partitions }, (_, partition) => ({ _id: positionId('g1', partition) }))
+  const send = async ({ path, body }: Asked) => {
+    if (path.startsWith('/_resolve/')) return { status: 200, body: { indices: [] } }
+    const { size = 0 } = (body ?? {}) as { readonly size?: number }
+    return { status: 200, body: { hits: { hits: all.slice(0, size) } } }
+  }
+  return { send, prefix: 'test' } as unknown as CommandContext
+}
+
+test('everything that exists of a generation is found', async () => {
+  const remains = await findRemains(withPositions(9_999))
+  expect(remains.get('g1')?.positions).toHaveLength(9_999)
+})
+
+test('more documents than a search returns are an error, because drop would leave the rest', async () => {
+  await expect(findRemains(withPositions(10_001))).rejects.toThrow('test-control has 10000 positions of generations')
+})
