@@ -96,14 +96,15 @@ const without = (generation: string, now: Generations): Generations => ({
 /**
  * Waits until projectors and rebuilds have stopped writing: the consumer group has no members, projectors had time to
  * notice, and no position has changed for a while. The last check covers projectors of another group or an older
- * version. A process that was suspended all this time finds no index to write to, and ends that stream.
+ * version. A process that was suspended all this time finds no index to write to, and ends that stream. The time is
+ * that of the waits themselves: a clock that is set meanwhile, or a pause of this process, makes none of them shorter.
  */
 export const waitUntilNobodyWrites = async (
   generation: string,
   partitions: number,
   group: string,
   admin: Admin,
-  { send, prefix, now, sleep, say }: KafkaContext,
+  { send, prefix, sleep, say }: KafkaContext,
   advice = 'drop it again',
 ): Promise<void> => {
   const _index = controlIndexOf(prefix)
@@ -112,19 +113,20 @@ export const waitUntilNobodyWrites = async (
   const docs = [...ids, timesId(generation)].map(_id => ({ _index, _id }))
   const readPositions = async (): Promise<string> =>
     JSON.stringify((await multiGet(send, docs)).map(document => (document.found ? document._source : null)))
-  const began = now()
   let seen = await readPositions()
-  let quietSince = began
+  let waited = 0
+  let quietSince = 0
   say(`waiting until no projector keeps ${generation} up any more`)
   for (;;) {
     await sleep(QUIET_POLL_MS)
+    waited += QUIET_POLL_MS
     const found = await readPositions()
-    if (found !== seen) quietSince = now()
+    if (found !== seen) quietSince = waited
     seen = found
     const { groups } = await withRight('Describe', `group ${group}`, admin.describeGroups([group]))
     const members = groups[0]?.members.length ?? 0
-    if (members === 0 && now() - began >= PROJECTOR_STOP_MS && now() - quietSince >= QUIET_MS) return
-    if (now() - began <= DROP_WAIT_MS) continue
+    if (members === 0 && waited >= PROJECTOR_STOP_MS && waited - quietSince >= QUIET_MS) return
+    if (waited <= DROP_WAIT_MS) continue
     if (members > 0) throw new CommandError(`${members} projectors still keep ${generation} up: ${advice} later`)
     const who = 'a projector of another KAFKA_GROUP_ID, or a rebuild of an older version'
     throw new CommandError(`somebody still writes to ${generation} (${who}): stop that, and ${advice}`)

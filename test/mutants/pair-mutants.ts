@@ -17,13 +17,13 @@ export const pairMutants: readonly Mutant[] = [
   {
     name: 'a generation is deleted while projectors write to it',
     file: 'commands/generations/drop.ts',
-    find: '    if (members === 0 && now() - began >= PROJECTOR_STOP_MS && now() - quietSince >= QUIET_MS) return\n',
+    find: '    if (members === 0 && waited >= PROJECTOR_STOP_MS && waited - quietSince >= QUIET_MS) return\n',
     replace: '    if (members >= 0) return\n',
   },
   {
     name: 'a generation is deleted while its positions still move',
     file: 'commands/generations/drop.ts',
-    find: '    if (found !== seen) quietSince = now()\n',
+    find: '    if (found !== seen) quietSince = waited\n',
     replace: '',
   },
   {

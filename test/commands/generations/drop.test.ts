@@ -22,6 +22,7 @@ const given = (live: object, documents: [string, object][], indices: string[], c
   const there = new Set(indices)
   const state = { members: 0, onWait: (_: number): void => undefined, onRead: (_: string): void => undefined }
   let time = 0
+  let clockError = 0
   let seqNo = 0
   const deleted: { path: string; time: number }[] = []
   const found = (id: string) => {
@@ -76,9 +77,12 @@ const given = (live: object, documents: [string, object][], indices: string[], c
       time += milliseconds
       state.onWait(time)
     },
-    now: () => time,
+    now: () => time + clockError,
   }
   return {
+    setClock: (ahead: number) => {
+      clockError = ahead
+    },
     bodies,
     there,
     state,
@@ -116,6 +120,14 @@ test('a drop gives projectors time to stop writing, also those of another group'
   const { drop, deleted } = both()
   await drop('g2')
   expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(PROJECTOR_STOP_MS)
+})
+
+test.each([3_600_000, -3_600_000])('a clock that is set by %i ms meanwhile changes no wait of a drop', async ahead => {
+  const { drop, deleted, state, setClock, time } = both()
+  state.onWait = () => setClock(ahead)
+  await drop('g2')
+  expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(PROJECTOR_STOP_MS)
+  expect(time()).toBeLessThan(DROP_WAIT_MS)
 })
 
 test('a drop waits until the group is empty and no position has changed for a while', async () => {
