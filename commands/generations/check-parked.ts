@@ -9,8 +9,9 @@ import type { CommandContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
+import { lagOf } from '../live.ts'
 import { type Answer, type Coverage, type GenerationBody, getFromPrimaries, type SearchAnswer } from '../projector.ts'
-import { positionsOf } from './generations.ts'
+import { positionsOf, seenPositionsOf } from './generations.ts'
 
 /** Offsets by partition. */
 type Positions = readonly number[]
@@ -33,6 +34,7 @@ export const refuseUnparked = async (
   const own = await positionsOf(identity, context)
   const reached = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (decideAlike(identity, live)) return reached
+  if (from === undefined) refuseReadAgain(lagOf(await seenPositionsOf(live, context), decided), live, force, context)
   let count = 0
   const shown: string[] = []
   for await (const parked of parkedOf(live.generation, from ?? reached.map(() => 0), reached, context)) {
@@ -59,6 +61,20 @@ export const refuseUnparked = async (
   }
   context.say(`${what} (forced: ${force})`)
   return reached
+}
+
+/** @param left records that the live generation reads again @throws CommandError if there are any and no `force` */
+const refuseReadAgain = (
+  left: number,
+  { generation }: GenerationBody,
+  force: string | undefined,
+  { say }: CommandContext,
+): void => {
+  if (left === 0) return
+  const records = `${left} ${left === 1 ? 'record' : 'records'}`
+  const what = `${generation} reads ${records} again after a restore: it is not known which of them it parked`
+  if (force === undefined) throw new CommandError(`${what}. Wait for it, or --force with a reason`)
+  say(`${what} (forced: ${force})`)
 }
 
 /** Same rules, and neither follows another generation: both park the same records. */

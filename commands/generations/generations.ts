@@ -43,6 +43,16 @@ export const positionsOf = async (
   context: CommandContext,
 ): Promise<number[]> => (await positionDocumentsOf(identity, context)).map(({ position }) => position)
 
+/**
+ * The positions up to which readers may have seen a generation, in order. After a restore its positions are lower, and
+ * the API does not serve it before these.
+ */
+export const seenPositionsOf = async (
+  identity: Pick<GenerationBody, 'generation' | 'partitions'>,
+  context: CommandContext,
+): Promise<number[]> =>
+  (await positionDocumentsOf(identity, context)).map(({ position, serve_from = 0 }) => Math.max(position, serve_from))
+
 /** The number of records before these positions. */
 export const recordsBefore = (positions: readonly number[]): number =>
   positions.reduce((sum, position) => sum + position, 0)

@@ -1,7 +1,7 @@
 /**
  * Makes another generation live, by a single write that every API process sees with its next request. Promises: the new
- * generation has reached what the live one has published, so that no reader's position goes back; `verify` found it
- * equal to the live one, or the operator forces the swap with a reason.
+ * generation has reached what the live one has published, also before a restore, so that no reader's position goes
+ * back; `verify` found it equal to the live one, or the operator forces the swap with a reason.
  */
 
 import type { CommandContext } from '../context.ts'
@@ -11,7 +11,7 @@ import { lagOf } from '../live.ts'
 import { changeGenerations, finishSwap, type GenerationBody, type Generations } from '../projector.ts'
 import { refuseUnparked } from './check-parked.ts'
 import { assertComparedEqual } from './compared.ts'
-import { identityOf, positionsOf, readAll } from './generations.ts'
+import { identityOf, positionsOf, readAll, seenPositionsOf } from './generations.ts'
 
 export type SwapOptions = { readonly generation: string; readonly force: string | undefined; readonly json: boolean }
 
@@ -102,8 +102,9 @@ const makeLive = async (
 }
 
 /**
- * Waits until a generation has reached every position of the live one. The live positions are at most `near`
- * milliseconds old: 0 reads them before each comparison. A follower always lags a little, so it needs some.
+ * Waits until a generation has reached every position of the live one, and its own before a restore. The live positions
+ * are at most `near` milliseconds old: 0 reads them before each comparison. A follower always lags a little, so it
+ * needs some.
  */
 const waitUntilReached = async (
   identity: GenerationBody,
@@ -113,20 +114,27 @@ const waitUntilReached = async (
 ): Promise<void> => {
   const { generation } = identity
   const before = liveIdentity.generation
-  let wanted = await positionsOf(liveIdentity, context)
+  const readWanted = async (): Promise<number[]> => {
+    const own = await seenPositionsOf(identity, context)
+    const live = await seenPositionsOf(liveIdentity, context)
+    return live.map((position, partition) => Math.max(position, own[partition] ?? 0))
+  }
+  let wanted = await readWanted()
   let since = context.now()
   for (const until = since + SWAP_WAIT_MS; ; ) {
     const reached = await positionsOf(identity, context)
     const lag = lagOf(wanted, reached)
     if (lag === 0) return
     if (context.now() > until) {
-      throw new CommandError(`${generation} is ${lag} records behind ${before}: is a projector running?`)
+      const isAtLive = lagOf(await positionsOf(liveIdentity, context), reached) === 0
+      const what = isAtLive ? 'what readers have seen before a restore' : before
+      throw new CommandError(`${generation} is ${lag} records behind ${what}: is a projector running?`)
     }
     await context.sleep(near === 0 ? POLL_MS : NEAR_POLL_MS)
     // Read the live positions first: the generation may pass them between the two reads, never fall behind them.
     if (context.now() - since >= near) {
       since = context.now()
-      wanted = await positionsOf(liveIdentity, context)
+      wanted = await readWanted()
     }
   }
 }

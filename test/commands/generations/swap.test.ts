@@ -9,11 +9,13 @@ type Given = {
   /** Of g2: the generation that it follows. */
   readonly follows?: string
   readonly positions: Readonly<Record<'g1' | 'g2', readonly number[]>>
+  /** After a restore: the positions from which each generation is served. */
+  readonly servedFrom?: Readonly<Partial<Record<'g1' | 'g2', readonly number[]>>>
   /** Ids of the records that each generation has parked. */
   readonly parked?: Readonly<Record<'g1' | 'g2', readonly string[]>>
 }
 
-const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: Given) => {
+const given = ({ live = {}, follows, positions, servedFrom = {}, parked = { g1: [], g2: [] } }: Given) => {
   const state = { seqNo: 1, live: { generation: 'g1', kept: ['g1', 'g2'], ...live } as Record<string, unknown> }
   const reached = { g1: [...positions.g1], g2: [...positions.g2] }
   let time = 0
@@ -26,7 +28,10 @@ const given = ({ live = {}, follows, positions, parked = { g1: [], g2: [] } }: G
       return parked[index.includes('-g2-') ? 'g2' : 'g1'].includes(id) ? { code: 'id_reused' } : undefined
     }
     if (kind === 'live') return { kind, body: state.live }
-    if (kind === 'position') return { kind, body: { position: reached[generation][Number(partition)] } }
+    if (kind === 'position') {
+      const [at, serve_from = 0] = [reached, servedFrom].map(all => all[generation]?.[Number(partition)])
+      return { kind, body: { position: at, serve_from } }
+    }
     const rules_version = generation === 'g2' && follows !== undefined ? 2 : 1
     const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
     return { kind, body: { generation, topic: 't', cluster_id: 'c', partitions: 2, rules_version, ...followed } }
@@ -98,6 +103,36 @@ describe('a swap', () => {
     await swap(toG2, context)
     expect(time()).toBe(2_000)
     expect(state.live).toMatchObject({ generation: 'g2', previous: 'g1', floor: [5, 7] })
+  })
+
+  test('waits until the new generation has everything that the live one had before a restore', async () => {
+    const its = given({ live: verified, positions: { g1: [0, 0], g2: [5, 3] }, servedFrom: { g1: [5, 7] } })
+    its.world.onWait = passed => {
+      if (passed >= 1_000) its.reached.g2 = [5, 7]
+    }
+    await swap(toG2, its.context)
+    expect(its.time()).toBe(1_000)
+  })
+
+  test('waits until the API would serve a new generation that was restored', async () => {
+    const its = given({ live: verified, positions: { g1: [5, 4], g2: [5, 4] }, servedFrom: { g2: [5, 7] } })
+    await expect(swap(toG2, its.context)).rejects.toThrow(
+      'g2 is 3 records behind what readers have seen before a restore',
+    )
+    expect(its.state.live.generation).toBe('g1')
+    its.reached.g2 = [5, 7]
+    await swap(toG2, its.context)
+    expect(its.state.live.generation).toBe('g2')
+  })
+
+  test('to other rules needs a reason while the live one reads its records again: it is not known what it parked', async () => {
+    const live = { ...verifiedOfOthers, alone: { g2: [0, 0] } }
+    const its = given({ live, follows: 'g1', positions: { g1: [5, 6], g2: [5, 7] }, servedFrom: { g1: [5, 7] } })
+    await expect(swap(toG2, its.context)).rejects.toThrow('g1 reads 1 record again after a restore')
+    expect(its.state.live.generation).toBe('g1')
+    await swap({ ...toG2, force: 'g1 needs hours' }, its.context)
+    expect(its.said[0]).toContain('(forced: g1 needs hours)')
+    expect(its.state.live.generation).toBe('g2')
   })
 
   test('gives up after a minute and changes nothing', async () => {
