@@ -1,6 +1,6 @@
 /** The order in which the files of a project begin: first those that `test/projects.ts` names. */
 import { existsSync } from 'node:fs'
-import { relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { type Project, type ProjectName, projects } from '../projects.ts'
 
@@ -21,7 +21,7 @@ export default class Sequencer extends BaseSequencer {
 }
 
 for (const [name, { first = [] }] of Object.entries<Project>(projects)) {
-  const missing = first.filter(file => !existsSync(file))
+  const missing = first.filter(file => !existsSync(join(import.meta.dirname, '..', '..', file)))
   if (missing.length > 0)
     throw new Error(`test/projects.ts, first files of ${name}: ${missing.join(', ')} is not there`)
 }
