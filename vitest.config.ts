@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config'
 import { type ProjectName, projects } from './test/projects.ts'
 import { compileCache } from './test/support/compile-cache.ts'
+import Sequencer from './test/support/sequencer.ts'
 
 // For the workers of the test runner, and the processes that they start with their environment.
 Object.assign(process.env, compileCache)
@@ -43,6 +44,7 @@ const options = {
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: Sequencer },
     projects: Object.entries(options).map(([name, settings], order) => {
       const { include, exclude } = projects[name as ProjectName]
       const groupOrder = withoutServices.has(name) ? 0 : order

@@ -2,7 +2,16 @@
  * The projects of the test runner: which files each one runs, and which command runs it. `vitest.config.ts` says how
  * each runs; `test/support/run-summary.ts` tells at the end of a run which files ran and which did not.
  */
-export type Project = { readonly command: string; readonly include: string[]; readonly exclude: string[] }
+export type Project = {
+  readonly command: string
+  readonly include: string[]
+  readonly exclude: string[]
+  /**
+   * Files that begin first, in this order: the longest ones, and those that mostly wait beside those that use a core.
+   * The others follow, the largest first. Where the longest file begins last, it runs alone at the end.
+   */
+  readonly first?: readonly string[]
+}
 
 const onServices = ['test/flow/**/*.test.ts', 'test/regression/**/*.test.ts']
 const faults = 'test/flow/faults/**'
@@ -16,11 +25,58 @@ export const projects = {
     exclude: ['test/flow/**', 'test/regression/**', 'test/faults/**', 'test/simulation/**'],
   },
   simulation: { command: 'npm test', include: ['test/simulation/**/*.test.ts'], exclude: [longSimulation] },
-  flow: { command: 'npm test', include: onServices, exclude: [faults, long] },
+  flow: {
+    command: 'npm test',
+    include: onServices,
+    exclude: [faults, long],
+    first: [
+      'test/flow/archive.test.ts',
+      'test/regression/stopped-in-silence.test.ts',
+      'test/flow/promises/what-is-projected.test.ts',
+      'test/flow/promises/organizations.test.ts',
+      'test/regression/stopped-while-group-waits.test.ts',
+    ],
+  },
   /** More seeds of the simulation. */
-  'simulation-long': { command: 'npm run test:full', include: [longSimulation], exclude: [] },
+  'simulation-long': {
+    command: 'npm run test:full',
+    include: [longSimulation],
+    exclude: [],
+    first: ['second-half', 'pairs'].map(name => `test/simulation/${name}.long.test.ts`),
+  },
   /** Tests of the flow that take long; `npm test` has a shorter one of each subject. */
-  'flow-long': { command: 'npm run test:full', include: [long], exclude: [faults] },
+  'flow-long': {
+    command: 'npm run test:full',
+    include: [long],
+    exclude: [faults],
+    first: [
+      'archive-killed',
+      'services-lifetime',
+      'publishers',
+      'redacted',
+      'access',
+      'doctor',
+      'alerts-projector',
+      'analysts-guide',
+      'projection',
+      'upgrade-keys',
+      'replay',
+      'large-records',
+      'adopt-archive',
+      'redacted-killed',
+      'change-of-rules',
+      'damaged-spare',
+      'replay-archive',
+      'start-again',
+      'follow',
+      'restart',
+      'client-python',
+      'monitoring',
+      'demo',
+      'shared-group',
+      'alerts-api',
+    ].map(name => `test/flow/${name}.long.test.ts`),
+  },
   /** The named faults that every change must pass before it lands. */
   'faults-first': {
     command: 'npm run test:full',
@@ -28,6 +84,7 @@ export const projects = {
       .map(name => `test/flow/faults/${name}.test.ts`)
       .concat('test/faults/rig.test.ts', 'test/faults/brokers-restart.test.ts'),
     exclude: [],
+    first: ['test/faults/rig.test.ts', 'test/flow/faults/stuck.test.ts', 'test/faults/brokers-restart.test.ts'],
   },
   /** Several projectors each, on services that all files share. */
   processes: { command: 'npm run faults:named', include: [`${faults}/*.test.ts`], exclude: [] },

@@ -1,9 +1,10 @@
 /** Sends one PING to Redis, for `npm run doctor`. Hides errors of the client: they may contain the address. */
-import { createClient } from '@redis/client'
 import { REDIS_CONNECT_TIME_MAX } from '../limits.ts'
 
 /** Returns whether Redis accepts the credentials of the URL and answers. */
 export const pingRedis = async (url: string): Promise<boolean> => {
+  // Imported only here: other commands need no client of Redis, whose import takes a tenth of their start.
+  const { createClient } = await import('@redis/client')
   const client = createClient({
     url,
     disableOfflineQueue: true,

@@ -87,10 +87,11 @@ export const adoptSource = async (
   if (names.length > 0) {
     say(`verifying ${archive}`)
     const manifests = await verifyArchive(target, { report: reportProgress(steps) }, signal)
-    await waitUntilProjectorsStopped(names, sources, admin, steps, groupId)
     const archived = (stream: Stream) => readArchivedLog(target, manifests[stream])
     const redaction =
       redacted === undefined ? undefined : await readRedaction(redacted, archived('events'), manifests.events, signal)
+    // After what can be refused at once, and before what projectors change.
+    await waitUntilProjectorsStopped(names, sources, admin, steps, groupId)
     const logs: Logs = { archived, redaction }
     const adopted = await readAllAdopted(names, generations.live, sources, logs, steps)
     await compareTopics(adopted, logs, manifests, admin, steps, stack)

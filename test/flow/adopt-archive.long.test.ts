@@ -86,7 +86,8 @@ const setUp = async (t: Scope) => {
   return { topics, prefix, projector, org, key, directory, earlier }
 }
 
-test('a projection continues on restored topics of another broker, with every answer as it was', async t => {
+// Both mostly wait until projectors have had time to stop.
+test.concurrent('a projection continues on restored topics of another broker, with every answer as it was', async t => {
   const broker = await startOwnServer(t, 'kafka')
   const { topics, prefix, projector, org, key, directory, earlier } = await setUp(t)
   const api = await startApi(t, prefix)
@@ -167,7 +168,7 @@ const refuseDamaged = async (
   await expectNotAdopted(lost, /the segment that begins with offset 0 is lost/)
 }
 
-test('a mirrored cluster with other records, or more of them, is refused, and then adopted as an equal one', async t => {
+test.concurrent('a mirrored cluster with other records, or more of them, is refused, and then adopted as an equal one', async t => {
   const broker = await startOwnServer(t, 'kafka')
   const topics = await createTopics(t, { partitions: PARTITIONS })
   const prefix = createPrefix(t)

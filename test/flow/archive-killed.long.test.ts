@@ -51,57 +51,8 @@ const killedAt = async (
   await closed
 }
 
-test('archives and restores that are killed at any moment go on, and nothing is missing or twice', async t => {
-  const random = createRandom(seed)
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  await publishMixed(t, topics, random, 12)
-  const directory = await newDirectory(t)
-  const filesIn = async () => (await readdir(directory, { recursive: true }).catch(() => [])).length
-  for (let time = 0; time < 4; time++) {
-    await killedAt(3 + Math.floor(random.next() * 10), ['archive', '--to', directory], topics, filesIn)
-    if ((await filesIn()) > 6) await done(['archive', 'verify', directory], topics)
-  }
-  await done(['archive', '--to', directory], topics)
-  await done(['archive', 'verify', directory], topics)
-
-  const restored = await createTopics(t, { partitions: PARTITIONS })
-  const offsetsOf = async ({ admin, events }: Topics): Promise<number> =>
-    (await admin.fetchTopicOffsets(events)).reduce((sum, { high }) => sum + Number(high), 0)
-  const all = await offsetsOf(topics)
-  for (const part of [0.01, 0.3, 0.6, 0.9]) {
-    await killedAt(all * part, ['restore', '--from', directory], restored, () => offsetsOf(restored))
-  }
-  await done(['restore', '--from', directory], restored)
-  await compareTopics(t, topics, restored)
-})
-
-test('an archive that follows has new records within a minute, and the same command continues', async t => {
-  const random = createRandom(seed + 1)
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const directory = await newDirectory(t)
-  const stream = createStream(random, organizationsIn(random, [0, 1, 2], PARTITIONS), PARTITIONS)
-  const child = start(['archive', '--to', directory, '--follow'], topics)
-  t.onTestFinished(async () => void child.kill('SIGKILL'))
-  await eventually(async () => expect(await readdir(directory)).toContain('api-keys'))
-  await topics.publish(stream.take(80))
-  const target = directoryTarget(directory)
-  const expectAll = async (): Promise<void> => {
-    const manifests = await readManifests(target)
-    for (const { partition } of manifests.events.partitions) {
-      const { entries } = await readArchivedLog(target, manifests.events).read(partition, 0)
-      expect(entries.map(contentOf)).toEqual((await logOf(t, topics, topics.events, partition)).map(contentOf))
-    }
-  }
-  await eventually(expectAll, { every: 2_000 })
-  child.kill('SIGTERM')
-  await once(child, 'close')
-  expect(child.exitCode).toBe(0)
-  await topics.publish(stream.take(20))
-  await done(['archive', '--to', directory], topics)
-  await done(['archive', 'verify', directory], topics)
-})
-
-test('an archive that follows says what is new, and up to where it has everything if the broker is lost', async t => {
+// At the same time, because the archives that follow mostly wait; the longest first.
+test.concurrent('an archive that follows says what is new, and up to where it has everything if the broker is lost', async t => {
   const kafka = await startOwnServer(t, 'kafka')
   const topics = await createTopics(t, { kafka: kafka.address, partitions: PARTITIONS })
   const stream = createStream(
@@ -134,3 +85,53 @@ test('an archive that follows says what is new, and up to where it has everythin
   const ends = directories.map(directory => `the archive in ${directory} ends at 20\\d\\d-\\S+Z`).join('; ')
   expect(said).toMatch(new RegExp(`Kafka does not answer \\(KafkaJS\\w+\\); ${ends}; the same command continues`))
 }, 300_000)
+
+test.concurrent('an archive that follows has new records within a minute, and the same command continues', async t => {
+  const random = createRandom(seed + 1)
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  const directory = await newDirectory(t)
+  const stream = createStream(random, organizationsIn(random, [0, 1, 2], PARTITIONS), PARTITIONS)
+  const child = start(['archive', '--to', directory, '--follow'], topics)
+  t.onTestFinished(async () => void child.kill('SIGKILL'))
+  await eventually(async () => expect(await readdir(directory)).toContain('api-keys'))
+  await topics.publish(stream.take(80))
+  const target = directoryTarget(directory)
+  const expectAll = async (): Promise<void> => {
+    const manifests = await readManifests(target)
+    for (const { partition } of manifests.events.partitions) {
+      const { entries } = await readArchivedLog(target, manifests.events).read(partition, 0)
+      expect(entries.map(contentOf)).toEqual((await logOf(t, topics, topics.events, partition)).map(contentOf))
+    }
+  }
+  await eventually(expectAll, { every: 2_000 })
+  child.kill('SIGTERM')
+  await once(child, 'close')
+  expect(child.exitCode).toBe(0)
+  await topics.publish(stream.take(20))
+  await done(['archive', '--to', directory], topics)
+  await done(['archive', 'verify', directory], topics)
+})
+
+test.concurrent('archives and restores that are killed at any moment go on, and nothing is missing or twice', async t => {
+  const random = createRandom(seed)
+  const topics = await createTopics(t, { partitions: PARTITIONS })
+  await publishMixed(t, topics, random, 12)
+  const directory = await newDirectory(t)
+  const filesIn = async () => (await readdir(directory, { recursive: true }).catch(() => [])).length
+  for (let time = 0; time < 4; time++) {
+    await killedAt(3 + Math.floor(random.next() * 10), ['archive', '--to', directory], topics, filesIn)
+    if ((await filesIn()) > 6) await done(['archive', 'verify', directory], topics)
+  }
+  await done(['archive', '--to', directory], topics)
+  await done(['archive', 'verify', directory], topics)
+
+  const restored = await createTopics(t, { partitions: PARTITIONS })
+  const offsetsOf = async ({ admin, events }: Topics): Promise<number> =>
+    (await admin.fetchTopicOffsets(events)).reduce((sum, { high }) => sum + Number(high), 0)
+  const all = await offsetsOf(topics)
+  for (const part of [0.01, 0.3, 0.6, 0.9]) {
+    await killedAt(all * part, ['restore', '--from', directory], restored, () => offsetsOf(restored))
+  }
+  await done(['restore', '--from', directory], restored)
+  await compareTopics(t, topics, restored)
+})

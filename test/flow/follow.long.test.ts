@@ -18,7 +18,7 @@ const PARTITIONS = 3
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
-test('changes are followed through restarts of the API and the projector, a swap and a rollback', async t => {
+test.concurrent('changes are followed through restarts of the API and the projector, a swap and a rollback', async t => {
   const random = createRandom(seed)
   const [org = '', other = ''] = organizationsIn(random, [1, 1], PARTITIONS)
   const key = newKeyText()
@@ -111,7 +111,7 @@ test('changes are followed through restarts of the API and the projector, a swap
   expect(followed).toEqual(all)
 })
 
-test('a wait outlasts the silence after which a connection is closed, and SIGTERM ends it at once', async t => {
+test.concurrent('a wait outlasts the silence after which a connection is closed, and SIGTERM ends it at once', async t => {
   const topics = await createTopics(t, { partitions: PARTITIONS })
   const prefix = createPrefix(t)
   const projector = await startProjector(t, { topics, prefix })

@@ -1,6 +1,6 @@
 /** The example publishers in four languages choose the partition that the projector expects, and tell the outcome. */
 import kafkajs from 'kafkajs'
-import { describe, expect, type TestContext, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import {
   dataOf,
   keyCreated,
@@ -19,7 +19,7 @@ import { untilCaughtUp } from '../support/processes.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
 import { startProjection } from '../support/projection.ts'
 import { programCopy } from '../support/run-copy.ts'
-import { fileScope } from '../support/scope.ts'
+import { fileScope, type Scope } from '../support/scope.ts'
 import { createKeys, seal } from '../support/seal.ts'
 import { call, everythingProjected } from '../support/stored.ts'
 
@@ -46,7 +46,7 @@ const inputsOf = (bytes: number): Record<string, string> =>
 
 const lineOf = (record: Outgoing): string => JSON.stringify({ type: record.headers.ce_type, data: dataOf(record) })
 
-const setUp = async (t: TestContext) => {
+const setUp = async (t: Scope) => {
   const records = [keyCreated({ org_id: 'org_0', id: 'key_1', text: newKeyText() })]
   const { topics, prefix, projector } = await startProjection(t, records, { partitions: PARTITIONS })
   const { port } = (projector.lines().find(({ msg }) => msg === 'the admin port listens')?.address ?? {}) as {
@@ -61,16 +61,31 @@ const setUp = async (t: TestContext) => {
   return { topics, prefix, projector, environment, ends }
 }
 
-for (const { folder, programs } of publishers) {
-  describe.skipIf(programs.includes(undefined))(`the publisher in ${folder}`, () => {
-    const scope = fileScope()
-    let copy: ReturnType<typeof programCopy> | undefined
-    // One copy for all tests: a second run has its packages, and what it built.
-    const run: Awaited<ReturnType<typeof programCopy>> = async (environment, input) => {
-      copy ??= programCopy(scope, `../docs/examples/publish/${folder}`)
-      return (await copy)(environment, input)
-    }
+const scope = fileScope()
+type Run = Awaited<ReturnType<typeof programCopy>>
+/** One copy for all tests: a second run has its packages, and what it built. */
+const runnerOf = (folder: string): Run => {
+  let copy: Promise<Run> | undefined
+  return async (environment, input) => {
+    copy ??= programCopy(scope, `../docs/examples/publish/${folder}`)
+    return (await copy)(environment, input)
+  }
+}
+const runnable = publishers.map(publisher => ({ ...publisher, run: runnerOf(publisher.folder) }))
 
+/** Starts at the first call. */
+const once = <Started>(start: () => Promise<Started>): (() => Promise<Started>) => {
+  let started: Promise<Started> | undefined
+  return () => (started ??= start())
+}
+const brokerThatCreatesTopics = once(() =>
+  startOwnServer(scope, 'kafka', { settings: { 'auto.create.topics.enable': 'true' } }),
+)
+/** For all tests in which nothing is sent. */
+const unusedInstallation = once(() => setUp(scope))
+
+for (const { folder, programs, run } of runnable) {
+  describe.skipIf(programs.includes(undefined))(`the publisher in ${folder}`, () => {
     test(`publishes events of ${ORGANIZATIONS} organizations and prints the receipts of all; none is parked`, async t => {
       const { prefix, projector, environment, ends } = await setUp(t)
       const events = Array.from({ length: ORGANIZATIONS }, (_, n) =>
@@ -153,8 +168,8 @@ for (const { folder, programs } of publishers) {
       expect(lines.map(line => JSON.parse(line))).toMatchObject([{ from: 0, to: 26, applied: 27, not_yet: 0 }])
     })
 
-    test('sends nothing if a line is not UTF-8, or has a key twice: another text, or one of two amounts, would be sent', async t => {
-      const { environment, ends } = await setUp(t)
+    test('sends nothing if a line is not UTF-8, or has a key twice: another text, or one of two amounts, would be sent', async () => {
+      const { environment, ends } = await unusedInstallation()
       const event = lineOf(repRecorded({ org_id: 'org_1', name: 'Zoé secret' }))
       const twice = event.replace('"name":', '"name":"secret","name":')
       for (const second of [Buffer.from(event, 'latin1'), Buffer.from(twice)]) {
@@ -170,8 +185,8 @@ for (const { folder, programs } of publishers) {
       expect((await ends()).map(([, count]) => count)).toEqual(Array(PARTITIONS).fill(0))
     })
 
-    test('sends nothing if the input is empty or a line is no event', async t => {
-      const { environment, ends } = await setUp(t)
+    test('sends nothing if the input is empty or a line is no event', async () => {
+      const { environment, ends } = await unusedInstallation()
       // U+2028 ends no line, and a string of JSON may have it.
       const event = lineOf(repRecorded({ org_id: 'org_1', name: 'A\u2028B' }))
       const inputs = {
@@ -201,8 +216,8 @@ for (const { folder, programs } of publishers) {
       expect((await ends()).reduce((sum, [, count]) => sum + count, 0)).toBe(3)
     })
 
-    test('creates no topic if its name is mistyped, where the broker would create it', async t => {
-      const kafka = await startOwnServer(t, 'kafka', { settings: { 'auto.create.topics.enable': 'true' } })
+    test('creates no topic if its name is mistyped, where the broker would create it', async () => {
+      const kafka = await brokerThatCreatesTopics()
       const event = lineOf(repRecorded({ org_id: 'org_1' }))
       const { code, lines, stderr } = await run({ KAFKA_BROKERS: kafka.address, TOPIC: 'comission.events' }, event)
       const admin = new kafkajs.Kafka({ brokers: [kafka.address], logLevel: kafkajs.logLevel.NOTHING }).admin()
@@ -212,13 +227,18 @@ for (const { folder, programs } of publishers) {
       expect(stderr).toMatch(/^not all events were sent to /m)
       expect(stderr).not.toMatch(STACK_TRACE)
     })
+  })
+}
 
-    test('ends with 1 if Kafka cannot be reached', async () => {
+// At the same time: each waits for its time limit.
+describe.concurrent('if Kafka cannot be reached', () => {
+  for (const { folder, programs, run } of runnable) {
+    test.skipIf(programs.includes(undefined))(`the publisher in ${folder} ends with 1`, async () => {
       const event = lineOf(repRecorded({ org_id: 'org_1' }))
       const { code, lines, stderr } = await run({ KAFKA_BROKERS: NOWHERE }, event)
       expect({ code, lines }, stderr).toEqual({ code: 1, lines: [] })
       expect(stderr).toMatch(/^not all events were sent to 127\.0\.0\.1:1: ./m)
       expect(stderr).not.toMatch(STACK_TRACE)
     })
-  })
-}
+  }
+})

@@ -96,7 +96,8 @@ const texts = (stored: Record<string, string[]>): string =>
     return typeof value === 'string' ? `${line} ${Buffer.from(value, 'base64')}` : line
   })
 
-test('a redacted log is decided as before, and differs in exactly the fields of the person', async t => {
+// Both mostly wait until projectors have had time to stop.
+test.concurrent('a redacted log is decided as before, and differs in exactly the fields of the person', async t => {
   const fresh = createPrefix(t)
   const keys = createKeys(t, ['k1'])
   const directory = await newDirectory(t)
@@ -209,7 +210,7 @@ test('a redacted log is decided as before, and differs in exactly the fields of 
   expect(answers[0]?.text).toContain('Canary Other')
 }, 180_000)
 
-test('a projection that has read a redacted record last adopts the log with the list, and only the log that it names', async t => {
+test.concurrent('a projection that has read a redacted record last adopts the log with the list, and only the log that it names', async t => {
   const topics = await createTopics(t, { partitions: 1 })
   const prefix = createPrefix(t)
   const keys = createKeys(t, [])

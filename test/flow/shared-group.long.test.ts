@@ -23,7 +23,7 @@ const setUp = async (t: Scope) => {
 
 const readiness = async (projector: Projector) => JSON.parse((await projector.ask('/readyz')).text)
 
-test('a projector with another prefix is refused at its start, and the running one continues', async t => {
+test.concurrent('a projector with another prefix is refused at its start, and the running one continues', async t => {
   const { topics, prefix, groupId } = await setUp(t)
   const first = await startProjector(t, { topics, prefix, groupId })
   await untilCaughtUp(first)
@@ -40,7 +40,7 @@ test('a projector with another prefix is refused at its start, and the running o
   expect(await readiness(first)).toEqual({ ready: true, reasons: {} })
 })
 
-test('a partition that no projector of the prefix owns is reported by /readyz and a metric until one owns it again', async t => {
+test.concurrent('a partition that no projector of the prefix owns is reported by /readyz and a metric until one owns it again', async t => {
   const { topics, prefix, groupId } = await setUp(t)
   const projector = await startProjector(t, { topics, prefix, groupId })
   await untilCaughtUp(projector)
@@ -57,7 +57,7 @@ test('a partition that no projector of the prefix owns is reported by /readyz an
   await eventually(async () => expect(await readiness(projector)).toEqual({ ready: true, reasons: {} }))
 })
 
-test('a member that names no installation may be of an older version: it is logged and tolerated', async t => {
+test.concurrent('a member that names no installation may be of an older version: it is logged and tolerated', async t => {
   const { topics, prefix, groupId } = await setUp(t)
   const member = await joinGroup(topics, `${groupId}-g1`)
   t.onTestFinished(() => member.disconnect())
