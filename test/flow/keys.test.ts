@@ -75,7 +75,10 @@ test('the list shows the permissions of each key, and nothing of other organizat
   expect(listed).toContainEqual({ ...madeListed(), revoked: false })
   const asText = await keys('list', '--org', org)
   expect(asText.out.toString()).toMatch(new RegExp(`^${made.id} +may read +Payroll export$`, 'm'))
-  expect(await keys('list', '--org', newId('org'))).toMatchObject({ code: 0, said: expect.stringContaining('0 keys of ') })
+  expect(await keys('list', '--org', newId('org'))).toMatchObject({
+    code: 0,
+    said: expect.stringContaining('0 keys of '),
+  })
 })
 
 test('every API refuses a revoked key within five seconds, with the answer for an unknown key', async () => {
