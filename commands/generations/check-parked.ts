@@ -11,7 +11,7 @@ import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { lagOf } from '../live.ts'
 import { type Answer, type Coverage, type GenerationBody, getFromPrimaries, type SearchAnswer } from '../projector.ts'
-import { positionsOf, seenPositionsOf } from './generations.ts'
+import { positionDocumentsOf, positionsOf } from './generations.ts'
 
 /** Offsets by partition. */
 type Positions = readonly number[]
@@ -30,11 +30,15 @@ export const refuseUnparked = async (
   context: CommandContext,
 ): Promise<Positions> => {
   // Records that the live generation has not decided yet are checked by the next call.
-  const decided = await positionsOf(live, context)
+  const ofLive = await positionDocumentsOf(live, context)
+  const decided = ofLive.map(({ position }) => position)
   const own = await positionsOf(identity, context)
   const reached = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (decideAlike(identity, live)) return reached
-  if (from === undefined) refuseReadAgain(lagOf(await seenPositionsOf(live, context), decided), live, force, context)
+  if (from === undefined) {
+    const servedFrom = ofLive.map(({ serve_from = 0 }) => serve_from)
+    refuseReadAgain(lagOf(servedFrom, decided), live, force, context)
+  }
   let count = 0
   const shown: string[] = []
   for await (const parked of parkedOf(live.generation, from ?? reached.map(() => 0), reached, context)) {

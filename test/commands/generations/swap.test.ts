@@ -135,6 +135,15 @@ describe('a swap', () => {
     expect(its.state.live.generation).toBe('g2')
   })
 
+  test('to other rules is not refused because the live one publishes meanwhile', async () => {
+    const live = { ...verifiedOfOthers, alone: { g2: [0, 0] } }
+    const its = given({ live, follows: 'g1', positions: { g1: [5, 7], g2: [5, 1_000] } })
+    let position = 7
+    Object.defineProperty(its.reached, 'g1', { get: () => [5, position++] })
+    await swap(toG2, its.context)
+    expect(its.state.live.generation).toBe('g2')
+  })
+
   test('gives up after a minute and changes nothing', async () => {
     const { state, time, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
     await expect(swap(toG2, context)).rejects.toThrow('g2 is 4 records behind g1')
