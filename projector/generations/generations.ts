@@ -108,9 +108,9 @@ const readPositions = async (generation: string, { request, prefix }: Steps): Pr
     _index,
     _id: positionId(generation, partition),
   }))
-  // Readers may have seen what an old copy does not have.
+  // Readers may have seen what an old copy does not have, and what was published before a restore.
   return (await getFromPrimaries<PositionDocument>(request, docs)).map(found => {
-    if (found.found) return found._source.body.position
+    if (found.found) return Math.max(found._source.body.position, found._source.body.serve_from ?? 0)
     throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
   })
 }

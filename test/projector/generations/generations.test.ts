@@ -74,11 +74,11 @@ test('a change without effect is not written: no other writer gets a conflict', 
 })
 
 describe('after a swap', () => {
-  const documents = (live: object, position: number) => {
+  const documents = (live: object, position: number, serve_from = 0) => {
     const { state, between, steps } = control(live)
     const request = sending(async asked => {
       if (asked.path.includes('generation%3Ag1')) return { status: 200, body: { _source: { body: { partitions: 2 } } } }
-      if (asked.path === '/_bulk') return primariesAnswer(asked, () => ({ body: { position } }))
+      if (asked.path === '/_bulk') return primariesAnswer(asked, () => ({ body: { position, serve_from } }))
       return steps.request(asked)
     })
     return { state, between, steps: { ...steps, request } }
@@ -87,6 +87,12 @@ describe('after a swap', () => {
 
   test('the floor is written: the position up to which readers may have seen the previous generation', async () => {
     const { state, steps } = documents(swapped, 5)
+    await finishSwap(steps)
+    expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
+  })
+
+  test('while the previous generation reads again after a restore, the floor is the position before the restore', async () => {
+    const { state, steps } = documents(swapped, 2, 5)
     await finishSwap(steps)
     expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
   })
