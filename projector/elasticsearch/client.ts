@@ -12,8 +12,10 @@ import type { DocumentVersion } from './answers.ts'
 export class Unavailable extends Error {
   override name = 'Unavailable'
   readonly status: number
-  constructor(status: number) {
-    super(status === 0 ? 'Elasticsearch does not answer' : `Elasticsearch answers ${status}`)
+  /** @param type of the error, if it is about a single document */
+  constructor(status: number, type?: string) {
+    const answer = type === undefined ? String(status) : `${status}, ${type}`
+    super(status === 0 ? 'Elasticsearch does not answer' : `Elasticsearch answers ${answer}`)
     this.status = status
   }
 }

@@ -60,16 +60,23 @@ const foundIn = <Source>({ status, body }: Answer<UpdateItems>, docs: readonly D
   })
 }
 
+/** The statuses of an error that stays. Elasticsearch does not repeat an update whose shard closes: that is 404 or 500. */
+const refused = new Set([400, 401, 403])
+
 /** Returns undefined if the item is not the answer for this document. */
 const documentOf = <Source>(
   item: UpdateItem | undefined,
-  { _index, _id }: DocumentAddress,
+  { _index, _id, _source: fields }: DocumentAddress,
 ): FoundDocument<Source> | undefined => {
   const type = errorType(item)
   if (type === 'index_not_found_exception') throw new StopError('index_missing', _index)
-  if (type === 'document_missing_exception' && item?._id === _id) return { _id, found: false }
-  if (type !== undefined && isTransient(Number(item?.status), item)) throw new Unavailable(Number(item?.status))
-  const { _version, result, get } = item ?? {}
-  if (item?._id !== _id || result !== 'noop' || typeof _version !== 'number') return undefined
+  const { _version, result, status, get } = item ?? {}
+  if (item?._index !== _index || item._id !== _id || typeof status !== 'number') return undefined
+  if (type === 'document_missing_exception') return { _id, found: false }
+  if (type !== undefined) {
+    if (isTransient(status, item) || !refused.has(status)) throw new Unavailable(status, type)
+    throw new StopError('write_refused', `status ${status}, ${type}, while reading`, { index: _index })
+  }
+  if (result !== 'noop' || typeof _version !== 'number' || (fields !== false && !get?._source)) return undefined
   return { _id, found: true, _version, _source: get?._source as Source }
 }

@@ -27,7 +27,7 @@ describe('a read from the primaries', () => {
     })
     await getFromPrimaries(send, [
       { _index: 'test-reps', _id: 'a' },
-      { ...docs[1], _index: 'i', _id: 'b', _source: ['code'] },
+      { _index: 'test-reps', _id: 'b', _source: ['code'] },
     ])
     expect(sent).toEqual([
       {
@@ -39,7 +39,7 @@ describe('a read from the primaries', () => {
           [
             '{"update":{"_index":"test-reps","_id":"a"}}',
             '{"doc":{}}',
-            '{"update":{"_index":"i","_id":"b","_source":{"includes":["code"]}}}',
+            '{"update":{"_index":"test-reps","_id":"b","_source":{"includes":["code"]}}}',
             '{"doc":{}}',
             '',
           ].join('\n'),
@@ -81,8 +81,30 @@ describe('a read from the primaries', () => {
     [429, 'es_rejected_execution_exception'],
     [503, 'unavailable_shards_exception'],
     [403, 'cluster_block_exception'],
+    // Of a shard that closes meanwhile.
+    [404, 'index_shard_closed_exception'],
+    [500, 'already_closed_exception'],
   ])('of which an item is answered %i %s may work later', async (status, type) => {
-    await expect(read(itemsOf(a, failed(status, type)))).rejects.toEqual(new Unavailable(status))
+    await expect(read(itemsOf(a, failed(status, type)))).rejects.toEqual(new Unavailable(status, type))
+  })
+
+  test.each([
+    [400, 'illegal_argument_exception'],
+    [403, 'security_exception'],
+  ])('of which an item is refused for good, %i %s, stops and names the refusal', async (status, type) => {
+    await expect(read(itemsOf(a, failed(status, type)))).rejects.toThrow(
+      expect.objectContaining({
+        code: 'write_refused',
+        message: expect.stringContaining(`status ${status}, ${type}, while reading`),
+        where: { index: 'test-reps' },
+      }),
+    )
+  })
+
+  test('without the source gives none', async () => {
+    const send = sending(async () => itemsOf({ ...a, get: undefined }))
+    const found = await getFromPrimaries(send, [{ _index: 'test-reps', _id: 'a', _source: false }])
+    expect(found).toEqual([{ _id: 'a', found: true, _version: 7, _source: undefined }])
   })
 
   test.each<[string, Answer]>([
@@ -90,7 +112,9 @@ describe('a read from the primaries', () => {
     ['answered with fewer documents', itemsOf(a)],
     ['answered without a version', itemsOf(a, { ...a, _id: 'b', _version: undefined })],
     ['answered with a changed document', itemsOf(a, { ...a, _id: 'b', result: 'updated' })],
-    ['answered with another error', itemsOf(a, failed(400, 'illegal_argument_exception'))],
+    ['answered without the document', itemsOf(a, { ...a, _id: 'b', get: {} })],
+    ['answered with a document of another index', itemsOf(a, { ...b, _index: 'test-periods' })],
+    ['answered with an error without a status', itemsOf(a, { ...b, status: undefined })],
     ['answered with another status', { status: 400, body: {} }],
     ['answered without a body', { status: 200, body: {} }],
   ])('%s stops', async (_, answer) => {
