@@ -6,7 +6,7 @@
  * again one by one.
  */
 
-import { BATCHED_BYTES, BATCHED_IDS } from '../limits.ts'
+import { BATCHED_BYTES, BATCHED_IDS, MGET_BYTES } from '../limits.ts'
 import type { BulkItem } from './answers.ts'
 import { type Answer, isTransient, type Request, type Send, Unavailable } from './client.ts'
 
@@ -113,11 +113,12 @@ export const bulks: BatchableKind = {
   },
 }
 
-/** Bulk requests that only read: `getFromPrimaries`. */
+/** Bulk requests that only read: `getFromPrimaries`. A request for one document accepts an answer of any size. */
 export const primaryReads: BatchableKind = {
   ...bulks,
   sizeOf: ({ bulk }) => countLines(bulk) / 2,
   maxSize: BATCHED_IDS,
+  combine: requests => ({ ...bulks.combine(requests), answerBytesMax: MGET_BYTES }),
 }
 
 /** PUTs of single documents, conditional on seq_no, which are combined into a bulk request. */

@@ -7,8 +7,8 @@ import {
   primaryReads,
   replacements,
 } from '../../../projector/elasticsearch/batch-requests.ts'
-import { type Answer, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
-import { BATCHED_BYTES, BATCHED_IDS } from '../../../projector/limits.ts'
+import { type Answer, AnswerTooLong, type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { BATCHED_BYTES, BATCHED_IDS, MGET_BYTES } from '../../../projector/limits.ts'
 import { sending } from '../../support/answering.ts'
 import { everythingRuns, Held } from '../held.ts'
 
@@ -91,7 +91,7 @@ describe('requests of several partitions', () => {
     await ask('first', readOf('0'))
     for (const name of ['a', 'b', 'c']) await ask(name, readOf(...half))
     await sent.at(0).letGo(found('0'))
-    expect(underWay()).toEqual([readOf(...half, ...half)])
+    expect(underWay()).toEqual([{ ...readOf(...half, ...half), answerBytesMax: MGET_BYTES }])
     await sent.at(0).letGo(found(...half, ...half))
     expect(underWay()).toEqual([readOf(...half)])
   })
@@ -114,6 +114,16 @@ describe('requests of several partitions', () => {
     await sent.at(0).fail(refused)
     await sent.at(0).letGo(items('3'))
     expect(outcomes).toEqual({ first: items('1'), a: refused, b: items('3') })
+  })
+
+  test('that read single documents of any size read many only up to a limit, and then one by one', async () => {
+    const { answerBytesMax: _, ...single } = readOf('1')
+    const { ask, sent, underWay } = setUp(primaryReads)
+    for (const name of ['first', 'a', 'b']) await ask(name, single)
+    await sent.at(0).letGo(found('1'))
+    expect(underWay()).toEqual([{ ...readOf('1', '1'), answerBytesMax: MGET_BYTES }])
+    await sent.at(0).fail(new AnswerTooLong())
+    expect(underWay()).toEqual([single, single])
   })
 
   test('that get no answer fail as temporary errors, each on its own', async () => {
