@@ -50,7 +50,7 @@ export const createProjectorMetrics = (
   })
   const documents = new Counter({
     name: 'commission_documents_total',
-    help: 'Documents sent to Elasticsearch, by outcome',
+    help: 'Documents sent to Elasticsearch, by outcome. Retried are also those whose read was refused',
     labelNames: ['generation', 'stream', 'outcome'],
     registers,
   })

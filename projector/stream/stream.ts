@@ -10,6 +10,7 @@ import {
   keepTrying,
   pauseBefore,
   type RetryOptions,
+  Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
@@ -230,17 +231,23 @@ const createFlowStarter = (
   })
 
   return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
-    const get: GetDocuments = docs =>
-      retryUntilAborted('read', signal, context, () => getFromPrimaries(sendRead, docs, signal))
-    const getAndReport: GetDocuments = async <Source>(docs: Parameters<GetDocuments>[0]) => {
-      const found = await get<Source>(docs)
-      watchdog.onProgress(partition, found.length)
-      return found
-    }
     const count = (outcome: 'written' | 'stale' | 'retried', items: number): void => {
       metrics.countWritten(outcome, items)
       if (outcome === 'retried') watchdog.onDisturbed()
       else watchdog.onProgress(partition, items)
+    }
+    const get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) =>
+      retryUntilAborted('read', signal, context, () =>
+        getFromPrimaries<Source>(sendRead, docs, signal).catch((error: unknown) => {
+          // These reads are refused where writes are: a document that is not read is not written either.
+          if (error instanceof Unavailable && error.status !== 0) count('retried', docs.length)
+          throw error
+        }),
+      )
+    const getAndReport: GetDocuments = async <Source>(docs: Parameters<GetDocuments>[0]) => {
+      const found = await get<Source>(docs)
+      watchdog.onProgress(partition, found.length)
+      return found
     }
     watchdog.onStarted(partition)
     signal.addEventListener('abort', () => metrics.forgetRecordsBehind(identity.topic, partition))

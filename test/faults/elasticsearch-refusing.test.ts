@@ -2,7 +2,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'
-import { expectIntact, expectRecovery, type Installation, startInstallation } from '../support/installation.ts'
+import { expectIntact, expectRecovery, type Installation, retried, startInstallation } from '../support/installation.ts'
 import { startOwnServer } from '../support/own-services.ts'
 import { untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
@@ -30,12 +30,6 @@ const start = (t: Scope, salt: number, elasticsearch: Service): Promise<Installa
     elasticsearch: elasticsearch.address,
     random: createRandom(seed + salt),
   })
-
-/** Returns how many documents were retried, from the projector's metrics. */
-const retried = async ({ projector }: Installation): Promise<number> => {
-  const { text } = await projector.ask('/metrics')
-  return Number(/^commission_documents_total\{[^}]*stream="events",outcome="retried"\} (\d+)/m.exec(text)?.[1] ?? 0)
-}
 
 /** Returns how many requests Elasticsearch rejected, from its statistics. */
 const rejections = async ({ address }: Service, what: string, count: RegExp): Promise<number> => {

@@ -83,6 +83,12 @@ export const expectNotReady = (projector: Projector, why: RegExp, part = /^elast
     expect((await projector.ask('/livez')).status).toBe(200)
   })
 
+/** Returns how many documents of events were retried, from the projector's metrics. */
+export const retried = async ({ projector }: Pick<Installation, 'projector'>): Promise<number> => {
+  const { text } = await projector.ask('/metrics')
+  return Number(/^commission_documents_total\{[^}]*stream="events",outcome="retried"\} (\d+)/m.exec(text)?.[1] ?? 0)
+}
+
 /** Expects everything in Kafka to be readable within GOES_ON_WITHIN_MS. Returns milliseconds. */
 export const expectRecovery = async ({ projector }: Pick<Installation, 'projector'>): Promise<number> => {
   const healed = performance.now()
