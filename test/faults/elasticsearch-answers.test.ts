@@ -9,7 +9,6 @@ import {
   expectRecovery,
   type Installation,
   RECOVERY_MS,
-  retried,
   startInstallation,
 } from '../support/installation.ts'
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
@@ -151,11 +150,8 @@ test.concurrent('the projector waits while an index is read-only, and continues 
       const set = (value: boolean | null) =>
         call('PUT', `/${indexNamed(prefix, kind)}/_settings`, { [`index.blocks.${block}`]: value })
       expect((await set(true)).status).toBe(200)
-      const before = await retried(installation)
       await publish(80)
       await expectNotReady(projector, kind === 'control' ? /Elasticsearch answers 403/ : /cluster_block_exception/)
-      // An alert counts them, also if no document is read, and so none is written.
-      if (kind !== 'control') await eventually(async () => expect(await retried(installation)).toBeGreaterThan(before))
       expect((await set(null)).status).toBe(200)
       await expectRecovery(installation)
     }

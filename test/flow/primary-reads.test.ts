@@ -5,6 +5,12 @@ import { createElasticsearch, multiGet, type Send } from '../../projector/elasti
 import { getFromPrimaries } from '../../projector/elasticsearch/primary-reads.ts'
 import { prepareCommon } from '../../projector/generations/prepare.ts'
 import { useStore } from '../support/api.ts'
+import { newId, repRecorded } from '../support/events.ts'
+import { expectNotReady, retried } from '../support/installation.ts'
+import { startProjector, untilCaughtUp } from '../support/processes.ts'
+import { eventually } from '../support/scope.ts'
+import { call, createPrefix, indexNamed } from '../support/stored.ts'
+import { createTopics } from '../support/topics.ts'
 
 /** Elasticsearch would write these in another way if it parsed them. */
 const SOURCE = '{"org_id":"org_a","body":{"b":[1.10,1e2,12345678901234567890],  "a":"\\u0041\u{1f4b6}"}}'
@@ -64,4 +70,25 @@ test('a read from the primaries of a missing index stops, and creates no index',
     expect.objectContaining({ code: 'index_missing' }),
   )
   expect(await send({ method: 'GET', path: `/${_index}` })).toMatchObject({ status: 404 })
+})
+
+test('a read that a write block refuses is named on /readyz and counted for an alert, and works when the block ends', async t => {
+  const topics = await createTopics(t, { partitions: 1 })
+  const prefix = createPrefix(t)
+  const publishRep = () => topics.publish([repRecorded({ org_id: newId('org') })])
+  await publishRep()
+  const first = await startProjector(t, { topics, prefix })
+  await untilCaughtUp(first)
+  await first.stop()
+  // It does not know all keys of the partition, so it reads new ones too.
+  const projector = await startProjector(t, { topics, prefix })
+  await untilCaughtUp(projector)
+  const block = (value: boolean) =>
+    call('PUT', `/${indexNamed(prefix, 'reps')}/_settings`, { 'index.blocks.write': value })
+  expect((await block(true)).status).toBe(200)
+  await publishRep()
+  await expectNotReady(projector, /answers 403, cluster_block_exception/, /^elasticsearch read$/)
+  await eventually(async () => expect(await retried({ projector })).toBeGreaterThan(0))
+  expect((await block(false)).status).toBe(200)
+  await untilCaughtUp(projector)
 })
