@@ -60,7 +60,7 @@ const foundIn = <Source>({ status, body }: Answer<UpdateItems>, docs: readonly D
   })
 }
 
-/** The statuses of an error that stays. Elasticsearch does not repeat an update whose shard closes: that is 404 or 500. */
+/** Errors that stay. Others do not: Elasticsearch answers 404 or 500 if a shard closes, and repeats no update. */
 const refused = new Set([400, 401, 403])
 
 /** Returns undefined if the item is not the answer for this document. */
