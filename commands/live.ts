@@ -20,6 +20,7 @@ import {
   assertSameSource,
   describeSource,
   type GenerationBody,
+  getEach,
   type IndexKind,
   KEY_RULES_VERSION,
   knowsKeyRules,
@@ -126,7 +127,8 @@ export const waitUntilPublished = async (
   const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
   if (docs.length === 0) return
   for (const until = now() + waitSeconds * 1000; ; ) {
-    const positions = (await multiGet<PositionDocument>(send, docs)).map(found => {
+    const documents = await getEach(docs, part => multiGet<PositionDocument>(send, part))
+    const positions = documents.map(found => {
       if (found.found) return found._source.body.position
       throw new CommandError(`generation ${generation} was dropped meanwhile: run the same command again`)
     })

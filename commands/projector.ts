@@ -15,6 +15,7 @@ export {
   createElasticsearch,
   type DocumentAddress,
   documentPath,
+  getEach,
   ifVersion,
   multiGet,
   type Request,

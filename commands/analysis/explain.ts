@@ -21,7 +21,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf, readAll } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
-import { multiGet } from '../projector.ts'
+import { type DocumentAddress, getEach, multiGet } from '../projector.ts'
 import { timeOf } from '../terminal.ts'
 import { type Explanation, explanationText } from './explanation.ts'
 import { balancesOf, type ChainPayout, type PayoutChange, stepOf } from './payout-changes.ts'
@@ -100,7 +100,8 @@ const readerOf =
   async <Of extends keyof Documents>(kind: Of, ids: readonly string[]) => {
     const _index = indexOf(prefix, generation, kind)
     const docs = ids.map(_id => ({ _index, _id }))
-    const found = await withRetries({ sleep }, () => multiGet<Documents[Of]>(send, docs))
+    const read = (part: readonly DocumentAddress[]) => withRetries({ sleep }, () => multiGet<Documents[Of]>(send, part))
+    const found = await getEach(docs, read)
     return found.map(one =>
       one.found ? asOf(kind, { id: one._id, source: one._source }, position)?.source : undefined,
     )

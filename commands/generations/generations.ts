@@ -13,6 +13,7 @@ import {
   documentPath,
   type GenerationBody,
   type Generations,
+  getEach,
   listPastPositions,
   multiGet,
   type Request,
@@ -67,7 +68,8 @@ export const positionDocumentsOf = async (
     _index,
     _id: positionId(generation, partition),
   }))
-  return (await multiGet<PositionDocument>(send, docs)).map((found, partition) => {
+  const documents = await getEach(docs, part => multiGet<PositionDocument>(send, part))
+  return documents.map((found, partition) => {
     if (found.found) return found._source.body
     throw new CommandError(`generation ${generation} has no position for partition ${partition}`)
   })
@@ -179,6 +181,6 @@ export const recordsOf = async (
   if (partitions.length === 0) return 0
   const _index = controlIndexOf(prefix)
   const docs = partitions.map(partition => ({ _index, _id: positionId(generation, partition) }))
-  const found = await multiGet<PositionDocument>(send, docs)
+  const found = await getEach(docs, part => multiGet<PositionDocument>(send, part))
   return found.reduce((sum, document) => sum + (document.found ? document._source.body.position : 0), 0)
 }

@@ -5,7 +5,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { type Credentials, noCredentials } from '../../schemas/stored/credentials.ts'
 import { StopError } from '../failures.ts'
-import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, RETRY_FIRST_MS, RETRY_LAST_MS } from '../limits.ts'
+import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, MGET_IDS, RETRY_FIRST_MS, RETRY_LAST_MS } from '../limits.ts'
 import type { DocumentVersion } from './answers.ts'
 
 /** A failure that a retry may mend: lost connection, timeout, overload, write block. Status 0: no response. */
@@ -138,6 +138,16 @@ export const multiGet = <Source = unknown>(
   signal?: AbortSignal,
 ): Promise<FoundDocument<Source>[]> =>
   getAsManyAsFit(docs, (part, answerBytesMax) => multiGetAll<Source>(send, part, answerBytesMax, signal))
+
+/** Reads all documents, with as many requests as their answers need. */
+export const getEach = async <Source>(
+  docs: readonly DocumentAddress[],
+  get: (docs: readonly DocumentAddress[]) => Promise<FoundDocument<Source>[]>,
+): Promise<FoundDocument<Source>[]> => {
+  const found: FoundDocument<Source>[] = []
+  while (found.length < docs.length) found.push(...(await get(docs.slice(found.length, found.length + MGET_IDS))))
+  return found
+}
 
 /** Halves the documents until one answer holds them. A single document may be of any size. */
 export const getAsManyAsFit = async <Source>(

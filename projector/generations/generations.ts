@@ -10,7 +10,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import { documentPath, ifVersion } from '../elasticsearch/client.ts'
+import { documentPath, getEach, ifVersion } from '../elasticsearch/client.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import { StopError } from '../failures.ts'
 import { type PrepareSteps, readControl, readGeneration } from './prepare.ts'
@@ -109,7 +109,8 @@ const readPositions = async (generation: string, { request, prefix }: Steps): Pr
     _id: positionId(generation, partition),
   }))
   // Readers may have seen what an old copy does not have, and what was published before a restore.
-  return (await getFromPrimaries<PositionDocument>(request, docs)).map(found => {
+  const positions = await getEach(docs, part => getFromPrimaries<PositionDocument>(request, part))
+  return positions.map(found => {
     if (found.found) return Math.max(found._source.body.position, found._source.body.serve_from ?? 0)
     throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
   })

@@ -15,9 +15,9 @@ import {
   positionId,
 } from '../../schemas/stored/documents.ts'
 import {
-  type DocumentAddress,
   documentPath,
   type FoundDocument,
+  getEach,
   multiGet,
   type RetryOptions,
   type Send,
@@ -26,7 +26,7 @@ import {
 import { readElasticsearchClock } from '../elasticsearch/clocks.ts'
 import { StopError } from '../failures.ts'
 import type { GenerationBody } from '../kafka/source.ts'
-import { KEEP_POSITIONS_LOOK_MS, KEEP_POSITIONS_MS, MGET_IDS } from '../limits.ts'
+import { KEEP_POSITIONS_LOOK_MS, KEEP_POSITIONS_MS } from '../limits.ts'
 import { assertSameIndices } from './indices.ts'
 
 export type PastPositions = PastPositionsDocument['body']
@@ -138,12 +138,6 @@ const readControlDocuments = async <Source>(
   { send, prefix }: Steps,
 ): Promise<FoundDocument<Source>[]> => {
   const _index = controlIndexOf(prefix)
-  const found: FoundDocument<Source>[] = []
-  let rest: readonly DocumentAddress[] = ids.map(_id => ({ _index, _id }))
-  while (rest.length > 0) {
-    const part = await multiGet<Source>(send, rest.slice(0, MGET_IDS))
-    found.push(...part)
-    rest = rest.slice(part.length)
-  }
-  return found
+  const docs = ids.map(_id => ({ _index, _id }))
+  return getEach(docs, part => multiGet<Source>(send, part))
 }

@@ -64,8 +64,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the positions that readers may have seen before a swap are read from any copy',
     file: 'projector/generations/generations.ts',
-    find: 'await getFromPrimaries<PositionDocument>(request, docs)',
-    replace: "await (await import('../elasticsearch/client.ts')).multiGet<PositionDocument>(request, docs)",
+    find: 'part => getFromPrimaries<PositionDocument>(request, part)',
+    replace: "async part => (await import('../elasticsearch/client.ts')).multiGet<PositionDocument>(request, part)",
     flow: SCHEDULES,
   },
   {

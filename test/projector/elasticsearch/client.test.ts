@@ -5,6 +5,7 @@ import {
   AnswerTooLong,
   createElasticsearch,
   errorType,
+  getEach,
   keepTrying,
   multiGet,
   Unavailable,
@@ -189,6 +190,19 @@ describe('a multi-get', () => {
       ['ab', MGET_BYTES],
       ['a', undefined],
     ])
+  })
+
+  test('of each document is repeated until all are read, whatever one answer holds', async () => {
+    const asked: string[] = []
+    const found = await getEach(
+      ['a', 'b', 'c'].map(_id => ({ _index: 'test-reps', _id })),
+      async part => {
+        asked.push(part.map(({ _id }) => _id).join(''))
+        return part.slice(0, 2).map(({ _id }) => ({ _id, found: false as const }))
+      },
+    )
+    expect(found.map(({ _id }) => _id).join('')).toBe('abc')
+    expect(asked).toEqual(['abc', 'c'])
   })
 
   test('with a missing index stops: an index that is gone must not look empty', async () => {
