@@ -40,7 +40,7 @@ export const createVault = (options: VaultOptions): Vault => {
   const agent = isTls ? new TlsAgent({ ...pool, ...(ca !== undefined && { ca }) }) : new PlainAgent(pool)
   const base = `${url.replace(/\/+$/, '')}/v1/${mount}`
 
-  /** Returns the answer, or why there is none. */
+  /** Returns the answer of Vault, or the reason why Vault gave none. */
   const ask = (method: Method, path: string, body?: object): Promise<VaultAnswer | string> =>
     new Promise(resolve => {
       const json = body === undefined ? '' : JSON.stringify(body)
@@ -112,7 +112,7 @@ const keyIn = (answer: VaultAnswer | string, described: string): SealKey => {
   return { state: status === 400 ? 'malformed' : 'unavailable', vault: `${described}: status ${status}` }
 }
 
-/** Only version 1: a sealed text does not name a version, so a rotation changes nothing. Empty if there is none. */
+/** Returns version 1 of the key, because sealed texts name no version. Empty if Vault has no version 1. */
 const exportedKey = (data: unknown): Buffer => {
   const { keys = undefined }: { keys?: { '1'?: unknown } | null } = data ?? {}
   const text = keys?.['1']
