@@ -10,8 +10,6 @@ export const CHECK_TIMEOUT_MS = 10_000
 export const LIST_DEFAULT = 50
 /** Keys of one organization that one search returns. */
 export const KEYS_PAGE = 1_000
-/** Keys whose names are read with one request. */
-export const NAMES_AT_ONCE = 500
 /** Records of one run of a command. The command reports the rest; the next run takes them. */
 export const RECORDS_MAX = 10_000
 /** Hits of one search, without the bytes of records. */

@@ -8,7 +8,7 @@ import { indexOf } from '../../schemas/stored/documents.ts'
 import { instantToNanoseconds } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
-import { multiGet } from '../projector.ts'
+import { getEach, multiGet } from '../projector.ts'
 import { asOf, type Fields } from './as-of.ts'
 import {
   type ComparableRecord,
@@ -259,20 +259,14 @@ const readRecords = async (
   wanted: readonly (RecordEntry | undefined)[],
 ): Promise<(ComparableRecord | undefined)[]> => {
   const _index = indexOf(prefix, generation, kind)
-  const ids = wanted.flatMap(entry => (entry ? [entry.document] : []))
+  const docs = wanted.flatMap(entry => (entry ? [{ _index, _id: entry.document }] : []))
   const recordsById = new Map<string, ComparableRecord>()
-  for (let rest = ids; rest.length > 0; ) {
-    // `multiGet` returns as many documents as one answer holds.
-    const documents = rest.map(_id => ({ _index, _id }))
-    const found = await withRetries({ sleep }, () => multiGet<Fields>(send, documents))
-    for (const one of found) {
-      if (!one.found) throw new Error('a record vanished while it was compared')
-      const document = { id: one._id, source: one._source }
-      const then = asOf(kind, document, positionFor(kind, organization, document, positions))
-      const record = then && comparableRecordOf(kind, then)
-      if (record) recordsById.set(one._id, record)
-    }
-    rest = rest.slice(found.length)
+  for (const found of await getEach(docs, part => withRetries({ sleep }, () => multiGet<Fields>(send, part)))) {
+    if (!found.found) throw new Error('a record vanished while it was compared')
+    const document = { id: found._id, source: found._source }
+    const then = asOf(kind, document, positionFor(kind, organization, document, positions))
+    const record = then && comparableRecordOf(kind, then)
+    if (record) recordsById.set(found._id, record)
   }
   return wanted.map(entry => entry && recordsById.get(entry.document))
 }

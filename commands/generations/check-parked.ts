@@ -10,7 +10,14 @@ import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { lagOf } from '../live.ts'
-import { type Answer, type Coverage, type GenerationBody, getFromPrimaries, type SearchAnswer } from '../projector.ts'
+import {
+  type Answer,
+  type Coverage,
+  type GenerationBody,
+  getEach,
+  getFromPrimaries,
+  type SearchAnswer,
+} from '../projector.ts'
 import { positionDocumentsOf, positionsOf } from './generations.ts'
 
 /** Offsets by partition. */
@@ -43,17 +50,12 @@ export const refuseUnparked = async (
   const shown: string[] = []
   for await (const parked of parkedOf(live.generation, from ?? reached.map(() => 0), reached, context)) {
     const _index = indexOf(context.prefix, identity.generation, 'parked')
-    for (let waiting = parked; waiting.length > 0; ) {
-      const found = await getFromPrimaries(
-        context.send,
-        // Without its source: a parked record may be large, and only its existence counts.
-        waiting.map(_id => ({ _index, _id, _source: false })),
-      )
-      const unparked = found.flatMap(document => (document.found ? [] : [document._id]))
-      count += unparked.length
-      shown.push(...unparked.slice(0, DIFFERENCES_SHOWN - shown.length))
-      waiting = waiting.slice(found.length)
-    }
+    // Without its source: a parked record may be large, and only its existence counts.
+    const docs = parked.map(_id => ({ _index, _id, _source: false as const }))
+    const found = await getEach(docs, part => getFromPrimaries(context.send, part))
+    const unparked = found.flatMap(document => (document.found ? [] : [document._id]))
+    count += unparked.length
+    shown.push(...unparked.slice(0, DIFFERENCES_SHOWN - shown.length))
   }
   if (count === 0) return reached
   const more = count > shown.length ? ` and ${count - shown.length} more` : ''

@@ -16,10 +16,10 @@ import type { CommandContext, KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin, connectProducer } from '../kafka.ts'
-import { KEYS_PAGE, NAMES_AT_ONCE } from '../limits.ts'
+import { KEYS_PAGE } from '../limits.ts'
 import { assertSameSourceAndRules, type Live, readLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
-import { type Answer, type Coverage, multiGet, type SearchAnswer, StopError, withRight } from '../projector.ts'
+import { type Answer, type Coverage, getEach, multiGet, type SearchAnswer, StopError, withRight } from '../projector.ts'
 import { aligned, printable } from '../terminal.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
 
@@ -160,15 +160,9 @@ const keyNamesOf = async (
   _index: string,
   send: CommandContext['send'],
 ): Promise<(string | undefined)[]> => {
-  const names: (string | undefined)[] = []
-  while (names.length < found.length) {
-    const docs = found
-      .slice(names.length, names.length + NAMES_AT_ONCE)
-      .map(({ org_id, key_id }) => ({ _index, _id: recordId(org_id, key_id) }))
-    const heads = await multiGet<ApiKeyHeadDocument>(send, docs)
-    for (const head of heads) names.push(head.found ? head._source.body.name : undefined)
-  }
-  return names
+  const docs = found.map(({ org_id, key_id }) => ({ _index, _id: recordId(org_id, key_id) }))
+  const heads = await getEach(docs, part => multiGet<ApiKeyHeadDocument>(send, part))
+  return heads.map(head => (head.found ? head._source.body.name : undefined))
 }
 
 /** @throws StopError for an incomplete answer: keys would be missing from the list */

@@ -21,7 +21,7 @@ import {
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import type { Ask, FoundDocument, GetDocuments } from '../elasticsearch/client.ts'
+import { type Ask, type FoundDocument, type GetDocuments, getEach } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { finishSwap, generationsIn } from '../generations/generations.ts'
 import type { Health } from '../health.ts'
@@ -91,18 +91,11 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   const parkedOf = async (offsets: readonly number[]): Promise<ParkedThere> => {
     const parked = new Map<number, ParkCode>()
     const _index = indexOf(prefix, follows, 'parked')
-    for (let waiting = offsets; waiting.length > 0; ) {
-      const docs = waiting.map(offset => ({
-        _index,
-        _id: parkedId(topic, partition, offset),
-        _source: ['code'],
-      }))
-      const found = await getDocuments<Pick<ParkedDocument, 'code'>>(docs)
-      for (const [at, document] of found.entries()) {
-        const offset = waiting[at]
-        if (document.found && offset !== undefined) parked.set(offset, document._source.code)
-      }
-      waiting = waiting.slice(found.length)
+    const docs = offsets.map(offset => ({ _index, _id: parkedId(topic, partition, offset), _source: ['code'] }))
+    const found = await getEach(docs, getDocuments<Pick<ParkedDocument, 'code'>>)
+    for (const [at, document] of found.entries()) {
+      const offset = offsets[at]
+      if (document.found && offset !== undefined) parked.set(offset, document._source.code)
     }
     return parked
   }
