@@ -8,7 +8,7 @@ import { type Peer, type Piped, pipeOnce, preparePeers } from '../peers.ts'
 import { type BulkRequests, createBulkRequests } from '../processes/ceiling.ts'
 import { requireAllApplied, startProjection } from '../processes/projection.ts'
 import { createTopics, publishDataset, type Topics } from '../processes/publish.ts'
-import { startRecordingProxy } from '../processes/recording-proxy.ts'
+import { isBulkWrite, startRecordingProxy } from '../processes/recording-proxy.ts'
 import type { Bench, Figure, Measure } from '../rig/bench.ts'
 import { separate } from '../rig/cores.ts'
 import { createDataset, type DatasetSize } from '../rig/dataset.ts'
@@ -91,7 +91,7 @@ const publishMix = async (bench: Bench, data: DatasetSize): Promise<Mix> => {
 
 /** Projects once through a recording proxy. Not measured. */
 const recordBulks = async (bench: Bench, topics: Topics, events: number): Promise<BulkRequests> => {
-  await using proxy = await startRecordingProxy(bench.elasticsearch.url, path => path.startsWith('/_bulk'))
+  await using proxy = await startRecordingProxy(bench.elasticsearch.url, isBulkWrite)
   await using projection = await startProjection(bench, topics, {
     elasticsearchUrl: proxy.url,
     what: 'recording the bulk requests',

@@ -18,6 +18,9 @@ type RecordingProxy = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+/** Whether a request to this path stores documents. The projector reads with bulk requests, too, which store none. */
+export const isBulkWrite = (path: string): boolean => path.startsWith('/_bulk') && !path.includes('_source=')
+
 /** @param wanted whether requests to a path are recorded */
 export const startRecordingProxy = async (
   target: string,

@@ -1,0 +1,46 @@
+/** The projector writes and reads with bulk requests. The bulk ceiling repeats recorded ones: reads would be refused. */
+import { expect, test } from 'vitest'
+import { isBulkWrite } from '../../../bench/processes/recording-proxy.ts'
+import { replacements } from '../../../projector/elasticsearch/batch-requests.ts'
+import { type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
+import { getFromPrimaries } from '../../../projector/elasticsearch/primary-reads.ts'
+import { pack, serialize } from '../../../projector/flow/serialize.ts'
+import { write } from '../../../projector/flow/write.ts'
+import { documentChangeOf, refOf } from '../../../projector/rules/state.ts'
+import { getting, sending } from '../../support/answering.ts'
+
+const pathOf = ({ path, query = {} }: Request): string =>
+  `${path}?${Object.entries(query)
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&')}`
+
+/** Returns the path of the first request. */
+const firstPath = async (run: (send: ReturnType<typeof sending>) => Promise<unknown>): Promise<string> => {
+  const paths: string[] = []
+  const send = sending(async request => {
+    paths.push(pathOf(request))
+    throw new Unavailable(503)
+  })
+  await run(send).catch(() => undefined)
+  return String(paths[0])
+}
+
+test('bulk requests that write are recorded, and those that only read are not', async () => {
+  const change = documentChangeOf(refOf('statements', 's'), 1, { org_id: 'o', seq: 1, body: {} })
+  const written = await firstPath(request =>
+    write(
+      pack([serialize(change)], place => place),
+      {
+        request,
+        getDocuments: getting(async () => []),
+        pause: async () => expect.unreachable('one request is enough'),
+        count: () => undefined,
+        onRefused: () => undefined,
+      },
+    ),
+  )
+  const replaced = pathOf(replacements.combine([{ method: 'PUT', path: '/c/_doc/p', body: {} }]))
+  const read = await firstPath(send => getFromPrimaries(send, [{ _index: 'c', _id: 'p' }]))
+  expect([written, replaced, read].every(path => path.startsWith('/_bulk'))).toBe(true)
+  expect([written, replaced, read].map(isBulkWrite)).toEqual([true, true, false])
+})
