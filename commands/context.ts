@@ -14,6 +14,8 @@ export type CommandContext = {
   readonly sleep: (milliseconds: number) => Promise<void>
   /** Milliseconds since 1970. */
   readonly now: () => number
+  /** Milliseconds of a clock that nobody sets: for waits. */
+  readonly elapsed: () => number
 }
 export type KafkaContext = CommandContext & {
   readonly kafka: Kafka

@@ -107,7 +107,7 @@ type Waiting = {
   readonly send: Send
   readonly prefix: string
   readonly sleep: (milliseconds: number) => Promise<void>
-  readonly now: () => number
+  readonly elapsed: () => number
   /** Advice of the timeout error; by default to run the same command again. */
   readonly advice?: string
 }
@@ -121,12 +121,12 @@ export const waitUntilPublished = async (
   { identity: { generation, topic } }: LiveStream,
   wanted: ReadonlyMap<number, number>,
   waitSeconds: number,
-  { send, prefix, sleep, now, advice = AGAIN }: Waiting,
+  { send, prefix, sleep, elapsed, advice = AGAIN }: Waiting,
 ): Promise<void> => {
   const index = controlIndexOf(prefix)
   const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
   if (docs.length === 0) return
-  for (const until = now() + waitSeconds * 1000; ; ) {
+  for (const until = elapsed() + waitSeconds * 1000; ; ) {
     const documents = await getEach(docs, part => multiGet<PositionDocument>(send, part))
     const positions = documents.map(found => {
       if (found.found) return found._source.body.position
@@ -134,7 +134,7 @@ export const waitUntilPublished = async (
     })
     const lag = lagOf([...wanted.values()], positions)
     if (lag === 0) return
-    if (now() > until) {
+    if (elapsed() > until) {
       const what = `the projector is ${lag} records behind on ${topic} after ${waitSeconds} s`
       throw new CommandError(`${what}: is it running? ${advice}`)
     }

@@ -102,8 +102,8 @@ const main = async (args: readonly string[]): Promise<number> => {
     stack.defer(() => client.close())
     return client
   }
-  const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now }
   const elapsed = () => performance.now()
+  const time = { sleep: (milliseconds: number) => sleep(milliseconds), now: Date.now, elapsed }
   // Each command builds the clients that it needs, so that help needs no settings.
   const readContext = (settings = readSettings(elasticsearchSettings, process.env, readFileSync)): CommandContext => {
     return {
@@ -148,7 +148,6 @@ const main = async (args: readonly string[]): Promise<number> => {
       random: Math.random,
     },
     signal: stoppedBySignal(),
-    elapsed,
     shards: settings.ELASTICSEARCH_SHARDS,
     replicas: settings.ELASTICSEARCH_REPLICAS,
     draw,
@@ -201,7 +200,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     const kafka = new kafkajs.Kafka(config)
     const targets = targetSteps()
     return {
-      ...{ out, say, draw, elapsed, kafka, processes: runningProcesses, ...time, ...targets },
+      ...{ out, say, draw, kafka, processes: runningProcesses, ...time, ...targets },
       topics: topicsOf(settings),
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, targets.signal),
     }

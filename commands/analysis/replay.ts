@@ -40,7 +40,7 @@ export type ReplayOptions = {
 
 /** The inputs of a replay beside its log. */
 export type ReplaySteps = CommandContext &
-  Pick<RebuildSteps, 'retryOptions' | 'signal' | 'elapsed' | 'shards' | 'replicas' | 'draw'>
+  Pick<RebuildSteps, 'retryOptions' | 'signal' | 'shards' | 'replicas' | 'draw'>
 
 export const replay = async (options: ReplayOptions, given: ReplaySteps, openSource: OpenSource): Promise<ExitCode> => {
   const context = inSandbox(given)

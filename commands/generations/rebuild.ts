@@ -25,7 +25,7 @@ export type RebuildOptions = { readonly maxRate: number; readonly json: boolean 
 
 export type RebuildSteps = KafkaContext &
   Pick<KafkaAccess, 'kafkaWithConnectHook'> &
-  Pick<RebuildContext, 'retryOptions' | 'signal' | 'elapsed' | 'testHooks'> & {
+  Pick<RebuildContext, 'retryOptions' | 'signal' | 'testHooks'> & {
     readonly groupId: string
     readonly shards: number
     readonly replicas?: number | undefined

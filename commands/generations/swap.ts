@@ -120,20 +120,20 @@ const waitUntilReached = async (
     return live.map((position, partition) => Math.max(position, own[partition] ?? 0))
   }
   let wanted = await readWanted()
-  let since = context.now()
+  let since = context.elapsed()
   for (const until = since + SWAP_WAIT_MS; ; ) {
     const reached = await positionsOf(identity, context)
     const lag = lagOf(wanted, reached)
     if (lag === 0) return
-    if (context.now() > until) {
+    if (context.elapsed() > until) {
       const isAtLive = lagOf(await positionsOf(liveIdentity, context), reached) === 0
       const what = isAtLive ? 'what readers have seen before a restore' : before
       throw new CommandError(`${generation} is ${lag} records behind ${what}: is a projector running?`)
     }
     await context.sleep(near === 0 ? POLL_MS : NEAR_POLL_MS)
     // Read the live positions first: the generation may pass them between the two reads, never fall behind them.
-    if (context.now() - since >= near) {
-      since = context.now()
+    if (context.elapsed() - since >= near) {
+      since = context.elapsed()
       wanted = await readWanted()
     }
   }

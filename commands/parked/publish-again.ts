@@ -72,7 +72,7 @@ export type PublishAgainSteps = {
   /** Connects when the first record is sent. */
   readonly producer: () => Promise<Pick<Producer, 'send'>>
   readonly sleep: (milliseconds: number) => Promise<void>
-  readonly now: () => number
+  readonly elapsed: () => number
   /** Aborted on interruption: sends nothing more, and reports what was sent. */
   readonly signal: AbortSignal
   /** Called after each chunk with its results. */

@@ -27,6 +27,7 @@ const given = (live: object = {}) => {
     say: () => undefined,
     sleep: async () => undefined,
     now: () => 0,
+    elapsed: () => 0,
   }
   const now = () => generationsIn({ kind: 'live', body: { generation: 'g1', ...state.live } })
   return { state, context, now }

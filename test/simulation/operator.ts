@@ -109,6 +109,7 @@ export class Operator {
         },
         sleep: (milliseconds: number) => host.sleep(milliseconds, new AbortController().signal),
         now: clock.now,
+        elapsed: () => clock.elapsed,
       }
       const back = promises.live()?.generation === SECOND_GENERATION
       if (back) await rollback({ force: 'simulated', json: false }, context)

@@ -55,6 +55,7 @@ export const readHere = async (args: readonly string[], prefix: string): Promise
     prefix,
     sleep: milliseconds => sleep(milliseconds),
     now: Date.now,
+    elapsed: () => performance.now(),
   }
   const code = await runProgram(
     args,
@@ -153,7 +154,7 @@ export const publishAgainAfter = async (
         return producer
       },
       sleep: milliseconds => sleep(milliseconds),
-      now: Date.now,
+      elapsed: () => performance.now(),
       signal: new AbortController().signal,
       onResults: chunk => results.push(...chunk),
     },

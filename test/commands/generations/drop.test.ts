@@ -78,6 +78,7 @@ const given = (live: object, documents: [string, object][], indices: string[], c
       state.onWait(time)
     },
     now: () => time + clockError,
+    elapsed: () => time,
   }
   return {
     setClock: (ahead: number) => {

@@ -78,6 +78,7 @@ const given = (past: Readonly<Record<string, object>>, ends = [50, 50]) => {
     topics: { events: 't', 'api-keys': 'k' },
     sleep: async () => undefined,
     now: () => NOW,
+    elapsed: () => 0,
   }
   return {
     bodies,

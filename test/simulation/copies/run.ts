@@ -232,6 +232,7 @@ class World {
       say: () => undefined,
       sleep: milliseconds => host.sleep(milliseconds, new AbortController().signal),
       now: this.#clock.now,
+      elapsed: () => this.#clock.elapsed,
       kafka,
       topics: { events: EVENTS, 'api-keys': API_KEYS },
     }).then(

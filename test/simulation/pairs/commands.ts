@@ -100,6 +100,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     say: (line: string) => void said.push(line),
     sleep,
     now: clock.now,
+    elapsed: () => clock.elapsed,
     kafka,
     topics: { events: EVENTS, 'api-keys': API_KEYS },
   }
