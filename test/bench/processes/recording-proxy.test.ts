@@ -1,4 +1,4 @@
-/** The projector writes and reads with bulk requests. The bulk ceiling repeats recorded ones: reads would be refused. */
+/** The projector writes and reads with bulk requests. The bulk ceiling repeats only writes: reads would be refused. */
 import { expect, test } from 'vitest'
 import { isBulkWrite } from '../../../bench/processes/recording-proxy.ts'
 import { replacements } from '../../../projector/elasticsearch/batch-requests.ts'
