@@ -4,9 +4,10 @@
  * Promises: the sums are exact, over exactly the records that the lists hold at that position.
  * Can go wrong: Elasticsearch cannot answer completely or in time → `unavailable`.
  *
- * Elasticsearch counts how often each amount occurs, as text. Only here an amount becomes a number. The time for this
- * grows with the organization's records. So a result is cached until the organization changes, and requests for the
- * same result share one summing. A request that times out finds the result on its retry.
+ * Elasticsearch counts how often each amount occurs, as text. Only here an amount becomes a number. Each answer is
+ * added at once and dropped: the sums take memory for their rows, not for the amounts. The time grows with the
+ * organization's records. So a result is cached until the organization changes, and requests for the same result share
+ * one summing. A request that times out finds the result on its retry.
  */
 
 import { LRUCache } from 'lru-cache'
@@ -57,21 +58,21 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return smallSearch<Aggregations, Source>(await searchSmall(search, indices, body, signal))
   }
 
-  /** Counts how often each combination of these fields occurs. */
+  /** Counts how often each combination of these fields occurs. Hands over one answer after the other. */
   const count = async <Field extends string>(
     fields: readonly Field[],
     index: string,
     query: object,
     signal: AbortSignal,
-  ) => {
-    let counted: Counted<Field>[] = []
+    each: (counted: readonly Counted<Field>[]) => Promise<void> | void,
+  ): Promise<void> => {
     for (let after: object | undefined; ; ) {
       const sources = fields.map(field => ({ [field]: { terms: { field } } }))
       const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
       const body = { size: 0, query, aggs: { all: { composite } } }
       const { all } = (await ask<Composite<Field>>([index], body, signal)).aggregations
-      counted = counted.concat(all.buckets)
-      if (all.buckets.length < TOTALS_AMOUNTS) return counted
+      await each(all.buckets)
+      if (all.buckets.length < TOTALS_AMOUNTS) return
       after = all.after_key
     }
   }
@@ -83,24 +84,26 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     position: ReadPosition,
     period: string | undefined,
     signal: AbortSignal,
-  ) => {
+    each: (amounts: Amounts) => Promise<void>,
+  ): Promise<void> => {
     const index = indexOf(parts.prefix, position.generation.name, kind)
     const ofPeriod = period === undefined ? [] : [{ term: { period_id: period } }]
-    const periods = await count(['period_id'], index, queryOf(org, kind, position, ofPeriod), signal)
-    let counted: Counted<'period_id' | 'currency' | 'amount'>[] = []
+    const periods: Counted<'period_id'>[] = []
+    const all = queryOf(org, kind, position, ofPeriod)
+    await count(['period_id'], index, all, signal, counted => void periods.push(...counted))
     for (const some of portionsOf(periods)) {
       const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
-      // Not as arguments: one period can have more amounts than a call accepts.
-      counted = counted.concat(await count(['period_id', 'currency', 'amount'], index, query, signal))
+      await count(['period_id', 'currency', 'amount'], index, query, signal, each)
     }
-    return counted
   }
 
   const sum = (org: string, position: ReadPosition, period: string | undefined): Promise<readonly Row[]> => {
     return withTimeLimit(TOTALS_TIME_MAX, scheduleTimer, async signal => {
-      const owed = await countAmounts('payouts', org, position, period, signal)
-      const paid = await countAmounts('payroll_files', org, position, period, signal)
-      return rowsOf(owed, paid, usualPace(signal))
+      const pace = usualPace(signal)
+      const groups: Groups = new Map()
+      await countAmounts('payouts', org, position, period, signal, some => add(groups, some, 'owed', pace))
+      await countAmounts('payroll_files', org, position, period, signal, some => add(groups, some, 'paid', pace))
+      return rowsOf(groups)
     })
   }
 
@@ -211,23 +214,24 @@ type Amounts = readonly Counted<'period_id' | 'currency' | 'amount'>[]
 
 type Sum = { amount: Exact; count: number }
 type Group = { readonly owed: Sum; readonly paid: Sum }
+/** By period and currency. */
+type Groups = Map<string, Group>
 const nothing = (): Sum => ({ amount: new Exact(0), count: 0 })
 
-const rowsOf = async (owed: Amounts, paid: Amounts, pace: Pace): Promise<Row[]> => {
-  const groups = new Map<string, Group>()
-  const add = async (counted: Amounts, what: keyof Group): Promise<void> => {
-    for (const { key, doc_count } of counted) {
-      const name = `${key.period_id} ${key.currency}`
-      const group = groups.get(name) ?? { owed: nothing(), paid: nothing() }
-      groups.set(name, group)
-      group[what].amount = group[what].amount.plus(new Exact(key.amount).times(doc_count))
-      group[what].count += doc_count
-      if (pace.countWork(1, 0)) await pace.rest()
-    }
+/** Adds amounts to the sums. Nothing holds them afterwards: an organization can have millions of different amounts. */
+const add = async (groups: Groups, amounts: Amounts, what: keyof Group, pace: Pace): Promise<void> => {
+  for (const { key, doc_count } of amounts) {
+    const name = `${key.period_id} ${key.currency}`
+    const group = groups.get(name) ?? { owed: nothing(), paid: nothing() }
+    groups.set(name, group)
+    group[what].amount = group[what].amount.plus(new Exact(key.amount).times(doc_count))
+    group[what].count += doc_count
+    if (pace.countWork(1, 0)) await pace.rest()
   }
-  await add(owed, 'owed')
-  await add(paid, 'paid')
-  return [...groups]
+}
+
+const rowsOf = (groups: Groups): Row[] =>
+  [...groups]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, { owed, paid }]) => {
       const [period_id = '', currency = ''] = name.split(' ')
@@ -240,4 +244,3 @@ const rowsOf = async (owed: Amounts, paid: Amounts, pace: Pace): Promise<Row[]> 
         paid_count: paid.count,
       }
     })
-}

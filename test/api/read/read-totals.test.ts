@@ -1,7 +1,10 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { TOTALS_AT_ONCE, TOTALS_ROWS_REMEMBERED } from '../../../api/limits.ts'
+import { TOTALS_AMOUNTS, TOTALS_AT_ONCE, TOTALS_ROWS_REMEMBERED } from '../../../api/limits.ts'
 import type { ReaderParts } from '../../../api/read/read-list.ts'
 import { createReadTotals } from '../../../api/read/read-totals.ts'
+import { createRandom } from '../../support/random.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
 const position = { generation, publishedTo: 100, time: 7, takenBack: 0 }
@@ -24,10 +27,14 @@ const answerOf = (hits: object[], buckets?: Bucket[], after_key?: object): Buffe
     }),
   )
 
-/** Totals over an Elasticsearch that has the same amounts for every organization. */
+type Amount = { period: string; currency?: string; amount: string; count: number }
+
+/** Totals over an Elasticsearch that has the same amounts for every organization, and is asked page by page. */
 const totalsOver = (
-  amounts: readonly { period: string; amount: string; count: number }[],
+  owed: readonly Amount[],
   gate = Promise.resolve(),
+  paid: readonly Amount[] = [],
+  onPage = (): void => undefined,
 ) => {
   const asked: Body[] = []
   const lastHit = { index: 'p-g1-payouts', more: {} }
@@ -52,25 +59,26 @@ const totalsOver = (
       ])
     asked.push(body)
     await gate
-    if (index !== 'p-g1-payouts') return answerOf([], [])
+    onPage()
+    const amounts = index === 'p-g1-payouts' ? owed : paid
     const terms = body.query.bool.filter.find(filter => 'terms' in filter) as
       | { terms: { period_id: string[] } }
       | undefined
     const wanted = new Set(terms?.terms.period_id)
     const isOfPeriods = body.aggs.all.composite.sources.length === 1
+    const { size, after = { place: 0 } } = body.aggs.all.composite
+    const place = after.place + size
     const found = isOfPeriods ? amounts : amounts.filter(({ period }) => wanted.has(period))
     const buckets = isOfPeriods
       ? [...Map.groupBy(found, ({ period }) => period)].map(([period_id, of]) => ({
           key: { period_id },
           doc_count: of.reduce((sum, { count }) => sum + count, 0),
         }))
-      : found.map(({ period, amount, count }) => ({
-          key: { period_id: period, currency: 'EUR', amount },
+      : found.slice(after.place, place).map(({ period, currency = 'EUR', amount, count }) => ({
+          key: { period_id: period, currency, amount },
           doc_count: count,
         }))
-    const { size, after = { place: 0 } } = body.aggs.all.composite
-    const place = after.place + size
-    return answerOf([], buckets.slice(after.place, place), { place })
+    return answerOf([], isOfPeriods ? buckets.slice(after.place, place) : buckets, { place })
   })
   return {
     asked,
@@ -183,4 +191,67 @@ test('a period with more amounts than a function call takes arguments is summed'
   const amounts = Array.from({ length: 150_000 }, (_, place) => ({ period: 'period_1', amount: `${place}`, count: 1 }))
   const { totals } = await totalsOver(amounts).read()
   expect(totals.totals).toMatchObject([{ owed_amount: `${(150_000 * 149_999) / 2}`, owed_count: 150_000 }])
+})
+
+test('a sum holds its rows, not the amounts of the organization: the memory does not grow from page to page', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage: () => void = runInNewContext('gc')
+  const pages = 40
+  const amounts = Array.from({ length: pages * TOTALS_AMOUNTS }, (_, place) => ({
+    period: 'period_1',
+    amount: `${place}.01`,
+    count: 1,
+  }))
+  const heap: number[] = []
+  let asked = 0
+  const onPage = (): void => {
+    asked++
+    if (asked % 10 !== 0) return
+    collectGarbage()
+    heap.push(process.memoryUsage().heapUsed)
+  }
+  const { totals } = await totalsOver(amounts, undefined, amounts, onPage).read()
+  expect(totals.totals).toMatchObject([{ owed_count: amounts.length, paid_count: amounts.length }])
+  expect(heap.length).toBeGreaterThanOrEqual((2 * pages) / 10)
+  const [first = 0, ...later] = heap
+  // One page takes more than half a megabyte.
+  expect(Math.max(...later) - first).toBeLessThan(5 * 1024 * 1024)
+})
+
+/** Adds amounts as whole numbers of 10^-40, and writes the sum like an amount. */
+const sumOf = (amounts: readonly Amount[]): string => {
+  const sum = amounts.reduce((all, { amount, count }) => {
+    const [whole = '', fraction = ''] = amount.replace('-', '').split('.')
+    const units = BigInt(whole + fraction.padEnd(40, '0')) * BigInt(count)
+    return amount.startsWith('-') ? all - units : all + units
+  }, 0n)
+  const digits = `${sum < 0n ? -sum : sum}`.padStart(41, '0')
+  const text = `${digits.slice(0, -40)}.${digits.slice(-40)}`.replace(/\.?0+$/, '')
+  return sum < 0n ? `-${text}` : text
+}
+
+test.each([1, 2, 3])('totals of random amounts on many pages are exact to the last digit (seed %i)', async seed => {
+  const random = createRandom(seed)
+  const digits = (length: number): string => Array.from({ length }, () => random.below(10)).join('')
+  const amount = (): Amount => ({
+    period: `period_${random.below(4)}`,
+    currency: random.pick(['EUR', 'USD', 'INR']),
+    amount: `${random.chance(0.4) ? '-' : ''}${1 + random.below(9)}${digits(random.below(40))}.${digits(1 + random.below(40))}`,
+    count: 1 + random.below(20_000),
+  })
+  const owed = Array.from({ length: 23_000 }, amount)
+  const paid = Array.from({ length: 12_000 }, amount)
+  const { totals } = await totalsOver(owed, undefined, paid).read()
+  const ofRow = (amounts: readonly Amount[], period: string, currency: string) => {
+    const of = amounts.filter(one => one.period === period && one.currency === currency)
+    return [sumOf(of), of.reduce((all, { count }) => all + count, 0)]
+  }
+  const expected = [0, 1, 2, 3].flatMap(period =>
+    ['EUR', 'INR', 'USD'].map(currency => {
+      const [owed_amount, owed_count] = ofRow(owed, `period_${period}`, currency)
+      const [paid_amount, paid_count] = ofRow(paid, `period_${period}`, currency)
+      return { period_id: `period_${period}`, currency, owed_amount, owed_count, paid_amount, paid_count }
+    }),
+  )
+  expect(JSON.stringify(totals.totals)).toBe(JSON.stringify(expected))
 })
