@@ -71,9 +71,9 @@ export const visibleRange = (position: ReadPosition) => ({ lt: position.publishe
 export const notReplacedRange = (position: ReadPosition) => ({ gte: position.publishedTo })
 
 /**
- * How old the documents may be that are read with the position. `at-position`: no older than it. `may-be-older`: older
- * than the position, but not than the beginning of the request. This is only for documents that the client knows from
- * an earlier answer, and only for fields that never change.
+ * How old the documents may be that are read with the position. `at-position`: no older than it. `may-be-older`: they
+ * may be older than the position, but were read after the request began. This is only for documents that the client
+ * knows from an earlier answer, and only for fields that never change.
  */
 type Freshness = 'at-position' | 'may-be-older'
 
@@ -125,10 +125,10 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     signal: AbortSignal,
   ) => {
     const due = times.due(generation.name)
-    const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...due]
+    const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...(due ? [due.id] : [])]
     const each = await read([...ids.map(control), ...names], signal)
     const found = each.slice(0, ids.length).map(readable)
-    if (due.length > 0) times.remember(generation.name, found[partitions.length])
+    due?.remember(found[partitions.length])
     /** @throws Refusal if the position is missing, or documents before it may be */
     const positionOf = (partition: number): PartitionPosition =>
       asPosition(found[partitions.indexOf(partition)], position =>

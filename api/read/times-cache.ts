@@ -2,7 +2,8 @@
  * The times of partitions whose position stands still: the projector stores them in one document for all partitions.
  * In: that document, which a request reads with its position when this process has not read it for a while. Out: a
  *   position with the latest time that is known.
- * Promises: at rest a time is at most TIMES_INTERVAL older than what is stored, without a request of its own.
+ * Promises: at rest a time is at most TIMES_INTERVAL older than what is stored, without a request of its own. A read
+ *   that fails, or whose client leaves, delays no other one: only an answer postpones the next read.
  * Can go wrong: the document is malformed → `unavailable`.
  */
 import { type PositionDocument, type TimesDocument, timesId, withTime } from '../../schemas/stored/documents.ts'
@@ -14,26 +15,37 @@ import type { Schedule } from '../time-limits.ts'
 type Position = PositionDocument['body']
 
 export type TimesCache = {
-  /** Returns the id of the document if a request should read it now, else nothing. The caller calls `remember` then. */
-  readonly due: (generation: string) => string[]
-  /** Remembers the document that was read; undefined if it does not exist yet. */
-  readonly remember: (generation: string, document: DocumentSlice | undefined) => void
+  /** Returns the read of the document if a request should read it now. */
+  readonly due: (generation: string) => TimesRead | undefined
   /** Returns the position with the time of the remembered document, if that is later. */
   readonly withLatestTime: (generation: string, partition: number, position: Position) => Position
 }
 
+type TimesRead = {
+  readonly id: string
+  /** Remembers the document that was read; undefined if it does not exist yet. */
+  readonly remember: (document: DocumentSlice | undefined) => void
+}
+
 export const createTimesCache = (later: Schedule): TimesCache => {
   const remembered = new Map<string, TimesDocument['body']['partitions']>()
+  /** Generations whose document was read, by a read that began less than TIMES_INTERVAL ago. */
   const recent = new Set<string>()
   return {
     due: generation => {
-      if (recent.has(generation)) return []
-      recent.add(generation)
-      later(TIMES_INTERVAL, () => recent.delete(generation))
-      return [timesId(generation)]
-    },
-    remember: (generation, document) => {
-      if (document !== undefined) remembered.set(generation, timesOf(document))
+      if (recent.has(generation)) return undefined
+      let isRecent = true
+      later(TIMES_INTERVAL, () => {
+        isRecent = false
+        recent.delete(generation)
+      })
+      return {
+        id: timesId(generation),
+        remember: document => {
+          if (isRecent) recent.add(generation)
+          if (document !== undefined) remembered.set(generation, timesOf(document))
+        },
+      }
     },
     withLatestTime: (generation, partition, position) => withTime(position, remembered.get(generation)?.[partition]),
   }
