@@ -14,13 +14,14 @@ export const PARSER_BYTES_MAX = 16 * 1024
 /**
  * Waiting for the next change. In order: seconds that a request may wait; milliseconds between two searches for all
  * waiting requests; milliseconds after a search that failed; maximum age of a search that may answer; requests that one
- * search may wake.
+ * search may wake; milliseconds between two searches for the filter of one request, less than the maximum age.
  */
 export const WAIT_SECONDS_MAX = 60
 export const LOOK_INTERVAL = 34
 export const LOOK_RETRY_INTERVAL = 500
 export const LOOK_AGE_MAX = 1_000
 export const WAKES_PER_LOOK = 50
+export const FIND_INTERVAL = 500
 
 /** Seconds for which a client may use an answer as of a change without asking: new rules can change it. */
 export const FIXED_AGE_SECONDS = 3_600
@@ -192,6 +193,12 @@ export const ORGANIZATIONS_REMEMBERED = 10_000
 export const CURSORS_REMEMBERED = 10_000
 export const LAST_CURSORS_REMEMBERED = 10_000
 export const AS_OF_REMEMBERED = 10_000
+
+/**
+ * Milliseconds that a cursor without a change behind it is remembered: a client that follows the feed waits again
+ * sooner. The search for all waiting requests begins at the oldest of their positions.
+ */
+export const LAST_CURSOR_AGE_MAX = 10_000
 
 /**
  * An instant is over if a later event proves it, or if the projection's time is this many milliseconds after it. The

@@ -1,7 +1,7 @@
 /**
  * Waits for changes. In: an organization, a cursor of its feed and perhaps a filter. Out: `undefined` as soon as there
- *   may be a change after the cursor: the caller reads the page. When the time is up, a position: no change before it
- *   comes after the cursor, and the caller answers an empty page without a read.
+ *   may be a change after the cursor: the caller reads the page. When the time is up: a position. There is no change
+ *   between the cursor and it. The caller answers an empty page without a read.
  * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
  *   only if one has moved, one search finds the organizations with a change since. No change is overlooked: a waiter
  *   keeps the position up to which a search found nothing, and the next search begins there.
@@ -14,6 +14,8 @@ import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import { type Search, searchSmall } from '../elasticsearch/client.ts'
 import { anyHit, smallSearch } from '../elasticsearch/slice-documents.ts'
 import {
+  FIND_INTERVAL,
+  LAST_CURSOR_AGE_MAX,
   LAST_CURSORS_REMEMBERED,
   LOOK_AGE_MAX,
   LOOK_INTERVAL,
@@ -43,7 +45,7 @@ export type ChangeWatch = {
     /** Called when the request begins to wait. */
     onWait: () => void,
   ) => Promise<ReadPosition | undefined>
-  /** Remembers that nothing stands after a cursor before a position, so that the next wait needs no read. */
+  /** Remembers that no change lies between a cursor and a position. A wait soon after needs no read to begin. */
   readonly remember: (org: string, asked: ChangesAsked, position: ReadPosition) => void
   /** Ends all waits at once, and all later ones. */
   readonly end: () => void
@@ -75,8 +77,8 @@ type Waiter = {
   seenAt: number
   /** Ends the wait. */
   readonly settle: (position: ReadPosition | undefined) => void
-  /** Whether a search for its filter is under way. */
-  isFinding?: boolean
+  /** When a search for its filter may begin: not while one is under way, and not soon after the last one began. */
+  findsFrom: number
 }
 
 type WatchParts = {
@@ -95,7 +97,13 @@ type WatchParts = {
 export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   const { prefix, search, findChange, readServedPositions, projectionTime, permitted, later, elapsed } = parts
   const waiters = new Set<Waiter>()
-  const lastCursors = new LRUCache<string, ReadPosition>({ max: LAST_CURSORS_REMEMBERED })
+  // A look searches from the oldest position of those who wait: an old one would make it slow for all of them.
+  const lastCursors = new LRUCache<string, ReadPosition>({
+    max: LAST_CURSORS_REMEMBERED,
+    ttl: LAST_CURSOR_AGE_MAX,
+    ttlResolution: 0,
+    perf: { now: elapsed },
+  })
   let isLooking = false
   let ended = false
 
@@ -143,6 +151,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     }
     const waiter: Waiter = {
       ...known,
+      findsFrom: NEVER,
       org,
       asked,
       settle: position => {
@@ -209,12 +218,13 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
 
   /**
    * A change of the organization may be one that the filter leaves out. No look waits for this search: it waits for a
-   * read permit of the organization, and would delay all others. If it fails, the next look begins another one.
+   * read permit of the organization, and would delay all others. If it fails, or another change comes, a later look
+   * begins another one. While the organization changes often, each waiter searches only once in FIND_INTERVAL.
    */
   const findForFilter = (waiter: Waiter): void => {
-    if (waiter.isFinding) return
     const begun = elapsed()
-    waiter.isFinding = true
+    if (begun < waiter.findsFrom) return
+    waiter.findsFrom = Number.POSITIVE_INFINITY
     const finding = withTimeLimit(READ_TIME_MAX, later, signal =>
       permitted(waiter.org, signal, () => findChange(waiter.org, waiter.asked, signal)),
     )
@@ -225,7 +235,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       })
       .catch(() => undefined)
       .finally(() => {
-        waiter.isFinding = false
+        waiter.findsFrom = begun + FIND_INTERVAL
       })
   }
 

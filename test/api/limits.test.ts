@@ -50,6 +50,10 @@ describe('the limits of the API', () => {
     expect(limits.KEY_CACHE_TIME).toBeLessThanOrEqual(2_000)
   })
 
+  test('let a wait whose filter was searched end without a read of its page', () => {
+    expect(limits.FIND_INTERVAL + 4 * limits.LOOK_INTERVAL).toBeLessThan(limits.LOOK_AGE_MAX)
+  })
+
   test('allow fewer reads at once than the client has connections', () => {
     expect(limits.READS_IN_FLIGHT_MAX).toBeLessThan(256)
   })

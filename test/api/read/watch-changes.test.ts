@@ -1,0 +1,132 @@
+/** The work of the watch of changes, on virtual time: no client makes it slow or expensive for the others. */
+import { expect, test } from 'vitest'
+import { FIND_INTERVAL, LAST_CURSOR_AGE_MAX, LOOK_INTERVAL } from '../../../api/limits.ts'
+import type { ReadPosition } from '../../../api/read/position.ts'
+import { type ChangesAsked, createChangeWatch } from '../../../api/read/watch-changes.ts'
+import { Clock } from '../../simulation/clock.ts'
+
+const { signal } = new AbortController()
+
+/** A watch of one partition whose reads take no time. The organizations in `changed` have a change at each offset. */
+const setUp = async () => {
+  const clock = new Clock()
+  const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+  const state = { publishedTo: 1, changed: [] as string[], isFound: false }
+  const position = (): ReadPosition => ({ generation, publishedTo: state.publishedTo, time: 0, takenBack: 0 })
+  const finds: number[] = []
+  const searchedFrom: number[] = []
+  const watch = createChangeWatch({
+    prefix: 'p',
+    readServedPositions: async () => ({ generation, partitions: [position()] }),
+    projectionTime: async (_, { time }) => time,
+    permitted: (_org, _signal, read) => read(),
+    later: (milliseconds, callback) => clock.after(milliseconds, callback),
+    elapsed: () => clock.elapsed,
+    findChange: async () => {
+      finds.push(clock.elapsed)
+      return { found: state.isFound, position: position() }
+    },
+    search: async (_indices, body) => {
+      for (const { bool } of JSON.parse(body).query.bool.should) searchedFrom.push(bool.filter[1].range.seq.gte)
+      const buckets = state.changed.map(key => ({ key, last: { value: state.publishedTo - 1 } }))
+      return Buffer.from(
+        JSON.stringify({
+          timed_out: false,
+          _shards: { total: 1, successful: 1, failed: 0 },
+          hits: { hits: [] },
+          aggregations: { organizations: { buckets } },
+        }),
+      )
+    },
+  })
+  const wait = (org: string, asked: ChangesAsked, milliseconds: number) => {
+    const ended = { after: Number.NaN, position: undefined as ReadPosition | undefined }
+    const begun = clock.elapsed
+    void watch
+      .wait(org, asked, milliseconds, signal, () => undefined)
+      .then(last => {
+        Object.assign(ended, { after: clock.elapsed - begun, position: last })
+      })
+    return ended
+  }
+  const pass = (milliseconds: number): Promise<boolean> => {
+    let isOver = false
+    clock.after(milliseconds, () => {
+      isOver = true
+    })
+    return clock.runUntil(() => isOver)
+  }
+  const untilNobodyWaits = () => clock.runUntil(() => watch.waiting() === 0, 120_000)
+  await pass(1)
+  return { clock, state, position, finds, searchedFrom, watch, wait, pass, untilNobodyWaits }
+}
+
+const cursor: ChangesAsked = { startingAfter: { kind: 'payouts', id: 'payout_1' } }
+
+test('an old remembered cursor of one organization does not make the common search begin there', async () => {
+  const { state, position, finds, searchedFrom, watch, wait, pass } = await setUp()
+  watch.remember('org_idle', cursor, position())
+  await pass(LAST_CURSOR_AGE_MAX + 1)
+  state.publishedTo = 5_000_000
+  wait('org_busy', cursor, 60_000)
+  wait('org_idle', cursor, 60_000)
+  await pass(10 * LOOK_INTERVAL)
+  state.publishedTo++
+  await pass(10 * LOOK_INTERVAL)
+  expect(searchedFrom).toEqual([5_000_000])
+  // Each of both began with a search of its own.
+  expect(finds.length).toBe(2)
+})
+
+test('a client that waits again soon after its last answer causes no search', async () => {
+  const { position, finds, watch, wait, pass } = await setUp()
+  watch.remember('org_a', cursor, position())
+  await pass(LAST_CURSOR_AGE_MAX / 2)
+  wait('org_a', cursor, 60_000)
+  await pass(1_000)
+  expect([watch.waiting(), finds]).toEqual([1, []])
+})
+
+test('while its organization changes all the time, a filtered wait searches at intervals, the first time at once', async () => {
+  const { clock, state, finds, wait, pass, untilNobodyWaits } = await setUp()
+  const filtered = { ...cursor, filter: { rep_id: 'rep_1' } }
+  const ended = wait('org_a', filtered, 10_000)
+  await pass(2 * LOOK_INTERVAL)
+  finds.length = 0
+  state.changed = ['org_a']
+  const begun = clock.elapsed
+  const change = (): void => {
+    state.publishedTo++
+    clock.after(10, change)
+  }
+  change()
+  await untilNobodyWaits()
+  const [first = Number.NaN, ...later] = finds
+  expect(first - begun).toBeLessThan(3 * LOOK_INTERVAL)
+  expect(later.length).toBeGreaterThan(10)
+  for (const [index, time] of later.entries()) {
+    expect(time - (finds[index] ?? Number.NaN)).toBeGreaterThanOrEqual(FIND_INTERVAL)
+  }
+  // The wait ended with an empty page, without a read of it.
+  expect(ended).toMatchObject({ after: 10_000, position: { publishedTo: expect.any(Number) } })
+})
+
+test('a change behind a filter ends the wait after one interval, however often the organization changes', async () => {
+  const { clock, state, finds, wait, pass, untilNobodyWaits } = await setUp()
+  const ended = wait('org_a', { ...cursor, filter: { rep_id: 'rep_1' } }, 60_000)
+  state.changed = ['org_a']
+  const change = (): void => {
+    state.publishedTo++
+    clock.after(10, change)
+  }
+  change()
+  await pass(5_000)
+  const { length } = finds
+  // The worst moment: a search has just begun.
+  await clock.runUntil(() => finds.length > length)
+  state.isFound = true
+  const published = clock.elapsed
+  await untilNobodyWaits()
+  expect(ended.position).toBeUndefined()
+  expect(clock.elapsed - published).toBeLessThan(FIND_INTERVAL + 3 * LOOK_INTERVAL)
+})
