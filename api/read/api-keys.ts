@@ -1,7 +1,7 @@
 /**
  * In: the text of an API key. Out: its holder and permissions, or `unknown`.
  * Promises: a result is at most KEY_CACHE_TIME old. A caller cannot tell an unknown key from a revoked or an expired
- *   one. A key is expired from the first millisecond of the clock of this process that is not before its expiry.
+ *   one. A key has expired when this process's clock reaches its expiry, rounded up to a millisecond.
  * Can go wrong: keys are not read completely yet, or cannot be read → `unavailable`, never `unknown`. Never cached.
  */
 import { hash } from 'node:crypto'
@@ -96,8 +96,8 @@ export const createApiKeyCache = (
     const name: DocumentName = { index: apiKeysIndexOf(prefix), id: digest, form: 'small' }
     const [documentBefore, positionFound] = await read([name, position], signal)
     servedFrom = requireServed(positionFound)
-    // A multi-get reads different shards in any order: the key may be older than the position, from before all keys
-    // were read. Then it is read again.
+    // A multi-get reads different shards in any order. The key document may be from before all keys were projected.
+    // Then it is read again.
     const [document] = servedFrom === servedBefore ? [documentBefore] : await read([name], signal)
     const found = document && keyIn(document)
     // The age counts from the request: a slow answer is old when it arrives.

@@ -35,7 +35,7 @@ export const createProjectionTime = (
   return async (org, position, found, signal) => {
     if (found === 'records') withRecords.set(org, true)
     if (withRecords.get(org)) return position.time
-    // The page's own time is a limit, too: the partition may have passed the organization's first records since.
+    // Never later than the page: the first records may have been published after it.
     if (!(await hasRecords(org, position, signal)))
       return Math.min(position.time, await oldestTime(position.generation, signal))
     withRecords.set(org, true)

@@ -53,7 +53,7 @@ export type ListFilter = { rep_id?: string; period_id?: string }
 type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
 
-/** Creates the search for one page. It remembers the largest record of each organization’s last page. */
+/** Creates the search for one page. It remembers the largest record of the last page: by list, organization, filter. */
 export const createReadPage = (search: Search): ReadPage => {
   const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 

@@ -81,4 +81,28 @@ export const hostileMutants: readonly Mutant[] = [
     replace: '',
     flow: ATTACKS,
   },
+  {
+    name: 'a request that leaves before its answer postpones the next read of the times of partitions at rest',
+    file: 'api/read/times-cache.ts',
+    find: '      let isRecent = true\n',
+    replace: '      let isRecent = true\n      recent.add(generation)\n',
+  },
+  {
+    name: 'a remembered cursor of any age makes the common search for changes begin there',
+    file: 'api/read/watch-changes.ts',
+    find: '    ttl: LAST_CURSOR_AGE_MAX,\n',
+    replace: '',
+  },
+  {
+    name: 'a wait with a filter searches at each change of its organization',
+    file: 'api/read/watch-changes.ts',
+    find: 'begun + FIND_INTERVAL',
+    replace: 'begun',
+  },
+  {
+    name: 'a sum of totals holds all amounts of the organization until its end',
+    file: 'api/read/read-totals.ts',
+    find: '      await each(all.buckets)\n',
+    replace: "      signal.addEventListener('abort', () => void all)\n      await each(all.buckets)\n",
+  },
 ]
