@@ -25,7 +25,7 @@ import { refuseEarly } from './http/check-request.ts'
 import { createAddressOf } from './http/client-address.ts'
 import { identifyRequest } from './http/identify-request.ts'
 import type { Log } from './http/log.ts'
-import type { RequestState } from './http/request.ts'
+import type { RequestContext, RequestState } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { traceRequest } from './http/trace-request.ts'
 import { createApiKeyCache, type KeyHolder } from './read/api-keys.ts'
@@ -79,6 +79,8 @@ type Api = {
   readonly usage: () => Usage
   /** Answers all requests that wait for a change, and every later one, at once. */
   readonly endWaits: () => void
+  /** Logs the refusal of bytes that never became a request, unless they may be a flood. */
+  readonly logRefusedBytes: (requestId: string, reason: string, address: string | undefined) => void
 }
 
 /** Puts the steps together. Opens no connection and does not listen. */
@@ -95,6 +97,7 @@ export const createApi = (parts: ApiParts): Api => {
   const shares = createShares(limits, later)
   const admitKey = createAdmitKey(keys, createFailedLogins(elapsed, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
+  const admitLine = createRefusalLog(elapsed)
   const watch = createWatch(runPermitted(shares.readsOfOrganization), elapsed)
   const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
@@ -105,15 +108,8 @@ export const createApi = (parts: ApiParts): Api => {
   // prepared the answer, and before Koa sends it.
   const steps = [
     traceRequest,
-    answerErrors({
-      log,
-      observe: parts.observe,
-      elapsed,
-      random: parts.random,
-      addressOf,
-      admitLine: createRefusalLog(elapsed),
-    }),
-    // The audit counts refusals for its limit of lines apart from the log.
+    answerErrors({ log, observe: parts.observe, elapsed, random: parts.random, addressOf, admitLine }),
+    // The audit counts its lines apart from the log.
     ...(parts.audit
       ? [auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })]
       : []),
@@ -147,12 +143,20 @@ export const createApi = (parts: ApiParts): Api => {
   const app = new Koa<RequestState>({ env: 'production' })
   for (const step of steps) app.use(step)
   // An error after the last step means that the connection broke while an answer was sent.
-  app.on('error', (error: { code?: unknown }) => log.say('info', 'an answer was not delivered', codeOf(error)))
+  const admitBroken = createRefusalLog(elapsed)
+  app.on('error', (error: { code?: unknown }, { state, req }: RequestContext) => {
+    if (state.key === undefined && admitBroken(addressOf(req)) === undefined) return
+    log.say('info', 'an answer was not delivered', codeOf(error))
+  })
   return {
     listener: app.callback(),
     readiness: createReadiness(positions.readLivePositions, keys.checkServed),
     usage: () => ({ ...usageOf(shares), waits_for_changes: { held: 0, waiting: watch.waiting() } }),
     endWaits: watch.end,
+    logRefusedBytes: (requestId, reason, address) => {
+      const line = admitLine(address)
+      if (line) log.refusedBytes(requestId, reason, { address, ...line })
+    },
   }
 }
 

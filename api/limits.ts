@@ -159,7 +159,10 @@ export const FAILURES_PER_ADDRESS = 300
 export const FAILURES_WINDOW_SECONDS = 60
 export const ADDRESSES_REMEMBERED = 10_000
 
-/** Log lines about refusals (401, 429) of one address and of all, in a window of seconds: no flood fills the log. */
+/**
+ * Log lines of one address and of all about requests without a valid key or over a limit, in a window of seconds: no
+ * flood fills the log.
+ */
 export const REFUSALS_LOGGED = 10
 export const REFUSALS_LOGGED_IN_ALL = 1_000
 export const REFUSALS_LOGGED_SECONDS = 60

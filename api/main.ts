@@ -163,9 +163,9 @@ const start = async (): Promise<void> => {
     listener: closingConnections(api.listener, () => stopping),
     tls,
     newRequestId,
-    onRefused: (requestId, code) => {
+    onRefused: (requestId, code, address) => {
       metrics.countRefusedBytes(code)
-      log.refusedBytes(requestId, code)
+      api.logRefusedBytes(requestId, code, address)
     },
     onDrop: metrics.countConnectionDrop,
   })

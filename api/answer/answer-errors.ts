@@ -1,9 +1,9 @@
 /**
  * In: every request. Out: the answer of the following steps; if they fail, the refusal as JSON.
  * Promises: answers, counts and logs every request. The log has one line for each, but log-refusals.ts limits the lines
- *   about refusals of an address, which may be a flood. A client that is refused for now gets a random Retry-After, so
- *   that clients do not all return at once. No message of a library is shown, and nothing that was sent, except the
- *   name of a parameter.
+ *   of an address about requests that may be a flood: those without a valid key, and those over a limit. A client that
+ *   is refused for now gets a random Retry-After, so that clients do not all return at once. No message of a library is
+ *   shown, and nothing that was sent, except the name of a parameter.
  * Can go wrong: any other error → `internal`. The log gets the class of the error and its location, not its message.
  */
 
@@ -37,21 +37,21 @@ export const answerErrors = ({ log, observe, elapsed, random, addressOf, admitLi
   return async (ctx, next) => {
     const begun = elapsed()
     let reason: string | undefined
-    let isOfAddress = false
+    let isLimited = false
     try {
       await next()
     } catch (error) {
       if (!(error instanceof Refusal)) log.failure(ctx.state.requestId, error)
       const refusal = error instanceof Refusal ? error : new Refusal('internal')
       reason = refusal.reason ?? refusal.code
-      isOfAddress = refusal.code === 'unauthorized' || refusal.code === 'rate_limited'
+      isLimited = refusal.code === 'unauthorized' || refusal.code === 'rate_limited'
       answerRefusal(ctx, refusal)
       if (isRetryable(refusal.code) && !ctx.response.get('Retry-After')) ctx.set('Retry-After', retryAfter(random))
     }
     // A request that waits for a change is not slow.
     const milliseconds = elapsed() - begun - (ctx.state.waited ?? 0)
     observe(ctx.method, ctx.state.route, ctx.status, milliseconds, reason)
-    if (!isOfAddress) {
+    if (ctx.state.key !== undefined && !isLimited) {
       log.answer(ctx.state, ctx.method, ctx.status, milliseconds, reason)
       return
     }

@@ -1,8 +1,9 @@
 /**
- * Decides which refusals get a log line. In: the address of a request that was answered 401 or 429. Out: how many
- * refusals of this address got no line since its last line; undefined if this refusal gets none.
+ * Decides which requests of a possible flood get a log line. In: the address of a request without a valid key, or over
+ * a limit. Out: how many of these requests of this address got no line since its last line; undefined if this one gets
+ * none.
  * Promises: a flood does not fill the log. In a window, one address gets REFUSALS_LOGGED lines, and all addresses get
- *   REFUSALS_LOGGED_IN_ALL. The metrics count every refusal.
+ *   REFUSALS_LOGGED_IN_ALL. The metrics count every request.
  */
 import { LRUCache } from 'lru-cache'
 import { networkOf } from '../access/failed-logins.ts'

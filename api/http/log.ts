@@ -1,6 +1,7 @@
 /**
- * The log of the API: one line a request, with the address of a refused one, and messages for operators. Never a URL, a
- * key, a record id, an amount or a message of a library.
+ * The log of the API: a line for each request, and messages for operators. Requests without a valid key and those over
+ * a limit may be a flood: answer/log-refusals.ts limits their lines, which have the address of the client. Never a URL,
+ * a key, a record id, an amount or a message of a library.
  */
 import type { Logger } from 'pino'
 import { errorLocation } from '../../schemas/error-location.ts'
@@ -13,21 +14,21 @@ export type Log = {
     status: number,
     milliseconds: number,
     reason?: string,
-    from?: RefusedAddress,
+    from?: LimitedAddress,
   ) => void
   /** Logs a bug: the class of the error and its location. */
   readonly failure: (requestId: string, error: unknown) => void
   /** Logs an error without a listener: its class and location. */
   readonly unhandledError: (level: 'error' | 'fatal', error: unknown) => void
   /** Logs the refusal of bytes that never became a request. */
-  readonly refusedBytes: (requestId: string, reason: string) => void
+  readonly refusedBytes: (requestId: string, reason: string, from: LimitedAddress) => void
   readonly say: (level: 'info' | 'warn' | 'error', message: string, details?: Details) => void
 }
 
 type Details = Record<string, string | number | readonly string[]>
 
-/** The address of a refused request, and how many refusals of this address got no line since its last line. */
-type RefusedAddress = { readonly address: string | undefined; readonly unlogged: number }
+/** The address of a request whose lines are limited, and how many of them got no line since the last line. */
+type LimitedAddress = { readonly address: string | undefined; readonly unlogged: number }
 
 /** Creates the log of the API on a logger. Times are in milliseconds. */
 export const createLog = (pino: Logger): Log => ({
@@ -56,6 +57,10 @@ export const createLog = (pino: Logger): Log => ({
       'a request failed',
     ),
   unhandledError: (level, error) => pino[level](errorLocation(error), 'an error that nobody listened for'),
-  refusedBytes: (requestId, reason) => pino.info({ request_id: requestId, because: reason }, 'refused bytes'),
+  refusedBytes: (requestId, reason, { address, unlogged }) =>
+    pino.info(
+      { request_id: requestId, because: reason, address, unlogged: unlogged || undefined },
+      'refused bytes',
+    ),
   say: (level, message, details) => pino[level](details ?? {}, message),
 })

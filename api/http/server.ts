@@ -5,7 +5,7 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { RefusalCode } from '../../schemas/errors.ts'
 import { Refusal, refusalAnswer } from '../failures.ts'
@@ -32,8 +32,8 @@ type Parts = {
   /** Without a certificate the server is unencrypted. */
   readonly tls?: Tls | undefined
   readonly newRequestId: () => string
-  /** Called for every refusal that never became a request of the app. */
-  readonly onRefused: (requestId: string, code: RefusalCode) => void
+  /** Called for every refusal that never became a request of the app, with the address of the connection. */
+  readonly onRefused: (requestId: string, code: RefusalCode, address: string | undefined) => void
   /** Maximum connections at once; by default the limit of api/limits.ts. */
   readonly connectionsMax?: number
   /** Called for every new connection that is closed because of the limit. */
@@ -81,7 +81,7 @@ export const createApiServer = (parts: Parts): Server => {
   const refuse = (socket: Duplex, code: RefusalCode) => {
     if (!socket.writable) return void socket.destroy()
     const requestId = newRequestId()
-    onRefused(requestId, code)
+    onRefused(requestId, code, socket instanceof Socket ? socket.remoteAddress : undefined)
     closeWith(socket, code, requestId)
   }
 

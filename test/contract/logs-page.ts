@@ -17,7 +17,8 @@ const programs = { projector: 'projector', api: 'API' } as const
 
 /** The meaning of each field, the same in every line. */
 const meanings: Readonly<Record<string, string>> = {
-  address: 'API: address of a client that got 401 or 429. Projector: address, family and port that it listens on',
+  address:
+    'API: address of a client without a valid key, or over a limit (429). Projector: address, family and port that it listens on',
   admin_port: 'port for health and metrics',
   agree: 'whether the clocks differ by at most 5 s',
   at: 'stack frames: function, file and line',
@@ -65,7 +66,8 @@ const meanings: Readonly<Record<string, string>> = {
   status: 'HTTP status: in `answered` that of the API, for a stop code that of Elasticsearch',
   their_prefix: 'index prefix of the other installation',
   topic: 'topic of Kafka',
-  unlogged: 'number of refusals of this address that got no line since its last one; absent if 0',
+  unlogged:
+    'number of requests of this address, without a valid key or over a limit, that got no line since its last one; absent if 0',
   vault: 'request to Vault, without the id of the key, and why it gave no key: a status, a code of Node, or words',
   version: 'version of a document',
   was: 'published position before',
@@ -134,8 +136,9 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       '```',
     ].join('\n'),
     '## Line of a request',
-    `One line for each request, at its end: \`${REQUEST_LINE}\`. For 401 and 429, an address has at most 10 lines a minute, and all addresses together 1,000; ` +
-      'metrics count every refusal. Bytes that never became a request give `refused bytes`.',
+    `One line for each request, at its end: \`${REQUEST_LINE}\`. Requests without a valid key (401, also 400, 404 and the like) and those over a limit (429) may be a flood: ` +
+      'an address has at most 10 lines a minute about them, and all addresses together 1,000. `unlogged` on the next line of the address counts the others, and metrics count every request. ' +
+      'Bytes that never became a request give `refused bytes`, within the same limit.',
     ['| field | type | meaning |', '|---|---|---|', ...request.fields.map(rowOfField)].join('\n'),
     `\`\`\`json\n${exampleOf(request)}\n\`\`\``,
     ...Object.entries(programs).flatMap(([folder, name]) => [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { REFUSALS_LOGGED } from '../../api/limits.ts'
+import { REFUSALS_LOGGED, REFUSALS_LOGGED_SECONDS } from '../../api/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { fileScope, type Scope } from '../support/scope.ts'
 
@@ -222,6 +222,20 @@ describe('the log', () => {
       '429 192.0.2.3',
     ])
     expect(logged.join()).not.toContain('canary')
+  })
+
+  test('has only a few lines about bytes that are no request, and says how many are missing', async (test: Scope) => {
+    const { store } = await shared
+    let ahead = 0
+    const { send, logged } = await serveApi(test, store.prefix, { elapsed: () => performance.now() + ahead })
+    for (let time = 0; time < 2 * REFUSALS_LOGGED; time++) expect(await send('no request\r\n\r\n')).toContain('400')
+    ahead = REFUSALS_LOGGED_SECONDS * 1_000
+    await send('no request\r\n\r\n')
+    const lines = logged.map(line => JSON.parse(line))
+    const line = { msg: 'refused bytes', because: 'invalid_request', address: '127.0.0.1' }
+    expect(lines).toHaveLength(REFUSALS_LOGGED + 1)
+    for (const one of lines) expect(one).toMatchObject(line)
+    expect(lines.map(({ unlogged }) => unlogged ?? 0)).toEqual([...Array(REFUSALS_LOGGED).fill(0), REFUSALS_LOGGED])
   })
 
   test('has one line per request, and nothing of its request or answer', async (test: Scope) => {

@@ -84,7 +84,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     now: Date.now,
     newRequestId,
   })
-  const server = createApiServer({ listener: api.listener, newRequestId, onRefused: log.refusedBytes })
+  const server = createApiServer({ listener: api.listener, newRequestId, onRefused: api.logRefusedBytes })
   const port = await listen(server, '127.0.0.1', 0)
   scope.onTestFinished(async () => {
     await stop(server, 0)
