@@ -128,6 +128,7 @@ export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
           if (!(error instanceof kafkajs.KafkaJSError) || attempt === HOLE_ATTEMPTS) throw error
           // Ends a transaction that may be open. Its control record is part of the hole.
           await initTransactions(partition)
+          continue
         }
         await waitForEnd(partition, end)
       }
