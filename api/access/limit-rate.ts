@@ -1,13 +1,15 @@
 /**
  * In: an authenticated request. Out: the same request, counted, if its key may read the route and has units left.
  * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
- *   so that large answers cost more. Every answer from here on shows the units left. A 304 to an entity tag that the
- *   client has refunds the unit.
+ *   so that large answers cost more. If the client leaves before its answer is made, the bytes reserved for its reads
+ *   count instead. Every answer from here on shows the units left. A 304 to an entity tag that the client has refunds
+ *   the unit.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
 import { Refusal } from '../failures.ts'
 import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
+import { isTimeUp } from '../time-limits.ts'
 import { requirePermission } from './permissions.ts'
 import type { Rate, RequestCounter } from './rate-counter.ts'
 
@@ -27,20 +29,23 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
     `"default";q=${rate.requests};w=${rate.windowSeconds};qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}`,
     `"concurrent";q=${inFlightMax};qu="concurrent-requests"`,
   ].join(', ')
+  /** RateLimiterMemory counts by the time of day: a clock that steps back would make the window longer. */
+  const msBeforeNextOf = (counted: RateLimiterRes): number => Math.min(counted.msBeforeNext, rate.windowSeconds * 1_000)
 
   return async (ctx, next) => {
     const key = holderOf(ctx.state)
     // A key id is unique only within its organization.
     const counterKey = `${key.org}:${key.id}`
     const counted = await count(counter, counterKey)
-    const windowEnds = elapsed() + counted.msBeforeNext
+    const msBeforeNext = msBeforeNextOf(counted)
+    const windowEnds = elapsed() + msBeforeNext
     ctx.set('RateLimit-Policy', policy)
-    setLeft(ctx, counted.remainingPoints, counted.msBeforeNext)
+    setLeft(ctx, counted.remainingPoints, msBeforeNext)
     // 403 takes precedence over 429. A forbidden request counts, too.
     requirePermission(key, ctx.state.route)
     if (counted.consumedPoints > rate.requests) {
       onLimited()
-      ctx.set('Retry-After', String(secondsUntil(counted.msBeforeNext)))
+      ctx.set('Retry-After', String(secondsUntil(msBeforeNext)))
       throw new Refusal('rate_limited')
     }
     ctx.state.refundUnit = () => {
@@ -50,12 +55,19 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
       void refund(counter, counterKey)
       setLeft(ctx, counted.remainingPoints + 1, left)
     }
-    await next()
+    const bytesWhenGone = watchLeaving(ctx)
+    try {
+      await next()
+    } catch (error) {
+      const more = unitsOf(bytesWhenGone()) - 1
+      if (more > 0 && elapsed() < windowEnds) charge(counter, counterKey, more)
+      throw error
+    }
     const more = unitsOf(ctx.response.length ?? 0) - 1
     if (ctx.state.waited) {
       // The window may have ended while the request waited: the units and the header are those of the present one.
       const since = await counter.penalty(counterKey, more).catch(() => undefined)
-      if (since) setLeft(ctx, Math.max(0, rate.requests - since.consumedPoints), since.msBeforeNext)
+      if (since) setLeft(ctx, Math.max(0, rate.requests - since.consumedPoints), msBeforeNextOf(since))
       return
     }
     // If the window has ended, the units would count against the next one.
@@ -67,6 +79,17 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
 
 /** Returns the units that an answer of this number of bytes costs, at least 1. */
 export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))
+
+/** Returns a function: the bytes that were reserved for the request when its client left; 0 if it has not left. */
+const watchLeaving = ({ state }: RequestContext): (() => number) => {
+  let bytes = 0
+  // The reads give their bytes back after all listeners.
+  const note = (): void => {
+    if (!isTimeUp(state.signal)) bytes = state.reservation?.held() ?? 0
+  }
+  state.signal.addEventListener('abort', note, { once: true })
+  return () => bytes
+}
 
 /** Does not wait, because the answer is ready. If counting fails, the units are not counted. */
 const charge = (counter: RequestCounter, key: string, units: number): void => {

@@ -1,0 +1,79 @@
+/** The step that counts requests: what a request costs whose client leaves, and a clock that steps back. */
+import { afterEach, expect, test, vi } from 'vitest'
+import { limitRate, unitsOf } from '../../../api/access/limit-rate.ts'
+import { createLocalCounter } from '../../../api/access/rate-counter.ts'
+import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
+import { unavailable } from '../../../api/failures.ts'
+import type { RequestState } from '../../../api/http/request.ts'
+import { abortReason, waitOrAbort } from '../../../api/time-limits.ts'
+import { RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
+
+const KEY = { org: 'org_1', orgHash: 'aa', id: 'key_1', permissions: new Set(['read'] as const) }
+const RATE = { requests: 100, windowSeconds: 60 }
+
+afterEach(() => void vi.useRealTimers())
+
+const created = (rate = RATE) => {
+  const counter = createLocalCounter(rate)
+  const budget = createAnswerBudget({ onRefused: () => undefined })
+  const step = limitRate({ rate, inFlightMax: 100, counter, elapsed: () => 0, onLimited: () => undefined })
+  /** Runs a request. Returns the headers of its answer. */
+  const run = async (next: (state: RequestState) => Promise<void>, end = new AbortController()) => {
+    const headers = new Map<string, string>()
+    const state = { key: KEY, route: '/api/v1/payouts', signal: end.signal, reservation: budget.open(KEY) }
+    const ctx = { state, response: { length: 0 }, set: (name: string, value: string) => void headers.set(name, value) }
+    await step(ctx as unknown as Parameters<typeof step>[0], () => next(state as unknown as RequestState)).catch(
+      () => undefined,
+    )
+    return headers
+  }
+  const used = async () => (await counter.penalty(`${KEY.org}:${KEY.id}`, 0)).consumedPoints
+  return { run, used }
+}
+
+/** A read that holds bytes, and gives them back when its request ends. */
+const reading =
+  (bytes: number, end: () => void) =>
+  async ({ reservation, signal }: RequestState): Promise<void> => {
+    reservation?.add(bytes)
+    const read = waitOrAbort(new Promise<void>(() => undefined), signal)
+    end()
+    await read.finally(() => reservation?.add(-bytes))
+  }
+
+test.each([
+  ['client_gone', 16 * RATE_UNIT_BYTES, 16],
+  ['client_gone', 16 * RATE_UNIT_BYTES + 1, 17],
+  ['client_gone', 1_000, 1],
+  ['client_gone', 0, 1],
+  // The client did not choose this.
+  ['time_is_up', 16 * RATE_UNIT_BYTES, 1],
+] as const)('a request that ends early (%s) with %i bytes reserved for its reads costs %i units', async (word, bytes, units) => {
+  const { run, used } = created()
+  const client = new AbortController()
+  await run(
+    reading(bytes, () => client.abort(abortReason(word))),
+    client,
+  )
+  expect(await used()).toBe(units)
+})
+
+test('a request that is refused costs one unit, whatever it has read', async () => {
+  const { run, used } = created()
+  await run(async ({ reservation }) => {
+    reservation?.add(5 * RATE_UNIT_BYTES)
+    throw unavailable('elasticsearch_timeout')
+  })
+  expect([await used(), unitsOf(5 * RATE_UNIT_BYTES)]).toEqual([1, 5])
+})
+
+test('a clock that steps back does not make the window longer', async () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 2, 5, 8) })
+  const { run } = created({ requests: 2, windowSeconds: 60 })
+  await run(async () => undefined)
+  vi.setSystemTime(Date.UTC(2026, 2, 5, 7))
+  const counted = await run(async () => undefined)
+  expect(counted.get('RateLimit')).toBe('"default";r=0;t=60')
+  const refused = await run(async () => undefined)
+  expect([refused.get('RateLimit'), refused.get('Retry-After')]).toEqual(['"default";r=0;t=60', '60'])
+})
