@@ -94,6 +94,7 @@ const retries = {
   statement_missing: 'later',
   seal_key_unknown: 'later',
   seal_key_malformed: 'later',
+  seal_key_reads: 'later',
   seal_keys_unavailable: 'later',
   seal_keys_not_set: 'later',
   audit_not_written: 'later',

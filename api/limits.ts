@@ -290,10 +290,23 @@ export const SEAL_KEYS_HELD = 10_000
 /** Milliseconds between two log lines that records are refused for the same reason about their seal keys. */
 export const SEAL_REPORT_INTERVAL = 10_000
 
-/** Milliseconds for one answer of Vault, requests to it under way, and bytes of an answer. A key has some 300. */
+/**
+ * Milliseconds for one answer of Vault after a connection is free, requests to it under way, and bytes of an answer. A
+ * key has some 300.
+ */
 export const SEAL_VAULT_TIME_MAX = 2_000
 export const SEAL_VAULT_CONNECTIONS = 16
 export const SEAL_VAULT_ANSWER_BYTES = 64 * 1024
+
+/**
+ * Seal keys that one organization reads at once: half of the connections to Vault. So the keys of an organization wait
+ * for few keys of another. Each request that reads has one key in the queue.
+ */
+export const SEAL_KEY_READS_OF_ORGANIZATION = {
+  permits: SEAL_VAULT_CONNECTIONS / 2,
+  queue: READS_OF_ORGANIZATION.permits,
+  waitMax: READ_TIME_MAX,
+}
 
 /** Milliseconds that a check of the index ids is valid, and the age at which it is repeated in the background. */
 export const INDICES_CACHE_TIME = 2_000

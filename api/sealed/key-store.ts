@@ -1,4 +1,5 @@
 /** The store of seal keys: one interface for all stores (a directory, Vault, or another service). */
+import type { Release } from '../capacity/semaphore.ts'
 
 /**
  * The answer to one key id. `destroyed` needs a proof: the receipt of the erasure. A key that is merely missing is
@@ -19,8 +20,11 @@ export const sealRefusals = {
   no_store: 'seal_keys_not_set',
 } as const satisfies Record<Exclude<SealKey['state'], 'here' | 'destroyed'>, string>
 
-/** Returns the key of an id. Never rejects. */
-export type ReadSealKey = (id: string) => Promise<SealKey>
+/** Waits until one more key may be read. Returns a function that ends the turn. @throws Refusal if there is no turn */
+export type KeyTurn = () => Promise<Release>
+
+/** Returns the key of an id. A store that holds keys waits for a turn before it reads. Rejects only as the turn does. */
+export type ReadSealKey = (id: string, turn?: KeyTurn) => Promise<SealKey>
 
 /** The store of a process without keys. */
 export const noSealKeys: ReadSealKey = async () => ({ state: 'no_store' })

@@ -14,8 +14,8 @@ type Say = (level: 'warn', message: string, details: { because: string; vault?: 
  */
 export const reportRefusals = (read: ReadSealKey, say: Say, elapsed: () => number): ReadSealKey => {
   const reportedAt = new Map<string, number>()
-  return async id => {
-    const found = await read(id)
+  return async (id, turn) => {
+    const found = await read(id, turn)
     if (found.state === 'here' || found.state === 'destroyed') return found
     const because = sealRefusals[found.state]
     const details = { because, ...('vault' in found && { vault: found.vault }) }

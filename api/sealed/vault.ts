@@ -1,8 +1,9 @@
 /**
  * In: the id of a seal key. Out: the key from HashiCorp Vault, or OpenBao, which has the same API: version 1 of the
  *   exportable transit key with this name.
- * Promises: ends within SEAL_VAULT_TIME_MAX, also if nothing answers. The token goes to the address of the setting
- *   only: no redirect is followed. At most SEAL_VAULT_CONNECTIONS requests are under way.
+ * Promises: at most SEAL_VAULT_CONNECTIONS requests are under way. A further one waits for a free connection. From then
+ *   on it ends within SEAL_VAULT_TIME_MAX, also if nothing answers. The token goes to the address of the setting only:
+ *   no redirect is followed.
  * Can go wrong: no answer, no right, no such secrets engine, Vault is sealed → `unavailable`, with the reason. No key →
  *   `unknown`: only a receipt proves that it was destroyed.
  */
@@ -10,6 +11,7 @@ import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import { SEAL_KEY_BYTES } from '../../schemas/sealed/sealed-text.ts'
 import { SEAL_VAULT_ANSWER_BYTES, SEAL_VAULT_CONNECTIONS, SEAL_VAULT_TIME_MAX } from '../limits.ts'
+import { abortReason, scheduleTimer } from '../time-limits.ts'
 import type { ReadSealKey, SealKey } from './key-store.ts'
 
 export type VaultOptions = {
@@ -49,8 +51,11 @@ export const createVault = (options: VaultOptions): Vault => {
         'x-vault-token': token() ?? '',
         'x-vault-request': 'true',
       }
-      const signal = AbortSignal.timeout(timeMax)
-      const asked = (isTls ? tlsRequest : plainRequest)(`${base}/${path}`, { method, agent, headers, signal })
+      const asked = (isTls ? tlsRequest : plainRequest)(`${base}/${path}`, { method, agent, headers })
+      asked.once('socket', () => {
+        const cancel = scheduleTimer(timeMax, () => asked.destroy(abortReason('time_is_up')))
+        asked.once('close', cancel)
+      })
       asked.on('error', error => {
         onError(error)
         resolve(reasonOf(error, String('code' in error ? error.code : error.name)))
@@ -82,7 +87,7 @@ export const createVault = (options: VaultOptions): Vault => {
 
 /** An error after the time is up is only its consequence. */
 const reasonOf = (error: Error, otherwise: string): string =>
-  error.name === 'AbortError' || error.name === 'TimeoutError' ? 'no answer in time' : otherwise
+  error.name === 'AbortError' ? 'no answer in time' : otherwise
 
 /** An answer that is no JSON does not come from Vault. */
 const parse = (status: number, bytes: Buffer): VaultAnswer | string => {

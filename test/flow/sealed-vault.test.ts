@@ -2,6 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { SEAL_KEY_READS_OF_ORGANIZATION } from '../../api/limits.ts'
 import { createClient } from '../support/client.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, repRecorded } from '../support/events.ts'
@@ -23,7 +24,9 @@ test('the API opens texts with keys of Vault, refuses while Vault is away, and f
   const tokenFile = join(secrets.directory, 'token')
   writeFileSync(tokenFile, 'expired\n')
   const settings = { SEAL_KEYS_DIR: keys.directory, SEAL_KEYS_VAULT_URL: vault.url }
-  const text = newKeyText()
+  const [text, textOfMany] = [newKeyText(), newKeyText()]
+  const many = Array.from({ length: 40 }, (_, n) => `many-${n}`)
+  for (const id of many) vault.put(id)
   const name = (rep: string, plain: string, keyId: string) =>
     repRecorded({ org_id: org, id: rep, name: seal(plain, { org, record: rep, field: 'name', keyId }) })
   const projector = await startProjector(t, { topics, prefix })
@@ -32,6 +35,12 @@ test('the API opens texts with keys of Vault, refuses while Vault is away, and f
     name('rep_1', 'Canary One', 'k1'),
     name('rep_2', 'Canary Two', 'k2'),
     repRecorded({ org_id: org, id: 'rep_3', name: 'Canary Three' }),
+    keyCreated({ org_id: 'org_many', text: textOfMany }),
+    ...many.map((keyId, n) => {
+      const record = `rep_${n}`
+      const sealed = seal('Canary Many', { org: 'org_many', record, field: 'name', keyId })
+      return repRecorded({ org_id: 'org_many', id: record, name: sealed })
+    }),
   ])
   await untilCaughtUp(projector)
   // Vault may be away at the start.
@@ -60,6 +69,14 @@ test('the API opens texts with keys of Vault, refuses while Vault is away, and f
   await Promise.all(Array.from({ length: 50 }, () => client.ask('/reps')))
   expect(vault.requests.length - before).toBeLessThanOrEqual(4)
 
+  // The keys of a page are read a few at once, so that those of other organizations need not wait.
+  vault.underWay.most = 0
+  const manyAnswered = await createClient([api], textOfMany).ask('/reps')
+  expect(JSON.parse(manyAnswered.text).data.map((rep: { name: string }) => rep.name)).toEqual(
+    many.map(() => 'Canary Many'),
+  )
+  expect(vault.underWay.most).toBeLessThanOrEqual(SEAL_KEY_READS_OF_ORGANIZATION.permits)
+
   const stored = await everythingProjected(prefix)
   const subjects = (token: string, ...args: string[]) =>
     runCommand(['subjects', ...args], {
@@ -75,7 +92,7 @@ test('the API opens texts with keys of Vault, refuses while Vault is away, and f
 
   const erased = await subjects('eraser-token', ...erase)
   expect([erased.code, jsonLines(erased)], erased.said).toEqual([0, [expect.objectContaining({ key_id: 'k1' })]])
-  expect([...vault.keys.keys()]).toEqual(['k2'])
+  expect([...vault.keys.keys()]).toEqual(['k2', ...many])
   await eventually(async () =>
     expect(JSON.parse((await client.ask('/reps/rep_1')).text).data).toMatchObject({ name: '', erased: true }),
   )

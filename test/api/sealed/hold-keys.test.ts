@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { unavailable } from '../../../api/failures.ts'
 import { holdKeys } from '../../../api/sealed/hold-keys.ts'
 import { readSealKey } from '../../../api/sealed/key-directory.ts'
 import { createKeys } from '../../support/seal.ts'
@@ -42,4 +43,31 @@ test('no more keys are held than the limit', async t => {
   for (let id = 1; id <= 10_000; id++) void read(String(id))
   expect(read('10000')).toBe(read('10000'))
   expect(read('0')).not.toBe(first)
+})
+
+test('a key that is held needs no turn; a turn that is refused reads and holds nothing; a turn ends with its read', async () => {
+  const asked: string[] = []
+  let turns = 0
+  const read = holdKeys(
+    async id => {
+      asked.push(id)
+      return { state: 'here', key: Buffer.alloc(32) }
+    },
+    () => 0,
+    () => () => undefined,
+  )
+  const refused = async () => {
+    throw unavailable('client_gone')
+  }
+  const turn = async () => {
+    turns++
+    return () => turns--
+  }
+  await expect(read('k', refused)).rejects.toMatchObject({ reason: 'client_gone' })
+  expect(asked).toEqual([])
+  // Both wait for a turn, and the second one finds the key of the first.
+  const both = [read('k', turn), read('k', turn)]
+  for (const key of both) expect(await key).toMatchObject({ state: 'here' })
+  expect(await read('k', refused)).toMatchObject({ state: 'here' })
+  expect([asked, turns]).toEqual([['k'], 0])
 })

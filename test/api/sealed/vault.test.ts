@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { SEAL_VAULT_CONNECTIONS } from '../../../api/limits.ts'
 import { createVault, type VaultOptions } from '../../../api/sealed/vault.ts'
-import type { Scope } from '../../support/scope.ts'
+import { eventually, type Scope } from '../../support/scope.ts'
 import { sealKey } from '../../support/seal.ts'
 import { startVault, type VaultDouble } from '../../support/vault.ts'
 
@@ -72,6 +73,21 @@ test.each([
   },
 )
 
+test('the time for an answer begins when the request has a connection', async t => {
+  const ids = Array.from({ length: SEAL_VAULT_CONNECTIONS }, (_, index) => `k${index}`)
+  const vault = await startVault(t, { ids: [...ids, 'last'] })
+  vault.trouble = 'silent'
+  const { read } = readerOf(vault, { timeMax: 300 })
+  const first = ids.map(id => read(id))
+  const last = read('last')
+  await eventually(() => expect(vault.requests).toHaveLength(SEAL_VAULT_CONNECTIONS))
+  vault.trouble = undefined
+  for (const key of await Promise.all(first)) {
+    expect(key).toEqual({ state: 'unavailable', vault: `${EXPORT}: no answer in time` })
+  }
+  expect(await last).toMatchObject({ state: 'here' })
+})
+
 test('a token that has no right, or a Vault that is gone, is unavailable; the next token is used at once', async t => {
   const vault = await startVault(t, { ids: ['k1'] })
   let token = 'expired'
@@ -90,9 +106,9 @@ test('a page of many keys makes a bounded number of requests at a time', async t
   const ids = Array.from({ length: 200 }, (_, index) => `k${index}`)
   const vault = await startVault(t, { ids })
   const { read } = readerOf(vault)
-  const keys = await Promise.all(ids.map(read))
+  const keys = await Promise.all(ids.map(id => read(id)))
   expect(keys.every(({ state }) => state === 'here')).toBe(true)
-  expect(vault.underWay.most).toBeLessThanOrEqual(16)
+  expect(vault.underWay.most).toBeLessThanOrEqual(SEAL_VAULT_CONNECTIONS)
 })
 
 test('over TLS only a Vault with a certificate of the given authority is believed', async t => {
