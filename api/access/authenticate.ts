@@ -31,7 +31,7 @@ type Parts = {
 
 /** Step: sets the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
 export const authenticate = ({ keys, admitKey, addressOf, mayStore, onUsed, onLimited }: Parts): RequestStep => {
-  const holderOf = async (ctx: RequestContext, key: string | undefined) => {
+  const findHolder = async (ctx: RequestContext, key: string | undefined) => {
     if (key === undefined) return 'unknown'
     const remembered = keys.remembered(key)
     if (remembered !== undefined) return remembered
@@ -40,7 +40,7 @@ export const authenticate = ({ keys, admitKey, addressOf, mayStore, onUsed, onLi
   }
 
   const requireHolder = async (ctx: RequestContext, key: string | undefined) => {
-    const holder = await holderOf(ctx, key)
+    const holder = await findHolder(ctx, key)
     if (holder === 'unknown') throw new Refusal('unauthorized')
     if (holder === 'refused') {
       onLimited()

@@ -1,7 +1,8 @@
 /**
  * In: a request and its outcome. Out: its line in the audit log: JSON with ids, times and numbers.
- * Promises: has no name, amount, key, or text that a client sent. `ids` has the records that the answer is about;
- *   `count` says how many of them it shows: none to HEAD and with 304.
+ * Promises: has no name, amount or key. From the request it takes only well-formed ids, instants, and the name of a
+ *   known method. `ids` has the records that the answer is about; `count` says how many of them it shows: none to HEAD
+ *   and with 304.
  */
 import { OK } from '../failures.ts'
 import type { RequestState } from '../http/request.ts'

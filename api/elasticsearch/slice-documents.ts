@@ -289,7 +289,7 @@ const sliceSmall = (bytes: Buffer, start: number): DocumentSlice => {
 export const smallDocument = <Document extends object>(slice: DocumentSlice): Partial<Document> =>
   parsed(slice.bytes.toString('utf8', slice.start, slice.end), 'document')
 
-/** Parses the body of a record of this type, unchecked. Only for a small body that is not passed on. */
+/** Parses the body of a record of this type, unchecked. For heads, and for records whose sealed texts are opened. */
 export const bodyOf = <Body extends object>(slice: DocumentSlice): Partial<Body> =>
   parsed(slice.bytes.toString('utf8', slice.bodyStart, slice.bodyEnd), 'record')
 

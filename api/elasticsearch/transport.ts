@@ -1,9 +1,9 @@
 /**
  * In: one read of Elasticsearch. Out: the answer of a node, as a stream.
  * Promises: nodes are asked in turn, each at most once for a read. One that answers that it cannot is left out, and
- *   another one answers the read. One that is silent is left out after the first read whose time is up. If no node can,
- *   all are asked as before: then the cause is not the node. A read whose credentials are refused is repeated once if
- *   their file has others by now.
+ *   another one answers the read. One that is silent is left out after the first read whose time is up. If no node can
+ *   answer a read, the read leaves none of them out: then the cause is not the node. A read whose credentials are
+ *   refused is repeated once if their file has others by now.
  * Can go wrong: no node answers in time, or none can → the answer or the error of the last one.
  */
 import type { Readable } from 'node:stream'

@@ -41,7 +41,7 @@ export const createOpenRecords = (readKey: ReadSealKey, reads?: Semaphores): Ope
     const ending = new AbortController()
     const openField = openFieldIn(reads && createKeyTurn(reads, org, AbortSignal.any([signal, ending.signal])))
     const open = async ({ kind, slice }: SealedDocument): Promise<Opened | undefined> => {
-      if (!hasMark(kind, slice)) return undefined
+      if (!hasSealedText(kind, slice)) return undefined
       return kind === 'reps' ? openRep(org, bodyOf(slice), openField) : openPayroll(org, bodyOf(slice), openField)
     }
     try {
@@ -58,7 +58,7 @@ export const createOpenRecords = (readKey: ReadSealKey, reads?: Semaphores): Ope
     },
 
     hits: async (org, hits, signal) => {
-      if (!mayHaveMarks(hits)) return { hits, state: undefined }
+      if (!mayHaveSealedTexts(hits)) return { hits, state: undefined }
       const documents = hits.map(hit => ({ kind: hit.kind, slice: hit }))
       const all = await openAll(org, documents, signal)
       if (all.every(one => one === undefined)) return { hits, state: undefined }
@@ -122,7 +122,7 @@ const openRep = async (org: string, body: Partial<RepBody>, open: OpenField): Pr
     ...body,
     name: textOf(openedName) ?? '',
     ...(openedEmail && { email: textOf(openedEmail) ?? null }),
-    ...marksOf(fields),
+    ...lossFlags(fields),
   })
 }
 
@@ -131,7 +131,7 @@ const openPayroll = async (org: string, body: Partial<PayrollBody>, open: OpenFi
   if (id === undefined || destination === undefined) throw unavailable('elasticsearch_malformed_record')
   const record = sealedRecordOf({ id, reverses_id })
   const label = await open(destination.label, { org, record, field: 'destination.label' })
-  const opened = { ...destination, label: textOf(label) ?? '', ...marksOf([label]) }
+  const opened = { ...destination, label: textOf(label) ?? '', ...lossFlags([label]) }
   return openedWith([label], { ...body, destination: opened })
 }
 
@@ -142,27 +142,27 @@ const openedWith = (fields: readonly Field[], body: object): Opened | undefined 
 
 const textOf = (field: Field): string | undefined => ('text' in field ? field.text : undefined)
 
-const marksOf = (fields: readonly Field[]) => ({
+const lossFlags = (fields: readonly Field[]) => ({
   ...(fields.some(({ outcome }) => outcome === 'erased') && { erased: true }),
   ...(fields.some(({ outcome }) => outcome === 'unreadable') && { unreadable: true }),
 })
 
 /** How the text of a sealed field begins in JSON. A text with this inside has a backslash before the quote. */
-const MARK = Buffer.from('"sealed:v')
+const SEALED_START = Buffer.from('"sealed:v')
 const RANGE_MAX = 1024 * 1024
 
 /** Searches the bytes of a page at once: nearly all pages have no sealed text. */
-const mayHaveMarks = (hits: readonly Hit[]): boolean => {
+const mayHaveSealedTexts = (hits: readonly Hit[]): boolean => {
   const [first, last] = [hits[0], hits.at(-1)]
   if (first === undefined || last === undefined || hits.every(({ kind }) => !isSealable(kind))) return false
   const isOneRange = first.bytes === last.bytes && last.bodyEnd - first.bodyStart <= RANGE_MAX
-  return !isOneRange || first.bytes.subarray(first.bodyStart, last.bodyEnd).includes(MARK)
+  return !isOneRange || first.bytes.subarray(first.bodyStart, last.bodyEnd).includes(SEALED_START)
 }
 
 const isSealable = (kind: ListKind): boolean => kind === 'reps' || kind === 'payroll_files'
 
-const hasMark = (kind: ListKind, { bytes, bodyStart, bodyEnd }: DocumentSlice): boolean =>
-  isSealable(kind) && bytes.subarray(bodyStart, bodyEnd).includes(MARK)
+const hasSealedText = (kind: ListKind, { bytes, bodyStart, bodyEnd }: DocumentSlice): boolean =>
+  isSealable(kind) && bytes.subarray(bodyStart, bodyEnd).includes(SEALED_START)
 
 /** Returns a document with the same header and another body, in bytes of its own. */
 const withBody = (

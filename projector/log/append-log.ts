@@ -2,9 +2,9 @@
  * Makes a log anew: appends records with the times they had, and offsets that hold no record.
  *
  * In: records, or a number of offsets. Out: the same at the end of the partition.
- * Promises: an answer that is lost does not append twice (idempotent producers). An offset without a record gets a
- *   record of an aborted transaction, or its control record. An empty aborted transaction leaves one control record,
- *   which takes one offset.
+ * Promises: an answer that is lost does not append twice (idempotent producers). Offsets without a record are filled by
+ *   an aborted transaction, whose records no reader gets. Its control record takes the last of these offsets. An empty
+ *   transaction has the control record only, and so fills one offset.
  * Can go wrong: somebody else appends: the caller sees it by the returned offset. Kafka is away: retries, then its
  *   error.
  */

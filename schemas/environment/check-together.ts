@@ -1,7 +1,7 @@
 /** The rules that concern several settings at once. Each adds its problems to the list. */
 import type { Problem } from './setting-values.ts'
 
-/** Settings that need another one. Without it they would be ignored silently, and the connection unencrypted. */
+/** Settings that need another one. Without it, the program would ignore them silently. */
 const together: readonly (readonly [given: string, needed: string])[] = [
   ['KAFKA_SASL_USERNAME', 'KAFKA_SASL_MECHANISM'],
   ['KAFKA_SASL_PASSWORD', 'KAFKA_SASL_MECHANISM'],

@@ -27,7 +27,7 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
   },
   unauthorized: {
     cause: 'The Authorization header is missing, repeated or malformed, or names an unknown, revoked or expired key.',
-    action: 'Check the key. A new key works 5 seconds after the receipt of its event, at the latest.',
+    action: 'Check the key. The API accepts a new key at most 5 seconds after its event was published.',
     example: '`GET /api/v1/payouts` without `Authorization`',
   },
   forbidden: {
@@ -88,8 +88,10 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
   },
   unavailable: {
     cause: [
-      'The records cannot be read now: Elasticsearch is away, slow or incomplete,',
-      'or other requests of the same organization use its whole share of reads.',
+      'The records cannot be read now: Elasticsearch is away, slow or incomplete.',
+      'Or a seal key cannot be read, or the audit log cannot be written.',
+      'Or other requests use all bytes that answers may hold in the process, or the whole share of the key or of its',
+      'organization: bytes, reads, large answers.',
       'The API never returns a page with missing records instead.',
     ].join(' '),
     action: 'Wait for the seconds in `Retry-After`, and send the same request again.',

@@ -15,8 +15,10 @@ const readable = createReadable({ ...resources, ...resourceParts })
 
 const fresh = [...counted, 'ETag', 'Projection-Time'] as const
 const notModified = (names: readonly (keyof typeof headers)[]): Json => ({
-  description:
-    'The client has this response already: `If-None-Match` names it. Not counted against the key, except for `If-None-Match: *`.',
+  description: [
+    'The client has this response already: `If-None-Match` names it. Not counted against the key, except for',
+    '`If-None-Match: *`, and for a request with `wait` that waited less than a second.',
+  ].join(' '),
   headers: headerRefs(names),
 })
 const data = (schema: unknown, example: unknown): Json => ({

@@ -208,8 +208,8 @@ export type GenerationDocument = {
 
 /**
  * The published position of one partition. Every record before `position` is searchable, and is applied, a duplicate or
- * parked. `time` (milliseconds since 1970, reached by every clock that the projector knows): everything published up to
- * this instant is included.
+ * parked. Everything published up to `time` (milliseconds since 1970) is included. The clock of the projector had reached
+ * it, and that of Elasticsearch, if it is known.
  */
 export type PositionDocument = {
   kind: 'position'
@@ -238,7 +238,10 @@ export type TimesDocument = { kind: 'times'; body: { partitions: Record<string, 
 /** The time of a partition, once its position has reached `position`. `taken_back` as in the position. */
 export type PartitionTime = { position: number; time: number; taken_back?: number }
 
-/** Past positions of a generation are kept for two days of load, one a minute: by the minute modulo this number. */
+/**
+ * Past positions that each generation has at most: one for each minute of two days. The id of the document has the
+ * minute modulo this number. A minute without new positions replaces none, so that at rest older ones stay.
+ */
 export const PAST_POSITIONS = 2 * 24 * 60
 
 /**

@@ -114,7 +114,7 @@ export const generationIndices = (
     ]),
   )
 
-/** The indices that all generations share. The control index comes first: if any other exists, it exists or existed. */
+/** The indices that all generations share. The control index is created first, so no other index is older. */
 export const commonIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({
   [controlIndexOf(prefix)]: definition({ kind: keyword, body }, replicas),
   ...apiKeysIndices(prefix, replicas),
