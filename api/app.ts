@@ -17,7 +17,6 @@ import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
 import { type Audit, auditReads } from './audit/audit-reads.ts'
 import type { AnswerBudget } from './capacity/answer-budget.ts'
-import { createSemaphores } from './capacity/semaphore.ts'
 import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './capacity/shares.ts'
 import { batchMultiGets } from './elasticsearch/batch-multi-gets.ts'
 import type { SearchClient } from './elasticsearch/client.ts'
@@ -29,12 +28,12 @@ import type { Log } from './http/log.ts'
 import type { RequestContext, RequestState } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { traceRequest } from './http/trace-request.ts'
-import { SEAL_KEY_READS_OF_ORGANIZATION } from './limits.ts'
 import { createApiKeyCache, type KeyHolder } from './read/api-keys.ts'
 import { createCheckIndices, keysChecked } from './read/check-indices.ts'
 import { createReaders } from './read/readers.ts'
 import { CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
 import { noSealKeys, type ReadSealKey } from './sealed/key-store.ts'
+import { createKeyReads } from './sealed/key-turns.ts'
 import { createOpenRecords } from './sealed/open-records.ts'
 import { reportRefusals } from './sealed/report-refusals.ts'
 import { type Schedule, scheduleTimer } from './time-limits.ts'
@@ -103,8 +102,7 @@ export const createApi = (parts: ApiParts): Api => {
   const watch = createWatch(runPermitted(shares.readsOfOrganization), elapsed)
   const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
-  const keyReads = createSemaphores(SEAL_KEY_READS_OF_ORGANIZATION, later)
-  const router = createRoutes(readers, createOpenRecords(readSealKey, keyReads), watch.remember)
+  const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch.remember)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
   // So `answerErrors` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has

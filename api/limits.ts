@@ -159,10 +159,7 @@ export const FAILURES_PER_ADDRESS = 300
 export const FAILURES_WINDOW_SECONDS = 60
 export const ADDRESSES_REMEMBERED = 10_000
 
-/**
- * Log lines of one address and of all about requests without a valid key or over a limit, in a window of seconds: no
- * flood fills the log.
- */
+/** Log lines about requests without a valid key or over a limit: of one address, of all, and seconds of the window. */
 export const REFUSALS_LOGGED = 10
 export const REFUSALS_LOGGED_IN_ALL = 1_000
 export const REFUSALS_LOGGED_SECONDS = 60
@@ -290,23 +287,14 @@ export const SEAL_KEYS_HELD = 10_000
 /** Milliseconds between two log lines that records are refused for the same reason about their seal keys. */
 export const SEAL_REPORT_INTERVAL = 10_000
 
-/**
- * Milliseconds for one answer of Vault after a connection is free, requests to it under way, and bytes of an answer. A
- * key has some 300.
- */
+/** Milliseconds for an answer of Vault on a connection, connections, and bytes of an answer. A key has some 300. */
 export const SEAL_VAULT_TIME_MAX = 2_000
 export const SEAL_VAULT_CONNECTIONS = 16
 export const SEAL_VAULT_ANSWER_BYTES = 64 * 1024
 
-/**
- * Seal keys that one organization reads at once: half of the connections to Vault. So the keys of an organization wait
- * for few keys of another. Each request that reads has one key in the queue.
- */
-export const SEAL_KEY_READS_OF_ORGANIZATION = {
-  permits: SEAL_VAULT_CONNECTIONS / 2,
-  queue: READS_OF_ORGANIZATION.permits,
-  waitMax: READ_TIME_MAX,
-}
+/** Requests of an organization that read seal keys at once, and keys that they read at once: others wait for few. */
+export const SEAL_KEY_REQUESTS_OF_ORGANIZATION = { ...READS_OF_ORGANIZATION, permits: 4, waitMax: READ_TIME_MAX }
+export const SEAL_KEYS_OF_ORGANIZATION = { permits: SEAL_VAULT_CONNECTIONS / 2, queue: 4, waitMax: READ_TIME_MAX }
 
 /** Milliseconds that a check of the index ids is valid, and the age at which it is repeated in the background. */
 export const INDICES_CACHE_TIME = 2_000

@@ -41,8 +41,14 @@ const rep = RepRecorded.properties
 export const Rep = Type.Object(
   {
     id: rep.id,
-    name: { ...Text, description: 'Its text, opened if it was published sealed. Empty if it was `erased`, or is `unreadable`.' },
-    email: { ...Nullable(Text), description: 'As the name; null if there is none, if it was `erased`, or is `unreadable`.' },
+    name: {
+      ...Text,
+      description: 'Its text, opened if it was published sealed. Empty if `erased` or `unreadable`.',
+    },
+    email: {
+      ...Nullable(Text),
+      description: 'As the name; null if there is none, or if `erased` or `unreadable`.',
+    },
     status: rep.status,
     started_on: rep.started_on,
     departed_on: rep.departed_on,
@@ -127,7 +133,10 @@ export const Statement = Type.Object(
 
 const Destination = Type.Object({
   type: PublishedDestination.properties.type,
-  label: { ...Text, description: 'Its text, opened if it was published sealed. Empty if it was `erased`, or is `unreadable`.' },
+  label: {
+    ...Text,
+    description: 'Its text, opened if it was published sealed. Empty if `erased` or `unreadable`.',
+  },
   ...marks,
 })
 

@@ -58,9 +58,6 @@ export const createLog = (pino: Logger): Log => ({
     ),
   unhandledError: (level, error) => pino[level](errorLocation(error), 'an error that nobody listened for'),
   refusedBytes: (requestId, reason, { address, unlogged }) =>
-    pino.info(
-      { request_id: requestId, because: reason, address, unlogged: unlogged || undefined },
-      'refused bytes',
-    ),
+    pino.info({ request_id: requestId, because: reason, address, unlogged: unlogged || undefined }, 'refused bytes'),
   say: (level, message, details) => pino[level](details ?? {}, message),
 })

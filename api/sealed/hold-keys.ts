@@ -1,8 +1,8 @@
 /**
  * Keeps each answer about a key (the key, or the reason why it is missing) for a short time.
  * Promises: sees a change within SEAL_KEY_AGE_MAX. A key leaves memory within twice that time. At most SEAL_KEYS_HELD
- *   keys are held. Requests that need the same key at the same time read it once. A key that is not held is read when the
- *   request has its turn. A turn that is refused is no answer about a key: nothing is held.
+ *   keys are held. Requests that need the same key at the same time read it once. A key that is not held is read when
+ *   the request has its turn. A turn that is refused is no answer about a key: nothing is held.
  */
 import { SEAL_KEY_AGE_MAX, SEAL_KEYS_HELD } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'

@@ -23,7 +23,7 @@ export const sealRefusals = {
 /** Waits until one more key may be read. Returns a function that ends the turn. @throws Refusal if there is no turn */
 export type KeyTurn = () => Promise<Release>
 
-/** Returns the key of an id. A store that holds keys waits for a turn before it reads. Rejects only as the turn does. */
+/** Returns the key of an id. A store that holds keys waits for the turn first. Rejects only if the turn does. */
 export type ReadSealKey = (id: string, turn?: KeyTurn) => Promise<SealKey>
 
 /** The store of a process without keys. */

@@ -3,17 +3,16 @@
  *   sealed text. The letter changes when the key of the text is destroyed.
  * Promises: a document without sealed texts is neither parsed nor copied. A text whose key was destroyed is empty, and
  *   its record says `erased`. A text that does not open with its key is empty, and its record says `unreadable`: the
- *   other records stay readable. A sealed text never goes out. An organization reads few keys at once, and its requests
- *   take turns. A request that has ended reads no further keys.
+ *   other records stay readable. A sealed text never goes out. A request that has ended reads no further keys.
  * Can go wrong: a key is unknown, or the store of keys does not answer → `unavailable`.
  */
 import { isReserved, parseSealedText, type SealedLocation, sealedRecordOf } from '../../schemas/sealed/sealed-text.ts'
 import type { ListKind, PayrollBody, VersionDocument } from '../../schemas/stored/documents.ts'
-import type { Semaphores } from '../capacity/semaphore.ts'
 import { bodyOf, type DocumentSlice, type Hit } from '../elasticsearch/slice-documents.ts'
 import { unavailable } from '../failures.ts'
-import { abortReason, waitOrAbort } from '../time-limits.ts'
+import { waitOrAbort } from '../time-limits.ts'
 import { type KeyTurn, type ReadSealKey, type SealKey, sealRefusals } from './key-store.ts'
+import { type KeyReads, withKeyTurns } from './key-turns.ts'
 import { openText } from './open-text.ts'
 
 /** One letter for each sealed text, in order; undefined if there was none. Part of the entity tag. */
@@ -26,41 +25,38 @@ export type OpenRecords = {
   readonly hits: (org: string, hits: readonly Hit[], signal: AbortSignal) => Promise<OpenedHits>
 }
 
-/** Creates the functions that open sealed texts. @param reads permits to read a key, by organization; without, no limit */
-export const createOpenRecords = (readKey: ReadSealKey, reads?: Semaphores): OpenRecords => {
-  const openFieldIn =
-    (turn: KeyTurn | undefined): OpenField =>
-    async (text, location) => {
+/** Creates the functions that open sealed texts. @param keyReads without them, an organization has no limit */
+export const createOpenRecords = (readKey: ReadSealKey, keyReads?: KeyReads): OpenRecords => {
+  const openDocument = async ({ kind, slice }: SealedDocument, org: string, turn?: KeyTurn) => {
+    if (!hasSealedText(kind, slice)) return undefined
+    const openField: OpenField = async (text, location) => {
       const sealed = parseSealedText(text)
       // A text of a version that this program does not know.
       if (sealed === undefined) return isReserved(text) ? { outcome: 'unreadable' } : { outcome: 'plain', text }
       return outcomeOf(await readKey(sealed.keyId, turn), key => openText(sealed, key, location))
     }
-  /** Opens the documents of one request. Once one of them fails, or the request ends, no further key is read. */
-  const openAll = async (org: string, documents: readonly SealedDocument[], signal: AbortSignal) => {
-    const ending = new AbortController()
-    const openField = openFieldIn(reads && createKeyTurn(reads, org, AbortSignal.any([signal, ending.signal])))
-    const open = async ({ kind, slice }: SealedDocument): Promise<Opened | undefined> => {
-      if (!hasSealedText(kind, slice)) return undefined
-      return kind === 'reps' ? openRep(org, bodyOf(slice), openField) : openPayroll(org, bodyOf(slice), openField)
-    }
-    try {
-      return await waitOrAbort(Promise.all(documents.map(open)), signal)
-    } finally {
-      ending.abort(abortReason('client_gone'))
-    }
+    return kind === 'reps' ? openRep(org, bodyOf(slice), openField) : openPayroll(org, bodyOf(slice), openField)
+  }
+  const openAll = (org: string, documents: readonly SealedDocument[], signal: AbortSignal) => {
+    const open = (turn?: KeyTurn) =>
+      waitOrAbort(Promise.all(documents.map(document => openDocument(document, org, turn))), signal)
+    return keyReads ? withKeyTurns(keyReads, org, signal, open) : open()
   }
 
   return {
     record: async (org, kind, slice, signal) => {
+      if (!hasSealedText(kind, slice)) return { slice, state: undefined }
       const [opened] = await openAll(org, [{ kind, slice }], signal)
       return opened ? { slice: withBody(slice, opened.body), state: opened.state } : { slice, state: undefined }
     },
 
     hits: async (org, hits, signal) => {
       if (!mayHaveSealedTexts(hits)) return { hits, state: undefined }
-      const documents = hits.map(hit => ({ kind: hit.kind, slice: hit }))
-      const all = await openAll(org, documents, signal)
+      const all = await openAll(
+        org,
+        hits.map(hit => ({ kind: hit.kind, slice: hit })),
+        signal,
+      )
       if (all.every(one => one === undefined)) return { hits, state: undefined }
       return {
         hits: hits.map((hit, index) => (all[index] ? hitWithBody(hit, all[index].body) : hit)),
@@ -71,20 +67,6 @@ export const createOpenRecords = (readKey: ReadSealKey, reads?: Semaphores): Ope
 }
 
 type SealedDocument = { readonly kind: ListKind; readonly slice: DocumentSlice }
-
-/** One key of a request waits at a time, so that a page of many keys does not delay the other requests. */
-const createKeyTurn = (reads: Semaphores, org: string, signal: AbortSignal): KeyTurn => {
-  let last: Promise<unknown> = Promise.resolve()
-  return () => {
-    const turn = last.then(async () => {
-      const release = await reads.acquire(org, signal)
-      if (release === undefined) throw unavailable('seal_key_reads')
-      return release
-    })
-    last = turn
-    return turn
-  }
-}
 
 /** A body with its texts opened, and the letter of each sealed text. */
 type Opened = { readonly body: object; readonly state: string }

@@ -1,9 +1,9 @@
 /**
  * In: the id of a seal key. Out: the key from HashiCorp Vault, or OpenBao, which has the same API: version 1 of the
  *   exportable transit key with this name.
- * Promises: at most SEAL_VAULT_CONNECTIONS requests are under way. A further one waits for a free connection. From then
- *   on it ends within SEAL_VAULT_TIME_MAX, also if nothing answers. The token goes to the address of the setting only:
- *   no redirect is followed.
+ * Promises: at most SEAL_VAULT_CONNECTIONS requests are under way, and others wait for a connection. With a connection,
+ *   a request ends within SEAL_VAULT_TIME_MAX, also if nothing answers. The token goes to the address of the setting
+ *   only: no redirect is followed.
  * Can go wrong: no answer, no right, no such secrets engine, Vault is sealed → `unavailable`, with the reason. No key →
  *   `unknown`: only a receipt proves that it was destroyed.
  */

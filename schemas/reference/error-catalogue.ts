@@ -90,8 +90,8 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
     cause: [
       'The records cannot be read now: Elasticsearch is away, slow or incomplete.',
       'Or a seal key cannot be read, or the audit log cannot be written.',
-      'Or other requests use all bytes that answers may hold in the process, or the whole share of the key or of its',
-      'organization: bytes, reads, large answers.',
+      'Or the process holds as many bytes of answers as it may.',
+      'Or other requests of the same key or organization use its whole share of reads or bytes.',
       'The API never returns a page with missing records instead.',
     ].join(' '),
     action: 'Wait for the seconds in `Retry-After`, and send the same request again.',

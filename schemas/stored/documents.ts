@@ -208,8 +208,8 @@ export type GenerationDocument = {
 
 /**
  * The published position of one partition. Every record before `position` is searchable, and is applied, a duplicate or
- * parked. Everything published up to `time` (milliseconds since 1970) is included. The clock of the projector had reached
- * it, and that of Elasticsearch, if it is known.
+ * parked. Everything published up to `time` (milliseconds since 1970) is included. The clock of the projector had
+ * reached it, and that of Elasticsearch, if it is known.
  */
 export type PositionDocument = {
   kind: 'position'

@@ -16,12 +16,18 @@ const shared = (async () => {
   for (let n = 0; n < PAYOUTS; n++) store.payout(ORG, n, { id: `payout_${n}`, period: `period_${n}` })
   await store.publish(ORG, PAYOUTS)
   const gate = await startGate(scope, inject('elasticsearchUrl'))
-  const api = await startApi(scope, store.prefix, { settings: { ELASTICSEARCH_URL: gate.url } })
+  const api = await startApi(scope, store.prefix, {
+    settings: { ELASTICSEARCH_URL: gate.url, API_TRUSTED_PROXIES: '127.0.0.1' },
+  })
   return { key: await store.key(ORG), gate, api }
 })()
 
-const ask = (api: Api, path: string, key: string, signal: AbortSignal | null = null): Promise<Response> =>
-  fetch(`${api.url}${path}`, { headers: { authorization: `Bearer ${key}` }, signal })
+/** Each request comes from another address: the log limits the lines of one. */
+let address = 0
+const ask = (api: Api, path: string, key: string, signal: AbortSignal | null = null): Promise<Response> => {
+  const headers = { authorization: `Bearer ${key}`, 'x-forwarded-for': `10.0.${address >> 8}.${address++ & 255}` }
+  return fetch(`${api.url}${path}`, { headers, signal })
+}
 
 const goneLogged = (api: Api): number => api.lines().filter(({ because }) => because === 'client_gone').length
 
@@ -102,7 +108,8 @@ test('of twelve clients that each read a payout of 8 MiB, those that stay get it
   }
   await store.publish(org, readers)
   const key = await store.key(org)
-  const api = await startApi(t, store.prefix)
+  // A client that leaves pays for its read, too.
+  const api = await startApi(t, store.prefix, { settings: { RATE_LIMIT_REQUESTS: '100000' } })
   const length = (await (await ask(api, '/payouts/payout_0', key)).arrayBuffer()).byteLength
   expect(length).toBeGreaterThan(8_000_000)
 

@@ -1,7 +1,8 @@
+import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { REFUSALS_LOGGED, REFUSALS_LOGGED_SECONDS } from '../../api/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
-import { fileScope, type Scope } from '../support/scope.ts'
+import { eventually, fileScope, type Scope } from '../support/scope.ts'
 
 const scope = fileScope()
 const shared = (async () => {
@@ -236,6 +237,43 @@ describe('the log', () => {
     expect(lines).toHaveLength(REFUSALS_LOGGED + 1)
     for (const one of lines) expect(one).toMatchObject(line)
     expect(lines.map(({ unlogged }) => unlogged ?? 0)).toEqual([...Array(REFUSALS_LOGGED).fill(0), REFUSALS_LOGGED])
+  })
+
+  test('has only a few lines about connections that clients without a key break', async (test: Scope) => {
+    const { store, key } = await shared
+    const ended = Promise.withResolvers<void>()
+    test.onTestFinished(async () => ended.resolve())
+    const delayed =
+      <Given extends unknown[], Result>(until: () => Promise<void>, ask: (...given: Given) => Promise<Result>) =>
+      async (...given: Given): Promise<Result> => {
+        await until()
+        return ask(...given)
+      }
+    let [areKeysRead, isRead] = [true, true]
+    const { ask, port, usage, logged } = await serveApi(test, store.prefix, {
+      between: ({ search, multiGet, indexIds }) => ({
+        indexIds,
+        multiGet: delayed(async () => (areKeysRead ? undefined : ended.promise), multiGet),
+        search: delayed(async () => (isRead ? undefined : ended.promise), search),
+      }),
+    })
+    expect((await ask('/payouts', key)).status).toBe(200)
+    const breakOff = async (text: string, hasArrived: () => boolean): Promise<void> => {
+      const socket = connect(port, '127.0.0.1')
+      socket.write(`GET /api/v1/payouts HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${text}\r\n\r\n`)
+      await eventually(() => expect(hasArrived()).toBe(true), { every: 5 })
+      socket.resetAndDestroy()
+    }
+    const broken = () => logged.filter(line => line.includes('an answer was not delivered'))
+    areKeysRead = false
+    for (let sent = 1; sent <= 2 * REFUSALS_LOGGED; sent++) {
+      await breakOff(`${'x'.repeat(40)}${sent}`, () => usage().key_look_ups.held === sent)
+    }
+    await eventually(() => expect(broken()).toHaveLength(REFUSALS_LOGGED))
+    ;[areKeysRead, isRead] = [true, false]
+    await breakOff(key, () => usage().reads.held === 1)
+    await eventually(() => expect(broken().length).toBeGreaterThan(REFUSALS_LOGGED))
+    expect(broken()).toHaveLength(REFUSALS_LOGGED + 1)
   })
 
   test('has one line per request, and nothing of its request or answer', async (test: Scope) => {

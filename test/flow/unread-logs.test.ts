@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { expect, inject, test } from 'vitest'
 import { useStore } from '../support/api.ts'
+import type { Store } from '../support/documents.ts'
 import { createPipe, type Pipe } from '../support/pipes.ts'
 import { projectorSettings } from '../support/processes.ts'
 import { eventually, type Scope } from '../support/scope.ts'
@@ -50,11 +51,15 @@ const start = async (scope: Scope, file: string, settings: Record<string, string
   }
 }
 
-const startApi = async (scope: Scope, pipe: Pipe) => {
-  const { prefix } = await useStore(scope)
-  const settings = { ELASTICSEARCH_URL: inject('elasticsearchUrl'), ELASTICSEARCH_INDEX_PREFIX: prefix }
+const startApiOn = ({ prefix }: Pick<Store, 'prefix'>, scope: Scope, pipe: Pipe) => {
+  const settings = {
+    ELASTICSEARCH_URL: inject('elasticsearchUrl'),
+    ELASTICSEARCH_INDEX_PREFIX: prefix,
+    RATE_LIMIT_REQUESTS: '1000000',
+  }
   return start(scope, 'api/main.ts', settings, pipe)
 }
+const startApi = async (scope: Scope, pipe: Pipe) => startApiOn(await useStore(scope), scope, pipe)
 const startProjector = async (scope: Scope, pipe: Pipe) => {
   const topics = await createTopics(scope)
   return start(scope, 'projector/main.ts', projectorSettings({ topics, prefix: createPrefix(scope) }), pipe)
@@ -88,13 +93,16 @@ test.each([
 test('an API with an unread log answers thousands of requests, and later logs how many lines it dropped', async scope => {
   const pipe = createPipe(scope)
   pipe.fill()
-  const { port, stop } = await startApi(scope, pipe)
-  // Needs no key and logs a line per request. Refusals of one address do not.
-  const url = `http://127.0.0.1:${port}/api/v1/openapi.json`
+  const store = await useStore(scope)
+  await store.publish('org_log', 1)
+  const headers = { authorization: `Bearer ${await store.key('org_log')}` }
+  const { port, stop } = await startApiOn(store, scope, pipe)
+  // Logs a line per request, because it has a key, and reads nothing.
+  const url = `http://127.0.0.1:${port}/api/v1/nowhere`
   const lines = 30_000
-  for (let n = 0; n < lines; n += 100) {
-    const answers = await Promise.all(Array.from({ length: 100 }, () => fetch(url, { method: 'HEAD' })))
-    expect(answers.every(({ status }) => status === 200)).toBe(true)
+  for (let n = 0; n < lines; n += 50) {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => fetch(url, { method: 'HEAD', headers })))
+    expect(answers.every(({ status }) => status === 404)).toBe(true)
     await Promise.all(answers.map(answer => answer.arrayBuffer()))
   }
   let log = ''

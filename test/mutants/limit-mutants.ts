@@ -116,6 +116,18 @@ export const limitMutants: readonly Mutant[] = [
     replace: '${what} 1${ANSWER_FORM - ANSWER_FORM} ${position',
   },
   {
+    name: 'each request of a flood without a key is logged',
+    file: 'api/answer/answer-errors.ts',
+    find: 'ctx.state.key !== undefined && !isLimited',
+    replace: '!isLimited',
+  },
+  {
+    name: 'a client that leaves before the end of a large read pays one unit',
+    file: 'api/access/limit-rate.ts',
+    find: 'unitsOf(bytesWhenGone())',
+    replace: 'unitsOf(0 * bytesWhenGone())',
+  },
+  {
     name: 'every refusal of a flood is logged',
     file: 'api/answer/log-refusals.ts',
     find: 'window.lines >= REFUSALS_LOGGED || ',

@@ -72,6 +72,19 @@ export const sealedMutants: readonly Mutant[] = [
     replace: 'status === 404',
   },
   {
+    name: 'an organization may read all keys of its pages at once',
+    file: 'api/app.ts',
+    find: 'createOpenRecords(readSealKey, createKeyReads(later))',
+    replace: 'createOpenRecords(readSealKey)',
+    flow: 'test/flow/sealed-vault.test.ts',
+  },
+  {
+    name: 'the keys of a page are read although its client has gone',
+    file: 'api/sealed/key-turns.ts',
+    find: 'AbortSignal.any([signal, ending.signal])',
+    replace: 'new AbortController().signal',
+  },
+  {
     name: 'Vault is asked before the receipt is read',
     file: 'api/sealed/key-sources.ts',
     find: "if (inDirectory.state !== 'unknown' || vault === undefined) return inDirectory",

@@ -48,15 +48,18 @@ test.each([
   ['client_gone', 0, 1],
   // The client did not choose this.
   ['time_is_up', 16 * RATE_UNIT_BYTES, 1],
-] as const)('a request that ends early (%s) with %i bytes reserved for its reads costs %i units', async (word, bytes, units) => {
-  const { run, used } = created()
-  const client = new AbortController()
-  await run(
-    reading(bytes, () => client.abort(abortReason(word))),
-    client,
-  )
-  expect(await used()).toBe(units)
-})
+] as const)(
+  'a request that ends early (%s) with %i bytes reserved for its reads costs %i units',
+  async (word, bytes, units) => {
+    const { run, used } = created()
+    const client = new AbortController()
+    await run(
+      reading(bytes, () => client.abort(abortReason(word))),
+      client,
+    )
+    expect(await used()).toBe(units)
+  },
+)
 
 test('a request that is refused costs one unit, whatever it has read', async () => {
   const { run, used } = created()

@@ -36,7 +36,9 @@ const created = () => {
       ctx.status = outcome
     })
   }
-  const elapse = (seconds: number): void => void (time += seconds * 1_000)
+  const elapse = (seconds: number): void => {
+    time += seconds * 1_000
+  }
   return { run, elapse, lines, counted: () => counted }
 }
 
@@ -54,16 +56,19 @@ test.each([
   ['431', new Refusal('headers_too_large')],
   ['500', new Refusal('internal')],
   ['503', unavailable('elasticsearch_timeout')],
-] as const)('a flood of requests without a key that get %s has few lines, and the next line counts the others', async (status, outcome) => {
-  const { run, elapse, lines, counted } = created()
-  for (let time = 0; time < 1_000; time++) await run(outcome)
-  const line = { status: Number(status), address: '192.0.2.1' }
-  expect(lines).toEqual(Array(REFUSALS_LOGGED).fill({ ...line, unlogged: 0 }))
-  expect(counted()).toBe(1_000)
-  elapse(REFUSALS_LOGGED_SECONDS)
-  await run(outcome)
-  expect(lines.at(-1)).toEqual({ ...line, unlogged: 1_000 - REFUSALS_LOGGED })
-})
+] as const)(
+  'a flood of requests without a key that get %s has few lines, and the next line counts the others',
+  async (status, outcome) => {
+    const { run, elapse, lines, counted } = created()
+    for (let time = 0; time < 1_000; time++) await run(outcome)
+    const line = { status: Number(status), address: '192.0.2.1' }
+    expect(lines).toEqual(Array(REFUSALS_LOGGED).fill({ ...line, unlogged: 0 }))
+    expect(counted()).toBe(1_000)
+    elapse(REFUSALS_LOGGED_SECONDS)
+    await run(outcome)
+    expect(lines.at(-1)).toEqual({ ...line, unlogged: 1_000 - REFUSALS_LOGGED })
+  },
+)
 
 test.each([
   ['200', 200],

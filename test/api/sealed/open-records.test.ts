@@ -1,12 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { contentHash } from '../../../api/answer/answer-page.ts'
 import { type Hit, idOf, numberOf, sliceSearch } from '../../../api/elasticsearch/slice-documents.ts'
-import { createSemaphores } from '../../../api/capacity/semaphore.ts'
-import { SEAL_KEY_READS_OF_ORGANIZATION } from '../../../api/limits.ts'
-import { holdKeys } from '../../../api/sealed/hold-keys.ts'
 import type { SealKey } from '../../../api/sealed/key-store.ts'
 import { createOpenRecords } from '../../../api/sealed/open-records.ts'
-import { abortReason } from '../../../api/time-limits.ts'
 import type { SealedLocation } from '../../../schemas/sealed/sealed-text.ts'
 import { seal, sealKey } from '../../support/seal.ts'
 import { recordText, searchAnswer } from '../answers.ts'
@@ -130,111 +126,5 @@ describe('sealed texts of a page', () => {
     const { hits: open } = createOpenRecords(() => new Promise(() => undefined))
     const time = AbortSignal.abort(new DOMException('time_is_up', 'AbortError'))
     await expect(open(org, hits, time)).rejects.toMatchObject({ code: 'unavailable', reason: 'time_is_up' })
-  })
-})
-
-describe('keys of many people', () => {
-  const { permits } = SEAL_KEY_READS_OF_ORGANIZATION
-  const pageOf = (owner: string, people: number) =>
-    hitsOf(
-      'reps',
-      Array.from({ length: people }, (_, n) => {
-        const record = `rep_${n}`
-        return repBody(record, seal('Ada', { org: owner, record, field: 'name', keyId: `${owner}-${n}` }))
-      }),
-    )
-  /** A store that answers when the test says so. */
-  const setUp = () => {
-    const asked: string[] = []
-    const answers: (() => void)[] = []
-    const readKey = holdKeys(
-      id => {
-        asked.push(id)
-        const { promise, resolve } = Promise.withResolvers<SealKey>()
-        answers.push(() => resolve({ state: 'here', key: sealKey(id) }))
-        return promise
-      },
-      () => 0,
-      () => () => undefined,
-    )
-    const reads = createSemaphores(SEAL_KEY_READS_OF_ORGANIZATION, () => () => undefined)
-    const { hits } = createOpenRecords(readKey, reads)
-    const answerOne = async () => {
-      answers.shift()?.()
-      await settled()
-    }
-    return { hits, asked, answerOne, reads }
-  }
-  const settled = () => new Promise(setImmediate)
-
-  test('are read a few at once, so that other organizations need not wait', async () => {
-    const { hits, asked, answerOne } = setUp()
-    const pages = [hits(org, pageOf(org, 50), signal), hits('org_b', pageOf('org_b', 1), signal)]
-    await settled()
-    expect(asked).toEqual([...Array.from({ length: permits }, (_, n) => `org_a-${n}`), 'org_b-0'])
-    for (let answered = 1; answered <= 51; answered++) {
-      await answerOne()
-      expect(asked.length - answered).toBeLessThanOrEqual(permits)
-    }
-    expect((await Promise.all(pages)).map(({ state }) => state?.length)).toEqual([99, 1])
-  })
-
-  test('are read in turn for all requests of an organization: a large page does not delay a small one', async () => {
-    const { hits, asked, answerOne } = setUp()
-    const large = hits(org, pageOf(org, 50), signal)
-    await settled()
-    const small = hits(org, hitsOf('reps', [repBody('rep_9', seal('Eve', { ...place('rep_9'), keyId: 'small' }))]), signal)
-    await settled()
-    expect(asked).not.toContain('small')
-    await answerOne()
-    await answerOne()
-    expect(asked).toContain('small')
-    for (let answered = 0; answered < 60; answered++) await answerOne()
-    await Promise.all([large, small])
-  })
-
-  test('are no longer read once the client has gone, or one of them cannot be read', async () => {
-    const { hits, asked, answerOne, reads } = setUp()
-    const client = new AbortController()
-    const page = hits(org, pageOf(org, 50), client.signal)
-    await settled()
-    client.abort(abortReason('client_gone'))
-    await expect(page).rejects.toMatchObject({ reason: 'client_gone' })
-    for (let answered = 0; answered < permits; answered++) await answerOne()
-    expect([asked.length, reads.held(), reads.waiting()]).toEqual([permits, 0, 0])
-
-    const few = createSemaphores({ ...SEAL_KEY_READS_OF_ORGANIZATION, permits: 1 }, () => () => undefined)
-    const unknown: string[] = []
-    const { hits: refused } = createOpenRecords(
-      holdKeys(
-        async id => {
-          unknown.push(id)
-          return { state: 'unknown' }
-        },
-        () => 0,
-        () => () => undefined,
-      ),
-      few,
-    )
-    await expect(refused(org, pageOf(org, 50), signal)).rejects.toMatchObject({ reason: 'seal_key_unknown' })
-    await settled()
-    expect(unknown.length).toBeLessThan(5)
-    expect([few.held(), few.waiting()]).toEqual([0, 0])
-  })
-
-  test('are refused, and not asked for, if the queue is full', async () => {
-    const asked: string[] = []
-    const none = createSemaphores({ permits: 0, queue: 0, waitMax: 0 }, () => () => undefined)
-    const readKey = holdKeys(
-      async id => {
-        asked.push(id)
-        return { state: 'unknown' }
-      },
-      () => 0,
-      () => () => undefined,
-    )
-    const { hits } = createOpenRecords(readKey, none)
-    await expect(hits(org, pageOf(org, 1), signal)).rejects.toMatchObject({ reason: 'seal_key_reads' })
-    expect(asked).toEqual([])
   })
 })

@@ -29,7 +29,11 @@ const clusterWith = (failures: number) => {
     endTxn: async () => endTransaction(),
   }
   const ask: LogCluster['onCoordinator'] = (_, ask) => ask(broker as LogBroker)
-  const cluster: LogCluster = { onLeader: (_, ask) => ask(broker as LogBroker), onCoordinator: ask, disconnect: async () => undefined }
+  const cluster: LogCluster = {
+    onLeader: (_, ask) => ask(broker as LogBroker),
+    onCoordinator: ask,
+    disconnect: async () => undefined,
+  }
   return { seen, cluster }
 }
 
