@@ -23,10 +23,18 @@ import { positionDocumentsOf, positionsOf } from './generations.ts'
 /** Offsets by partition. */
 type Positions = readonly number[]
 
+type Checked = {
+  /** The positions up to which all records were checked. */
+  readonly to: Positions
+  /** The number of records that the live generation has parked, and that the other one has not decided yet. */
+  readonly undecided: number
+}
+
 /**
+ * If no parked record is undecided, the check covers all that the live generation had published when the search began:
+ * a projector writes a parked record before it publishes a position after it.
  * @param from positions up to which records were checked before; undefined for none
  * @param force the operator's reason to swap in spite of such records
- * @returns the positions up to which records were checked
  * @throws CommandError if there are such records and no `force`
  */
 export const refuseUnparked = async (
@@ -35,29 +43,31 @@ export const refuseUnparked = async (
   from: Positions | undefined,
   force: string | undefined,
   context: CommandContext,
-): Promise<Positions> => {
-  // Records that the live generation has not decided yet are checked by the next call.
+): Promise<Checked> => {
+  // The next call begins at the first record that one of them has not decided yet.
   const ofLive = await positionDocumentsOf(live, context)
   const decided = ofLive.map(({ position }) => position)
   const own = await positionsOf(identity, context)
-  const reached = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
-  if (decideAlike(identity, live)) return reached
+  const to = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
+  if (decideAlike(identity, live)) return { to, undecided: 0 }
   if (from === undefined) {
     const servedFrom = ofLive.map(({ serve_from = 0 }) => serve_from)
     refuseReadAgain(lagOf(servedFrom, decided), live, force, context)
   }
-  let count = 0
+  let [count, undecided] = [0, 0]
   const shown: string[] = []
-  for await (const parked of parkedOf(live.generation, from ?? reached.map(() => 0), reached, context)) {
+  for await (const parked of parkedOf(live.generation, from ?? to.map(() => 0), context)) {
+    const known = parked.filter(({ sort: [partition, offset] }) => offset < (own[partition] ?? 0))
+    undecided += parked.length - known.length
     const _index = indexOf(context.prefix, identity.generation, 'parked')
     // Without its source: a parked record may be large, and only its existence counts.
-    const docs = parked.map(_id => ({ _index, _id, _source: false as const }))
+    const docs = known.map(({ _id }) => ({ _index, _id, _source: false as const }))
     const found = await getEach(docs, part => getFromPrimaries(context.send, part))
     const unparked = found.flatMap(document => (document.found ? [] : [document._id]))
     count += unparked.length
     shown.push(...unparked.slice(0, DIFFERENCES_SHOWN - shown.length))
   }
-  if (count === 0) return reached
+  if (count === 0) return { to, undecided }
   const more = count > shown.length ? ` and ${count - shown.length} more` : ''
   const records =
     count === 1 ? `1 record that ${live.generation} parked is` : `${count} records that ${live.generation} parked are`
@@ -66,7 +76,7 @@ export const refuseUnparked = async (
     throw new CommandError(`${what}. Corrected events may have replaced them: check them, or --force with a reason`)
   }
   context.say(`${what} (forced: ${force})`)
-  return reached
+  return { to, undecided }
 }
 
 /** @param left records that the live generation reads again @throws CommandError if there are any and no `force` */
@@ -87,19 +97,18 @@ const refuseReadAgain = (
 const decideAlike = (a: GenerationBody, b: GenerationBody): boolean =>
   a.rules_version === b.rules_version && a.follows === undefined && b.follows === undefined
 
-/** Yields the ids of parked records, page by page. @throws CommandError if a shard does not answer */
+/** Yields the parked records from these positions on, page by page. @throws CommandError if a shard does not answer */
 async function* parkedOf(
   generation: string,
   from: Positions,
-  to: Positions,
   { send, prefix }: CommandContext,
-): AsyncGenerator<string[]> {
+): AsyncGenerator<readonly Hit[]> {
   const path = `/${indexOf(prefix, generation, 'parked')}`
   // No projector refreshes this index. A shard that is not refreshed lacks its last documents.
   const refreshed = await send<Coverage>({ method: 'POST', path: `${path}/_refresh` })
   if (!isComplete(refreshed)) throw notWhole(generation, refreshed)
-  const should = to.map((lt, partition) => {
-    return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte: from[partition] ?? 0, lt } } }] } }
+  const should = from.map((gte, partition) => {
+    return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte } } }] } }
   })
   let after: readonly unknown[] | undefined
   for (;;) {
@@ -118,7 +127,7 @@ async function* parkedOf(
     })
     if (!isComplete(answer)) throw notWhole(generation, answer)
     const { hits } = answer.body.hits
-    yield hits.map(({ _id }) => _id)
+    yield hits
     after = hits.at(-1)?.sort
     if (hits.length < SEARCH_HITS) return
   }
@@ -127,4 +136,4 @@ async function* parkedOf(
 const notWhole = (generation: string, { status }: Answer): CommandError =>
   new CommandError(`the records that ${generation} parked cannot be read completely: ${status}`)
 
-type Hit = { readonly _id: string; readonly sort: readonly unknown[] }
+type Hit = { readonly _id: string; readonly sort: readonly [partition: number, offset: number] }

@@ -83,13 +83,21 @@ const makeLive = async (
   const refuseNow = await refuseUnequal()
   refuseNow(await readAll(context))
   await finishSwap(steps)
-  const checkedTo = await refuseUnparked(identity, liveIdentity, undefined, force, context)
+  let checked = await refuseUnparked(identity, liveIdentity, undefined, force, context)
   const near = isFollowing ? SWAP_NEAR_MS : 0
   await waitUntilReached(identity, liveIdentity, near, context)
-  await refuseUnparked(identity, liveIdentity, checkedTo, force, context)
-  // That check took time: the live generation has published more.
-  await waitUntilReached(identity, liveIdentity, near, context)
+  checked = await refuseUnparked(identity, liveIdentity, checked.to, force, context)
   const refuseThen = await refuseUnequal()
+  // That check took time: the live generation has published more. The last check ends just before the change, and finds
+  // all that is published until its search. A generation that follows parks what the live one parks until the change.
+  for (const until = context.elapsed() + SWAP_WAIT_MS; ; await context.sleep(NEAR_POLL_MS)) {
+    await waitUntilReached(identity, liveIdentity, near, context)
+    checked = await refuseUnparked(identity, liveIdentity, checked.to, force, context)
+    if (checked.undecided === 0 || isFollowing || force !== undefined) break
+    if (context.elapsed() <= until) continue
+    const what = `${before} parks records all the time that ${generation} has not decided yet`
+    throw new CommandError(`${what}: run the same again when it parks fewer, or --force with a reason`)
+  }
   await changeGenerations(steps, now => {
     if (now.live === generation) return now
     if (now.live !== before || !now.active.includes(generation)) {

@@ -92,8 +92,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a rollback does not check for parked records that the other generation applied',
     file: 'commands/generations/check-parked.ts',
-    find: '  if (count === 0) return reached\n',
-    replace: '  if (count >= 0) return reached\n',
+    find: '  if (count === 0) return { to, undecided }\n',
+    replace: '  if (count >= 0) return { to, undecided }\n',
     flow: CHANGE,
   },
   {

@@ -179,7 +179,7 @@ export class SimulatedElasticsearch {
     })
   }
 
-  /** Finds the parked records between two positions, by partition. A failed shard shows in the status. */
+  /** Finds the parked records from a position on, by partition. A failed shard shows in the status. */
   #searchParked(name: string, { size, query, search_after: [after, from] = [-1, -1] }: SearchParked): Answer {
     const index = this.indices.get(name)
     if (index === undefined) return { status: 404, body: {} }
@@ -187,8 +187,8 @@ export class SimulatedElasticsearch {
       .flatMap(shard => [...shard.values()])
       .map(({ id, fields }) => ({ _id: id, sort: [Number(fields.partition), Number(fields.offset)] as const }))
       .filter(({ sort: [partition, offset] }) => {
-        const { gte = 0, lt = 0 } = query.bool.should[partition]?.bool.filter[1].range.offset ?? {}
-        return offset >= gte && offset < lt && (partition > after || (partition === after && offset > from))
+        const { gte } = query.bool.should[partition]?.bool.filter[1].range.offset ?? {}
+        return gte !== undefined && offset >= gte && (partition > after || (partition === after && offset > from))
       })
       .sort(({ sort: a }, { sort: b }) => a[0] - b[0] || a[1] - b[1])
     return { status: 200, body: { timed_out: false, _shards: { failed: 0 }, hits: { hits: found.slice(0, size) } } }
@@ -277,10 +277,7 @@ type SearchParked = {
   readonly query: { readonly bool: { readonly should: readonly { readonly bool: { readonly filter: OfPartition } }[] } }
   readonly search_after?: readonly [partition: number, offset: number]
 }
-type OfPartition = readonly [
-  object,
-  { readonly range: { readonly offset: { readonly gte: number; readonly lt: number } } },
-]
+type OfPartition = readonly [object, { readonly range: { readonly offset: { readonly gte: number } } }]
 type MultiGet = { readonly docs: readonly { readonly _index: string; readonly _id: string }[] }
 type CreateIndex = {
   readonly mappings: IndexDefinition['mappings']
