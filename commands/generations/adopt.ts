@@ -33,9 +33,8 @@ import {
   type PastPositions,
   readGeneration,
   readIndexIds,
-  StopError,
 } from '../projector.ts'
-import { namesOf, readAll } from './generations.ts'
+import { namesOf, readAll, skipBadSpare } from './generations.ts'
 
 export const adopt = async ({ json }: { readonly json: boolean }, context: KafkaContext): Promise<ExitCode> => {
   const adopted = await takeOver(fromFirstRecord, context)
@@ -64,22 +63,21 @@ export const takeOver = async (
   const admin = await connectAdmin(context.kafka, stack)
   const generations = await readAll(context)
   const names = [API_KEYS_GENERATION, ...namesOf(generations)]
+  const topicOf = ({ generation }: GenerationBody): string =>
+    topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
   const replaced: Replaced[] = []
   // Checks everything before it changes anything.
   for (const name of names) {
-    const found = await checkIndices(name, restartOf, context).catch((error: unknown) => {
-      // A bad spare generation blocks nothing: the operator can drop it.
-      if (name === API_KEYS_GENERATION || name === generations.live) throw error
-      if (!(error instanceof StopError || error instanceof CommandError)) throw error
-      say(`${name} is skipped: ${error.message}`)
-    })
+    const check = async (): Promise<Replaced | undefined> => {
+      const found = await checkIndices(name, restartOf, context)
+      if (found === undefined) return undefined
+      const topic = topicOf(found.identity)
+      assertSameSource(found.identity, await describeSource(admin, topic))
+      assertReached(found.identity, found.restart, await fetchEnds(admin, topic))
+      return found
+    }
+    const found = await skipBadSpare(name, generations.live, check, context)
     if (found !== undefined) replaced.push(found)
-  }
-  const topicOf = ({ generation }: GenerationBody): string =>
-    topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
-  for (const { identity, restart } of replaced) {
-    assertSameSource(identity, await describeSource(admin, topicOf(identity)))
-    assertReached(identity, restart, await fetchEnds(admin, topicOf(identity)))
   }
   for (const { stored, identity, ids, restart } of replaced) {
     const times = await readTimes(identity, context)
@@ -98,7 +96,7 @@ export const takeOver = async (
     say(`${identity.generation} is adopted: projectors read it again ${restart.said}, and the API serves it after that`)
   }
   if (replaced.length === 0) {
-    for (const name of names) await assertSameCluster(name, topics, admin, context)
+    for (const name of [API_KEYS_GENERATION, generations.live]) await assertSameCluster(name, topics, admin, context)
     say('no index was replaced: nothing is changed')
   }
   return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))

@@ -1,6 +1,7 @@
 /** The generations: names, roles, positions, deletion. */
 import type { Admin } from 'kafkajs'
 import {
+  API_KEYS_GENERATION,
   controlIndexOf,
   generationId,
   type PositionDocument,
@@ -36,6 +37,26 @@ export const identityOf = async (name: string, { send, prefix }: CommandContext)
   const identity = await readGeneration(name, { request: send, prefix })
   if (identity) return identity
   throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
+}
+
+/**
+ * Checks a generation. A bad spare generation blocks nothing: it is named, and the operator can drop it.
+ * @returns undefined for a spare generation that `check` refuses with a CommandError or a StopError
+ */
+export const skipBadSpare = async <Result>(
+  name: string,
+  live: string,
+  check: () => Promise<Result>,
+  { say }: Pick<CommandContext, 'say'>,
+): Promise<Result | undefined> => {
+  try {
+    return await check()
+  } catch (error) {
+    if (name === API_KEYS_GENERATION || name === live) throw error
+    if (!(error instanceof StopError || error instanceof CommandError)) throw error
+    say(`${name} is skipped: ${error.message}`)
+    return undefined
+  }
 }
 
 /** The next offset of every partition, in order: all before it are published. */

@@ -156,6 +156,27 @@ test('a spare generation without past positions is skipped: adopt takes it over 
   expect(bodies.get('position:g1:0')).toMatchObject({ position: 20 })
 })
 
+test('a spare generation of another cluster is skipped and named: adopt takes over the live one, and can be repeated', async () => {
+  const { said, out, adopt, bodies } = given({
+    'generation:g2': { ...source, cluster_id: 'before', generation: 'g2', indices: recorded('g2') },
+  })
+  await adopt()
+  expect(JSON.parse(out.join(''))).toEqual({ adopted: ['api-keys', 'g1'] })
+  expect(said.join()).toMatch(/g2 is skipped: .*cluster_id: expected before, got c/)
+  expect(bodies.get('position:g2:0')).toEqual(positionOf(40))
+  out.length = 0
+  await adopt()
+  expect(JSON.parse(out.join(''))).toEqual({ adopted: [] })
+})
+
+test('a spare generation with past positions after the end of the topic is skipped and named', async () => {
+  const past = { 'past:g1:2': pastOf('g1', old, 20, 21), 'past:g2:2': pastOf('g2', old, 20, 51) }
+  const { said, out, rewind } = given(past)
+  await rewind()
+  expect(JSON.parse(out.join('')).rewound).toMatchObject([{ generation: 'api-keys' }, { generation: 'g1' }])
+  expect(said.join()).toContain('g2 is skipped: partition 1 of t ends at 50, before 51 of g2')
+})
+
 test('a topic that ends before the past positions, and a snapshot of the future, are refused before anything changes', async () => {
   const past = { 'past:g1:2': pastOf('g1', old, 20, 21) }
   const short = given(past, [50, 20])
