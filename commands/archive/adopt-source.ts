@@ -25,7 +25,7 @@ import {
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { waitUntilNobodyWrites } from '../generations/drop.ts'
-import { namesOf, readAll } from '../generations/generations.ts'
+import { namesOf, readAll, skipBadSpare } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import {
@@ -55,6 +55,8 @@ export type AdoptSourceOptions = {
 export type AdoptSourceSteps = KafkaContext &
   Pick<ArchiveSteps, 'draw' | 'elapsed' | 'signal' | 'openCluster' | 'openTarget'>
 
+type ControlSteps = Pick<KafkaContext, 'send' | 'prefix' | 'say'>
+
 type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions'>
 type Sources = Readonly<Record<Stream, Source>>
 /** A generation that names the old source, with its positions in order. Each has the version that was read. */
@@ -80,9 +82,10 @@ export const adoptSource = async (
   const target = await steps.openTarget(archive)
   const generations = await readAll(steps)
   const all = [API_KEYS_GENERATION, ...namesOf(generations)]
-  const names = await namesToAdopt(all, await readManifests(target), sources, redacted !== undefined, steps)
-  const others = all.filter(name => !names.includes(name))
-  await checkUnchanged(others, generations.live, sources, admin, steps, stack)
+  const archived = await readManifests(target)
+  const isRedacted = redacted !== undefined
+  const { names, unchanged } = await divideNames(all, generations.live, archived, sources, isRedacted, steps)
+  await checkUnchanged(unchanged, generations.live, sources, admin, steps, stack)
   const changed: string[] = []
   if (names.length > 0) {
     say(`verifying ${archive}`)
@@ -124,7 +127,7 @@ const waitUntilProjectorsStopped = async (
   await Promise.all(names.map(wait))
 }
 
-/** Reads the sources and positions of the generations. Skips a bad spare generation: the operator can drop it. */
+/** Reads the sources and positions of the generations. */
 const readAllAdopted = async (
   names: readonly string[],
   live: string,
@@ -135,16 +138,15 @@ const readAllAdopted = async (
   const adopted: Adopted[] = []
   for (const name of names) {
     const stream = streamOf(name)
-    try {
+    const check = async (): Promise<Adopted> => {
       const found = await readAdopted(name, sources[stream].partitions, steps)
       await assertArchived(found, archived(stream), (partition, offset) =>
         redactedHash({ redaction }, stream, partition, offset),
       )
-      adopted.push(found)
-    } catch (error) {
-      if (name === API_KEYS_GENERATION || name === live || !(error instanceof CommandError)) throw error
-      steps.say(`${name} is skipped: ${error.message}`)
+      return found
     }
+    const found = await skipBadSpare(name, live, check, steps)
+    if (found !== undefined) adopted.push(found)
   }
   return adopted
 }
@@ -162,14 +164,12 @@ const checkUnchanged = async (
     const { topic, partitions } = sources[streamOf(name)]
     const cluster = await steps.openCluster(topic)
     stack.defer(cluster.disconnect)
-    try {
+    const check = async (): Promise<void> => {
       // Before the ends, which may grow.
       const found = await readAdopted(name, partitions, steps)
       await assertInTopic(found, readLog(cluster, topic), await fetchEnds(admin, topic))
-    } catch (error) {
-      if (name === API_KEYS_GENERATION || name === live || !(error instanceof CommandError)) throw error
-      steps.say(`${name} is skipped: ${error.message}`)
     }
+    await skipBadSpare(name, live, check, steps)
   }
 }
 
@@ -213,18 +213,18 @@ const compareTopics = async (
 const streamOf = (generation: string): Stream => (generation === API_KEYS_GENERATION ? 'api-keys' : 'events')
 
 /**
- * Returns the generations that have another source; with a redaction, also those of the archived events.
+ * Divides the generations: `names` have another source; with a redaction, also those of the archived events.
  * @throws CommandError unless the archive is of that source
  */
-const namesToAdopt = async (
-  names: readonly string[],
+export const divideNames = async (
+  all: readonly string[],
+  live: string,
   manifests: Manifests,
   sources: Sources,
   isRedacted: boolean,
-  steps: AdoptSourceSteps,
-): Promise<string[]> => {
-  const found: string[] = []
-  for (const name of names) {
+  steps: ControlSteps,
+): Promise<{ readonly names: readonly string[]; readonly unchanged: readonly string[] }> => {
+  const isToAdopt = async (name: string): Promise<boolean> => {
     const { body } = (await readStored<GenerationDocument>(generationId(name), steps))._source
     const [wanted, archived] = [sources[streamOf(name)], manifests[streamOf(name)]]
     if (body.topic !== wanted.topic) {
@@ -233,23 +233,25 @@ const namesToAdopt = async (
     }
     assertEqual(`partitions of ${wanted.topic}`, body.partitions, wanted.partitions)
     const isOfArchive = streamOf(name) === 'events' && body.cluster_id === archived.cluster_id
-    if (body.cluster_id === wanted.cluster_id && !(isRedacted && isOfArchive)) continue
+    if (body.cluster_id === wanted.cluster_id && !(isRedacted && isOfArchive)) return false
     assertEqual(`cluster of ${name} and of the archive`, body.cluster_id, archived.cluster_id)
     assertEqual(`topic of ${name} and of the archive`, body.topic, archived.topic)
     assertEqual(`partitions of ${name} and of the archive`, body.partitions, archived.partitions.length)
-    found.push(name)
+    return true
   }
-  return found
+  const [names, unchanged]: [string[], string[]] = [[], []]
+  for (const name of all) {
+    const found = await skipBadSpare(name, live, () => isToAdopt(name), steps)
+    if (found !== undefined) (found ? names : unchanged).push(name)
+  }
+  return { names, unchanged }
 }
 
 const assertEqual = (what: string, expected: string | number, got: string | number): void => {
-  if (expected !== got) throw new CommandError(`${what}: expected ${expected}, got ${got}. Nothing is changed`)
+  if (expected !== got) throw new CommandError(`${what}: expected ${expected}, got ${got}`)
 }
 
-const readStored = async <Document>(
-  id: string,
-  { send, prefix }: AdoptSourceSteps,
-): Promise<DocumentAnswer<Document>> => {
+const readStored = async <Document>(id: string, { send, prefix }: ControlSteps): Promise<DocumentAnswer<Document>> => {
   const path = documentPath(controlIndexOf(prefix), id)
   const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
   if (status === 200) return body
