@@ -28,6 +28,7 @@ import {
   RULES_VERSION,
   type Send,
   StopError,
+  Unavailable,
 } from './projector.ts'
 
 export type LiveStream = {
@@ -113,7 +114,7 @@ type Waiting = {
 }
 
 /**
- * Waits until the projector has published a stream up to these positions.
+ * Waits until the projector has published a stream up to these positions, also while Elasticsearch is unavailable.
  * @param wanted next offsets by partition
  * @throws CommandError after `waitSeconds`
  */
@@ -126,19 +127,27 @@ export const waitUntilPublished = async (
   const index = controlIndexOf(prefix)
   const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
   if (docs.length === 0) return
-  for (const until = elapsed() + waitSeconds * 1000; ; ) {
+  const readLag = async (): Promise<number> => {
     const documents = await getEach(docs, part => multiGet<PositionDocument>(send, part))
     const positions = documents.map(found => {
       if (found.found) return found._source.body.position
       throw new CommandError(`generation ${generation} was dropped meanwhile: run the same command again`)
     })
-    const lag = lagOf([...wanted.values()], positions)
+    return lagOf([...wanted.values()], positions)
+  }
+  for (const until = elapsed() + waitSeconds * 1000; ; await sleep(POLL_MS)) {
+    const lag = await readLag().catch((error: unknown) => {
+      if (error instanceof Unavailable) return error
+      throw error
+    })
     if (lag === 0) return
-    if (elapsed() > until) {
-      const what = `the projector is ${lag} records behind on ${topic} after ${waitSeconds} s`
-      throw new CommandError(`${what}: is it running? ${advice}`)
+    if (elapsed() <= until) continue
+    if (lag instanceof Unavailable) {
+      const what = `it is not known how far the projector is on ${topic} after ${waitSeconds} s`
+      throw new CommandError(`${what}: ${lag.message}. ${advice}`)
     }
-    await sleep(POLL_MS)
+    const what = `the projector is ${lag} records behind on ${topic} after ${waitSeconds} s`
+    throw new CommandError(`${what}: is it running? ${advice}`)
   }
 }
 
