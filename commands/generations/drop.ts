@@ -18,6 +18,7 @@ import {
   describeSource,
   finishSwap,
   type Generations,
+  getEach,
   multiGet,
   readGeneration,
   withRight,
@@ -112,7 +113,9 @@ export const waitUntilNobodyWrites = async (
   // Where nothing is published, only the times change.
   const docs = [...ids, timesId(generation)].map(_id => ({ _index, _id }))
   const readPositions = async (): Promise<string> =>
-    JSON.stringify((await multiGet(send, docs)).map(document => (document.found ? document._source : null)))
+    JSON.stringify(
+      (await getEach(docs, part => multiGet(send, part))).map(document => (document.found ? document._source : null)),
+    )
   let seen = await readPositions()
   let waited = 0
   let quietSince = 0

@@ -5,9 +5,10 @@
 
 import { controlIndexOf, generationId, indexOf, kinds } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
+import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { REMAINS_MAX } from '../limits.ts'
-import type { SearchAnswer } from '../projector.ts'
+import type { Coverage, SearchAnswer } from '../projector.ts'
 
 type Remains = {
   /** Whether it has its own document, which names its source. That is written last and deleted last. */
@@ -45,16 +46,18 @@ type DocumentName = { readonly name: string; readonly partition: number | undefi
 
 const readDocumentNames = async ({ send, prefix }: CommandContext): Promise<DocumentName[]> => {
   const index = controlIndexOf(prefix)
-  const { status: refreshed } = await send({ method: 'POST', path: `/${index}/_refresh` })
-  if (refreshed === 404) return []
-  const { status, body } = await send<SearchAnswer<{ readonly _id: string }>>({
+  const refreshed = await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` })
+  if (refreshed.status === 404) return []
+  const answer = await send<SearchAnswer<{ readonly _id: string }>>({
     method: 'POST',
     path: `/${index}/_search`,
     query: { allow_partial_search_results: false },
     body: { size: REMAINS_MAX, _source: false, query: { terms: { kind: ['generation', 'position'] } } },
   })
-  if (refreshed !== 200 || status !== 200) throw new CommandError(`${index} cannot be read whole: ${status}`)
-  const { hits } = body.hits
+  for (const found of [refreshed, answer]) {
+    if (!isComplete(found)) throw new CommandError(`${index} cannot be read whole: ${found.status}`)
+  }
+  const { hits } = answer.body.hits
   if (hits.length >= REMAINS_MAX) {
     throw new CommandError(`${index} has ${REMAINS_MAX} positions of generations or more: this command reads fewer`)
   }

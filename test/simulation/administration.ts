@@ -53,7 +53,8 @@ export class Administration {
     const index = this.#indices.get(name)
     if (index === undefined) return NO_INDEX
     const found = searchable(index).filter(({ fields }) => wanted.includes(String(fields.kind)))
-    return { status: 200, body: { hits: { hits: found.map(({ id, fields }) => ({ _id: id, _source: fields })) } } }
+    const hits = found.map(({ id, fields }) => ({ _id: id, _source: fields }))
+    return { status: 200, body: { timed_out: false, _shards: { failed: 0 }, hits: { hits } } }
   }
 
   #keysOf(name: string, org: string): Answer {

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { drop } from '../../../commands/generations/drop.ts'
 import { listGenerations } from '../../../commands/generations/generations.ts'
 import { DROP_WAIT_MS, PROJECTOR_STOP_MS, QUIET_MS } from '../../../commands/limits.ts'
+import { AnswerTooLong } from '../../../projector/elasticsearch/client.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
 import { primariesAnswer, sending } from '../../support/answering.ts'
 
@@ -20,7 +21,12 @@ const indicesOf = (generation: string): string[] => kinds.map(kind => indexOf('p
 const given = (live: object, documents: [string, object][], indices: string[], cluster = 'c') => {
   const bodies = new Map<string, object>([['live', { generation: 'g1', ...live }], ...documents])
   const there = new Set(indices)
-  const state = { members: 0, onWait: (_: number): void => undefined, onRead: (_: string): void => undefined }
+  const state = {
+    members: 0,
+    documentsInAnswer: 100,
+    onWait: (_: number): void => undefined,
+    onRead: (_: string): void => undefined,
+  }
   let time = 0
   let clockError = 0
   let seqNo = 0
@@ -44,12 +50,15 @@ const given = (live: object, documents: [string, object][], indices: string[], c
       return primariesAnswer(request, (_, id) => bodies.get(id) && { kind: id.split(':')[0], body: bodies.get(id) })
     }
     if (index === '_mget') {
-      return { status: 200, body: { docs: (body as { docs: { _id: string }[] }).docs.map(({ _id }) => found(_id)) } }
+      const { docs } = body as { docs: { _id: string }[] }
+      if (docs.length > state.documentsInAnswer) throw new AnswerTooLong()
+      return { status: 200, body: { docs: docs.map(({ _id }) => found(_id)) } }
     }
-    if (operation === '_refresh') return { status: 200, body: {} }
+    const _shards = { failed: 0 }
+    if (operation === '_refresh') return { status: 200, body: { _shards } }
     if (operation === '_search') {
       const ids = [...bodies.keys()].filter(of => of !== 'live')
-      return { status: 200, body: { hits: { hits: ids.map(_id => ({ _id })) } } }
+      return { status: 200, body: { _shards, hits: { hits: ids.map(_id => ({ _id })) } } }
     }
     if (method === 'GET') state.onRead(id)
     if (method === 'GET') return { status: bodies.has(id) ? 200 : 404, body: found(id) }
@@ -138,6 +147,15 @@ test('a drop waits until the group is empty and no position has changed for a wh
     if (time >= 20_000) state.members = 0
     if (time <= 30_000) bodies.set('position:g2:0', positionOf(5, time))
   }
+  await drop('g2')
+  expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(30_000 + QUIET_MS)
+})
+
+test('a drop also watches the documents that do not fit into the first answer', async () => {
+  const { bodies, drop, deleted, state } = both()
+  state.documentsInAnswer = 1
+  // Where nothing is published, only the times change.
+  state.onWait = time => void (time <= 30_000 && bodies.set('times:g2', { partitions: { 0: time } }))
   await drop('g2')
   expect(Math.min(...deleted.map(({ time }) => time))).toBeGreaterThanOrEqual(30_000 + QUIET_MS)
 })
