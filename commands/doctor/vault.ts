@@ -73,7 +73,7 @@ const codeOf = (error: Error | undefined): string =>
   error === undefined ? 'no JSON, as from a proxy' : 'code' in error ? String(error.code) : error.name
 
 const reasonOf = (error: Error | undefined): string =>
-  codeOf(error) === 'ABORT_ERR' || codeOf(error) === '23' ? 'it was silent for too long' : codeOf(error)
+  error?.name === 'AbortError' ? 'it was silent for too long' : codeOf(error)
 
 const mendOf = (error: Error | undefined): string => {
   const code = codeOf(error)
