@@ -49,6 +49,7 @@ import { upgradeKeys } from './generations/upgrade-keys.ts'
 import { verify } from './generations/verify.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import { rotateKey } from './keys/rotate.ts'
+import { createOutput } from './output.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
 import {
@@ -66,7 +67,7 @@ import { eraseSubject, listSubjects, reportSubject, type SubjectsContext } from 
 import { checkRules } from './validate/check-rules.ts'
 import { type ValidateSteps, validateFile } from './validate/validate.ts'
 
-const out = (text: string | Buffer): void => void process.stdout.write(text)
+const out = createOutput(process.stdout)
 /** Overwrites the progress line. */
 const say = (line: string): void => void process.stderr.write(`${process.stderr.isTTY ? '\r\u001b[K' : ''}${line}\n`)
 
