@@ -180,10 +180,11 @@ const main = async (args: readonly string[]): Promise<number> => {
   const exporting = async (named?: string): Promise<ExportSteps> => {
     const settings = readSettings(elasticsearchSettings, process.env, readFileSync)
     const client = clientOf(settings)
-    const send = createElasticsearch(client).send
+    const credentials = createCredentials(() => authOf(settings))
+    const send = createElasticsearch(client, credentials).send
     const ours = { out, say, send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX, ...time }
     const { context, identity } = named === undefined ? { context: ours } : await findAny(named, ours)
-    const read = { client, prefix: context.prefix, generation: identity?.generation }
+    const read = { client, credentials, prefix: context.prefix, generation: identity?.generation }
     const signal = stoppedBySignal()
     return {
       ...openReaders({ ...read, elapsed, now: time.now, sleep: time.sleep, signal }),
