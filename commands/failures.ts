@@ -28,6 +28,8 @@ const connectionErrors = /^E(?:ADDR|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/
 
 /** The message of our own errors; the class of others, because their messages can quote a record. */
 export const messageOf = (error: unknown): string => {
+  // The first error is the cause. The second one is of a cleanup after it.
+  if (error instanceof SuppressedError) return `${messageOf(error.suppressed)}; after that ${messageOf(error.error)}`
   if (error instanceof CommandError || error instanceof StopError) return error.message
   if (error instanceof Unavailable || error instanceof SettingsError) return error.message
   // A file error: missing, not a directory, disk full.

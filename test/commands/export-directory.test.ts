@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -11,12 +12,14 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { sliceSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { type ExportSteps, exportOrganization } from '../../commands/export/export.ts'
 import { runningProcesses } from '../../commands/export/lock.ts'
+import { CommandError, messageOf } from '../../commands/failures.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
@@ -224,4 +227,21 @@ test('an export that was killed just before its end is completed', async () => {
   writeFileSync(join(out, 'manifest.partial.json'), '{"organization":"org_a","as_of":"rep_5.1","rules_version":2}')
   expect(await exportOrganization(options(out), stepsOf())).toBe(0)
   expect(readdirSync(out)).not.toContain('manifest.partial.json')
+})
+
+test('an export that fails says why, also if its files cannot be closed and its lock cannot be removed', async () => {
+  const out = directory()
+  const handle = await open(join(out, '.'), 'r')
+  const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
+  await handle.close()
+  onTestFinished(() => sync.mockRestore())
+  const steps = stepsOf(async () => {
+    sync.mockRejectedValue(Object.assign(new Error('fsync'), { code: 'EIO', syscall: 'fsync' }))
+    const lock = readdirSync(out).find(name => name.endsWith('.lock')) ?? ''
+    rmSync(join(out, lock))
+    mkdirSync(join(out, lock))
+    throw new CommandError('Elasticsearch cannot be read')
+  })
+  const error = await exportOrganization(options(out), steps).catch((caught: unknown) => caught)
+  expect(messageOf(error)).toMatch(/^Elasticsearch cannot be read; after that a file cannot be used: EIO; after that /)
 })
