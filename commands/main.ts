@@ -35,7 +35,7 @@ import { openReaders } from './export/readers.ts'
 import { writeReference } from './export/reference.ts'
 import { openSealKeys } from './export/seal-keys.ts'
 import { showTotals } from './export/totals.ts'
-import { CommandError, exitCodes, messageOf } from './failures.ts'
+import { exitCodes, messageOf } from './failures.ts'
 import { adopt } from './generations/adopt.ts'
 import { diff } from './generations/diff.ts'
 import { drop } from './generations/drop.ts'
@@ -61,8 +61,8 @@ import {
   openAuthorizedOperations,
   openCluster,
   registerCodecs,
-  STOP_TIMEOUT_MS,
 } from './projector.ts'
+import { createStop } from './signals.ts'
 import { eraseSubject, listSubjects, reportSubject, type SubjectsContext } from './subjects/subjects.ts'
 import { checkRules } from './validate/check-rules.ts'
 import { type ValidateSteps, validateFile } from './validate/validate.ts'
@@ -73,28 +73,7 @@ const say = (line: string): void => void process.stderr.write(`${process.stderr.
 
 const draw = process.stderr.isTTY ? (line: string): void => void process.stderr.write(`\r\u001b[K${line}`) : undefined
 
-/** The terminal sends Ctrl-C to npm and to this process, and npm forwards it. Signals within this time count as one. */
-const SAME_SIGNAL_MS = 500
-
-/** The first signal stops a long command at a point from which it can continue later. The second ends it at once. */
-const stoppedBySignal = (): AbortSignal => {
-  const stopping = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    let last = Number.NEGATIVE_INFINITY
-    process.on(signal, () => {
-      if (performance.now() - last < SAME_SIGNAL_MS) return
-      last = performance.now()
-      if (stopping.signal.aborted) {
-        say('stopped')
-        process.exit(exitCodes.failed)
-      }
-      stopping.abort(new CommandError('stopped'))
-      // Writing the output may hang: its reader may have stopped reading.
-      setTimeout(() => process.exit(exitCodes.failed), STOP_TIMEOUT_MS).unref()
-    })
-  }
-  return stopping.signal
-}
+const stoppedBySignal = createStop(say, process)
 
 const main = async (args: readonly string[]): Promise<number> => {
   await using stack = new AsyncDisposableStack()
@@ -126,8 +105,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     topics: topicsOf(settings),
   })
   /** A signal ends its waits. */
-  const interruptible = <Context extends KafkaContext>(context: Context) => {
-    const signal = stoppedBySignal()
+  const interruptible = <Context extends KafkaContext>(context: Context, signal = stoppedBySignal()) => {
     const sleep = async (milliseconds: number): Promise<void> => {
       await context.sleep(milliseconds)
       signal.throwIfAborted()
@@ -207,7 +185,10 @@ const main = async (args: readonly string[]): Promise<number> => {
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, targets.signal),
     }
   }
-  const adopting = (): AdoptSourceSteps => ({ ...archiving(), ...kafkaContext() })
+  const adopting = (steps = archiving()): AdoptSourceSteps => ({
+    ...steps,
+    ...interruptible(kafkaContext(), steps.signal),
+  })
   const validating = (): ValidateSteps => ({
     ...{ out, say, draw, now: Date.now },
     open: file => (file === '-' ? process.stdin : createReadStream(file)),

@@ -28,7 +28,7 @@ const LINE_END = Buffer.from('\n')
 /** @throws CommandError for an unknown organization or change */
 export const follow = async ({ org, startingAfter, once }: FollowOptions, steps: FollowSteps): Promise<ExitCode> => {
   const { readList, out, sleep, signal } = steps
-  await refuseUnknown(org, steps)
+  await refuseUnknown(org, steps).catch(stopped)
   for (let after = startingAfter; !signal.aborted; ) {
     const page = await readList(org, 'changes', parametersOf(after)).catch(stopped)
     if (page === undefined) break

@@ -245,3 +245,18 @@ test('an export that fails says why, also if its files cannot be closed and its 
   const error = await exportOrganization(options(out), steps).catch((caught: unknown) => caught)
   expect(messageOf(error)).toMatch(/^Elasticsearch cannot be read; after that a file cannot be used: EIO; after that /)
 })
+
+test('a signal ends the watch of an export on another machine', async () => {
+  const out = directory()
+  writeFileSync(join(out, 'export.00000000-0000-4000-8000-000000000000.lock'), '{"host":"another"}')
+  const stopping = new AbortController()
+  let sleeps = 0
+  const sleep = async (): Promise<void> => {
+    sleeps++
+    stopping.abort(new CommandError('stopped'))
+  }
+  const steps = stepsOf(undefined, { sleep, signal: stopping.signal })
+  expect(await exportOrganization(options(out), steps)).toBe(1)
+  expect(sleeps).toBe(1)
+  expect(locksIn(out)).toEqual(['export.00000000-0000-4000-8000-000000000000.lock'])
+})

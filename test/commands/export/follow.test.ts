@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { sliceSearch } from '../../../api/elasticsearch/slice-documents.ts'
 import { follow } from '../../../commands/export/follow.ts'
 import type { ExportReaders } from '../../../commands/export/readers.ts'
+import { CommandError } from '../../../commands/failures.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
 const position = { generation, publishedTo: 100, time: 7, takenBack: 0 }
@@ -47,4 +48,15 @@ test('the next page is read when the output has taken the last one', async () =>
   const signal = new AbortController().signal
   expect(await follow(once, { ...readers, out, sleep: async () => undefined, signal })).toBe(0)
   expect(readsAtEnd).toEqual([1, 2, 3])
+})
+
+test('a stop is no failure, also during the first read', async () => {
+  const stopping = new AbortController()
+  const { readers } = given(1)
+  const readTotals = async (): Promise<never> => {
+    stopping.abort(new CommandError('stopped'))
+    throw stopping.signal.reason
+  }
+  const steps = { ...readers, readTotals, out: () => undefined, sleep: async () => undefined, signal: stopping.signal }
+  expect(await follow({ ...once, once: false }, steps)).toBe(0)
 })
