@@ -40,3 +40,7 @@ export const messageOf = (error: unknown): string => {
   }
   return error instanceof kafkajs.KafkaJSError ? `Kafka: ${error.name}` : `a defect: ${nameOf(error)}`
 }
+
+/** Whether an error is only the end that a signal asked for. All others have another cause, also after a signal. */
+export const isAbort = (error: unknown, { reason }: AbortSignal): boolean =>
+  error === reason || (error instanceof Error && error.name === 'AbortError')

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { type Moment, momentOf, type OpenRecords, Refusal, recordIdOf, type TotalsRead, textOfListed } from '../api.ts'
-import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, writeWhole } from '../whole-file.ts'
@@ -64,7 +64,7 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
     return await exportLocked(options, steps, lock)
   } catch (error) {
     if (!steps.signal.aborted) throw error
-    if (error instanceof CommandError) steps.say(error.message)
+    if (!isAbort(error, steps.signal)) steps.say(messageOf(error))
     steps.say('stopped; the same command continues')
     return exitCodes.failed
   }

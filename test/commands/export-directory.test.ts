@@ -20,6 +20,7 @@ import { sliceSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { type ExportSteps, exportOrganization } from '../../commands/export/export.ts'
 import { runningProcesses } from '../../commands/export/lock.ts'
 import { CommandError, messageOf } from '../../commands/failures.ts'
+import { StopError } from '../../commands/projector.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
@@ -259,4 +260,21 @@ test('a signal ends the watch of an export on another machine', async () => {
   expect(await exportOrganization(options(out), steps)).toBe(1)
   expect(sleeps).toBe(1)
   expect(locksIn(out)).toEqual(['export.00000000-0000-4000-8000-000000000000.lock'])
+})
+
+test('an export that fails while it is stopped says why; the stop itself is no error', async () => {
+  const said: string[] = []
+  const stopping = new AbortController()
+  const stopped = new CommandError('stopped')
+  let error: Error = new StopError('records_deleted', 'offset 5')
+  const turn = async (): Promise<void> => {
+    stopping.abort(stopped)
+    throw error
+  }
+  const steps = stepsOf(turn, { say: line => void said.push(line), signal: stopping.signal })
+  expect(await exportOrganization(options(directory()), steps)).toBe(1)
+  expect(said.splice(0)).toEqual([error.message, 'stopped; the same command continues'])
+  error = stopped
+  expect(await exportOrganization(options(directory()), steps)).toBe(1)
+  expect(said).toEqual(['stopped; the same command continues'])
 })
