@@ -46,7 +46,7 @@ export const parseKeyName = (text: string): string => {
 
 export const numberOption = (flags: string, description: string, min: number, max: number): Option =>
   new Option(flags, description).argParser(text => {
-    if (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
+    if (/^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
   })
 
