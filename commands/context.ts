@@ -4,6 +4,9 @@ import type { Stream } from '../schemas/events.ts'
 import type { kafkaSettings, Read } from '../schemas/settings.ts'
 import type { Send } from './projector.ts'
 
+/** Writes to the output. Commands with a long result await it before they read on. */
+export type Out<Text> = (text: Text) => Promise<void> | undefined
+
 export type CommandContext = {
   /** Standard output: the result. Content of records and the text of a key go nowhere else. */
   readonly out: (text: string | Buffer) => void

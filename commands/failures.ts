@@ -23,13 +23,24 @@ export const exitCodes = {
 } as const
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
+/** Errors of sockets have a system call and no path, too. */
+const connectionErrors = /^E(?:ADDR|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/
+
 /** The message of our own errors; the class of others, because their messages can quote a record. */
 export const messageOf = (error: unknown): string => {
+  // The first error is the cause. The second one is of a cleanup after it.
+  if (error instanceof SuppressedError) return `${messageOf(error.suppressed)}; after that ${messageOf(error.error)}`
   if (error instanceof CommandError || error instanceof StopError) return error.message
   if (error instanceof Unavailable || error instanceof SettingsError) return error.message
   // A file error: missing, not a directory, disk full.
-  if (error instanceof Error && 'syscall' in error && 'path' in error && 'code' in error) {
-    return `${error.path} cannot be used: ${error.code}`
+  if (error instanceof Error && 'syscall' in error && 'code' in error) {
+    if ('path' in error) return `${error.path} cannot be used: ${error.code}`
+    // The errors of an open file have no path.
+    if (!connectionErrors.test(`${error.code}`)) return `a file cannot be used: ${error.code}`
   }
   return error instanceof kafkajs.KafkaJSError ? `Kafka: ${error.name}` : `a defect: ${nameOf(error)}`
 }
+
+/** Whether an error is only the end that a signal asked for. All others have another cause, also after a signal. */
+export const isAbort = (error: unknown, { reason }: AbortSignal): boolean =>
+  error === reason || (error instanceof Error && error.name === 'AbortError')

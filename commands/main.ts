@@ -35,7 +35,7 @@ import { openReaders } from './export/readers.ts'
 import { writeReference } from './export/reference.ts'
 import { openSealKeys } from './export/seal-keys.ts'
 import { showTotals } from './export/totals.ts'
-import { CommandError, exitCodes, messageOf } from './failures.ts'
+import { exitCodes, messageOf } from './failures.ts'
 import { adopt } from './generations/adopt.ts'
 import { diff } from './generations/diff.ts'
 import { drop } from './generations/drop.ts'
@@ -49,6 +49,7 @@ import { upgradeKeys } from './generations/upgrade-keys.ts'
 import { verify } from './generations/verify.ts'
 import { createKey, listKeys, revokeKey } from './keys/keys.ts'
 import { rotateKey } from './keys/rotate.ts'
+import { createOutput } from './output.ts'
 import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
 import {
@@ -60,40 +61,19 @@ import {
   openAuthorizedOperations,
   openCluster,
   registerCodecs,
-  STOP_TIMEOUT_MS,
 } from './projector.ts'
+import { createStop } from './signals.ts'
 import { eraseSubject, listSubjects, reportSubject, type SubjectsContext } from './subjects/subjects.ts'
 import { checkRules } from './validate/check-rules.ts'
 import { type ValidateSteps, validateFile } from './validate/validate.ts'
 
-const out = (text: string | Buffer): void => void process.stdout.write(text)
+const out = createOutput(process.stdout)
 /** Overwrites the progress line. */
 const say = (line: string): void => void process.stderr.write(`${process.stderr.isTTY ? '\r\u001b[K' : ''}${line}\n`)
 
 const draw = process.stderr.isTTY ? (line: string): void => void process.stderr.write(`\r\u001b[K${line}`) : undefined
 
-/** The terminal sends Ctrl-C to npm and to this process, and npm forwards it. Signals within this time count as one. */
-const SAME_SIGNAL_MS = 500
-
-/** The first signal stops a long command at a point from which it can continue later. The second ends it at once. */
-const stoppedBySignal = (): AbortSignal => {
-  const stopping = new AbortController()
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    let last = Number.NEGATIVE_INFINITY
-    process.on(signal, () => {
-      if (performance.now() - last < SAME_SIGNAL_MS) return
-      last = performance.now()
-      if (stopping.signal.aborted) {
-        say('stopped')
-        process.exit(exitCodes.failed)
-      }
-      stopping.abort(new CommandError('stopped'))
-      // Writing the output may hang: its reader may have stopped reading.
-      setTimeout(() => process.exit(exitCodes.failed), STOP_TIMEOUT_MS).unref()
-    })
-  }
-  return stopping.signal
-}
+const stoppedBySignal = createStop(say, process)
 
 const main = async (args: readonly string[]): Promise<number> => {
   await using stack = new AsyncDisposableStack()
@@ -125,8 +105,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     topics: topicsOf(settings),
   })
   /** A signal ends its waits. */
-  const interruptible = <Context extends KafkaContext>(context: Context) => {
-    const signal = stoppedBySignal()
+  const interruptible = <Context extends KafkaContext>(context: Context, signal = stoppedBySignal()) => {
     const sleep = async (milliseconds: number): Promise<void> => {
       await context.sleep(milliseconds)
       signal.throwIfAborted()
@@ -179,10 +158,11 @@ const main = async (args: readonly string[]): Promise<number> => {
   const exporting = async (named?: string): Promise<ExportSteps> => {
     const settings = readSettings(elasticsearchSettings, process.env, readFileSync)
     const client = clientOf(settings)
-    const send = createElasticsearch(client).send
+    const credentials = createCredentials(() => authOf(settings))
+    const send = createElasticsearch(client, credentials).send
     const ours = { out, say, send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX, ...time }
     const { context, identity } = named === undefined ? { context: ours } : await findAny(named, ours)
-    const read = { client, prefix: context.prefix, generation: identity?.generation }
+    const read = { client, credentials, prefix: context.prefix, generation: identity?.generation }
     const signal = stoppedBySignal()
     return {
       ...openReaders({ ...read, elapsed, now: time.now, sleep: time.sleep, signal }),
@@ -205,7 +185,10 @@ const main = async (args: readonly string[]): Promise<number> => {
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, targets.signal),
     }
   }
-  const adopting = (): AdoptSourceSteps => ({ ...archiving(), ...kafkaContext() })
+  const adopting = (steps = archiving()): AdoptSourceSteps => ({
+    ...steps,
+    ...interruptible(kafkaContext(), steps.signal),
+  })
   const validating = (): ValidateSteps => ({
     ...{ out, say, draw, now: Date.now },
     open: file => (file === '-' ? process.stdin : createReadStream(file)),

@@ -80,8 +80,8 @@ export const createClient = (options: ClientOptions): Client => {
     headers: { Authorization: `Bearer ${key}` },
     fetch: keepingAnswers(send, keptCharacters),
   })
-  // At most half the time of a request, so that the answer comes in time.
-  const waitSeconds = Math.max(1, Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 2_000)))
+  // At most half the time of a request, so that the answer comes in time. With 0, `follow` asks again after a pause.
+  const waitSeconds = Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 2_000))
   return clientAsOf(api, undefined, { waitSeconds, signal })
 }
 

@@ -17,6 +17,8 @@ type Options = {
 const ATTEMPT_MAX_MS = 60_000
 const PAUSE_MIN_MS = 500
 const PAUSE_MAX_MS = 10_000
+/** A `Response` of these with a body, even an empty one, throws. */
+const bodyless = new Set([204, 205, 304])
 const retriedStatuses = new Set([429, 502, 503, 504])
 
 /**
@@ -58,7 +60,7 @@ const readWhole = async (send: Send, request: Request): Promise<Response> => {
   const { headers } = response
   // A browser hides the status of a redirect.
   const status = response.type === 'opaqueredirect' ? 302 : response.status
-  if (status === 304) return new Response(null, { status, headers })
+  if (bodyless.has(status)) return new Response(null, { status, headers })
   const bytes = await response.arrayBuffer()
   if (status !== 200) return new Response(bytes, { status, headers })
   try {

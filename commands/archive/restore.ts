@@ -8,7 +8,7 @@
  */
 import kafkajs, { type Admin } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
-import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { TIMES_KEPT_WAIT_MS } from '../limits.ts'
@@ -59,7 +59,7 @@ export const restore = async (options: RestoreOptions, steps: RestoreSteps): Pro
     return await restoreTopics(options, steps)
   } catch (error) {
     if (!steps.signal.aborted) throw error
-    if (error instanceof CommandError) steps.say(error.message)
+    if (!isAbort(error, steps.signal)) steps.say(messageOf(error))
     steps.say('stopped; the same command continues')
     return exitCodes.failed
   }

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { type Moment, momentOf, type OpenRecords, Refusal, recordIdOf, type TotalsRead, textOfListed } from '../api.ts'
-import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, writeWhole } from '../whole-file.ts'
@@ -59,14 +59,12 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
       return await exportLocked(options, steps, { assertHeld: async () => undefined })
     }
     const lock = await lockDirectory(out, steps)
-    try {
-      return await exportLocked(options, steps, lock)
-    } finally {
-      await lock.release()
-    }
+    await using stack = new AsyncDisposableStack()
+    stack.defer(lock.release)
+    return await exportLocked(options, steps, lock)
   } catch (error) {
     if (!steps.signal.aborted) throw error
-    if (error instanceof CommandError) steps.say(error.message)
+    if (!isAbort(error, steps.signal)) steps.say(messageOf(error))
     steps.say('stopped; the same command continues')
     return exitCodes.failed
   }
@@ -187,7 +185,9 @@ const write = async (
   const partial = await openLines(`${file}.partial`)
   let count = partial.lines
   const showProgress = createProgressLine(steps, steps.now)
-  try {
+  {
+    await using stack = new AsyncDisposableStack()
+    stack.defer(partial.close)
     for await (const texts of resource === 'statements'
       ? statements(partial.lines, org, out, totals, steps)
       : records(resource, idIn(partial.last), org, totals, open ? openedPages(steps) : steps)) {
@@ -197,8 +197,6 @@ const write = async (
       showProgress(`${resource}: ${count}`)
       steps.signal.throwIfAborted()
     }
-  } finally {
-    await partial.close()
   }
   await rename(`${file}.partial`, file)
   steps.say(`${resource}: ${count}`)

@@ -4,6 +4,7 @@
  * Can go wrong: Elasticsearch does not answer (retries); nobody reads the output (ends).
  */
 import { changeNameOf, Refusal, readListParameters, textOfChange, textOfName } from '../api.ts'
+import type { Out } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { type ExportReaders, refuseUnknown, UNKNOWN_CURSOR } from './readers.ts'
 
@@ -16,7 +17,7 @@ export type FollowOptions = {
 }
 
 type FollowSteps = ExportReaders & {
-  readonly out: (text: Buffer) => void
+  readonly out: Out<Buffer>
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly signal: AbortSignal
 }
@@ -27,11 +28,11 @@ const LINE_END = Buffer.from('\n')
 /** @throws CommandError for an unknown organization or change */
 export const follow = async ({ org, startingAfter, once }: FollowOptions, steps: FollowSteps): Promise<ExitCode> => {
   const { readList, out, sleep, signal } = steps
-  await refuseUnknown(org, steps)
+  await refuseUnknown(org, steps).catch(stopped)
   for (let after = startingAfter; !signal.aborted; ) {
     const page = await readList(org, 'changes', parametersOf(after)).catch(stopped)
     if (page === undefined) break
-    for (const hit of page.hits) out(Buffer.concat([textOfChange(hit), LINE_END]))
+    for (const hit of page.hits) await out(Buffer.concat([textOfChange(hit), LINE_END]))
     const last = page.hits.at(-1)
     if (last) after = textOfName(changeNameOf(last))
     if (page.hasMore) continue

@@ -22,6 +22,8 @@ export type LockSteps = {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly processes: Processes
+  /** Ends the watch. */
+  readonly signal?: AbortSignal
 }
 
 export type Processes = {
@@ -104,7 +106,7 @@ export const isRunning = async (
   watched: () => Promise<string | number | undefined>,
   other: Owner | undefined,
   ours: Owner,
-  { say, sleep, processes }: LockSteps,
+  { say, sleep, processes, signal }: LockSteps,
 ): Promise<boolean> => {
   const namespace = other?.[PID_NAMESPACE]
   if (other !== undefined && namespace != null && namespace === ours[PID_NAMESPACE]) {
@@ -115,6 +117,7 @@ export const isRunning = async (
   say(`${other?.host ?? 'somebody'} may be writing there: watching for up to ${LOCK_WATCHED_MS / 1_000} s`)
   for (let waited = 0; waited < LOCK_WATCHED_MS; waited += LOCK_HEARTBEAT_MS) {
     await sleep(LOCK_HEARTBEAT_MS)
+    signal?.throwIfAborted()
     const now = await watched()
     if (now === undefined) return false
     if (now !== before) return true

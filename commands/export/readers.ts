@@ -1,6 +1,7 @@
 /** Reads an organization through the API's own readers, so that an export has the bytes that the API answers. */
 
 import type { Client } from '@elastic/elasticsearch'
+import type { Credentials } from '../../schemas/stored/credentials.ts'
 import { indexOf, type ListKind } from '../../schemas/stored/documents.ts'
 import {
   createCheckIndices,
@@ -54,6 +55,8 @@ export const UNKNOWN_CURSOR = '--starting-after: expected the id of a change of 
 
 type Parts = {
   readonly client: Client
+  /** Read again when Elasticsearch refuses them: `follow` runs for longer than a key may. */
+  readonly credentials: Credentials
   readonly prefix: string
   /** By default the live generation. */
   readonly generation?: string | undefined
@@ -65,9 +68,9 @@ type Parts = {
   readonly signal: AbortSignal
 }
 
-export const openReaders = ({ client, ...parts }: Parts): ExportReaders => {
+export const openReaders = ({ client, credentials, ...parts }: Parts): ExportReaders => {
   const elasticsearch = createSearchClient({
-    transport: createTransport(client),
+    transport: createTransport(client, credentials),
     otherNodes: 0,
     observe: () => undefined,
     elapsed: parts.elapsed,
@@ -77,7 +80,7 @@ export const openReaders = ({ client, ...parts }: Parts): ExportReaders => {
 
 export const readThrough = (
   { search, multiGet, indexIds }: SearchClient,
-  { prefix, generation, now, sleep, signal, elapsed }: Omit<Parts, 'client'>,
+  { prefix, generation, now, sleep, signal, elapsed }: Omit<Parts, 'client' | 'credentials'>,
 ): ExportReaders => {
   const check = createCheckIndices(prefix, multiGet, indexIds, elapsed, scheduleTimer)
   const { readers } = createReaders(prefix, search, multiGet, check, now, scheduleTimer, generation)

@@ -96,7 +96,8 @@ const tableOf = (rows: readonly TotalsRow[]): string => {
 /** Pads all amounts to the same number of decimal places, so that the decimal points are aligned. */
 const sameDigits = (amounts: readonly string[]): string[] => {
   const digitsOf = (amount: string): number => amount.split('.')[1]?.length ?? 0
-  const max = Math.max(0, ...amounts.map(digitsOf))
+  // Not `Math.max(...amounts)`: a call takes fewer arguments than there may be rows.
+  const max = amounts.reduce((most, amount) => Math.max(most, digitsOf(amount)), 0)
   return amounts.map(amount => {
     const missing = '0'.repeat(max - digitsOf(amount))
     return missing === '' ? amount : `${amount}${amount.includes('.') ? '' : '.'}${missing}`

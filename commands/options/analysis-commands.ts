@@ -197,7 +197,7 @@ Reads each side as of its own published positions. Compares the content of recor
 twice up to the same offsets, with and without --rules. A sandbox of one organization limits the comparison to it.
 
 CSV and NDJSON have rows of one shape: row, organization, rep, period, kind, id, change, field, category, currency, a, b, difference (b minus a).
-  owed, paid  by rep, period and currency: net amounts of current payouts, and what has left; only if they differ
+  owed, paid  by rep, period and currency: net amounts of current payouts, and amounts that left through payroll; only if they differ
   line        of each rep and period whose current payout differs: a line that was added, removed or changed (first field that differs)
   record      reps, periods, payouts, statements, payroll_files, parked: only in b (added), only in a (removed), or changed, with the first field
 Amounts are exact, as texts. In CSV (UTF-8) a text that a spreadsheet would run as a formula has an apostrophe in front. Totals are on

@@ -50,9 +50,7 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
     .command('restore')
     .description('Makes both topics anew from an archive: every record at its offset with its time.')
     .addOption(new Option('--from <archive>', 'a directory, or s3://BUCKET/PREFIX').makeOptionMandatory())
-    .addOption(
-      new Option('--redact <organization rep...>', 'without the texts of this rep that were published in the open'),
-    )
+    .addOption(new Option('--redact <organization rep...>', 'replaces the unsealed texts of this rep'))
     .option('--changes <file>', 'with --redact: the list of all records that differ from the archive')
     .addOption(maxRateOption())
     .option('--json', 'as JSON')

@@ -46,7 +46,7 @@ export const parseKeyName = (text: string): string => {
 
 export const numberOption = (flags: string, description: string, min: number, max: number): Option =>
   new Option(flags, description).argParser(text => {
-    if (/^\d{1,9}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
+    if (/^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
     throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
   })
 
@@ -102,10 +102,10 @@ export const parseExpiry = (text: string): string => {
 export const withFilter = (command: Command): Command =>
   command
     .addOption(new Option('--code <code...>', 'parked with one of these codes').choices(parkCodes))
-    .addOption(new Option('--org <id>', 'of this organization').argParser(parseId('org')))
-    .option('--type <type>', 'of this event type')
-    .option('--topic <name>', 'of this topic')
-    .addOption(numberOption('--partition <number>', 'of this partition', 0, 1_000_000))
+    .addOption(new Option('--org <id>', 'only records of this organization').argParser(parseId('org')))
+    .option('--type <type>', 'only records of this event type')
+    .option('--topic <name>', 'only records of this topic')
+    .addOption(numberOption('--partition <number>', 'only records of this partition', 0, 1_000_000))
 
 /** Returns the filter of these options. */
 export const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({

@@ -69,7 +69,7 @@ export const addDoctor = (program: Command, actions: OtherActions, run: RunActio
     .addArgument(
       new Argument(
         '[identities...]',
-        'of docs/access.md (default: projector, if KAFKA_BROKERS is set, and api)',
+        'identities of docs/access.md to check (default: projector, if KAFKA_BROKERS is set, and api)',
       ).choices(Object.keys(identities)),
     )
     .option('--json', 'one JSON document')

@@ -110,11 +110,11 @@ const publishStream = async (
       const forecast = await forecaster.next(item, forecast => planOf(item, forecast, options).send)
       plans.push(planOf(item, forecast, options))
     }
+    steps.signal.throwIfAborted()
     if (!options.publish) {
       steps.onResults(plans.map(({ result }) => result))
       continue
     }
-    steps.signal.throwIfAborted()
     const sent = await sendAll(plans, stream, steps).catch((error: unknown) => {
       steps.onResults(plans.map(({ result, send }) => (send ? { ...result, outcome: 'unknown' } : result)))
       throw error

@@ -5,7 +5,7 @@
  * that is projected now; with a generation, everything in that generation or sandbox.
  */
 import { parkCodes } from '../../schemas/errors.ts'
-import type { CommandContext } from '../context.ts'
+import type { CommandContext, Out } from '../context.ts'
 import { linesIn } from '../export/lines.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findAny } from '../generations/sandboxes.ts'
@@ -36,7 +36,7 @@ export type ValidateOptions = {
 
 export type ValidateSteps = {
   readonly open: (file: string) => AsyncIterable<Buffer>
-  readonly out: (text: string) => void
+  readonly out: Out<string>
   readonly say: (line: string) => void
   /** Overwrites a progress line; undefined if nobody sees it. */
   readonly draw: ((line: string) => void) | undefined
@@ -61,8 +61,10 @@ export const validateFile = async (options: ValidateOptions, steps: ValidateStep
     const code = outcome.outcome === 'parked' ? outcome.code : undefined
     counts.set(code ?? outcome.outcome, (counts.get(code ?? outcome.outcome) ?? 0) + 1)
     const detail = code === 'data_invalid' ? explainInvalid(given.stream, given.record) : undefined
-    if (options.json) steps.out(`${JSON.stringify({ line: lineNumber, ...outcome, ...(detail && { detail }) })}\n`)
-    else if (code !== undefined) steps.out(`line ${lineNumber}: parked as ${code}${detail ? `: ${detail}` : ''}\n`)
+    if (options.json)
+      await steps.out(`${JSON.stringify({ line: lineNumber, ...outcome, ...(detail && { detail }) })}\n`)
+    else if (code !== undefined)
+      await steps.out(`line ${lineNumber}: parked as ${code}${detail ? `: ${detail}` : ''}\n`)
     if (lineNumber % PROGRESS_LINES === 0) steps.draw?.(`${lineNumber} lines`)
   }
   return summarize(counts, steps)

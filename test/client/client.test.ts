@@ -270,3 +270,24 @@ test('kept answers have a limit: the ones used longest ago go first', async () =
   for (const id of ['rep_1', 'rep_2', 'rep_3', 'rep_3', 'rep_1']) await client.rep(id)
   expect(asked.map(({ tag }) => tag)).toEqual([undefined, undefined, undefined, '"1"', undefined])
 })
+
+test.each([204, 205])('a %i of a proxy is refused at once', async status => {
+  const { client, asked } = await clientOf([(_, response) => response.writeHead(status).end()], { timeoutMs: 900 })
+  await expect(client.rep('rep_1')).rejects.toMatchObject({ name: 'RefusedError', status, code: 'unknown' })
+  expect(asked).toHaveLength(1)
+})
+
+test('follow() with a short time for requests asks without a wait that would take longer', async () => {
+  const seconds: (string | null)[] = []
+  const waiting: Answer = (request, response) => {
+    const wait = new URL(request.url ?? '', 'http://localhost').searchParams.get('wait')
+    seconds.push(wait)
+    setTimeout(() => page(['payout_1'], false)(request, response), 1_000 * Number(wait))
+  }
+  const { client } = await clientOf([waiting], { timeoutMs: 900 })
+  for await (const { id } of client.follow()) {
+    expect(id).toBe('payout_1')
+    break
+  }
+  expect(seconds).toEqual(['0'])
+})

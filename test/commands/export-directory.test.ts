@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -11,12 +12,15 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { sliceSearch } from '../../api/elasticsearch/slice-documents.ts'
 import { type ExportSteps, exportOrganization } from '../../commands/export/export.ts'
 import { runningProcesses } from '../../commands/export/lock.ts'
+import { CommandError, messageOf } from '../../commands/failures.ts'
+import { StopError } from '../../commands/projector.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
@@ -224,4 +228,53 @@ test('an export that was killed just before its end is completed', async () => {
   writeFileSync(join(out, 'manifest.partial.json'), '{"organization":"org_a","as_of":"rep_5.1","rules_version":2}')
   expect(await exportOrganization(options(out), stepsOf())).toBe(0)
   expect(readdirSync(out)).not.toContain('manifest.partial.json')
+})
+
+test('an export that fails says why, also if its files cannot be closed and its lock cannot be removed', async () => {
+  const out = directory()
+  const handle = await open(join(out, '.'), 'r')
+  const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync')
+  await handle.close()
+  onTestFinished(() => sync.mockRestore())
+  const steps = stepsOf(async () => {
+    sync.mockRejectedValue(Object.assign(new Error('fsync'), { code: 'EIO', syscall: 'fsync' }))
+    const lock = readdirSync(out).find(name => name.endsWith('.lock')) ?? ''
+    rmSync(join(out, lock))
+    mkdirSync(join(out, lock))
+    throw new CommandError('Elasticsearch cannot be read')
+  })
+  const error = await exportOrganization(options(out), steps).catch((caught: unknown) => caught)
+  expect(messageOf(error)).toMatch(/^Elasticsearch cannot be read; after that a file cannot be used: EIO; after that /)
+})
+
+test('a signal ends the watch of an export on another machine', async () => {
+  const out = directory()
+  writeFileSync(join(out, 'export.00000000-0000-4000-8000-000000000000.lock'), '{"host":"another"}')
+  const stopping = new AbortController()
+  let sleeps = 0
+  const sleep = async (): Promise<void> => {
+    sleeps++
+    stopping.abort(new CommandError('stopped'))
+  }
+  const steps = stepsOf(undefined, { sleep, signal: stopping.signal })
+  expect(await exportOrganization(options(out), steps)).toBe(1)
+  expect(sleeps).toBe(1)
+  expect(locksIn(out)).toEqual(['export.00000000-0000-4000-8000-000000000000.lock'])
+})
+
+test('an export that fails while it is stopped says why; the stop itself is no error', async () => {
+  const said: string[] = []
+  const stopping = new AbortController()
+  const stopped = new CommandError('stopped')
+  let error: Error = new StopError('records_deleted', 'offset 5')
+  const turn = async (): Promise<void> => {
+    stopping.abort(stopped)
+    throw error
+  }
+  const steps = stepsOf(turn, { say: line => void said.push(line), signal: stopping.signal })
+  expect(await exportOrganization(options(directory()), steps)).toBe(1)
+  expect(said.splice(0)).toEqual([error.message, 'stopped; the same command continues'])
+  error = stopped
+  expect(await exportOrganization(options(directory()), steps)).toBe(1)
+  expect(said).toEqual(['stopped; the same command continues'])
 })

@@ -86,6 +86,7 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
       { kind: 'other-answer', answer: answerOf(502, '<html>Bad gateway</html>') } as const,
       { kind: 'other-answer', answer: answerOf(504, '', 'Retry-After: 1') } as const,
       { kind: 'other-answer', answer: cut } as const,
+      { kind: 'other-answer', answer: answerOf(200, 'no gzip', 'Content-Encoding: gzip') } as const,
     ]) {
       await proxy.inject(fault, () => true, 1)
       expect(await runProgram(program, through), fault.kind).toEqual(['payout_2'])

@@ -1,9 +1,13 @@
 /** The reads of an export when the API's readers refuse, over a search client that never answers. */
-import { expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Client } from '@elastic/elasticsearch'
+import { expect, onTestFinished, test } from 'vitest'
 import { Refusal, unavailable } from '../../../api/failures.ts'
-import { readThrough } from '../../../commands/export/readers.ts'
+import { openReaders, readThrough } from '../../../commands/export/readers.ts'
 import { CommandError } from '../../../commands/failures.ts'
 import { READ_ATTEMPTS } from '../../../commands/limits.ts'
+import { createCredentials } from '../../../schemas/stored/credentials.ts'
 
 const change = { kind: 'change', name: { kind: 'payouts', id: 'payout_1' } } as const
 const instant = { kind: 'instant', milliseconds: 5 } as const
@@ -58,4 +62,30 @@ test('another error is not translated', async () => {
     throw new TypeError('a defect')
   })
   await expect(readers.readStatement('org_1', 'payout_1', change)).rejects.toThrow(TypeError)
+})
+
+test('a read whose key is refused is repeated with the key that its file has by now', async () => {
+  const asked = new Set<string | undefined>()
+  const server = createServer(({ headers }, answer) => {
+    asked.add(headers.authorization)
+    answer.writeHead(401, { 'Content-Type': 'application/json', 'X-Elastic-Product': 'Elasticsearch' }).end('{}')
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const client = new Client({
+    node: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    auth: { apiKey: 'old' },
+  })
+  onTestFinished(async () => {
+    await client.close()
+    server.close()
+  })
+  const keys = ['first', 'second']
+  const time = () => 1_000_000
+  const readers = openReaders({
+    client,
+    credentials: createCredentials(() => ({ apiKey: keys.shift() ?? 'second' })),
+    ...{ prefix: 'p', now: time, elapsed: time, sleep: async () => undefined, signal: new AbortController().signal },
+  })
+  await expect(readers.readTotals('org_1', undefined)).rejects.toThrow(CommandError)
+  expect([...asked]).toEqual(['ApiKey first', 'ApiKey second'])
 })

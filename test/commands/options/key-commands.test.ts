@@ -25,6 +25,13 @@ test('keys are created, listed and revoked with the given options', async () => 
     'upgradeKeys',
     { from: 7, json: false },
   ])
+  expect((await said('projection', 'upgrade-keys', '--from', '9007199254740991')).called?.[1]).toMatchObject({
+    from: Number.MAX_SAFE_INTEGER,
+  })
+  for (const wrong of ['9007199254740992', '9007199254740993', '1e3', '-1']) {
+    const refused = await said('projection', 'upgrade-keys', '--from', wrong)
+    expect([refused.called, refused.code]).toEqual([[], exitCodes.usage])
+  }
   for (const wrong of [
     ['--permission', 'write'],
     ['--permission', 'reps:read', '--no-read'],

@@ -131,3 +131,29 @@ describe('a line', () => {
     expect([code, said]).toEqual([0, ['3 applied, 0 duplicate, 0 parked']])
   })
 })
+
+test('the next line is read when the output has taken the outcome of the last one', async () => {
+  let read = 0
+  const readAtEnd: number[] = []
+  const file = { file: 'file', type: undefined, partitions: 6, live: false, json: true }
+  await validateFile(file, {
+    open: async function* () {
+      for (; read < 3; ) {
+        read++
+        yield Buffer.from('{"type":"unknown","data":{}}\n')
+      }
+    },
+    out: async () => {
+      await new Promise(resolve => setImmediate(resolve))
+      readAtEnd.push(read)
+    },
+    say: () => undefined,
+    draw: undefined,
+    now: () => 1_700_000_000_000,
+    context: () => {
+      throw new Error('not called')
+    },
+    signal: new AbortController().signal,
+  })
+  expect(readAtEnd).toEqual([1, 2, 3])
+})

@@ -35,6 +35,9 @@ class RetryingTransport(httpx.BaseTransport):
                 _parse(response)
             except httpx.TransportError as caught:
                 error = caught
+            except httpx.DecodingError as caught:
+                # The compressed bytes are damaged. For callers this is an error of the connection, as others are.
+                error = httpx.RemoteProtocolError(f"the answer cannot be decompressed: {caught}")
             answer = answer if error else response
             is_final = error is None and response.status_code not in RETRIED_STATUSES
             retry_after = None if error else _retry_after_of(response)
