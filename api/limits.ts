@@ -96,13 +96,22 @@ export const ANSWERS_HELD_OF_KEY = 48 * 1024 * 1024
 /** Bytes of held answers above which the garbage collector runs earlier. Ordinary pages stay far below. */
 export const MUCH_IS_HELD = 8 * 1024 * 1024
 
-/** Bytes of a small answer, and the budget reserved for small ones: large answers cannot refuse small ones. */
+/** Bytes of a small answer, and the budget reserved for small ones. A group of reads without room is read in parts. */
 export const SMALL_ANSWER_BYTES = 1024 * 1024
 export const SMALL_ANSWERS_RESERVE = 16 * 1024 * 1024
 
 /**
+ * Bytes of answers in delivery, of one key and of one organization. A key may have two of the largest pages and small
+ * answers in delivery. An organization may have half of the bytes that large answers may hold: however slowly its
+ * clients read, the other half is free for large answers of others.
+ */
+export const ANSWERS_IN_DELIVERY_OF_KEY = 2 * PAGE_BYTES_MAX + SMALL_ANSWER_BYTES
+export const ANSWERS_IN_DELIVERY_OF_ORGANIZATION = (ANSWERS_HELD_MAX - SMALL_ANSWERS_RESERVE) / 2
+
+/**
  * Bytes of reads above which a request waits for the turn of its organization. If the answer is a copy, the limit is
- * SMALL_ANSWER_BYTES: 40 such requests hold less than a key may, and one more has room for its answer.
+ * SMALL_ANSWER_BYTES. Then all reads that an organization may have at once (READS_OF_ORGANIZATION, 40) hold less than a
+ * key may, and one more has room for its answer.
  */
 export const LARGE_READ_BYTES = 4 * SMALL_ANSWER_BYTES
 
@@ -128,7 +137,7 @@ export const RECORD_FRAME_BYTES = 1_024
 
 /**
  * Milliseconds for the delivery of any answer, and bytes a second that a larger one must reach. A telephone at 16 KiB/s
- * gets a page of 200 ordinary payouts (400 KB) in 25 s. The largest page may take two and a half minutes.
+ * gets a page of 200 payouts with 6 lines each (247 KB) in 15 s. The largest page may take two and a half minutes.
  */
 export const DELIVERY_TIME_MIN = 30_000
 export const DELIVERY_RATE_MIN = 128 * 1024
@@ -186,7 +195,7 @@ export const LARGE_RECORDS_ASKED = Math.floor(PAGE_BYTES_MAX / BODY_STORED_MAX) 
 /** Maximum bytes of any body but a payout's: these bodies have few texts, each of at most 1,000 code points. */
 export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
 
-/** Organizations remembered: how large their records are, and that they have any. */
+/** Organizations remembered: their last bytes, and that they have records. Also sizes by list, organization, filter. */
 export const ORGANIZATIONS_REMEMBERED = 10_000
 
 /** Cursors and changes whose sort value is cached, cursors without a change behind them, and instants. */
@@ -279,22 +288,6 @@ export const TIMES_INTERVAL = 250
  */
 export const SWAP_POLL_INTERVAL = 25
 export const SWAP_POLLS_MAX = 60
-
-/** Milliseconds for which a seal key, or the receipt of its destruction, is trusted; and keys held meanwhile. */
-export const SEAL_KEY_AGE_MAX = 2_000
-export const SEAL_KEYS_HELD = 10_000
-
-/** Milliseconds between two log lines that records are refused for the same reason about their seal keys. */
-export const SEAL_REPORT_INTERVAL = 10_000
-
-/** Milliseconds for an answer of Vault on a connection, connections, and bytes of an answer. A key has some 300. */
-export const SEAL_VAULT_TIME_MAX = 2_000
-export const SEAL_VAULT_CONNECTIONS = 16
-export const SEAL_VAULT_ANSWER_BYTES = 64 * 1024
-
-/** Requests of an organization that read seal keys at once, and keys that they read at once: others wait for few. */
-export const SEAL_KEY_REQUESTS_OF_ORGANIZATION = { ...READS_OF_ORGANIZATION, permits: 4, waitMax: READ_TIME_MAX }
-export const SEAL_KEYS_OF_ORGANIZATION = { permits: SEAL_VAULT_CONNECTIONS / 2, queue: 4, waitMax: READ_TIME_MAX }
 
 /** Milliseconds that a check of the index ids is valid, and the age at which it is repeated in the background. */
 export const INDICES_CACHE_TIME = 2_000

@@ -1,8 +1,10 @@
 /**
  * In: the answer to a request, after all later steps. Out: the same answer, ready to be sent by Koa, with a reservation
  *   of the budget until the client has it or its connection is gone.
- * Promises: the reservation equals the held bytes, even if the answer is part of a larger buffer. Delivery takes a
- *   bounded time. An encrypted connection also holds one piece of the answer.
+ * Promises: from here on, the reservation equals the bytes that the answer holds, even if it is part of a larger
+ *   buffer. Before, it does not count the copies with opened texts (open-records.ts). An answer without a key is one
+ *   buffer that all deliveries share: only an encrypted copy of it counts. Delivery takes a bounded time. An encrypted
+ *   connection also holds one piece of the answer.
  * Can go wrong: the budget is used up → `unavailable`. A client reads too slowly → its connection is closed.
  */
 
@@ -57,7 +59,7 @@ export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryT
     try {
       await next()
       const body: unknown = ctx.body
-      if (Buffer.isBuffer(body)) deliver(ctx, compact(body), ctx.state.reservation ?? budget.open(undefined))
+      if (Buffer.isBuffer(body)) deliver(ctx, compact(body), ctx.state.reservation)
       else ctx.state.reservation?.close()
     } catch (error) {
       ctx.state.reservation?.close()
@@ -68,22 +70,24 @@ export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryT
     }
   }
 
-  function deliver(ctx: RequestContext, body: Buffer, reservation: Reservation): void {
+  function deliver(ctx: RequestContext, body: Buffer, ofReads: Reservation | undefined): void {
     const { req, res } = ctx
     if (ctx.method === 'HEAD' || res.closed || res.destroyed) {
-      reservation.close()
+      ofReads?.close()
       return
     }
-    reservation.resize(heldBy(body))
+    const isEncrypted = 'encrypted' in req.socket && req.socket.encrypted === true
+    // All deliveries without a key share one buffer. Only an encrypted copy takes memory.
+    const reservation = ofReads ?? (isEncrypted ? budget.open(undefined) : undefined)
+    reservation?.deliver(heldBy(body))
     const cancel = later(deliveryTime(body.length), () => {
       onDeliveryTimeout()
       req.socket.destroy()
     })
     onceDelivered(req, res, () => {
       cancel()
-      reservation.close()
+      reservation?.close()
     })
-    const isEncrypted = 'encrypted' in req.socket && req.socket.encrypted === true
     ctx.body = isEncrypted && body.length > ENCRYPTED_AT_ONCE ? Readable.from(piecesOf(body)) : body
     ctx.length = body.length
   }

@@ -9,5 +9,12 @@ export const free = ({ buffer }: Buffer): void => {
   if (buffer instanceof ArrayBuffer && buffer.resizable) buffer.resize(0)
 }
 
-/** Returns the same bytes, copied if the buffer keeps more than twice as many in memory. */
-export const compact = (bytes: Buffer): Buffer => (heldBy(bytes) > 2 * bytes.length ? Buffer.from(bytes) : bytes)
+/**
+ * Returns the same bytes, with little unused memory behind them. Call it for bytes whose buffer nothing else uses: a
+ * buffer that grew in place shrinks. Bytes are copied if another buffer keeps more than twice as many in memory.
+ */
+export const compact = (bytes: Buffer): Buffer => {
+  const { buffer, byteOffset, length } = bytes
+  if (buffer instanceof ArrayBuffer && buffer.resizable) buffer.resize(byteOffset + length)
+  return heldBy(bytes) > 2 * length ? Buffer.from(bytes) : bytes
+}

@@ -1,4 +1,4 @@
-/** All semaphores of the API and their use: what a client, an organization or a kind of work may take of a process. */
+/** The semaphores of the API, but those for seal keys: what a client, an organization or a kind of work may take. */
 
 import {
   IN_FLIGHT_OF_KEY,

@@ -4,9 +4,10 @@
  *   keys are held. Requests that need the same key at the same time read it once. A key that is not held is read when
  *   the request has its turn. A turn that is refused is no answer about a key: nothing is held.
  */
-import { SEAL_KEY_AGE_MAX, SEAL_KEYS_HELD } from '../limits.ts'
+
 import type { Schedule } from '../time-limits.ts'
 import type { KeyTurn, ReadSealKey, SealKey } from './key-store.ts'
+import { SEAL_KEY_AGE_MAX, SEAL_KEYS_HELD } from './limits.ts'
 
 /** @param elapsed milliseconds of a monotonic clock */
 export const holdKeys = (read: ReadSealKey, elapsed: () => number, later: Schedule): ReadSealKey => {

@@ -8,9 +8,9 @@
  */
 import { createSemaphores, type Release, type Semaphores } from '../capacity/semaphore.ts'
 import { unavailable } from '../failures.ts'
-import { SEAL_KEY_REQUESTS_OF_ORGANIZATION, SEAL_KEYS_OF_ORGANIZATION } from '../limits.ts'
 import { abortReason, type Schedule } from '../time-limits.ts'
 import type { KeyTurn } from './key-store.ts'
+import { SEAL_KEY_REQUESTS_OF_ORGANIZATION, SEAL_KEYS_OF_ORGANIZATION } from './limits.ts'
 
 /** Permits by organization: of requests that read keys, and of keys. */
 export type KeyReads = Readonly<Record<'requests' | 'keys', Semaphores>>

@@ -3,8 +3,9 @@
  * Promises: each reason has a line at its first refusal, then at most one in SEAL_REPORT_INTERVAL. A refusal by Vault
  *   has the reason of Vault. No line names a key.
  */
-import { SEAL_REPORT_INTERVAL } from '../limits.ts'
+
 import { type ReadSealKey, sealRefusals } from './key-store.ts'
+import { SEAL_REPORT_INTERVAL } from './limits.ts'
 
 type Say = (level: 'warn', message: string, details: { because: string; vault?: string }) => void
 

@@ -10,9 +10,9 @@
 import { Agent as PlainAgent, request as plainRequest } from 'node:http'
 import { Agent as TlsAgent, request as tlsRequest } from 'node:https'
 import { SEAL_KEY_BYTES } from '../../schemas/sealed/sealed-text.ts'
-import { SEAL_VAULT_ANSWER_BYTES, SEAL_VAULT_CONNECTIONS, SEAL_VAULT_TIME_MAX } from '../limits.ts'
 import { abortReason, scheduleTimer } from '../time-limits.ts'
 import type { ReadSealKey, SealKey } from './key-store.ts'
+import { SEAL_VAULT_ANSWER_BYTES, SEAL_VAULT_CONNECTIONS, SEAL_VAULT_TIME_MAX } from './limits.ts'
 
 export type VaultOptions = {
   readonly url: string

@@ -3,13 +3,21 @@ import { connect } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
 import { usualShares } from '../../api/capacity/shares.ts'
 import type { SearchClient } from '../../api/elasticsearch/client.ts'
-import { IN_FLIGHT_OF_KEY, READS_OF_ORGANIZATION } from '../../api/limits.ts'
+import {
+  ANSWERS_HELD_MAX,
+  IN_FLIGHT_OF_KEY,
+  READS_OF_ORGANIZATION,
+  SMALL_ANSWER_BYTES,
+  SMALL_ANSWERS_RESERVE,
+} from '../../api/limits.ts'
+import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
+import { readSlowly, requestOf } from '../support/hostile-clients.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 
 const scope = fileScope()
-const [A, B, LARGE] = ['org_greedy', 'org_other', 'org_large']
+const [A, B, LARGE, SLOW, PAGES] = ['org_greedy', 'org_other', 'org_large', 'org_slow', 'org_pages']
 const shared = (async () => {
   const store = await useStore(scope)
   for (const org of [A, B]) {
@@ -20,6 +28,16 @@ const shared = (async () => {
   const lines = Array.from({ length: 7_000 }, (_, n) => ({ id: `line_${n}`, amount: '0', description }))
   store.payout(LARGE, 0, { id: 'payout_0', lines })
   await store.publish(LARGE, 1)
+  for (const org of [SLOW, PAGES]) {
+    for (let n = 0; n < 20; n++) {
+      store.payout(org, n, { id: `payout_${n}`, period: `period_${n}`, lines: lines.slice(0, 1_000) })
+      await store.flush()
+    }
+    for (let n = 20; n < 25; n++) {
+      store.payout(org, n, { id: `payout_${n}`, period: `period_${n}`, lines: lines.slice(0, 300) })
+    }
+    await store.publish(org, 25)
+  }
   return store
 })()
 
@@ -47,6 +65,77 @@ test('an organization with hundreds of slow lists leaves reads to others: they g
   await slow.heal()
   expect(statuses(await Promise.all(keys.map(key => ask('/payouts', key))))).toEqual({ 200: 3 })
   await eventually(() => expect(usage()).toMatchObject({ requests: { held: 0 }, reads: { held: 0, waiting: 0 } }))
+})
+
+test('an organization whose clients take no byte of their answers leaves others room for large answers', async (test: Scope) => {
+  const store = await shared
+  const { ask, port, budget, usage } = await serveApi(test, store.prefix)
+  const keys = [await store.key(SLOW), await store.key(SLOW)]
+  const other = await store.key(PAGES)
+  for (let n = 0; n < 12; n++) {
+    readSlowly(test, { port, request: requestOf('/payouts?limit=200', keys[n % 2] ?? ''), bytesPerSecond: 0 })
+  }
+  // Two pages of nearly 16 MiB are in delivery, and nothing is read.
+  await eventually(() => {
+    expect(budget.held()).toBeGreaterThan(1.75 * PAGE_BYTES_MAX)
+    expect(usage()).toMatchObject({ reads: { held: 0, waiting: 0 }, large_answers: { held: 0, waiting: 0 } })
+  })
+  for (const path of [
+    '/payouts?limit=200',
+    '/changes?limit=200',
+    '/statements/payout_0',
+    '/payouts/payout_0/history',
+  ]) {
+    const answer = await ask(path, other)
+    expect([path, answer.status]).toEqual([path, 200])
+    expect(answer.text.length).toBeGreaterThan(SMALL_ANSWER_BYTES)
+  }
+})
+
+describe('while a process holds nearly as many bytes as large answers may', () => {
+  /** An API that holds all of these bytes but a few, and the ids that each multi-get asks for. */
+  const nearlyFull = async (test: Scope, left: number) => {
+    const store = await shared
+    const groups: string[][] = []
+    const between = (real: SearchClient): SearchClient => ({
+      ...real,
+      multiGet: (names, signal) => {
+        groups.push(names.map(({ id }) => id))
+        return real.multiGet(names, signal)
+      },
+    })
+    const served = await serveApi(test, store.prefix, { between })
+    const held = served.budget.open(undefined)
+    held.add(ANSWERS_HELD_MAX - SMALL_ANSWERS_RESERVE - left)
+    return { ...served, store, groups }
+  }
+  const MAX_ROUNDS = 100
+
+  test('a large record refuses only its own request, and no read of another organization in the same group', async (test: Scope) => {
+    const { ask, store, groups } = await nearlyFull(test, 2 * SMALL_ANSWER_BYTES)
+    const [large, other] = [await store.key(LARGE), await store.key(B)]
+    const isMixed = (ids: readonly string[]) => [LARGE, B].every(org => ids.includes(`${org}:payout_0`))
+    for (let round = 0; round < MAX_ROUNDS && !groups.some(isMixed); round++) {
+      const refused = Array.from({ length: 3 }, () => ask('/payouts/payout_0', large))
+      const answered = Array.from({ length: 10 }, (_, n) =>
+        ask(n % 2 ? '/payouts?limit=1' : '/payouts/payout_0', other),
+      )
+      expect(statuses(await Promise.all(answered))).toEqual({ 200: 10 })
+      expect(statuses(await Promise.all(refused))).toEqual({ 503: 3 })
+    }
+    expect(groups.filter(isMixed)).not.toEqual([])
+  })
+
+  test('records that are small one by one are answered, also if their group is large', async (test: Scope) => {
+    const { ask, store, groups } = await nearlyFull(test, SMALL_ANSWER_BYTES / 2)
+    const key = await store.key(PAGES)
+    const isLarge = (ids: readonly string[]) => ids.filter(id => id.startsWith(`${PAGES}:payout_2`)).length > 3
+    for (let round = 0; round < MAX_ROUNDS && !groups.some(isLarge); round++) {
+      const answers = [20, 21, 22, 23, 24].map(n => ask(`/payouts/payout_${n}`, key))
+      expect(statuses(await Promise.all(answers))).toEqual({ 200: 5 })
+    }
+    expect(groups.filter(isLarge)).not.toEqual([])
+  })
 })
 
 describe('concurrent requests', () => {

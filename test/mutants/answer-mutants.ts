@@ -6,7 +6,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'the budget counts an answer as delivered before the client has it',
     file: 'api/answer/limit-delivery.ts',
     find: '    onceDelivered(req, res, () => {\n',
-    replace: '    reservation.close()\n    onceDelivered(req, res, () => {\n',
+    replace: '    reservation?.close()\n    onceDelivered(req, res, () => {\n',
   },
   {
     name: 'Elasticsearch is asked before bytes are reserved',
@@ -109,6 +109,24 @@ export const answerMutants: readonly Mutant[] = [
     file: 'api/capacity/answer-budget.ts',
     find: " > ANSWERS_HELD_OF_KEY) return 'key'\n",
     replace: " > ANSWERS_HELD_MAX) return 'key'\n",
+  },
+  {
+    name: 'one organization may have all bytes of large answers in delivery',
+    file: 'api/capacity/answer-budget.ts',
+    find: 'return all > ANSWERS_IN_DELIVERY_OF_ORGANIZATION ?',
+    replace: 'return all > ANSWERS_HELD_OF_ORGANIZATION ?',
+  },
+  {
+    name: 'answers that were read at the same time exceed the bytes in delivery',
+    file: 'api/capacity/answer-budget.ts',
+    find: 'const limit = deliveryLimitExceededBy(bytes)\n',
+    replace: 'const limit = bytes > mine ? deliveryLimitExceededBy(bytes) : undefined\n',
+  },
+  {
+    name: 'a group of reads that exceeds the budget of the process refuses all its requests',
+    file: 'api/failures.ts',
+    find: "answer_bytes_of_process: 'in parts'",
+    replace: "answer_bytes_of_process: 'later'",
   },
   {
     name: 'an answer keeps the larger buffer that it is a slice of',

@@ -70,7 +70,7 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'the bytes of an answer that its client did not read are never released',
     file: 'api/answer/limit-delivery.ts',
-    find: '      cancel()\n      reservation.close()\n',
+    find: '      cancel()\n      reservation?.close()\n',
     replace: '      cancel()\n',
     flow: ATTACKS,
   },

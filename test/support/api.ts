@@ -108,6 +108,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     send: (bytes: string | Buffer) => sendBytes(port, bytes),
     readiness: api.readiness,
     usage: api.usage,
+    budget,
     endWaits: api.endWaits,
     logged,
   }

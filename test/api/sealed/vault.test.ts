@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { SEAL_VAULT_CONNECTIONS } from '../../../api/limits.ts'
+import { SEAL_VAULT_CONNECTIONS } from '../../../api/sealed/limits.ts'
 import { createVault, type VaultOptions } from '../../../api/sealed/vault.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
 import { sealKey } from '../../support/seal.ts'

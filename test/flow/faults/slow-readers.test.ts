@@ -155,6 +155,40 @@ describe('an API process under attack stays below 500 MiB and still serves anoth
     expect(attacked.p99, figures).toBeLessThan(Math.max(SLOWDOWN_MAX * alone.p99, UNNOTICED_MS))
   })
 
+  test('another organization still gets large pages while 40 connections of two keys of one organization read nothing', async ({
+    task,
+    onTestFinished,
+  }) => {
+    const { store, keys } = await shared
+    const hostile = [keys[0] ?? '', await store.key('org_large0')]
+    const statuses: number[] = []
+    const attack: Attack = (scope, port) => {
+      for (let n = 0; n < 40; n++) {
+        const request = requestOf('/payouts?limit=200', hostile[n % 2] ?? '').repeat(5)
+        readSlowly(scope, { port, request, bytesPerSecond: 0 })
+      }
+      let going = true
+      scope.onTestFinished(async () => {
+        going = false
+      })
+      const readLarge = async () => {
+        while (going) {
+          const headers = { authorization: `Bearer ${keys[1]}` }
+          const answer = await fetch(`http://127.0.0.1:${port}/api/v1/payouts?limit=200`, { headers })
+          await answer.arrayBuffer()
+          statuses.push(answer.status)
+          await pause(1_000)
+        }
+      }
+      readLarge().catch(() => undefined)
+    }
+    const { api, attacked, alone, figures } = await underAttack({ onTestFinished }, task.name, attack)
+    expect(await metricOf(api, 'api_answers_refused_total{by="organization"}'), figures).toBeGreaterThan(0)
+    expect(new Set(statuses), figures).toEqual(new Set([200]))
+    expect(attacked.refused, figures).toBe(0)
+    expect(attacked.p99, figures).toBeLessThan(Math.max(SLOWDOWN_UNDER_LOAD_MAX * alone.p99, UNNOTICED_MS))
+  })
+
   test('eight organizations whose 80 connections read as fast as they can', async ({ task, onTestFinished }) => {
     const { attacked, alone, figures } = await underAttack({ onTestFinished }, task.name, fast)
     expect(attacked.p99, figures).toBeLessThan(SLOWDOWN_UNDER_LOAD_MAX * alone.p99)
