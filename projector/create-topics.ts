@@ -3,7 +3,6 @@
  */
 import type { Admin } from 'kafkajs'
 import type { kafkaSettings, Read, topicSettings } from '../schemas/settings.ts'
-import { StopError } from './failures.ts'
 import { withRight } from './kafka/access-refusal.ts'
 import { assertOnePartition, checkTopicConfiguration, isUnknownTopic, type SourceAdmin } from './kafka/source.ts'
 
@@ -18,7 +17,10 @@ export type TopicsContext = {
 
 type WantedTopic = { readonly topic: string; readonly numPartitions: number; readonly isOfKeys: boolean }
 
-/** @throws StopError if the projector would refuse an existing topic, or Kafka refuses a right */
+/**
+ * @throws StopError if the projector would refuse an existing topic, or Kafka refuses a right; Error if a new topic is
+ * not ready in time
+ */
 export const createMissingTopics = async (
   settings: Read<typeof kafkaSettings & typeof topicSettings>,
   { admin, sleep, say }: TopicsContext,
@@ -86,7 +88,10 @@ const waitForTopic = async (topic: string, admin: TopicsAdmin, sleep: TopicsCont
     }
     await sleep(POLL_MS)
   }
-  throw new StopError('topic_missing', `${topic} was created and has no leaders`)
+  const waited = (POLL_MS * POLLS_MAX) / 1000
+  throw new Error(
+    `${topic} was created, but after ${waited} s not all its partitions have a leader; run again: npm run topics`,
+  )
 }
 
 const entriesOf = (messageBytes: number) =>

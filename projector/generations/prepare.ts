@@ -22,7 +22,7 @@ import {
   type IndexDefinition,
 } from '../../schemas/stored/mappings.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
-import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
+import { type Ask, documentPath, errorType, ifVersion } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
@@ -218,15 +218,16 @@ const createControl = async (id: string, document: object, { request, prefix }: 
 }
 
 const create = async (name: string, { mappings, settings }: IndexDefinition, request: Ask): Promise<void> => {
-  const { status } = await request({
+  const { status, body } = await request({
     method: 'PUT',
     path: `/${name}`,
     query: { wait_for_active_shards: 1 },
     body: { mappings, settings: { index: settings } },
   })
-  // 400: the index exists. `verify` checks it next.
-  if (status !== 200 && status !== 400)
-    throw new StopError('index_unsuitable', `creating ${name}: Elasticsearch answers ${status}`)
+  const type = errorType(body)
+  // `verify` checks an index that exists next. 400 has other causes too: the cluster may allow no more shards.
+  if (status === 200 || type === 'resource_already_exists_exception') return
+  throw new StopError('write_refused', `creating ${name}: Elasticsearch answers ${status}, ${type ?? 'no type'}`)
 }
 
 /** The settings that decisions and order depend on. The number of replicas is the operator's choice. */

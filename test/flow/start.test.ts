@@ -12,7 +12,7 @@ import {
   untilCaughtUp,
 } from '../support/processes.ts'
 import type { Scope } from '../support/scope.ts'
-import { createPrefix, indicesOf } from '../support/stored.ts'
+import { createPrefix, indexNamed, indicesOf } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
 const startRefused = (scope: Scope, options: ProjectorOptions, code: string): Promise<string> =>
@@ -182,6 +182,19 @@ describe('topics', () => {
 /** Warnings about topics. Services that a start waits for are logged as warnings too. */
 const warningsOf = ({ lines }: RunningProcess): LogLine[] =>
   lines().filter(({ level, topic }) => level === 40 && topic !== undefined)
+
+describe('indices', () => {
+  test('more shards than Elasticsearch allows stop a first start with its reason; a start with fewer completes it', async t => {
+    const topics = await createTopics(t)
+    const prefix = createPrefix(t)
+    // One node allows 1,000 shards. Elasticsearch refuses the first index, and creates none of its shards.
+    const settings = { ELASTICSEARCH_SHARDS: '1024' }
+    const message = await startRefused(t, { topics, prefix, settings }, 'write_refused')
+    expect(message).toMatch(new RegExp(`creating ${prefix}-g1-\\w+: Elasticsearch answers 400, validation_exception$`))
+    expect(await indicesOf(prefix)).toEqual([indexNamed(prefix, 'control')])
+    await untilCaughtUp(await startProjector(t, { topics, prefix }))
+  })
+})
 
 describe('ports', () => {
   test('an admin port in use stops the projector before anything is written', async t => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createMissingTopics, type TopicsContext } from '../../projector/create-topics.ts'
+import { StopError } from '../../projector/failures.ts'
 import { kafkaSettings, readSettings, topicSettings } from '../../schemas/settings.ts'
 
 const settings = readSettings({ ...kafkaSettings, ...topicSettings }, { KAFKA_BROKERS: 'kafka:9092' })
@@ -14,8 +15,8 @@ type Created = {
   ]
 }
 
-/** A cluster with these topics. `meanwhile` runs when a topic is created, before it exists. */
-const setUp = (topics: Record<string, Topic>, meanwhile = (): void => undefined) => {
+/** A cluster with these topics. `meanwhile` runs when a topic is created, before it exists. A leader of -1: none. */
+const setUp = (topics: Record<string, Topic>, meanwhile = (): void => undefined, leader = 1) => {
   const said: string[] = []
   const admin = {
     listTopics: async () => Object.keys(topics),
@@ -27,7 +28,7 @@ const setUp = (topics: Record<string, Topic>, meanwhile = (): void => undefined)
       return true
     },
     fetchTopicMetadata: async ({ topics: [name = ''] }: { readonly topics: readonly string[] }) => ({
-      topics: [{ partitions: Array.from({ length: topics[name]?.partitions ?? 0 }, () => ({ leader: 1 })) }],
+      topics: [{ partitions: Array.from({ length: topics[name]?.partitions ?? 0 }, () => ({ leader })) }],
     }),
     describeConfigs: async ({
       resources: [{ name }],
@@ -73,4 +74,16 @@ test('a topic that another process creates at the same moment is not reported as
     compacted[EVENTS] ??= { partitions: 6, entries: [{ name: 'cleanup.policy', value: 'compact' }] }
   })
   await expect(runAgain()).rejects.toMatchObject({ code: 'topic_unsuitable' })
+})
+
+test('a created topic without leaders is not called missing: it is not ready yet', async () => {
+  const { said, topics, run } = setUp({}, undefined, -1)
+  const error = await run().catch((thrown: unknown) => thrown)
+  expect(error).not.toBeInstanceOf(StopError)
+  expect(error).toHaveProperty(
+    'message',
+    `${EVENTS} was created, but after 30 s not all its partitions have a leader; run again: npm run topics`,
+  )
+  expect(Object.keys(topics)).toEqual([EVENTS])
+  expect(said).toEqual([])
 })

@@ -124,6 +124,27 @@ describe('a first start', () => {
   })
 })
 
+describe('a first start whose index Elasticsearch refuses', () => {
+  test.each([
+    [400, 'validation_exception', { error: { type: 'validation_exception', reason: 'would add [2] shards' } }],
+    [400, 'no type', undefined],
+    [404, 'resource_not_found_exception', { error: { type: 'resource_not_found_exception' } }],
+  ])('with %i and %s stops with both, and does not say that an index is missing', async (status, type, body) => {
+    const name = 'test-g1-payouts'
+    const elasticsearch = new Elasticsearch()
+    const request = sending(async asked =>
+      asked.method === 'PUT' && asked.path === `/${name}` ? { status, body } : elasticsearch.request(asked),
+    )
+    const refused = start(elasticsearch, { ...stepsOf(elasticsearch), request })
+    await expect(refused).rejects.toThrow(stops('write_refused'))
+    await expect(refused).rejects.toThrow(
+      new RegExp(`index for good, .*: creating ${name}: Elasticsearch answers ${status}, ${type}$`),
+    )
+    expect(elasticsearch.control('generation:g1')).toBeUndefined()
+    expect(await start(elasticsearch)).toBe('g1')
+  })
+})
+
 describe('a later start', () => {
   test('creates and changes nothing', async () => {
     const elasticsearch = await started()

@@ -39,7 +39,7 @@ describe('the caller of a request names the right', () => {
   ])('of a refusal %s', async (_, error) => {
     await expect(withRight('Create', 'topic events', Promise.reject(error))).rejects.toMatchObject({
       code: 'access_refused',
-      message: 'Kafka or Elasticsearch refuses the credentials: Kafka refuses Create on topic events',
+      message: 'Kafka or Elasticsearch refuses the credentials or a right: Kafka refuses Create on topic events',
       where: right,
     })
   })
