@@ -26,6 +26,7 @@ type RefreshSteps = {
   readonly keepTrying: <Result>(attempt: () => Promise<Result>) => Promise<Result>
   /** Tries once. */
   readonly send: Send
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number
   readonly sleep: (milliseconds: number) => Promise<void>
   /** Milliseconds from the beginning of one refresh to the next. */
@@ -53,8 +54,8 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
 
   const run = async (round: Omit<Round, 'done'>, delayEnded: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
-    if (round.behind) await Promise.race([delayEnded, waitUntil(lastBegan + REFRESH_BEHIND_MS, REFRESH_BEHIND_MS)])
-    await Promise.race([allDelaysEnded.promise, waitUntil(lastBegan + steps.interval, steps.interval)])
+    if (round.behind) await Promise.race([delayEnded, waitUntil(lastBegan + REFRESH_BEHIND_MS)])
+    await Promise.race([allDelaysEnded.promise, waitUntil(lastBegan + steps.interval)])
     // Later calls belong to the next refresh: their writes may not be acknowledged when this one begins.
     next = undefined
     lastBegan = steps.elapsed()
@@ -76,9 +77,8 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   const untilRefreshed = async (): Promise<void> => {
     if (underWay !== undefined) await Promise.race([underWay.catch(() => undefined), steps.sleep(WRITES_HELD_MS)])
   }
-  /** Waits until a time, but never longer than `max`: the clock may be set back. */
-  const waitUntil = async (time: number, max: number): Promise<void> => {
-    const left = Math.min(time - steps.elapsed(), max)
+  const waitUntil = async (time: number): Promise<void> => {
+    const left = time - steps.elapsed()
     if (left > 0) await steps.sleep(left)
   }
 

@@ -13,12 +13,6 @@ export class Clock {
       signal?.addEventListener('abort', () => reject(signal.reason))
     })
 
-  /** Sets the clock back, as an operator or a time server may do. Sleepers wake after the same time as before. */
-  setBack(milliseconds: number): void {
-    this.#now -= milliseconds
-    this.#sleepers = this.#sleepers.map(({ until, wake }) => ({ until: until - milliseconds, wake }))
-  }
-
   /** Advances the clock and wakes the sleepers that are due. */
   async move(milliseconds: number): Promise<void> {
     await everythingRuns()

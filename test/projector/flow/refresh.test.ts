@@ -274,17 +274,6 @@ describe('far behind', () => {
     expect(paths()).toEqual([])
   })
 
-  test('waits no longer than its interval, even if the clock is set back', async () => {
-    const { ask, requests, clock, paths } = setUp(500)
-    await ask('first', ['reps'])
-    await clock.move(100)
-    await requests.at(0).letGo(fine)
-    clock.setBack(3_600_000)
-    await ask('second', ['reps'])
-    await clock.move(500)
-    expect(paths()).toEqual(['POST /reps/_refresh'])
-  })
-
   test('ends when the stream stops: waiting and new requests are refreshed at once', async () => {
     const { ask, requests, done, paths, endAllDelays } = setUp()
     await ask('first', ['reps'])
