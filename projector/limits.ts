@@ -18,8 +18,9 @@ export const FETCH_REST_BYTES = 64 * 1024
 export const SESSION_TIMEOUT_MS = 10_000
 export const HEARTBEAT_INTERVAL_MS = 3_000
 /**
- * Milliseconds without an answer after which a broker counts as lost. Longer than the group waits for a silent member:
- * until then it may leave the answer open. Short, so that everything continues within 30 s on the other brokers.
+ * Milliseconds without an answer after which a broker counts as lost. Longer than SESSION_TIMEOUT_MS: until the group
+ * drops a silent member, a broker may not answer the others. Short, so that everything continues within 30 s on the
+ * other brokers.
  */
 export const KAFKA_TIMEOUT_MS = 12_000
 /** Milliseconds that members have to rejoin in a rebalance, of which they learn by heartbeat. */
@@ -30,8 +31,8 @@ export const PARTITION_BYTES_IN_FLIGHT = 4 * MiB
 /** Bytes of one partition's records that are projected together. A larger record is projected alone. */
 export const BATCH_BYTES = 1 * MiB
 /**
- * Bytes of a parked record that is kept whole, as JSON with base64. Elasticsearch counts a document's bytes five times,
- * and refuses for ever more than a tenth of its heap: with 1 GB of heap this is nearly the most.
+ * Bytes of a parked record that is kept whole, as JSON with base64. Elasticsearch counts each byte five times, and
+ * always refuses a document that counts for more than a tenth of its heap: with 1 GB of heap this is nearly the most.
  */
 export const PARKED_BYTES_MAX = 16 * MiB
 /** Bytes of a decompressed batch of records: a few kilobytes can fill all memory. */
@@ -54,7 +55,7 @@ export const BULK_DOCUMENTS = 2_000
 /** Requests of several partitions are combined up to this: bytes of bulk requests, documents of others. */
 export const BATCHED_BYTES = 256 * 1024
 export const BATCHED_IDS = 200
-/** Least bytes of a bulk request after lost connections: no limit on the way is lower, and most have other causes. */
+/** Smallest bulk request after lost connections. No limit on the way is lower, and most losses have other causes. */
 export const BULK_BYTES_MIN = 1 * MiB
 /** Ids of one multi-get. */
 export const MGET_IDS = 1_000
@@ -63,7 +64,7 @@ export const MGET_BYTES = 16 * MiB
 
 /**
  * Bytes of documents cached per partition, so that Elasticsearch need not be asked again: with six partitions less than
- * a sixth of the heap. Documents replaced soon are found here; more would take memory promised to others.
+ * a sixth of the heap. Documents replaced soon are found here. A larger cache would take memory that other parts need.
  */
 const CACHE_BYTES_PER_PARTITION = Math.min(12 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 40))
 /** The shares of payouts, of chains, and of heads with all others. There are as many chains as payouts. */
@@ -91,7 +92,7 @@ export const FAR_BEHIND_RECORDS = 1_000
 
 /** Milliseconds between two reads of the ends. By contract Projection-Time may stand still for 1,000. */
 export const ENDS_INTERVAL_MS = 400
-/** Milliseconds between two checks of owners, and that a partition may lack one: a rebalance takes up to 25 s. */
+/** Milliseconds between two checks of owners, and that a partition may have no owner: a rebalance takes up to 25 s. */
 export const OWNERS_INTERVAL_MS = 5_000
 export const OWNERS_GRACE_MS = 30_000
 /** Milliseconds between two reads of Elasticsearch's clock. */
@@ -99,9 +100,8 @@ export const CLOCK_INTERVAL_MS = 5_000
 /** Milliseconds that two clocks may differ. `as_of` waits several times as long before an instant counts as over. */
 export const CLOCKS_APART_MS = 5_000
 /**
- * Milliseconds that a record may be older than a read of the end that did not include it. A broker shows a record once
- * all replicas have it, 30 s with the default `replica.lag.time.max.ms`. `as_of` waits as long. An even older record
- * means that the broker's clock is behind.
+ * A record may appear this many milliseconds after its timestamp: a broker shows it once all replicas have it, 30 s
+ * with the default `replica.lag.time.max.ms`. If it appears later, the broker's clock is behind. `as_of` waits as long.
  */
 export const RECORDS_LATE_MS = 30_000
 /** Milliseconds that a partition stays trusted while it is verified again. An existing record is found in a few. */
@@ -134,7 +134,7 @@ export const FOLLOWED_POLL_LAST_MS = 200
 export const FOLLOWED_LATE_MS = 5_000
 /** Milliseconds between two reads of a rebuild's progress. */
 export const REBUILD_POLL_MS = 250
-/** A rebuild has caught up when all records of at most this many milliseconds ago are published. */
+/** A rebuild has caught up when it has published up to the ends that it read at most this many milliseconds ago. */
 export const CAUGHT_UP_MS = 5_000
 /** Receipts that wait at once in one process: one multi-get holds as many. */
 export const RECEIPTS_WAITING_MAX = 1_000
@@ -149,8 +149,8 @@ export const RUN_OFFSETS_MAX = 10_000
 /** Parked records that the receipt of a run lists. */
 export const RUN_PARKED_LISTED_MAX = 100
 /**
- * Organizations whose changes are counted for a run, in all partitions. A run with fewer offsets than this, divided by
- * the number of partitions, cannot have more.
+ * Organizations whose changes are counted for a run, in all partitions. A run of up to 10,000 / partitions offsets
+ * cannot have more.
  */
 export const RUN_ORGANIZATIONS_MAX = 10_000
 /** Requests for runs at once in one process, and how many of them read at once: five small requests each. */

@@ -79,7 +79,7 @@ export const prepare = async (
 
   await prepareCommon(steps)
   const openActive = createOpenActive(events.source, settings.KAFKA_GROUP_ID, steps, health)
-  // Before the first write: existing generations must be of this source.
+  // Before the first record: existing generations must be of this source.
   const isFirst = (await readGenerations(steps)) === undefined
   if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
   else await openActive([])

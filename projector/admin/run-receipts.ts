@@ -145,7 +145,7 @@ const parkedQuery = ({ topic, partition, from }: Run, end: number): object => ({
   },
 })
 
-/** Each event that changed data has made one record with its offset. The record names its organization only. */
+/** Each event that changed data made one record with its offset. The record has no partition, only its organization. */
 const changedQuery = ({ from }: Run, end: number): object => ({
   size: 0,
   track_total_hits: false,
@@ -156,7 +156,10 @@ type ChangedAnswer = TermsAnswer<'organizations', string> & {
   readonly aggregations: { readonly organizations: { readonly sum_other_doc_count: number } }
 }
 
-/** Returns the number of changes of this partition. The other partitions have the same offsets. */
+/**
+ * Returns the number of changes of this partition. The search also finds records of other partitions, because offsets
+ * repeat in each of them.
+ */
 const countChanged = ({ aggregations: { organizations } }: ChangedAnswer, run: Run): number | null => {
   if (organizations.sum_other_doc_count > 0) return null
   return organizations.buckets

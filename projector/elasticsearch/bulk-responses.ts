@@ -33,8 +33,8 @@ export class BulkAnswer {
   }
 
   /**
-   * Whether the response confirms that exactly these documents were written, in order. False may be wrong, true never
-   * is.
+   * Whether the response confirms that exactly these documents were written, in order. If false, they may still have
+   * been written.
    */
   confirmsWrites(documents: readonly { readonly index: string; readonly id: string }[]): boolean {
     let expected = BEGINNING

@@ -26,7 +26,7 @@ export const retryUntilAborted = <Result>(
   )
 
 /**
- * The message of `Unavailable` names Elasticsearch: callers report a failure of Kafka in words of their own.
+ * Do not show the message of this `Unavailable`: it names Elasticsearch, but Kafka failed.
  * @throws Unavailable for a failure of Kafka that a retry may mend; StopError `access_refused`, or the one given
  */
 export const asUnavailable = (error: unknown): never => {

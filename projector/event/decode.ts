@@ -10,7 +10,10 @@ import { type FastPayout, parseFastPayout } from './fast-payout.ts'
 import type { RawRecord } from './raw-record.ts'
 import { parseStrictJson } from './strict-json.ts'
 
-/** `type` and `id` match the CloudEvents grammar; `data` is any JSON; `plain` is set for a payout in the plain form. */
+/**
+ * `type` and `id` match the CloudEvents grammar; `data` is any JSON; `plain` is set for a payout in the plain form
+ * (`fast-payout.ts`).
+ */
 export type Envelope = {
   readonly type: string
   readonly id: string

@@ -73,8 +73,9 @@ export class Cache {
 const isReplaced = (draft: AnyNewDocument): boolean => 'superseded_by_id' in draft && draft.superseded_by_id !== null
 
 /**
- * Documents up to a bound, in a young and an old half. When the young half is full, it becomes the old one. The newest
- * documents of the old one are copied to the new young half, up to a quarter of the bound; the others are dropped.
+ * Documents up to a bound, in a young and an old half. When the young half is full, it becomes the old one, and the old
+ * one is dropped. If many documents had left it, its newest are copied to the new young half, up to a quarter of the
+ * bound.
  * Measured in a replay, keeping an exact LRU order took a twentieth of the projector's time.
  */
 class RecentDocuments {
@@ -135,12 +136,12 @@ class RecentDocuments {
     return kept
   }
 
-  /** Makes the young half the old one. The newest and the pending documents of the old half become young again. */
+  /** Makes the young half the old one. Pending documents of the old half become young again, and maybe its newest. */
   #turnOver(): void {
     const left = this.#old
     this.#old = this.#young
     this.#young = new Half()
-    // Copies cost time. In a replay of new payouts, no document is removed or replaced, and hardly any is read again.
+    // If hardly any document left the half, hardly any is read again, as in a replay. Then copies only cost time.
     if (left.bytes < this.#bytesMax * 0.4) {
       for (const [key, kept] of left.newest(this.#bytesMax / 4)) this.#young.add(key, this.#copy(kept))
     }

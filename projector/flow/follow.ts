@@ -1,8 +1,9 @@
 /**
  * A generation under other rules follows the generation that was live at its beginning: it parks the same records.
- * Readers were told that these records are parked, and a corrected event may have come since. Otherwise both would be
- * paid. After a swap the new generation decides alone, from the positions that the other had reached. These positions
- * are stored once, so that a repeated decision has the same result.
+ * Readers were told that these records are parked, and a corrected event may have come since. If this generation
+ * applied such a record, it and the corrected event would both be paid. After a swap the new generation decides alone,
+ * from the positions that the other had reached. These positions are stored once, so that a repeated decision has the
+ * same result.
  * In: a batch before it is decided. Out: the first offset that may not be decided yet, and the park codes of the
  * records before it.
  * Promises: while the other generation is live, no record is decided before the other has published past it. Every
@@ -75,7 +76,10 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   const firstUndecidable = (): number =>
     independentFrom === undefined || reached < independentFrom ? reached : Number.POSITIVE_INFINITY
 
-  /** Waits until the other generation has decided the first record. The batches of the two generations differ. */
+  /**
+   * Waits until the other generation has decided the first record. It does not wait for the whole batch, because the
+   * batches of the two generations differ.
+   */
   const waitUntilDecided = ({ from }: Batch): Promise<void> =>
     during({ generation, name: `following ${follows}` }, async report => {
       let waited = 0

@@ -27,7 +27,8 @@ export class IncludedTime {
   sawEnd(end: number, clocks: ClockReading): void {
     this.#last = { end, time: clocks.reached }
     this.#latest = clocks.latest - this.#behind + CLOCKS_APART_MS
-    // Keep only the oldest and the newest observation: the oldest is reached next, the newest says most.
+    // Keep only the oldest and the newest observation. The position reaches the oldest first. The newest has the latest
+    // time.
     const [oldest] = this.#seen.filter(({ time }) => !this.isAhead(time))
     this.#seen = [...(oldest ? [oldest] : []), { end, time: clocks.reached - this.#behind }]
   }

@@ -1,7 +1,7 @@
 /**
  * A Bloom filter of the keys decided so far. A partition projected from its first record has decided every document
- * that exists. So a key not seen has no document, and Elasticsearch need not be asked. "Seen" may be wrong, "not seen"
- * never is. A full filter only answers "seen" more often.
+ * that its decisions may see. So a key not seen has no document, and Elasticsearch need not be asked. A key that was
+ * never added may count as seen. An added key always does. A full filter only answers "seen" more often.
  */
 
 /**
@@ -78,7 +78,10 @@ const hashOf = (key: string): number => {
 /** The first word of a key's cache line. */
 const lineOf = (hash: number, words: Uint32Array): number => (hash & (words.length / LINE_WORDS - 1)) * LINE_WORDS
 
-/** A number with the places of a key's bits in its line: nine bits each, seven apart. It hardly depends on `lineOf`. */
+/**
+ * Returns the places of a key's bits in its line, as one number. Each place has nine bits and begins seven bits after
+ * the one before. The number hardly depends on `lineOf`.
+ */
 const bitsOf = (hash: number): number => {
   const mixed = Math.imul(hash ^ (hash >>> 15), 0x9e3779b1)
   return mixed ^ (mixed >>> 13)

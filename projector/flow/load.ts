@@ -1,7 +1,8 @@
 /**
  * In: the valid events of a batch. Out: their complete state: each document that a rule may read, or null.
- * Promises: all earlier batches are decided before this one loads. Unacknowledged documents come from the cache, those
- * not cached from the primaries of their shards. If one answer cannot hold them, only the first events are loaded.
+ * Promises: all earlier batches are decided before this one loads. Unacknowledged documents come from the cache.
+ * Documents that are not cached are read from the primaries of their shards. If one answer cannot hold them, only the
+ * first events are loaded.
  * Can go wrong: Elasticsearch is unavailable (retries); an index is gone (stops).
  */
 

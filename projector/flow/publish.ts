@@ -90,9 +90,10 @@ const readStored = async (path: string, { request, generation, index }: Position
 }
 
 /**
- * Returns what was found, unless `adopt --archive` gave the partition another source meanwhile, or its position went
- * back: the index was restored from an older snapshot. The snapshot lacks the documents between the two positions, and
- * moving on would lose them. The next projector continues from the snapshot.
+ * Returns what was found.
+ * @throws StopError if `adopt --archive` changed the source, or the position went back: an older snapshot was restored.
+ * It lacks the documents between the two positions. Moving on would lose them. The next projector continues from the
+ * snapshot.
  */
 const assertMonotonic = (before: Stored, found: Stored, { generation, index }: PositionSteps): Stored => {
   if (found.position.position < before.position.position) {
@@ -106,7 +107,7 @@ const assertMonotonic = (before: Stored, found: Stored, { generation, index }: P
 /** How often a time was taken back because clocks had been ahead. Readers detect a stale read by it. */
 const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back
 
-/** Combines two views of one position. `last` and `at` come from the further position. */
+/** Combines two views of one position. `at` and `last` (offset and hash of the last record) are of the further one. */
 const merge = (a: PublishedState, b: PublishedState): PublishedState => {
   const further = b.position > a.position ? b : a
   const later = isLaterTime(b, a) ? b : a

@@ -14,7 +14,10 @@ export type Batch = {
   readonly records: readonly RawRecord[]
   /** The first offset that the log lacks. Such a batch is never taken. */
   readonly missing?: number
-  /** The last record, if the broker set its time. `transaction` if a record was appended before its commit. */
+  /**
+   * The last record, if the broker set its time. `transaction`: a record is part of a transaction, so its time may be
+   * long before readers see it.
+   */
   readonly appended?: { readonly offset: number; readonly time: number } | 'transaction'
 }
 

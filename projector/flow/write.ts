@@ -1,8 +1,8 @@
 /**
  * In: the documents of a batch. Out: nothing, once Elasticsearch has each of them at its version or a later one.
  * Promises: the offset is the external version, so that a repeated or late write changes nothing. Each item of a
- * response is checked by index and id. A request that failed temporarily is retried whole, and an item of a response
- * alone, both without end: `keepTrying` does not retry bulk writes.
+ * response is checked by index and id. If a request fails for now, all its documents are sent again. If an item does,
+ * only its document is. This has no end: `keepTrying` does not retry bulk writes.
  * Can go wrong: a document is refused for good; an index is gone; the same version has other content. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'
@@ -72,7 +72,7 @@ const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<vo
   steps.onRefused(undefined)
 }
 
-/** Returns the documents to send again, and the reason if that is all of them. */
+/** Returns the documents to send again. `failure` is set if a request failed: then these are all documents. */
 const tryToWrite = async (
   writes: readonly Write[],
   steps: WriteSteps,
@@ -128,6 +128,7 @@ const withoutRawNames = (document: Comparable): object => {
 /** A document of any kind. Only a parked one has headers. */
 type Comparable = { readonly body?: Partial<ParkedDocument['body']> }
 
+/** `stale`: answered 409. Elasticsearch has this version or a later one, which `findNotStored` checks. */
 type Outcome = 'written' | 'stale' | 'retry'
 
 /** Returns the outcome of each document. @throws StopError if the response is not about exactly these, in order */

@@ -1,8 +1,9 @@
 /**
  * Keeps the published positions of a generation, once a minute, in documents that are overwritten after two days.
  * After a restore, `npm run projection -- rewind` goes back to positions that are older than the snapshot.
- * Promises: everything before past positions was stored, in the indices that the copy names, before its time. So the
- * positions are read first, then the ids of the indices, and then Elasticsearch's clock. At rest nothing is written.
+ * Promises: all documents before past positions were stored before `time`, in the indices that `copy` identifies. So
+ * the positions are read first, then the ids of the indices, and then Elasticsearch's clock. At rest nothing is
+ * written.
  * Can go wrong: Elasticsearch does not answer, or does not tell its clock. Then nothing is kept; projecting goes on.
  */
 import { createHash } from 'node:crypto'
@@ -51,7 +52,7 @@ export const keepPositions = async (
   const partitions = await readPositions(identity, { send, prefix })
   if (copy === undefined || partitions === undefined) return undefined
   if (partitions.every(({ position }, partition) => position === before?.[partition]?.position)) return before
-  // A restored control index has positions without their documents.
+  // If only the control index was restored, its positions may not fit the documents.
   await assertSameIndices(identity, { request: send, prefix })
   const time = await readElasticsearchClock(send)
   if (time === undefined) return undefined

@@ -43,7 +43,7 @@ export const isUnknownTopic = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
 
 /** Advice for `source_changed`, if the topics were restored on purpose. */
-export const RESTORED = 'restored topics: npm run projection -- adopt --archive DIR'
+export const ADVICE_IF_RESTORED = 'restored topics: npm run projection -- adopt --archive DIR'
 
 /** @throws StopError `source_changed`, with the field that differs */
 export const assertSameSource = (
@@ -52,7 +52,7 @@ export const assertSameSource = (
 ): void => {
   for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
     if (expected[field] === got[field]) continue
-    const next = field === 'cluster_id' ? `; ${RESTORED}` : ''
+    const next = field === 'cluster_id' ? `; ${ADVICE_IF_RESTORED}` : ''
     throw new StopError('source_changed', `${field}: expected ${expected[field]}, got ${got[field]}${next}`, {
       topic: expected.topic,
       generation: expected.generation,

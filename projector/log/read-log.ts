@@ -29,7 +29,7 @@ export type LogReader = {
 export type LogPart = { readonly entries: readonly LogEntry[]; readonly end: number }
 
 const READ_COMMITTED = 1
-/** By default: bytes of one fetch of one partition. Always: milliseconds that it waits for a record. */
+/** Bytes of one fetch of one partition, by default. Milliseconds that a fetch waits for a record. */
 const FETCH_LOG_BYTES = 4 * 1024 * 1024
 const FETCH_LOG_WAIT_MS = 50
 /** Attempts of a fetch that brings nothing although the log continues, and milliseconds between two of them. */
@@ -99,6 +99,7 @@ const entriesOf = (
       throw new StopError('records_deleted', 'the log continues after a missing offset', { ...where, offset: next })
     }
     const control = batchContext?.isControlBatch === true
+    // `patch-aborted.ts` marks aborted records with `isControlRecord`.
     entries.push({
       kind: control ? 'control' : isControlRecord === true ? 'aborted' : 'record',
       offset: next++,

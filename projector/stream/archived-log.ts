@@ -1,7 +1,7 @@
 /**
  * An archive as the log of a stream. In: entries of the archive, from any offset on. Out: batches as from Kafka.
- * Promises: this process reads all partitions, each from where it was sought and only while it is not paused. A hole of
- *   the log is a hole of a batch. Nothing is read after an error: it ends the stream.
+ * Promises: this process reads all partitions, each from the offset given to `seek`, and only while it is not paused. A
+ *   batch skips the holes of the log. Nothing is read after an error: it ends the stream.
  * The ends are those of the archive when it was opened: nothing says up to which time it is complete.
  */
 import { setImmediate } from 'node:timers/promises'
@@ -40,7 +40,7 @@ export const archivedLog = ({ reader, archivedEnds }: VerifiedLog): StreamLog =>
             onBatch(partition, batch)
           }
         } finally {
-          // Without waiting, so that the next resume starts the loop again.
+          // No await comes between the loop and this line. So a later resume starts the loop again.
           reading.running = false
         }
       }

@@ -16,7 +16,7 @@ import { StopError } from '../failures.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
 import type { PublishedPosition } from '../flow/publish.ts'
 import type { Batch } from '../flow/queue.ts'
-import { type GenerationBody, RESTORED, recordHash } from '../kafka/source.ts'
+import { ADVICE_IF_RESTORED, type GenerationBody, recordHash } from '../kafka/source.ts'
 import { VERIFYING_TRUSTED_MS } from '../limits.ts'
 import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
@@ -220,11 +220,15 @@ export class Assignment {
     }
     const record = records[0]
     if (record?.offset !== last.offset || recordHash(record) !== last.sha256) {
-      throw new StopError('source_changed', `the last record read differs from the one in the log now; ${RESTORED}`, {
-        topic: this.#steps.topic,
-        partition,
-        offset: last.offset,
-      })
+      throw new StopError(
+        'source_changed',
+        `the last record read differs from the one in the log now; ${ADVICE_IF_RESTORED}`,
+        {
+          topic: this.#steps.topic,
+          partition,
+          offset: last.offset,
+        },
+      )
     }
     this.#startReading(assigned)
     this.#seek(partition, flow.progress.readTo)

@@ -6,8 +6,8 @@
  * Hazards of kafkajs, and what prevents them:
  * - It never prefetches: the next fetch waits for the handler. The handler only takes the batch, and pauses after a
  *   small one.
- * - After an out-of-range fetch it jumps to the end silently: `assign.ts` notices that it has not sought the fetch
- *   offset of that batch.
+ * - After an out-of-range fetch it jumps to the end silently: `assign.ts` notices that the batch begins at another
+ *   offset than it sought.
  * - It hands over no batch of only control or aborted records, and its filter lets aborted records through:
  *   `patch-aborted.ts`.
  * - It reads over the holes of a compacted log: each batch names the first missing offset.
@@ -155,8 +155,8 @@ const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handler
 
 /**
  * Returns the first missing offset from `from` on. Brokers assign consecutive offsets, also to the records that end a
- * transaction: only compaction leaves a hole. A fetch brings the whole batch that holds the requested offset, so its
- * records begin with that offset.
+ * transaction: only compaction leaves a hole. `all` has the records from `from` on. If there are none, `from` is
+ * missing.
  */
 const firstMissing = (from: number, all: readonly AnyMessage[]): number | undefined => {
   let next = from

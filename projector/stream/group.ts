@@ -3,8 +3,9 @@
  * In: the group as Kafka describes it. Out: members of other installations, and the partitions that no member of ours
  * owns.
  * Promises: each of our members names its installation (index prefix and Elasticsearch cluster) in its member metadata.
- * Can go wrong: two installations with one group id would take partitions from each other, and both would look ready. A
- * member of a version that names no installation counts as ours: a rolling upgrade has such members.
+ * Can go wrong: the group has members of another installation: `group_shared`. The two would take partitions from each
+ * other, and both would look ready. A member of a version that names no installation counts as ours: a rolling upgrade
+ * has such members.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
 import { type Elasticsearch, keepTrying, type RetryOptions } from '../elasticsearch/client.ts'
@@ -47,7 +48,7 @@ const installationOf = async (prefix: string, { send }: Pick<Elasticsearch, 'sen
 
 const { MemberMetadata, MemberAssignment } = kafkajs.AssignerProtocol
 
-/** The client's default assigner, under its name so that members of older versions can join, with our metadata. */
+/** The client's default assigner with our metadata. It keeps its name, so that older members can join. */
 export const assignerOf =
   (installation: InstallationIdentity): PartitionAssigner =>
   steps => {

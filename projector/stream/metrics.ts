@@ -50,7 +50,7 @@ export const createProjectorMetrics = (
   })
   const documents = new Counter({
     name: 'commission_documents_total',
-    help: 'Documents sent to Elasticsearch, by outcome. Retried are also those whose read was refused',
+    help: 'Documents sent to Elasticsearch, by outcome. `retried` also counts documents whose read was refused',
     labelNames: ['generation', 'stream', 'outcome'],
     registers,
   })
@@ -116,7 +116,7 @@ export const createProjectorMetrics = (
   })
   const clocks = new Gauge({
     name: 'commission_clock_ahead_seconds',
-    help: 'Seconds that a clock is ahead of the local clock; for records only how far the clock of their broker is behind',
+    help: 'Seconds that a clock is ahead of the local clock. For records: below 0 while their broker is behind',
     labelNames: ['clock', 'generation', 'topic', 'partition'],
     registers,
     collect() {

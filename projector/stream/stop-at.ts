@@ -1,7 +1,7 @@
 /**
- * Ends a stream at a bound although its topic continues. Promises: no record at or after a partition's bound is taken.
- * Every record before it is, and the position ends exactly at the bound, also if a batch extends past it. A partition
- * at its bound is not read further.
+ * Ends a stream at a bound although its topic continues. Promises: no record at or after a partition's bound is taken,
+ * and every record before it is. The position ends exactly at the bound, also if a batch extends past it. A partition
+ * at its bound is paused.
  */
 
 import type { Batch } from '../flow/queue.ts'
@@ -10,7 +10,7 @@ import type { Consumption } from './stream-log.ts'
 /** By partition, the first offset that is not taken. */
 export type Bounds = readonly number[]
 
-/** Returns the part of a batch before the bound: empty if the batch begins after it. */
+/** Returns the part of a batch before the bound: empty if the batch begins there or later. */
 export const upToBound = (partition: number, batch: Batch, bounds: Bounds | undefined): Batch => {
   const bound = boundOf(partition, bounds)
   if (batch.end <= bound) return batch
@@ -24,8 +24,8 @@ export const endWithin = (partition: number, end: number, bounds: Bounds | undef
   Math.min(end, boundOf(partition, bounds))
 
 /**
- * Pauses a partition that is sought at its bound, until it is sought before it. A batch fetched meanwhile begins after
- * the partition's position: a gap, which causes another seek.
+ * Pauses a partition that is sought at its bound, until it is sought before it. A batch fetched meanwhile may begin at
+ * the bound: it is taken empty. A later one is a gap, which causes another seek.
  */
 export const restingAt = (bounds: Bounds | undefined, consumption: Consumption): Consumption => {
   if (bounds === undefined) return consumption

@@ -239,7 +239,7 @@ const createFlowStarter = (
     const get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) =>
       retryUntilAborted('read', signal, context, () =>
         getFromPrimaries<Source>(sendRead, docs, signal).catch((error: unknown) => {
-          // These reads are refused where writes are: a document that is not read is not written either.
+          // An index that refuses writes refuses these reads, too. So they count as retried documents.
           if (error instanceof Unavailable && error.status !== 0) count('retried', docs.length)
           throw error
         }),
