@@ -1,7 +1,7 @@
 /**
  * In: the text of a payout's data. Out: the result of the full path, which parses the text, checks its schema, makes
  * its canonical form and checks the rules of its lists. Undefined if the text is invalid or not in the plain form: the
- * output of JSON.stringify, with the fields in the schema's order and no escapes.
+ * output of JSON.stringify, with the required fields in the schema's order, no other fields and no escapes.
  * Nearly all records are payouts in this form, and matching their text takes a fifth of the time of the full path.
  * Promises: the result equals that of the full path (a test compares them); the text is its own canonical form.
  */
@@ -10,7 +10,7 @@ import { LineItem, PayoutCalculated, PayoutRecorded, TraceStep } from '../../sch
 import { LINE_ITEMS_MAX, TRACE_STEPS_MAX } from '../../schemas/limits.ts'
 import { formats } from '../../schemas/values.ts'
 import { JsonText } from './raw-json.ts'
-import { type Keywords, mapGroup, memberOfMap, membersOf, stringGroup, wholeGroup } from './schema-regex.ts'
+import { type Keywords, mapGroup, memberOfMap, membersOf, requiredOf, stringGroup, wholeGroup } from './schema-regex.ts'
 
 export type FastPayout = {
   /** All fields; the lists are JsonText. */
@@ -109,10 +109,10 @@ const endOf = (pattern: RegExp, text: string, from: number): number | undefined 
 const at = (source: string): RegExp => new RegExp(source, 'y')
 
 const line = at(
-  `\\{${membersOf(LineItem.properties, { id: stringGroup(LineItem.properties.id), amount: stringGroup(LineItem.properties.amount) })}\\}`,
+  `\\{${membersOf(requiredOf(LineItem), { id: stringGroup(LineItem.properties.id), amount: stringGroup(LineItem.properties.amount) })}\\}`,
 )
 const step = at(
-  `\\{${membersOf(TraceStep.properties, { step: wholeGroup, inputs: mapGroup(TraceStep.properties.inputs) })}\\}`,
+  `\\{${membersOf(requiredOf(TraceStep), { step: wholeGroup, inputs: mapGroup(TraceStep.properties.inputs) })}\\}`,
 )
 const member = at(memberOfMap(TraceStep.properties.inputs))
 
@@ -125,7 +125,8 @@ type Form = {
   readonly tailName: string
 }
 
-const formOf = ({ properties }: { readonly properties: Record<string, TSchema> }): Form => {
+const formOf = (schema: TSchema): Form => {
+  const properties = requiredOf(schema)
   const { line_items: _, calculation_trace: trace, ...rest } = properties
   const [tailName = ''] = Object.keys(properties).slice(-1)
   const { [tailName]: instant, ...scalars } = rest

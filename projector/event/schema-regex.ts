@@ -26,6 +26,10 @@ export type Keywords = {
   readonly not?: { readonly pattern: string }
 }
 
+/** Returns the required fields of an object. A text with others is not plain: absent and null are one event. */
+export const requiredOf = ({ properties = {}, required = [] }: Keywords): Properties =>
+  Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)))
+
 /** The fields of an object, without the braces. `groups` replaces the sources of the fields that it names. */
 export const membersOf = (properties: Properties, groups: Readonly<Record<string, string>> = {}): string =>
   Object.entries(properties)

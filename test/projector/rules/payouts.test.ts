@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { PayoutCalculated, PayoutRecorded } from '../../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../../schemas/limits.ts'
+import { keysOf } from '../../../schemas/objects.ts'
 import type { ChainBody } from '../../../schemas/stored/documents.ts'
 import { calculated, line, recorded, step } from '../../schemas/examples.ts'
 import { Documents, type Given, tell, tellAfter } from '../given.ts'
@@ -47,6 +49,21 @@ describe('a payout', () => {
       org_id: 'org_1',
       body: { payouts: [{ seq: 2, id: 'payout_1' }], payroll: [] },
     })
+  })
+
+  test.each([
+    ['calculated', PayoutCalculated, payout('payout_1'), calculated],
+    ['recorded', PayoutRecorded, recordedPayout('payout_1'), recorded],
+  ] as const)('that was %s is stored with each field of its schema', async (_, schema, event, example) => {
+    const documents = await tell(...known, [event, 'applied'])
+    const { body, org_id } = documents.get('payouts/org_1:payout_1') as { readonly body: object; org_id: string }
+    const statement = documents.get('statements/org_1:payout_1') as { readonly body: object }
+    const stored = { org_id, ...body, ...statement.body }
+    for (const name of keysOf(schema.properties)) {
+      // A field that the example lacks would be missed here.
+      expect(example).toHaveProperty(name)
+      expect(stored, 'add it to payoutDraft').toHaveProperty(name, example[name as keyof typeof example])
+    }
   })
 
   test('that was recorded has no trace, and has the time when it was recorded', async () => {
