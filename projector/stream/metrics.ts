@@ -116,7 +116,7 @@ export const createProjectorMetrics = (
   })
   const clocks = new Gauge({
     name: 'commission_clock_ahead_seconds',
-    help: 'Seconds that a clock is ahead of the local clock. For records: below 0 while their broker is behind',
+    help: "Seconds that a clock is ahead of the local clock. For records: below 0 while their broker's clock is behind",
     labelNames: ['clock', 'generation', 'topic', 'partition'],
     registers,
     collect() {

@@ -8,6 +8,7 @@ import { schemaOfType } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { CONTRACT, contractFiles, storedLog, storedRecords } from './contract.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
+import { METRICS_PAGE, metricsPage } from './metrics-page.ts'
 
 const stored = (path: string): string => readFileSync(join(CONTRACT, path), 'utf8')
 const records = storedRecords()
@@ -21,6 +22,17 @@ test('the files are those of the schemas and the rules; else run `npm run contra
 
 test('docs/errors.md is the catalogue of errors; else run `npm run contract`', () => {
   expect(readFileSync(ERRORS_PAGE, 'utf8') === errorsPage()).toBe(true)
+})
+
+test('docs/metrics.md has each metric of the sources; else run `npm run contract`', () => {
+  expect(readFileSync(METRICS_PAGE, 'utf8') === metricsPage()).toBe(true)
+  const sources = ['projector/stream/metrics.ts', 'api/admin/metrics.ts'].map(path =>
+    readFileSync(join(import.meta.dirname, '../..', path), 'utf8'),
+  )
+  const names = sources.flatMap(text => [...text.matchAll(/^ +name: '(\w+)',$/gm)].map(([, name]) => `| \`${name}\` |`))
+  const rows = metricsPage().match(/^\| `\w+` \|/gm)
+  expect(rows?.toSorted()).toEqual(names.toSorted())
+  expect(names.length).toBeGreaterThan(20)
 })
 
 test('the records have every verdict but one: a chain that is too long has 10,000 records', () => {

@@ -1,7 +1,7 @@
 /**
  * `npm run contract` writes the files of `contract/`, `deploy/access/` and `deploy/monitoring/dashboards/`,
- * docs/errors.md, docs/access.md, docs/logs.md and the schema of the chart's values. Run it after a change of a schema,
- * of the rules, of the settings, of the rights, of a panel or of a log line.
+ * docs/errors.md, docs/access.md, docs/logs.md, docs/metrics.md and the schema of the chart's values. Run it after a
+ * change of a schema, of the rules, of the settings, of the rights, of a panel, of a log line or of a metric.
  * With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
  * invalid. With `--release` it stores the present documents as those of the last release, for the test of
  * compatibility.
@@ -18,6 +18,7 @@ import { CONTRACT, contractFiles, storedLog } from './contract.ts'
 import { DASHBOARDS, dashboardFiles } from './dashboards.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
 import { LOGS_PAGE, logsPage, productLines } from './logs-page.ts'
+import { METRICS_PAGE, metricsPage } from './metrics-page.ts'
 
 const newLog = (): GoldenRecord[] => {
   const golden: GoldenRecord[] = linesIn(LOG).map(line => JSON.parse(line))
@@ -44,4 +45,5 @@ await writeAll(DASHBOARDS, dashboardFiles())
 await writeFile(ACCESS_PAGE, accessPage())
 await writeFile(ERRORS_PAGE, errorsPage())
 await writeFile(LOGS_PAGE, logsPage(productLines()))
+await writeFile(METRICS_PAGE, metricsPage())
 await writeFile(VALUES_SCHEMA, valuesSchema())

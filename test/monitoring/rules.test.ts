@@ -10,6 +10,7 @@ import { createApiMetrics } from '../../api/admin/metrics.ts'
 import { createProjectorMetrics } from '../../projector/stream/metrics.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import { DASHBOARDS, dashboardFiles, dashboards } from '../contract/dashboards.ts'
+import { allMetrics } from '../contract/metrics-page.ts'
 import { promtoolProgram } from '../support/programs.ts'
 import { type AlertFault, apiFaults, projectorFaults } from './alert-faults.ts'
 
@@ -92,20 +93,9 @@ test('each alert has a severity, a summary and a paragraph in docs/runbooks.md',
 })
 
 test('the rules and the dashboards name only metrics and labels that the processes have', async () => {
-  const api = createApiMetrics()
-  api.watchUsage(() => ({}) as never)
-  api.watchAnswers(() => 0)
-  api.watchPositions(async () => undefined)
-  const projector = createProjectorMetrics(() => [])
-  const all = [api, projector].flatMap(({ registry }) => registry.getMetricsAsArray())
+  const all = Object.values(allMetrics()).flat()
   const names = new Set(all.flatMap(({ name }) => [name, `${name}_count`, `${name}_bucket`]))
-  const known = new Set([
-    'job',
-    'instance',
-    'alertstate',
-    'le',
-    ...all.flatMap(metric => (metric as { labelNames?: string[] }).labelNames ?? []),
-  ])
+  const known = new Set(['job', 'instance', 'alertstate', 'le', ...all.flatMap(({ labelNames }) => labelNames)])
   const used = [...expressions.matchAll(/\b(?:commission|api|process|nodejs)_[a-z0-9_]+/g)].map(([name]) => name)
   expect(used.length).toBeGreaterThan(15)
   expect(used.filter(name => !names.has(name))).toEqual([])
