@@ -217,6 +217,9 @@ const createControl = async (id: string, document: object, { request, prefix }: 
     throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
 }
 
+/** Errors of Elasticsearch if an index, or an alias, has the name of a new index. */
+const namesTaken = new Set(['resource_already_exists_exception', 'invalid_index_name_exception'])
+
 const create = async (name: string, { mappings, settings }: IndexDefinition, request: Ask): Promise<void> => {
   const { status, body } = await request({
     method: 'PUT',
@@ -225,8 +228,8 @@ const create = async (name: string, { mappings, settings }: IndexDefinition, req
     body: { mappings, settings: { index: settings } },
   })
   const type = errorType(body)
-  // `verify` checks an index that exists next. 400 has other causes too: the cluster may allow no more shards.
-  if (status === 200 || type === 'resource_already_exists_exception') return
+  // `verify` checks next what has the name. 400 has other causes too: the cluster may allow no more shards.
+  if (status === 200 || (type !== undefined && namesTaken.has(type))) return
   throw new StopError('write_refused', `creating ${name}: Elasticsearch answers ${status}, ${type ?? 'no type'}`)
 }
 
