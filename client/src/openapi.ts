@@ -271,12 +271,12 @@ export interface components {
             id: string;
             /**
              * Format: text
-             * @description Its text, opened if it was published sealed. Empty if it was `erased`.
+             * @description Its text, opened if it was published sealed. Empty if `erased` or `unreadable`.
              */
             name: string;
             /**
              * Format: text
-             * @description As the name; null if there is none, or if it was `erased`.
+             * @description As the name; null if there is none, or if `erased` or `unreadable`.
              */
             email: string | null;
             /** @enum {string} */
@@ -551,7 +551,7 @@ export interface components {
             type: "bank_account" | "payroll_provider" | "other";
             /**
              * Format: text
-             * @description Its text, opened if it was published sealed. Empty if it was `erased`.
+             * @description Its text, opened if it was published sealed. Empty if `erased` or `unreadable`.
              */
             label: string;
             /**
@@ -740,7 +740,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description The client has this response already: `If-None-Match` names it. Not counted against the key, except for `If-None-Match: *`. */
+        /** @description The client has this response already: `If-None-Match` names it. Not counted against the key, except for `If-None-Match: *`, and for a request with `wait` that waited less than a second. */
         NotModified: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -904,7 +904,7 @@ export interface components {
                 "application/json": components["schemas"]["Refusal"];
             };
         };
-        /** @description `unavailable`: The records cannot be read now: Elasticsearch is away, slow or incomplete, or other requests of the same organization use its whole share of reads. The API never returns a page with missing records instead. */
+        /** @description `unavailable`: The records cannot be read now: Elasticsearch is away, slow or incomplete. Or a seal key cannot be read, or the audit log cannot be written. Or the process holds as many bytes of answers as it may. Or other requests of the same key or organization use its whole share of reads or bytes. The API never returns a page with missing records instead. */
         Refused503: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -2042,7 +2042,7 @@ export interface operations {
                     "application/json": Record<string, never>;
                 };
             };
-            /** @description The client has this response already: `If-None-Match` names it. Not counted against the key, except for `If-None-Match: *`. */
+            /** @description The client has this response already: `If-None-Match` names it. Not counted against the key, except for `If-None-Match: *`, and for a request with `wait` that waited less than a second. */
             304: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
