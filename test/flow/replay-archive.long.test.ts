@@ -207,7 +207,8 @@ test('an export, totals and a forecast of a sandbox are those of the live genera
   const events = [
     repRecorded({ org_id: org, id: 'rep_tomorrow' }),
     payoutCalculated({ org_id: org, id: 'payout_tomorrow', supersedes_id: 'payout_unknown' }),
-    payoutCalculated({ org_id: String(payout?.source.org_id), id: String(payout?.id.split(':')[1]) }),
+    // The id of another payout, whatever that one has.
+    payoutCalculated({ org_id: org, id: String(payout?.id.split(':')[1]), rep_id: 'rep_tomorrow' }),
   ]
   await writeFile(records, events.map(event => `${JSON.stringify(lineOf(event))}\n`).join(''))
   const validate = async (...args: string[]) => {
