@@ -63,7 +63,7 @@ const retries = {
   reads_of_organization: 'later',
   key_look_ups: 'later',
   large_answers: 'later',
-  answer_bytes_of_process: 'in parts',
+  answer_bytes_of_process: 'later',
   answer_bytes_of_organization: 'later',
   answer_bytes_of_key: 'later',
   elasticsearch_connection: 'later',

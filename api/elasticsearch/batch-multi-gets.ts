@@ -6,8 +6,8 @@
  *   it was the only one. Nothing is sent for a request that has ended. No rejection is unhandled.
  * Can go wrong, if requests are batched:
  * - one document cannot be read → its requests fail, the others get their part of the same answer;
- * - the answer is malformed or too large, or exceeds the budget of the process → the batch is retried in halves, one
- *   after the other, until only the request at fault is left;
+ * - the answer is malformed or too large → the batch is retried in halves, one after the other, until only the
+ *   request at fault is left;
  * - Elasticsearch is overloaded, away or slow → all fail: a retry would multiply its load.
  */
 

@@ -3,13 +3,7 @@ import { connect } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
 import { usualShares } from '../../api/capacity/shares.ts'
 import type { SearchClient } from '../../api/elasticsearch/client.ts'
-import {
-  ANSWERS_HELD_MAX,
-  IN_FLIGHT_OF_KEY,
-  READS_OF_ORGANIZATION,
-  SMALL_ANSWER_BYTES,
-  SMALL_ANSWERS_RESERVE,
-} from '../../api/limits.ts'
+import { IN_FLIGHT_OF_KEY, READS_OF_ORGANIZATION, SMALL_ANSWER_BYTES } from '../../api/limits.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { readSlowly, requestOf } from '../support/hostile-clients.ts'
@@ -90,52 +84,6 @@ test('an organization whose clients take no byte of their answers leaves others 
     expect([path, answer.status]).toEqual([path, 200])
     expect(answer.text.length).toBeGreaterThan(SMALL_ANSWER_BYTES)
   }
-})
-
-describe('while a process holds nearly as many bytes as large answers may', () => {
-  /** An API that holds all of these bytes but a few, and the ids that each multi-get asks for. */
-  const nearlyFull = async (test: Scope, left: number) => {
-    const store = await shared
-    const groups: string[][] = []
-    const between = (real: SearchClient): SearchClient => ({
-      ...real,
-      multiGet: (names, signal) => {
-        groups.push(names.map(({ id }) => id))
-        return real.multiGet(names, signal)
-      },
-    })
-    const served = await serveApi(test, store.prefix, { between })
-    const held = served.budget.open(undefined)
-    held.add(ANSWERS_HELD_MAX - SMALL_ANSWERS_RESERVE - left)
-    return { ...served, store, groups }
-  }
-  const MAX_ROUNDS = 100
-
-  test('a large record refuses only its own request, and no read of another organization in the same group', async (test: Scope) => {
-    const { ask, store, groups } = await nearlyFull(test, 2 * SMALL_ANSWER_BYTES)
-    const [large, other] = [await store.key(LARGE), await store.key(B)]
-    const isMixed = (ids: readonly string[]) => [LARGE, B].every(org => ids.includes(`${org}:payout_0`))
-    for (let round = 0; round < MAX_ROUNDS && !groups.some(isMixed); round++) {
-      const refused = Array.from({ length: 3 }, () => ask('/payouts/payout_0', large))
-      const answered = Array.from({ length: 10 }, (_, n) =>
-        ask(n % 2 ? '/payouts?limit=1' : '/payouts/payout_0', other),
-      )
-      expect(statuses(await Promise.all(answered))).toEqual({ 200: 10 })
-      expect(statuses(await Promise.all(refused))).toEqual({ 503: 3 })
-    }
-    expect(groups.filter(isMixed)).not.toEqual([])
-  })
-
-  test('records that are small one by one are answered, also if their group is large', async (test: Scope) => {
-    const { ask, store, groups } = await nearlyFull(test, SMALL_ANSWER_BYTES / 2)
-    const key = await store.key(PAGES)
-    const isLarge = (ids: readonly string[]) => ids.filter(id => id.startsWith(`${PAGES}:payout_2`)).length > 3
-    for (let round = 0; round < MAX_ROUNDS && !groups.some(isLarge); round++) {
-      const answers = [20, 21, 22, 23, 24].map(n => ask(`/payouts/payout_${n}`, key))
-      expect(statuses(await Promise.all(answers))).toEqual({ 200: 5 })
-    }
-    expect(groups.filter(isLarge)).not.toEqual([])
-  })
 })
 
 describe('concurrent requests', () => {

@@ -123,12 +123,6 @@ export const answerMutants: readonly Mutant[] = [
     replace: 'const limit = bytes > mine ? deliveryLimitExceededBy(bytes) : undefined\n',
   },
   {
-    name: 'a group of reads that exceeds the budget of the process refuses all its requests',
-    file: 'api/failures.ts',
-    find: "answer_bytes_of_process: 'in parts'",
-    replace: "answer_bytes_of_process: 'later'",
-  },
-  {
     name: 'an answer keeps the larger buffer that it is a slice of',
     file: 'api/answer/limit-delivery.ts',
     find: 'deliver(ctx, compact(body), ',

@@ -165,7 +165,7 @@ describe('multi-gets of several requests', () => {
     }
   })
 
-  test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large', 'answer_bytes_of_process'] as const)(
+  test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large'] as const)(
     'are sent again in halves, one after the other, until the one that fails with %s is alone',
     async reason => {
       const { asked, ask, ids } = rig()
