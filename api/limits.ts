@@ -96,7 +96,7 @@ export const ANSWERS_HELD_OF_KEY = 48 * 1024 * 1024
 /** Bytes of held answers above which the garbage collector runs earlier. Ordinary pages stay far below. */
 export const MUCH_IS_HELD = 8 * 1024 * 1024
 
-/** Bytes of a small answer, and the budget reserved for small ones. A group of reads without room is read in parts. */
+/** Bytes of a small answer, and the budget reserved for small ones. A group of reads without room is refused whole. */
 export const SMALL_ANSWER_BYTES = 1024 * 1024
 export const SMALL_ANSWERS_RESERVE = 16 * 1024 * 1024
 
