@@ -2,6 +2,7 @@
  * Cuts long work into slices of a few milliseconds, so that other requests are answered in between.
  * Promises: no slice begins after the request has ended.
  */
+import { allocate } from './capacity/held-bytes.ts'
 import { SLICE } from './limits.ts'
 import { abortRefusal } from './time-limits.ts'
 
@@ -53,7 +54,7 @@ export const lengthOf = (parts: readonly Part[]): number => parts.reduce((sum, {
 
 /** Joins all parts in one buffer. Copies a long part in several slices. */
 export const joinParts = async (parts: readonly Part[], pace: Pace): Promise<Buffer> => {
-  const joined = Buffer.allocUnsafe(lengthOf(parts))
+  const joined = allocate(lengthOf(parts))
   let at = 0
   for (const { bytes, from, to } of parts) {
     for (let start = from; start < to; start += COPY_BYTES) {

@@ -2,7 +2,8 @@
  * In: the answer to a request, after all later steps. Out: the same answer, ready to be sent by Koa, with a reservation
  *   of the budget until the client has it or its connection is gone.
  * Promises: from here on, the reservation equals the bytes that the answer holds, even if it is part of a larger
- *   buffer. Before, it does not count the copies with opened texts (open-records.ts). An answer without a key is one
+ *   buffer. All other buffers of the reads are freed, and the answer is freed once it is delivered. Before, the
+ *   reservation does not count the copies with opened texts (open-records.ts). An answer without a key is one
  *   buffer that all deliveries share: only an encrypted copy of it counts. Delivery takes a bounded time. An encrypted
  *   connection also holds one piece of the answer.
  * Can go wrong: the budget is used up → `unavailable`. A client reads too slowly → its connection is closed.
@@ -10,7 +11,7 @@
 
 import { Readable } from 'node:stream'
 import type { AnswerBudget, Reservation } from '../capacity/answer-budget.ts'
-import { compact, heldBy } from '../capacity/held-bytes.ts'
+import { compact, free, heldBy } from '../capacity/held-bytes.ts'
 import { createTurn, largeFrom } from '../capacity/large-answers.ts'
 import type { Semaphores } from '../capacity/semaphore.ts'
 import type { Holdings } from '../elasticsearch/hold-reads.ts'
@@ -34,13 +35,15 @@ export const createReadReservation = (
     const reservation = budget.open(key, turn.isMine)
     state.reservation = reservation
     state.turn = turn
-    holdings.set(signal, { reservation, turn, org: key.org })
+    state.reads = []
+    holdings.set(signal, { reservation, turn, org: key.org, reads: state.reads })
   },
   close: ({ state }) => {
     holdings.delete(state.signal)
     state.reservation?.close()
     state.turn?.end()
     delete state.reservation
+    delete state.reads
     delete state.turn
   },
 })
@@ -59,6 +62,7 @@ export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryT
     try {
       await next()
       const body: unknown = ctx.body
+      for (const read of ctx.state.reads ?? []) if (!isPartOf(body, read)) free(read)
       if (Buffer.isBuffer(body)) deliver(ctx, compact(body), ctx.state.reservation)
       else ctx.state.reservation?.close()
     } catch (error) {
@@ -86,12 +90,17 @@ export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryT
     })
     onceDelivered(req, res, () => {
       cancel()
+      // A response that broke off may still be in use.
+      if (res.writableFinished) free(body)
       reservation?.close()
     })
     ctx.body = isEncrypted && body.length > ENCRYPTED_AT_ONCE ? Readable.from(piecesOf(body)) : body
     ctx.length = body.length
   }
 }
+
+/** Whether a body was written into the buffer of a read. */
+const isPartOf = (body: unknown, read: Buffer): boolean => Buffer.isBuffer(body) && body.buffer === read.buffer
 
 /** Returns the milliseconds for delivery, in whole seconds, because Node keeps a list of timers for each duration. */
 export const deliveryTime = (bytes: number): number => DELIVERY_TIME_MIN + Math.floor(bytes / DELIVERY_RATE_MIN) * 1_000

@@ -1,7 +1,9 @@
 /**
  * Batches the multi-gets of several requests. In: the names of documents that one request needs. Out: their answer.
  * While one multi-get is in flight, others wait a few milliseconds and are then sent together. So nothing waits at low
- * load, and there are few multi-gets at high load. A document that several requests need is read once.
+ * load, and there are few multi-gets at high load. A document that several requests need is read once. Requests that
+ * read records are batched apart from those that read small documents only: a large record of one organization may
+ * exceed the budget of the process, and then refuses no key look-up and no page of another organization.
  * Promises: no document is read before its request asked for it. Each request gets its documents in its order, as if
  *   it was the only one. Nothing is sent for a request that has ended. No rejection is unhandled.
  * Can go wrong, if requests are batched:
@@ -37,17 +39,19 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
   }
   const take = (): Waiting[] => {
     waiting = waiting.filter(isWaiting)
-    let count = 0
+    const group = new Set<Waiting>()
     let names = 0
     const records = new Set<string>()
     for (const one of waiting) {
+      if (readsRecords(one) !== readsRecords(waiting[0] ?? one)) continue
       names += one.names.length
       // A payout and its statement share one id and one event: together they are no larger than the event.
       for (const { form, id } of one.names) if (form === 'record') records.add(id)
-      if (count > 0 && (names > BATCHED_DOCUMENTS || records.size > RECORDS_SURE)) break
-      count++
+      if (group.size > 0 && (names > BATCHED_DOCUMENTS || records.size > RECORDS_SURE)) break
+      group.add(one)
     }
-    return waiting.splice(0, count)
+    waiting = waiting.filter(one => !group.has(one))
+    return [...group]
   }
   const send: MultiGet = async (names, signal) => {
     inFlight++
@@ -112,6 +116,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
 }
 
 const isWaiting = ({ signal }: Waiting): boolean => !signal.aborted
+const readsRecords = ({ names }: Waiting): boolean => names.some(({ form }) => form === 'record')
 
 /** Returns the names of all requests, and for each request the indexes of its names, in its own order. */
 const together = (group: readonly Waiting[]) => {

@@ -155,16 +155,21 @@ const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_lar
   new Promise((resolve, reject) => {
     const whole = createCollector()
     let bytes = 0
+    const fail = (error: unknown): void => {
+      whole.drop()
+      reject(error)
+    }
     body.on('data', (chunk: Buffer) => {
       bytes += chunk.length
       try {
         arrived(chunk.length)
         if (bytes <= ANSWER_BYTES_MAX) whole.add(chunk)
       } catch (error) {
-        reject(error)
+        fail(error)
         body.destroy()
       }
       if (bytes <= ANSWER_BYTES_MAX) return
+      whole.drop()
       resolve('too_large')
       body.destroy()
     })
@@ -173,10 +178,10 @@ const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_lar
       ended = true
       resolve(whole.end())
     })
-    body.on('error', reject)
+    body.on('error', fail)
     body.on('close', () => {
       // An answer that breaks off has no `end` event.
-      if (!ended) reject(unavailable('elasticsearch_answer_broke_off'))
+      if (!ended) fail(unavailable('elasticsearch_answer_broke_off'))
     })
   })
 
@@ -210,6 +215,11 @@ const createCollector = () => {
       if (memory === undefined) return Buffer.concat(parts)
       memory.resize(bytes)
       return Buffer.from(memory, 0, bytes)
+    },
+    /** Frees the bytes so far. */
+    drop: (): void => {
+      parts = []
+      memory?.resize(0)
     },
   }
 }

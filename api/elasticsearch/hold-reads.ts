@@ -9,12 +9,19 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { Reservation } from '../capacity/answer-budget.ts'
+import { free, isFreeable } from '../capacity/held-bytes.ts'
 import type { Turn } from '../capacity/large-answers.ts'
 import { unavailable } from '../failures.ts'
 import { ORGANIZATIONS_REMEMBERED, RECORD_BYTES_EXPECTED, UNKNOWN_ANSWER_BYTES } from '../limits.ts'
 import type { CountBytes, MultiGet, Search, SearchClient, TooMuch } from './client.ts'
 
-type Holding = { readonly reservation: Reservation; readonly turn: Turn; readonly org: string }
+/** `reads`: the answers that can be freed once the answer to the client is made. */
+type Holding = {
+  readonly reservation: Reservation
+  readonly turn: Turn
+  readonly org: string
+  readonly reads: Buffer[]
+}
 
 type Reads = Pick<SearchClient, 'search' | 'multiGet'>
 
@@ -75,7 +82,7 @@ const hold = async <Answer extends Buffer | TooMuch>(
 
 /** Returns the answer; only the number of bytes that arrived if the request needs the turn to hold them. */
 const readOnce = async <Answer extends Buffer | TooMuch>(
-  { reservation, turn }: Holding,
+  { reservation, turn, reads }: Holding,
   expected: number,
   ask: Ask<Answer>,
 ): Promise<Answer | number> => {
@@ -101,7 +108,11 @@ const readOnce = async <Answer extends Buffer | TooMuch>(
     reservation.add(-reserved)
   }
   if (typeof answer === 'string') return answer
-  if (!turn.tryNow(reservation.held() + answer.length)) return answer.length
+  if (!turn.tryNow(reservation.held() + answer.length)) {
+    free(answer)
+    return answer.length
+  }
   reservation.add(answer.length)
+  if (isFreeable(answer)) reads.push(answer)
   return answer
 }

@@ -3,7 +3,13 @@ import { connect } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
 import { usualShares } from '../../api/capacity/shares.ts'
 import type { SearchClient } from '../../api/elasticsearch/client.ts'
-import { IN_FLIGHT_OF_KEY, READS_OF_ORGANIZATION, SMALL_ANSWER_BYTES } from '../../api/limits.ts'
+import {
+  ANSWERS_HELD_MAX,
+  IN_FLIGHT_OF_KEY,
+  READS_OF_ORGANIZATION,
+  SMALL_ANSWER_BYTES,
+  SMALL_ANSWERS_RESERVE,
+} from '../../api/limits.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { readSlowly, requestOf } from '../support/hostile-clients.ts'
@@ -83,6 +89,20 @@ test('an organization whose clients take no byte of their answers leaves others 
     const answer = await ask(path, other)
     expect([path, answer.status]).toEqual([path, 200])
     expect(answer.text.length).toBeGreaterThan(SMALL_ANSWER_BYTES)
+  }
+})
+
+test('while a process has little room, a large record refuses only its own request, and no page of another organization', async (test: Scope) => {
+  const store = await shared
+  const { ask, budget } = await serveApi(test, store.prefix)
+  budget.open(undefined).add(ANSWERS_HELD_MAX - SMALL_ANSWERS_RESERVE - 2 * SMALL_ANSWER_BYTES)
+  const [large, other] = [await store.key(LARGE), await store.key(B)]
+  const ROUNDS = 20
+  for (let round = 0; round < ROUNDS; round++) {
+    const refused = Array.from({ length: 3 }, () => ask('/payouts/payout_0', large))
+    const answered = Array.from({ length: 10 }, () => ask('/payouts?limit=1', other))
+    expect(statuses(await Promise.all(answered))).toEqual({ 200: 10 })
+    expect(statuses(await Promise.all(refused))).toEqual({ 503: 3 })
   }
 })
 

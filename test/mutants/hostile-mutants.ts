@@ -32,6 +32,24 @@ export const hostileMutants: readonly Mutant[] = [
     replace: ')',
   },
   {
+    name: 'a record that is too large for the process refuses the key look-ups and pages of the same multi-get',
+    file: 'api/elasticsearch/batch-multi-gets.ts',
+    find: '      if (readsRecords(one) !== readsRecords(waiting[0] ?? one)) continue\n',
+    replace: '',
+  },
+  {
+    name: 'the memory of an answer is given back before the client has it',
+    file: 'api/answer/limit-delivery.ts',
+    find: 'if (!isPartOf(body, read)) free(read)',
+    replace: 'free(read)',
+  },
+  {
+    name: 'the memory of a delivered answer stays until the garbage collector comes',
+    file: 'api/answer/limit-delivery.ts',
+    find: '      if (res.writableFinished) free(body)\n',
+    replace: '',
+  },
+  {
     name: 'one unreadable document fails all requests of the same multi-get',
     file: 'api/elasticsearch/slice-documents.ts',
     find: "      at = sliceSmall(bytes, from).end\n      return { from, to: at, slice: 'unreadable' }\n",

@@ -5,6 +5,7 @@ import Koa from 'koa'
 import { describe, expect, test } from 'vitest'
 import { deliveryTime, limitDelivery } from '../../../api/answer/limit-delivery.ts'
 import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
+import { allocate } from '../../../api/capacity/held-bytes.ts'
 import { oneAtATime } from '../../../api/http/one-at-a-time.ts'
 import type { RequestState } from '../../../api/http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, REQUESTS_AHEAD_MAX } from '../../../api/limits.ts'
@@ -32,8 +33,12 @@ const request = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\
 /** More bytes than the socket buffers of the kernel can take. */
 const LARGE = 32 * 1024 * 1024
 
-type Served = { readonly hasKey?: boolean; readonly isEncrypted?: boolean }
-const serving = async (scope: Scope, body: () => Buffer, { hasKey = true, isEncrypted = false }: Served = {}) => {
+type Served = { readonly hasKey?: boolean; readonly isEncrypted?: boolean; readonly reads?: Buffer[] }
+const serving = async (
+  scope: Scope,
+  body: () => Buffer,
+  { hasKey = true, isEncrypted = false, reads = [] }: Served = {},
+) => {
   const budget = createAnswerBudget({ onRefused: () => undefined })
   const timers: { readonly milliseconds: number; readonly run: () => void; cancelled: boolean }[] = []
   let timeouts = 0
@@ -52,6 +57,7 @@ const serving = async (scope: Scope, body: () => Buffer, { hasKey = true, isEncr
   })
   app.use(limitDelivery(budget, later, () => timeouts++))
   app.use(async ctx => {
+    ctx.state.reads = reads
     if (hasKey) ctx.state.reservation = budget.open(undefined)
     Object.assign(ctx.req.socket, { encrypted: isEncrypted })
     ctx.body = body()
@@ -69,6 +75,17 @@ describe('an answer', () => {
     socket.resume()
     await eventually(() => expect(budget.held()).toBe(0))
     expect(timers.map(({ cancelled }) => cancelled)).toEqual([true])
+  })
+
+  test('gives its memory back at once when the client has received it, and that of all reads before', async scope => {
+    const [body, read, small] = [allocate(LARGE), allocate(LARGE), Buffer.from('small')]
+    const { port, budget } = await serving(scope, () => body, { reads: [read, body.subarray(5), small] })
+    const socket = connected(scope, port, request('/'))
+    socket.pause()
+    await eventually(() => expect(budget.held()).toBe(LARGE))
+    expect([read, small, body].map(({ length }) => length)).toEqual([0, 5, LARGE])
+    socket.resume()
+    await eventually(() => expect(body.length).toBe(0))
   })
 
   test('releases its bytes when the client disconnects', async scope => {

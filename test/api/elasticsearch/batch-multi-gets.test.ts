@@ -128,6 +128,27 @@ describe('multi-gets of several requests', () => {
     expect(await Promise.all(answers)).toEqual(['a', 'b', large, 'c'])
   })
 
+  test('go together with their like: those that read records apart from those that read small documents', async () => {
+    const { multiGet, asked, ask, ids } = rig()
+    const record = (id: string) =>
+      multiGet([named('p'), { index: 'c', id, form: 'record' }], new AbortController().signal)
+    const answers = [ask('a'), ask('b'), record('r'), ask('c'), record('s'), ask('d')]
+    asked[0]?.answer()
+    await turn()
+    expect(ids()).toEqual(['a', 'bcd', 'prs'])
+    asked[2]?.fail(unavailable('answer_bytes_of_process'))
+    asked[1]?.answer()
+    const settled = await Promise.allSettled(answers)
+    expect(settled.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ])
+  })
+
   test('are not sent again once their request has ended, and leave no unhandled rejection', async () => {
     const unhandled: unknown[] = []
     const note = (error: unknown): void => void unhandled.push(error)

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
+import { allocate } from '../../../api/capacity/held-bytes.ts'
 import { createTurn } from '../../../api/capacity/large-answers.ts'
 import { createSemaphores } from '../../../api/capacity/semaphore.ts'
 import type { Search } from '../../../api/elasticsearch/client.ts'
@@ -11,6 +12,7 @@ import {
   LARGE_ANSWERS_OF_ORGANIZATION,
   LARGE_READ_BYTES,
   RECORD_BYTES_EXPECTED,
+  SLICE,
   UNKNOWN_ANSWER_BYTES,
 } from '../../../api/limits.ts'
 
@@ -37,8 +39,9 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), par
     const { signal } = new AbortController()
     const reservation = budget.open({ org: 'org_1', id: 'key_1' })
     const turn = createTurn(turns, 'org_1', LARGE_READ_BYTES, signal)
-    holdings.set(signal, { reservation, turn, org: 'org_1' })
-    return { signal, reservation, turn }
+    const kept: Buffer[] = []
+    holdings.set(signal, { reservation, turn, org: 'org_1', reads: kept })
+    return { signal, reservation, turn, kept }
   }
   return { budget, heldWhenAsked, cameInAll, reads, request, turns }
 }
@@ -63,6 +66,16 @@ test('the bytes reserved for a record follow the records last read for the organ
     bytes = 100
   }
   expect(heldWhenAsked).toEqual([RECORD_BYTES_EXPECTED, 3_000_000, 1_500_000])
+})
+
+test('only responses whose memory can be freed are remembered, so that many small ones take none', async () => {
+  const [small, large] = [Buffer.alloc(100), allocate(SLICE.bytes + 1)]
+  const answers = [small, large, small]
+  const { reads, request } = given(() => answers.shift() ?? small)
+  const { signal, kept } = request()
+  for (let n = 0; n < 2; n++) await reads.search('payouts', '', signal)
+  await reads.multiGet([record], signal)
+  expect(kept).toEqual([large])
 })
 
 test('Elasticsearch is not asked once the budget is used up', async () => {
