@@ -255,7 +255,7 @@ const main = async (args: readonly string[]): Promise<number> => {
         const steps = replayingArchive()
         return replay(options, steps, sourceInArchive(options.fromArchive, { ...steps, ...targetSteps(steps.signal) }))
       },
-      diff: async options => diff(options, readContext()),
+      diff: async options => diff(options, { ...readContext(), out }),
       explain: async options => explain(options, readContext()),
       exportOrganization: async options => exportOrganization(options, await exporting(options.generation)),
       showTotals: async options => showTotals(options, await exporting(options.generation)),

@@ -47,7 +47,8 @@ export const Rep = Type.Object(
     },
     email: {
       ...Nullable(Text),
-      description: 'As the name; null if there is none, or if `erased` or `unreadable`.',
+      description:
+        'Its text, opened if it was published sealed. Null if there is none, or if `erased` or `unreadable`.',
     },
     status: rep.status,
     started_on: rep.started_on,

@@ -276,7 +276,7 @@ export interface components {
             name: string;
             /**
              * Format: text
-             * @description As the name; null if there is none, or if `erased` or `unreadable`.
+             * @description Its text, opened if it was published sealed. Null if there is none, or if `erased` or `unreadable`.
              */
             email: string | null;
             /** @enum {string} */

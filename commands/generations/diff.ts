@@ -1,7 +1,7 @@
 /** `npm run projection -- diff`: compares the money, lines and records of two generations or sandboxes. Read-only. */
 
 import { partitionOf } from '../../schemas/partition.ts'
-import type { CommandContext } from '../context.ts'
+import type { CommandContext, Out } from '../context.ts'
 import {
   compareOrganization,
   type OrganizationComparison,
@@ -31,7 +31,10 @@ export type DiffOptions = {
   readonly html: string | undefined
 }
 
-export const diff = async (options: DiffOptions, context: CommandContext): Promise<ExitCode> => {
+/** `out` is awaited: the differences may be many, and their reader slow. */
+type DiffContext = Omit<CommandContext, 'out'> & { readonly out: Out<string | Buffer> }
+
+export const diff = async (options: DiffOptions, context: DiffContext): Promise<ExitCode> => {
   const { a, b, org: asked, html } = options
   if (html !== undefined) await assertWritable(html)
   if (a === b) throw new CommandError('a generation is always equal to itself: name two')
@@ -67,9 +70,9 @@ export const diff = async (options: DiffOptions, context: CommandContext): Promi
     write.begin(comparison)
     for await (const row of comparison.rows) {
       counts[row.row]++
-      write.row(row)
+      await write.row(row)
     }
-    write.end()
+    await write.end()
   }
   reportTotals(before, after, [a, b], context)
   const { owed, paid, line, record } = counts
@@ -100,15 +103,15 @@ const onlyOrganization = (
 /** `begin` and `end` surround the rows of an organization. */
 type Writer = {
   readonly begin: (organization: OrganizationComparison) => void
-  readonly row: (row: DifferenceRow) => void
-  readonly end: () => void
+  readonly row: (row: DifferenceRow) => Promise<void> | undefined
+  readonly end: () => Promise<void> | undefined
   readonly finish: (before: Overview, after: Overview, summary: string) => Promise<void>
 }
 
 const createWriter = (
   { a, b, format, html }: DiffOptions,
   notes: readonly string[],
-  { out, say }: CommandContext,
+  { out, say }: DiffContext,
 ): Writer => {
   const nothing = { begin: () => undefined, end: () => undefined, finish: async () => undefined }
   if (html !== undefined) {
@@ -117,24 +120,25 @@ const createWriter = (
       await writeWhole(html, page.html(before.money, after.money, summary))
       say(`written into ${html}`)
     }
-    return { ...page, finish }
+    return { begin: page.begin, row: row => void page.row(row), end: () => void page.end(), finish }
   }
-  if (format === 'csv') out(csvHeader)
+  if (format === 'csv') void out(csvHeader)
   if (format !== 'table') {
     const textOf = format === 'csv' ? csvOf : ndjsonOf
     return { ...nothing, row: row => out(textOf(row)) }
   }
   let rows: DifferenceRow[] = []
-  const flush = (): void => {
-    if (rows.length > 0) out(tablesOf(rows, [a, b]))
+  const flush = (): Promise<void> | undefined => {
+    const written = rows.length > 0 ? out(tablesOf(rows, [a, b])) : undefined
     rows = []
+    return written
   }
   return {
     ...nothing,
     row: row => {
       rows.push(row)
       // Column widths are computed from the buffered rows: limits the buffer.
-      if (rows.length === TABLE_ROWS) flush()
+      return rows.length === TABLE_ROWS ? flush() : undefined
     },
     end: flush,
   }

@@ -49,3 +49,16 @@ export const positionText = (position: number, time: number, serveFrom = 0): str
 
 export const recordText = (seq: number, body: object | string, more: object = {}): string =>
   documentText({ org_id: 'org_a', seq, ...more, hash: 'h' }, typeof body === 'string' ? body : JSON.stringify(body))
+
+/** Builds the response to a search for the last offset of each organization. */
+export const lastOffsetsAnswer = (last: Iterable<readonly [org: string, offset: number]>): Buffer => {
+  const buckets = [...last].map(([key, value]) => ({ key, last: { value } }))
+  return Buffer.from(
+    JSON.stringify({
+      timed_out: false,
+      _shards: { total: 1, successful: 1, failed: 0 },
+      hits: { hits: [] },
+      aggregations: { organizations: { buckets } },
+    }),
+  )
+}

@@ -8,6 +8,7 @@ import { WAKES_PER_LOOK } from '../../api/limits.ts'
 import type { Generation, ReadPosition } from '../../api/read/position.ts'
 import { type ChangesAsked, createChangeWatch, type FindChange } from '../../api/read/watch-changes.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import { lastOffsetsAnswer } from '../api/answers.ts'
 import { createRandom } from '../support/random.ts'
 import { Clock } from './clock.ts'
 
@@ -16,19 +17,6 @@ const ORGANIZATIONS = ['org_1', 'org_2', 'org_3', 'org_4']
 const REPS = ['rep_1', 'rep_2']
 const SECONDS = 120
 const SEEDS = 40
-
-/** An answer of Elasticsearch with the last offset of these organizations. */
-const found = (last: Iterable<readonly [org: string, offset: number]>): Buffer => {
-  const buckets = [...last].map(([key, value]) => ({ key, last: { value } }))
-  return Buffer.from(
-    JSON.stringify({
-      timed_out: false,
-      _shards: { total: 1, successful: 1, failed: 0 },
-      hits: { hits: [] },
-      aggregations: { organizations: { buckets } },
-    }),
-  )
-}
 
 type Log = { readonly org: string; readonly rep: string }[][]
 const ANYTHING: ChangesAsked = { startingAfter: undefined }
@@ -94,7 +82,7 @@ const run = async (seed: number) => {
         }
         return newestOf
       })
-      return found(last)
+      return lastOffsetsAnswer(last)
     },
     permitted: (_org, _signal, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
@@ -248,7 +236,7 @@ test('a search for a filter that takes long delays no other wait', async () => {
       if (isSlow) await new Promise<void>(resolve => clock.after(2_000, resolve))
       return { found: isSlow, position: position() }
     },
-    search: async () => found(changed.map(org => [org, publishedTo - 1])),
+    search: async () => lastOffsetsAnswer(changed.map(org => [org, publishedTo - 1])),
   })
   const ended = new Map<string, number>()
   const wait = (org: string, filter: { rep_id?: string }) => {
@@ -276,7 +264,7 @@ test('a batch that changes many organizations wakes some at each look, and all i
   const position = (): ReadPosition => positionOf('g1', publishedTo)
   const watch = watchOn(clock, position, {
     findChange: async () => ({ found: false, position: position() }),
-    search: async () => found(organizations.map(org => [org, publishedTo - 1])),
+    search: async () => lastOffsetsAnswer(organizations.map(org => [org, publishedTo - 1])),
   })
   const { signal } = new AbortController()
   const ended: number[] = []

@@ -4,6 +4,7 @@ import { FIND_INTERVAL, LAST_CURSOR_AGE_MAX, LOOK_INTERVAL } from '../../../api/
 import type { ReadPosition } from '../../../api/read/position.ts'
 import { type ChangesAsked, createChangeWatch } from '../../../api/read/watch-changes.ts'
 import { Clock } from '../../simulation/clock.ts'
+import { lastOffsetsAnswer } from '../answers.ts'
 
 const { signal } = new AbortController()
 
@@ -28,15 +29,7 @@ const setUp = async () => {
     },
     search: async (_indices, body) => {
       for (const { bool } of JSON.parse(body).query.bool.should) searchedFrom.push(bool.filter[1].range.seq.gte)
-      const buckets = state.changed.map(key => ({ key, last: { value: state.publishedTo - 1 } }))
-      return Buffer.from(
-        JSON.stringify({
-          timed_out: false,
-          _shards: { total: 1, successful: 1, failed: 0 },
-          hits: { hits: [] },
-          aggregations: { organizations: { buckets } },
-        }),
-      )
+      return lastOffsetsAnswer(state.changed.map(org => [org, state.publishedTo - 1]))
     },
   })
   const wait = (org: string, asked: ChangesAsked, milliseconds: number) => {
