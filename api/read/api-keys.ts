@@ -41,6 +41,8 @@ export type ApiKeyCache = {
   /** Returns the cached result; undefined if the key must be looked up. */
   readonly remembered: (key: string) => KeyHolder | 'unknown' | undefined
   readonly lookup: LookupKey
+  /** Empties the cache. */
+  readonly forget: () => void
   /** Whether the last look-up of the key in this process found it valid, at any time. */
   readonly wasValid: (key: string) => boolean
   /** Rejects with `unavailable` unless keys are served. */
@@ -120,6 +122,10 @@ export const createApiKeyCache = (
   return {
     remembered: key => rememberedOf(digestOf(key)),
     lookup,
+    forget: () => {
+      known.clear()
+      unknown.clear()
+    },
     wasValid: key => valid.has(digestOf(key)),
     checkServed,
   }

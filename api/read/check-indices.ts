@@ -111,25 +111,34 @@ const waitFor = async (running: Promise<void> | undefined, signal: AbortSignal):
 }
 
 /** Returns the same keys, served only while their index is the one that they were written to. */
-export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache => ({
-  ...keys,
-  remembered: key => {
-    const running = check(API_KEYS_GENERATION)
-    if (running === undefined) return keys.remembered(key)
-    // The key is looked up instead, and its look-up waits for this check.
-    running.catch(() => undefined)
-    return undefined
-  },
-  lookup: async (key, signal) => {
-    const holder = await keys.lookup(key, signal)
-    await waitFor(check(API_KEYS_GENERATION), signal)
-    return holder
-  },
-  checkServed: async signal => {
-    await keys.checkServed(signal)
-    await waitFor(check(API_KEYS_GENERATION), signal)
-  },
-})
+export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache => {
+  /** Forgets what was read of a refused index: once that index is adopted, it would be served. */
+  const checkKeys = (): Promise<void> | undefined =>
+    check(API_KEYS_GENERATION)?.catch((error: unknown) => {
+      keys.forget()
+      throw error
+    })
+
+  return {
+    ...keys,
+    remembered: key => {
+      const running = checkKeys()
+      if (running === undefined) return keys.remembered(key)
+      // The key is looked up instead, and its look-up waits for this check.
+      running.catch(() => undefined)
+      return undefined
+    },
+    lookup: async (key, signal) => {
+      const holder = await keys.lookup(key, signal)
+      await waitFor(checkKeys(), signal)
+      return holder
+    },
+    checkServed: async signal => {
+      await keys.checkServed(signal)
+      await waitFor(checkKeys(), signal)
+    },
+  }
+}
 
 /** Returns the same positions, served only while the indices of their generation are those that were recorded. */
 export const positionsChecked = (

@@ -1,12 +1,15 @@
 /** Checks of index identities, with indices that the test replaces and an Elasticsearch that the test lets fail. */
 
 import { describe, expect, test } from 'vitest'
+import type { MultiGet } from '../../../api/elasticsearch/client.ts'
 import { unavailable } from '../../../api/failures.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../api/limits.ts'
-import type { ApiKeyCache, KeyHolder } from '../../../api/read/api-keys.ts'
+import { type ApiKeyCache, createApiKeyCache, type KeyHolder } from '../../../api/read/api-keys.ts'
 import { createCheckIndices, keysChecked, positionsChecked } from '../../../api/read/check-indices.ts'
 import type { PositionReader } from '../../../api/read/position.ts'
 import { abortReason, scheduleTimer } from '../../../api/time-limits.ts'
+import { documentText, sha256 } from '../../support/bodies.ts'
+import { multiGetAnswer, positionText } from '../answers.ts'
 
 const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-payroll_files', 'p-g1-statements']
 const idsOf = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, `id of ${name}`]))
@@ -115,6 +118,7 @@ const setUpKeys = (replaced?: ReadonlyMap<string, string>) => {
   const keys: ApiKeyCache = {
     remembered: () => holder,
     lookup: async () => holder,
+    forget: () => undefined,
     wasValid: () => true,
     checkServed: async () => undefined,
   }
@@ -137,6 +141,30 @@ describe('keys', () => {
     await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('indices_replaced'))
     await expect(keys.checkServed(signal)).rejects.toThrow(unavailableWith('indices_replaced'))
   })
+
+  test.each([
+    ['revoked key', { revoked: false }],
+    ['created key', undefined],
+  ])('of a replaced index are forgotten: nobody gets its answer about a %s once it is adopted', async (_, copied) => {
+    const { check, recorded, there } = setUp()
+    const fields = { key_id: 'key_1', org_id: 'org_a', permissions: ['read'], ...copied }
+    const documents: Record<string, string> = {
+      'position:api-keys:0': positionText(5, 0, 5),
+      ...(copied && { [sha256('k')]: documentText(fields, JSON.stringify({ created_seq: 0 })) }),
+    }
+    const multiGet: MultiGet = async names => multiGetAnswer(names, documents)
+    const now = () => 0
+    const cache = createApiKeyCache('p', multiGet, now, now)
+    const keys = keysChecked(cache, check)
+    there.set('p-api-keys', 'another')
+    await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('indices_replaced'))
+
+    documents['position:api-keys:0'] = positionText(0, 0, 9)
+    recorded.indices = { ...recorded.indices, 'p-api-keys': 'another' }
+    await check('api-keys')
+    expect(keys.remembered('k')).toBeUndefined()
+    await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('keys_not_read_yet'))
+  })
 })
 
 describe('a request', () => {
@@ -151,6 +179,7 @@ describe('a request', () => {
   const keys: ApiKeyCache = {
     remembered: () => holder,
     lookup: async () => holder,
+    forget: () => undefined,
     wasValid: () => true,
     checkServed: async () => undefined,
   }
