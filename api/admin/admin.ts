@@ -40,9 +40,7 @@ export const createAdminServer = ({
   const pages: Readonly<Record<string, () => Promise<ReferencePage & { readonly status?: number }>>> = {
     '/': async () => ({ type: 'text/html; charset=utf-8', body: statusPage(await readiness(), now()) }),
     '/livez': async () => json({ live: true }),
-    '/readyz': async () => {
-      return readyOr((await readiness()).notReady)
-    },
+    '/readyz': async () => readyOr((await readiness()).notReady),
     // For load balancers: with `/readyz` they would drop every process at once when Elasticsearch is away.
     '/readyz/process': async () => readyOr(isStopping() ? ['stopping'] : []),
     '/keys': async () => json({ since: new Date(started).toISOString(), keys: keyUses() }),

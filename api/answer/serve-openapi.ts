@@ -7,15 +7,16 @@ import { BASE_PATH, type RequestStep } from '../http/request.ts'
 import { refuseParameters } from '../read/read-parameters.ts'
 import { answerBody, answerNotModified, isNotModified, tagOf } from './answer-page.ts'
 
-const DESCRIPTION_PATH = `${BASE_PATH}/openapi.json`
+/** The path of the OpenAPI document: it has no records and needs no key. */
+export const OPENAPI_PATH = `${BASE_PATH}/openapi.json`
 
 /** @param description the document as JSON text */
 export const serveOpenapi = (description: string): RequestStep => {
   const body = Buffer.from(description)
   const etag = tagOf(body)
   return async (ctx, next) => {
-    if (ctx.state.path !== DESCRIPTION_PATH) return next()
-    ctx.state.route = DESCRIPTION_PATH
+    if (ctx.state.path !== OPENAPI_PATH) return next()
+    ctx.state.route = OPENAPI_PATH
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new Refusal('method_not_allowed')
     refuseParameters(ctx.state.query)
     ctx.set('Cache-Control', 'no-cache')

@@ -8,9 +8,10 @@
  */
 import { refusals } from '../../schemas/errors.ts'
 import type { AdmitLine } from '../answer/log-refusals.ts'
+import { OPENAPI_PATH } from '../answer/serve-openapi.ts'
 import { NOT_MODIFIED, OK, Refusal, unavailable } from '../failures.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import { BASE_PATH, type RequestContext, type RequestStep } from '../http/request.ts'
+import type { RequestContext, RequestStep } from '../http/request.ts'
 import { auditLineOf } from './audit-line.ts'
 import type { AuditWriter } from './write-lines.ts'
 
@@ -26,10 +27,10 @@ type Parts = Audit & {
   readonly admitLine: AdmitLine
 }
 
-/** The route of the OpenAPI document: it has no records and needs no key, so it has no line. */
-const DESCRIPTION = `${BASE_PATH}/openapi.json`
-
-/** Step: writes the line of each request. @throws Refusal `unavailable` if a strict audit has no line */
+/**
+ * Step: writes the line of each request; none for the OpenAPI document.
+ * @throws Refusal `unavailable` if a strict audit has no line
+ */
 export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Parts): RequestStep => {
   const write = async (ctx: RequestContext, status: number): Promise<void> => {
     const { state, method } = ctx
@@ -44,7 +45,7 @@ export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Part
 
   return async (ctx, next) => {
     ctx.state.read = {}
-    const isAudited = (): boolean => ctx.state.route !== DESCRIPTION
+    const isAudited = (): boolean => ctx.state.route !== OPENAPI_PATH
     try {
       await next()
       if (isAudited()) requireRecords(ctx)
