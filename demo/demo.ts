@@ -6,7 +6,7 @@ import { type Services, startServices } from '../services/services.ts'
 import type { AnswerDifference } from './check/compare.ts'
 import type { expectedOf } from './data/expected.ts'
 import { createPublisher } from './data/publish.ts'
-import { caseTable, differenceLines, suggestionsOf } from './report.ts'
+import { differenceLines, figureTable, suggestionsOf } from './report.ts'
 import { removeIndices, removeTopics } from './run/cleanup.ts'
 import { type DemoInstallation, install, namesFor } from './run/installation.ts'
 import { rethrow } from './run/processes.ts'
@@ -16,7 +16,7 @@ export type DemoOptions = {
   readonly seed: number
   /** Ends after the comparison instead of staying up. */
   readonly once: boolean
-  /** Most years of each organization; 10 takes all. */
+  /** Maximum number of years of each organization; 10 takes all. */
   readonly years: number
   /** Payouts published one by one, to measure the time from publishing to reading. */
   readonly probes: number
@@ -62,7 +62,7 @@ export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<r
   // Stops the work before the stack stops the services that it uses.
   outcome.catch(error => stopping.abort(error))
   const { installation, ...shown } = await outcome
-  for (const line of ['', ...caseTable(shown), '', ...differenceLines(shown.differences)]) say(line)
+  for (const line of ['', ...figureTable(shown), '', ...differenceLines(shown.differences)]) say(line)
   if (options.once) return shown.differences
 
   for (const line of ['', ...suggestionsOf(installation, shown), '', 'Running until interrupted (Ctrl-C).']) say(line)

@@ -6,7 +6,7 @@ import { percentileOf } from './run/latency-probe.ts'
 import type { ScenarioResult } from './run/scenario.ts'
 
 /** Returns the lines of the table of figures. */
-export const caseTable = ({ figures, cases }: ScenarioResult): string[] => {
+export const figureTable = ({ figures, cases }: ScenarioResult): string[] => {
   const { counts, latencies } = figures
   const rows: [string, string][] = [
     ['records published', `${grouped(figures.published)} in ${figures.publishSeconds.toFixed(1)} s`],

@@ -28,10 +28,10 @@ export const createFailedLogins = (elapsed: () => number, max = FAILURES_PER_ADD
       const window = windowOf(networkOf(address))
       if (window.count >= max) return undefined
       window.count++
-      let taken = false
+      let isTakenBack = false
       return () => {
-        if (!taken) window.count--
-        taken = true
+        if (!isTakenBack) window.count--
+        isTakenBack = true
       }
     },
   }

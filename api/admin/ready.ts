@@ -37,10 +37,10 @@ export const logWhenReady = async (
   say: Log['say'],
   ending: AbortSignal,
 ): Promise<void> => {
-  for (let waited = 0; !ending.aborted; waited++) {
+  for (let isFirst = true; !ending.aborted; isFirst = false) {
     const { notReady } = await readiness()
     if (notReady.length === 0) return say('info', 'ready')
-    if (waited === 0) say('warn', 'not ready yet; the API answers what it can', { reasons: notReady.join(' ') })
+    if (isFirst) say('warn', 'not ready yet; the API answers what it can', { reasons: notReady.join(' ') })
     await sleep(READY_INTERVAL, undefined, { signal: ending }).catch(() => undefined)
   }
 }

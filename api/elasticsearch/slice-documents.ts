@@ -171,14 +171,14 @@ export type ReadDocument = DocumentSlice | undefined | 'unreadable'
 
 /** Returns the documents of a multi-get in the order of `names`; undefined for a missing document. */
 export const sliceMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (DocumentSlice | undefined)[] =>
-  sliceEachOf(bytes, names).map(readable)
+  sliceEachOf(bytes, names).map(requireReadable)
 
 /** The same, for a caller that must look at some documents before it knows whether it needs the others. */
 export const sliceEachOf = (bytes: Buffer, names: readonly DocumentName[]): ReadDocument[] =>
   documentsIn(bytes, names).map(({ slice }) => slice)
 
 /** @throws Refusal `unavailable` if the document is unreadable */
-export const readable = (document: ReadDocument): DocumentSlice | undefined => {
+export const requireReadable = (document: ReadDocument): DocumentSlice | undefined => {
   if (document === 'unreadable') throw unavailable('elasticsearch_partial')
   return document
 }

@@ -29,7 +29,7 @@ import type { MultiGet } from '../elasticsearch/client.ts'
 import {
   type DocumentName,
   type DocumentSlice,
-  readable,
+  requireReadable,
   sliceEachOf,
   smallDocument,
 } from '../elasticsearch/slice-documents.ts'
@@ -127,7 +127,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const due = times.due(generation.name)
     const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...(due ? [due.id] : [])]
     const each = await read([...ids.map(control), ...names], signal)
-    const found = each.slice(0, ids.length).map(readable)
+    const found = each.slice(0, ids.length).map(requireReadable)
     due?.remember(found[partitions.length])
     /** @throws Refusal if the position is missing, or documents before it may be */
     const positionOf = (partition: number): PartitionPosition =>
@@ -144,14 +144,14 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const known = generations.get(name)
     if (known) return known
     const [document] = await read([control(generationId(name))], signal)
-    const generation = asGeneration(name, readable(document))
+    const generation = asGeneration(name, requireReadable(document))
     generations.set(name, generation)
     return generation
   }
 
   const liveGeneration = async (signal: AbortSignal): Promise<Generation> => {
     const [document] = await read([control(LIVE_ID)], signal)
-    return generationNamed(asLive(readable(document), only).name, signal)
+    return generationNamed(asLive(requireReadable(document), only).name, signal)
   }
 
   /**
@@ -186,7 +186,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
 
       const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], signal)
       const [liveDocument, ...found] = others
-      const nowLive = asLive(readable(liveDocument), only)
+      const nowLive = asLive(requireReadable(liveDocument), only)
       if (nowLive.name !== generation.name) {
         if (swaps++ > 0) throw unavailable('live_generation_changes')
         generation = await generationNamed(nowLive.name, signal)
@@ -206,7 +206,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       // moved since this process last read it, or belongs to another generation. Then the documents are read again.
       const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.name
       const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
-      return { position, documents: (mustReadAgain ? await read(names, signal) : found).map(readable) }
+      return { position, documents: (mustReadAgain ? await read(names, signal) : found).map(requireReadable) }
     }
   }
 
@@ -236,7 +236,7 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     const partitions = partitionsOf(generation)
     const allSeen = partitions.map(partition => seenOf(generation, partition))
     const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], signal)
-    const nowLive = asLive(readable(others[0]), only)
+    const nowLive = asLive(requireReadable(others[0]), only)
     // The positions of the new live generation are read next time.
     if (nowLive.name !== generation.name) {
       live = await generationNamed(nowLive.name, signal)

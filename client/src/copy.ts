@@ -27,7 +27,7 @@ export type Copy = {
   readonly payrollRecords: ReadonlyMap<string, PayrollRecord>
   /**
    * Reads the changes since and applies each. `onChange` is called, and awaited, after a change is applied. Returns
-   * their number. A copy has one `update` or `follow` at a time: the one that comes too late throws.
+   * their number. A copy has one `update` or `follow` at a time: if the other one has applied a change, it throws.
    */
   readonly update: (onChange?: (change: Change) => void | Promise<void>) => Promise<number>
   /** Applies every change as it comes, for ever, and yields it. */
@@ -144,9 +144,9 @@ type Sum = { owed: Decimal; owedCount: number; paid: Decimal; paidCount: number 
 const add = (payouts: Iterable<Payout>, payrollRecords: Iterable<PayrollRecord>): Total[] => {
   const sums = new Map<string, Sum>()
   const sumOf = ({ period_id, currency }: Pick<Total, 'period_id' | 'currency'>): Sum => {
-    const place = `${period_id} ${currency}`
-    const sum = sums.get(place) ?? { owed: new Exact(0), owedCount: 0, paid: new Exact(0), paidCount: 0 }
-    sums.set(place, sum)
+    const group = `${period_id} ${currency}`
+    const sum = sums.get(group) ?? { owed: new Exact(0), owedCount: 0, paid: new Exact(0), paidCount: 0 }
+    sums.set(group, sum)
     return sum
   }
   for (const payout of payouts) {
@@ -159,8 +159,8 @@ const add = (payouts: Iterable<Payout>, payrollRecords: Iterable<PayrollRecord>)
     sum.paid = sum.paid.plus(record.amount)
     sum.paidCount++
   }
-  return [...sums].map(([place, { owed, owedCount, paid, paidCount }]) => {
-    const [period_id = '', currency = ''] = place.split(' ')
+  return [...sums].map(([group, { owed, owedCount, paid, paidCount }]) => {
+    const [period_id = '', currency = ''] = group.split(' ')
     const amounts = { owed_amount: owed.toFixed(), paid_amount: paid.toFixed() }
     return { period_id, currency, owed_count: owedCount, paid_count: paidCount, ...amounts }
   })
@@ -170,12 +170,12 @@ const fields = ['owed_amount', 'owed_count', 'paid_amount', 'paid_count'] as con
 
 /** Returns the first total that differs, in words; undefined if none does. */
 const firstDifference = (expected: readonly Total[], got: readonly Total[]): string | undefined => {
-  const placeOf = ({ period_id, currency }: Total): string => `${period_id} in ${currency}`
-  const [wanted, found] = [expected, got].map(totals => new Map(totals.map(total => [placeOf(total), total])))
-  for (const place of new Set([...(wanted?.keys() ?? []), ...(found?.keys() ?? [])])) {
+  const groupOf = ({ period_id, currency }: Total): string => `${period_id} in ${currency}`
+  const [wanted, found] = [expected, got].map(totals => new Map(totals.map(total => [groupOf(total), total])))
+  for (const group of new Set([...(wanted?.keys() ?? []), ...(found?.keys() ?? [])])) {
     for (const field of fields) {
-      const [theirs, ours] = [wanted?.get(place)?.[field] ?? 0, found?.get(place)?.[field] ?? 0]
-      if (!new Exact(theirs).eq(ours)) return `${place}: ${field} is ${theirs}, in the copy ${ours}`
+      const [theirs, ours] = [wanted?.get(group)?.[field] ?? 0, found?.get(group)?.[field] ?? 0]
+      if (!new Exact(theirs).eq(ours)) return `${group}: ${field} is ${theirs}, in the copy ${ours}`
     }
   }
   return undefined

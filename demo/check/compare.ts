@@ -37,7 +37,7 @@ const compareOrder = (
 ): AnswerDifference[] => {
   const there = expected.filter(({ id }) => indexById.has(id))
   const indexOf = (record: ApiRecord | undefined) => indexById.get(record?.id ?? '') ?? -1
-  const index = there.findIndex((record, before) => indexOf(record) < indexOf(there[before - 1]))
+  const index = there.findIndex((record, nth) => indexOf(record) < indexOf(there[nth - 1]))
   return index < 1
     ? []
     : compareValues(`${what}: order`, `${there[index]?.id} after ${there[index - 1]?.id}`, 'before it')

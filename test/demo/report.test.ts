@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Case } from '../../demo/check/verify.ts'
-import { caseTable, differenceLines, suggestionsOf } from '../../demo/report.ts'
+import { differenceLines, figureTable, suggestionsOf } from '../../demo/report.ts'
 import { percentileOf } from '../../demo/run/latency-probe.ts'
 
 test('amounts are shown with all digits, in groups, with at least two decimals', () => {
@@ -19,7 +19,7 @@ test('amounts are shown with all digits, in groups, with at least two decimals',
     readSeconds: 1,
     latencies: [10, 20],
   }
-  const table = caseTable({ figures, cases, differences: [] }).join('\n')
+  const table = figureTable({ figures, cases, differences: [] }).join('\n')
   expect(table).toContain('EUR 12,345,678,901,234,567,890,123.10   USD -1,234.56789')
   expect(table).toMatch(/records published +11,555 in 1\.0 s/)
   expect(table).toMatch(/left through payroll +nothing/)

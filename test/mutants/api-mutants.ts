@@ -258,12 +258,12 @@ export const apiMutants: readonly Mutant[] = [
     name: 'an index of a dropped generation makes the first requests of an idle process unavailable',
     file: 'api/read/position.ts',
     find: '    return { positionOf, others: each.slice(ids.length) }\n',
-    replace: '    return { positionOf, others: each.slice(ids.length).map(readable) }\n',
+    replace: '    return { positionOf, others: each.slice(ids.length).map(requireReadable) }\n',
   },
   {
     name: 'an index that is missing in the live generation makes a record unknown',
     file: 'api/read/position.ts',
-    find: ' : found).map(readable) }',
+    find: ' : found).map(requireReadable) }',
     replace: " : found).map(one => (one === 'unreadable' ? undefined : one)) }",
   },
   {

@@ -15,9 +15,9 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'a try of an unknown key is counted after its look-up',
     file: 'api/access/failed-logins.ts',
-    find: '      window.count++\n      let taken = false\n      return () => {\n        if (!taken) window.count--\n',
+    find: '      window.count++\n      let isTakenBack = false\n      return () => {\n        if (!isTakenBack) window.count--\n',
     replace:
-      '      queueMicrotask(() => window.count++)\n      let taken = false\n      return () => {\n        if (!taken) window.count--\n',
+      '      queueMicrotask(() => window.count++)\n      let isTakenBack = false\n      return () => {\n        if (!isTakenBack) window.count--\n',
   },
   {
     name: 'an address without tries left is refused without a look-up of its key',

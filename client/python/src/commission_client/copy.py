@@ -93,10 +93,10 @@ class Copy:
             }
             for total in self._client.as_of(at).totals().totals
         }
-        for place in sorted(theirs.keys() | ours.keys()):
-            if theirs.get(place) != ours.get(place):
+        for group in sorted(theirs.keys() | ours.keys()):
+            if theirs.get(group) != ours.get(group):
                 raise CopyDiffersError(
-                    f"as of {at}, {place}: {theirs.get(place)}, in the copy {ours.get(place)}"
+                    f"as of {at}, {group}: {theirs.get(group)}, in the copy {ours.get(group)}"
                 )
 
     def _require_last(self, change_id: str | None) -> None:
