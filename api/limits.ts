@@ -110,8 +110,8 @@ export const ANSWERS_IN_DELIVERY_OF_ORGANIZATION = (ANSWERS_HELD_MAX - SMALL_ANS
 
 /**
  * Bytes of reads above which a request waits for the turn of its organization. If the answer is a copy, the limit is
- * SMALL_ANSWER_BYTES. Then all reads that an organization may have at once (READS_OF_ORGANIZATION, 40) hold less than a
- * key may, and one more has room for its answer.
+ * SMALL_ANSWER_BYTES. With that limit, all reads that an organization may have at once (READS_OF_ORGANIZATION, 40) hold
+ * less than a key may, and one more has room for its answer.
  */
 export const LARGE_READ_BYTES = 4 * SMALL_ANSWER_BYTES
 

@@ -6,7 +6,7 @@ import { allocate } from './capacity/held-bytes.ts'
 import { SLICE } from './limits.ts'
 import { abortRefusal } from './time-limits.ts'
 
-/** Counts one piece of work: lines that are compared, and bytes that are searched or copied. */
+/** Cuts the work of one request: lines that are compared, and bytes that are searched or copied. */
 export type Pace = {
   /** Counts this much work. Returns true if it is time for a rest. */
   readonly countWork: (items: number, bytes: number) => boolean

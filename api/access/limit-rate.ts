@@ -83,7 +83,7 @@ export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / 
 /** Returns a function: the bytes that were reserved for the request when its client left; 0 if it has not left. */
 const watchLeaving = ({ state }: RequestContext): (() => number) => {
   let bytes = 0
-  // The reads give their bytes back after all listeners.
+  // The reads give their bytes back later: only after all listeners of this signal.
   const note = (): void => {
     if (!isTimeUp(state.signal)) bytes = state.reservation?.held() ?? 0
   }

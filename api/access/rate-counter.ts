@@ -1,7 +1,7 @@
 /**
  * Counts the requests of each key in a window of fixed length: in this process, or in Redis for all processes.
- * Promises: if Redis is away, slow or frozen, this process counts instead: nothing is refused for it, and nobody
- *   waits long.
+ * Promises: if Redis is away, slow or frozen, this process counts instead. No request is refused because of Redis, or
+ *   waits long for it.
  */
 import { createClient } from '@redis/client'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible'

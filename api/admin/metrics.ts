@@ -107,7 +107,7 @@ export const createApiMetrics = (): Metrics => {
   }
   const unhandled = new Counter({
     name: 'api_unhandled_rejections_total',
-    help: 'Unhandled promise rejections. Each is a defect, and the log has its place.',
+    help: 'Unhandled promise rejections. Each is a defect, and the log has its location.',
     registers,
   })
   const answersRefused = new Counter({

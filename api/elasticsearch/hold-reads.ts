@@ -32,7 +32,7 @@ export type Holdings = {
   readonly delete: (signal: AbortSignal) => void
 }
 
-/** Creates an empty register of holdings. An entry goes with its signal. */
+/** Creates an empty register of holdings. The garbage collector frees an entry with its signal. */
 export const createHoldings = (): Holdings => {
   const holdings = new WeakMap<AbortSignal, Holding>()
   return {

@@ -1,10 +1,10 @@
 /**
  * In: one read of Elasticsearch. Out: the answer of a node, as a stream.
- * Promises: nodes are asked in turn, each at most once for a read. One that answers that it cannot is left out, and
- *   another one answers the read. One that is silent is left out after the first read whose time is up. If no node can
- *   answer a read, the read leaves none of them out: then the cause is not the node. A read whose credentials are
+ * Promises: nodes are asked in turn, each at most once for a read. A node that answers 502, 503 or 504 is left out, and
+ *   another one gets the read. A silent node is left out after the first read whose time is up. If no node can answer a
+ *   read, those with 502, 503 or 504 are not left out: then the cause is not the node. A read whose credentials are
  *   refused is repeated once if their file has others by now.
- * Can go wrong: no node answers in time, or none can → the answer or the error of the last one.
+ * Can go wrong: no node answers in time, or all answer 502, 503 or 504 → the answer or the error of the last one.
  */
 import type { Readable } from 'node:stream'
 import type { Client } from '@elastic/elasticsearch'
@@ -31,7 +31,7 @@ export class Nodes extends ClusterConnectionPool {
   override getConnection(options: GetConnectionOptions): Connection | null {
     const { route = [] } = (options.context ?? {}) as { readonly route?: Route }
     const isNew = (one: Connection) => !route.includes(one)
-    // The second call is for nodes that are left out: this read has asked all others.
+    // `find` returns a node that is left out, once this read has asked all others.
     const connection =
       super.getConnection({ ...options, filter: isNew }) ?? this.connections.find(isNew) ?? super.getConnection(options)
     if (connection) route.push(connection)
@@ -102,7 +102,7 @@ export const createTransport = (
   }
 }
 
-/** A node without a master answers so, and at once. */
+/** Whether a node cannot answer any read: without a master it answers 503 at once. */
 const isUnable = (status: number | null): boolean => status === 502 || status === 503 || status === 504
 
 /** Reads an answer to its end, so that the connection can be used again. */

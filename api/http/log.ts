@@ -27,7 +27,7 @@ export type Log = {
 
 type Details = Record<string, string | number | readonly string[]>
 
-/** The address of a request whose lines are limited, and how many of them got no line since the last line. */
+/** The address of a request whose lines are limited, and how many of its requests got no line since its last line. */
 type LimitedAddress = { readonly address: string | undefined; readonly unlogged: number }
 
 /** Creates the log of the API on a logger. Times are in milliseconds. */

@@ -36,7 +36,7 @@ export type FindChange = (org: string, asked: ChangesAsked, signal: AbortSignal)
 type ChangeFound = { readonly found: boolean; readonly position: ReadPosition }
 
 export type ChangeWatch = {
-  /** Resolves with undefined when the page must be read; with a position when nothing stands before it. */
+  /** Resolves with undefined if the page must be read; with a position if no change is between the cursor and it. */
   readonly wait: (
     org: string,
     asked: ChangesAsked,
@@ -71,7 +71,7 @@ export type RunPermitted = <Result>(org: string, signal: AbortSignal, read: () =
 type Waiter = {
   readonly org: string
   readonly asked: ChangesAsked
-  /** Nothing stands after the cursor before this position. */
+  /** No change is between the cursor and this position. */
   position: ReadPosition
   /** When the last read of this waiter's position began; a remembered position has none. */
   seenAt: number
@@ -97,7 +97,7 @@ type WatchParts = {
 export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   const { prefix, search, findChange, readServedPositions, projectionTime, permitted, later, elapsed } = parts
   const waiters = new Set<Waiter>()
-  // A look searches from the oldest position of those who wait: an old one would make it slow for all of them.
+  // A look searches from the oldest position of all waiters: one old position would make it slow for all of them.
   const lastCursors = new LRUCache<string, ReadPosition>({
     max: LAST_CURSORS_REMEMBERED,
     ttl: LAST_CURSOR_AGE_MAX,
@@ -124,7 +124,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     )
     if (last === undefined) return undefined
     remember(org, asked, last)
-    // Behind a cursor the organization has records, so that nothing is read.
+    // A cursor proves that the organization has records: then the time needs no read.
     if (asked.startingAfter !== undefined) return { ...last, time: await projectionTime(org, last, 'records', signal) }
     const time = await permitted(org, signal, () => projectionTime(org, last, 'unknown', signal))
     return { ...last, time }
@@ -193,7 +193,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const { generation, partitions } = await readServedPositions(signal)
     const isSame = ({ position }: Waiter): boolean => position.generation.name === generation.name
     let wakes = WAKES_PER_LOOK
-    /** Each wake is the read of a page. Those over the limit are found again by the next look. */
+    /** Each wake causes the read of a page. The next look finds the waiters over the limit again. */
     const wake = (waiter: Waiter): void => {
       if (wakes-- > 0) waiter.settle(undefined)
       else waiter.seenAt = NEVER

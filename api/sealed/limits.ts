@@ -13,6 +13,6 @@ export const SEAL_VAULT_TIME_MAX = 2_000
 export const SEAL_VAULT_CONNECTIONS = 16
 export const SEAL_VAULT_ANSWER_BYTES = 64 * 1024
 
-/** Requests of an organization that read seal keys at once, and keys that they read at once: others wait for few. */
+/** Requests of an organization that read seal keys at once, and keys that they read at once: half the connections. */
 export const SEAL_KEY_REQUESTS_OF_ORGANIZATION = { ...READS_OF_ORGANIZATION, permits: 4, waitMax: READ_TIME_MAX }
 export const SEAL_KEYS_OF_ORGANIZATION = { permits: SEAL_VAULT_CONNECTIONS / 2, queue: 4, waitMax: READ_TIME_MAX }

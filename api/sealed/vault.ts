@@ -85,7 +85,7 @@ export const createVault = (options: VaultOptions): Vault => {
   }
 }
 
-/** An error after the time is up is only its consequence. */
+/** An `AbortError` means that the time is up. */
 const reasonOf = (error: Error, otherwise: string): string =>
   error.name === 'AbortError' ? 'no answer in time' : otherwise
 

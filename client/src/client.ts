@@ -32,7 +32,7 @@ export type ClientOptions = {
 }
 
 export type ListOptions = {
-  /** Records of a page: 1 to 200, the default. */
+  /** Records of a page: 1 to 200; 200 by default. */
   readonly limit?: number
   /** Continues after a cursor. Null means the beginning: `last_change_id` is null while there is no change. */
   readonly startingAfter?: string | null
@@ -146,11 +146,11 @@ type Answer<Body> = {
 }
 
 const answered = <Body extends { readonly data: unknown }>({ data, error, response }: Answer<Body>): Body => {
-  // Other programs between may answer, too, with other statuses and other JSON.
+  // A proxy before the API may answer, too, with another status or other JSON.
   if (response.status === 200 && typeof data?.data === 'object' && data.data !== null) return data
   throw new RefusedError(response, isRefusal(error) ? error.error : UNKNOWN)
 }
-const UNKNOWN = { code: 'unknown', message: 'an answer that the API does not give' }
+const UNKNOWN = { code: 'unknown', message: 'not an answer of the API' }
 
 const isRefusal = (body: unknown): body is Schemas['Refusal'] => {
   const { code, message } = (body as Partial<Schemas['Refusal']> | undefined)?.error ?? {}

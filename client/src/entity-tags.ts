@@ -51,7 +51,7 @@ export const keepingAnswers = (send: Send, charactersMax: number): Send => {
     const tag = response.headers.get('ETag')
     if (response.status !== 200 || tag === null) return response
     const body = await response.text()
-    // A page that was waited for is asked for once.
+    // The page of a `wait` is not kept: nobody asks for it again.
     if (!request.url.includes('wait=')) keep(request.url, { tag, body, headers: keptHeaders(response) })
     return response
   }

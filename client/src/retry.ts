@@ -17,7 +17,7 @@ type Options = {
 const ATTEMPT_MAX_MS = 60_000
 const PAUSE_MIN_MS = 500
 const PAUSE_MAX_MS = 10_000
-/** A `Response` of these with a body, even an empty one, throws. */
+/** `new Response` throws for these statuses if it gets a body, even an empty one. */
 const bodyless = new Set([204, 205, 304])
 const retriedStatuses = new Set([429, 502, 503, 504])
 

@@ -1,9 +1,9 @@
-/** An answer of which everything is here. Its JSON is parsed once: by the check that it is whole. */
+/** An answer that was read to its end. The check that it is whole has parsed its JSON: nobody parses it again. */
 export class WholeAnswer extends Response {
   override readonly text: () => Promise<string>
   override readonly json: () => Promise<unknown>
 
-  /** @param value the parsed text, for one reader: it may change it */
+  /** @param value the parsed text, for one reader only, who may change it */
   constructor(text: string, value: unknown, headers: Headers) {
     const whole = new Headers(headers)
     // Without a length, openapi-fetch asks for the text, and parses it again.

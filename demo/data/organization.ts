@@ -19,7 +19,7 @@ export type DemoOrganization = {
 }
 
 type Size = {
-  /** Most years of each organization. */
+  /** Maximum number of years of each organization. */
   readonly years: number
   /** Of the events topic: one mistake uses a wrong partition. */
   readonly partitions: number
@@ -131,7 +131,7 @@ const makeRep = (
   const [given, family] = [random.pick(givenNames), random.pick(familyNames)]
   const joinsLater = random.chance(0.2)
   const from = joinsLater ? random.integer(first, (first + last) / 2) : first - random.integer(1, 900) * DAY
-  // Every eighth rep leaves: each organization has one.
+  // Every eighth rep leaves: at least one of each organization.
   const leaves = index % 8 === 3
   const to = leaves ? random.integer((Math.max(from, first) + last) / 2, last) : Number.POSITIVE_INFINITY
   const data: RepData = {

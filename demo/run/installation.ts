@@ -43,7 +43,7 @@ export type DemoInstallation = {
   readonly apiAdmin: string
   readonly projectorAdmin: string
   readonly folder: string
-  /** Names and values for `export`, which the commands of an operator need. No secret: only the names of its file. */
+  /** Settings for `export`, which the commands of an operator need. No secrets: only the paths of their files. */
   readonly settings: string
   /** Resolves when projector or API ends unasked. */
   readonly died: Promise<Error>

@@ -122,7 +122,7 @@ print(*[payout.id for payout in client.payouts()], len(parsed))
       '        print(error)',
     ].join('\n')
     const through = { ...environment, API: api.replace(new URL(api).host, proxy.address) }
-    const unknown = 'unknown: an answer that the API does not give'
+    const unknown = 'unknown: not an answer of the API'
     for (const [answer, error] of [
       [answerOf(503, '<html>Later</html>'), `503 ${unknown}`],
       [answerOf(403, '{"error":"No."}'), `403 ${unknown}`],

@@ -192,6 +192,6 @@ def _require_data(response: httpx.Response) -> None:
             return
         code, message = body["error"]["code"], body["error"]["message"]
     except (KeyError, TypeError, ValueError):
-        # Other programs between may answer, too.
-        code, message = "unknown", "an answer that the API does not give"
+        # A proxy before the API may answer, too.
+        code, message = "unknown", "not an answer of the API"
     raise RefusedError(response.status_code, code, message, response.headers.get("X-Request-Id"))
