@@ -27,7 +27,7 @@ export type Copy = {
   readonly payrollRecords: ReadonlyMap<string, PayrollRecord>
   /**
    * Reads the changes since and applies each. `onChange` is called, and awaited, after a change is applied. Returns
-   * their number. A copy has one `update` or `follow` at a time: if the other one has applied a change, it throws.
+   * their number. A copy has one `update` or `follow` at a time. If two run, one of them throws.
    */
   readonly update: (onChange?: (change: Change) => void | Promise<void>) => Promise<number>
   /** Applies every change as it comes, for ever, and yields it. */
