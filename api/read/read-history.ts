@@ -42,7 +42,7 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
     }
     const asked = {
       org,
-      kind: 'payouts',
+      list: 'payouts',
       indices: [{ name: indexOf(parts.prefix, position.generation.name, 'payouts'), kind: 'payouts' }],
       chain,
       after: before ? numberOf(before, 'seq') : -1,

@@ -69,7 +69,7 @@ export const createReadList = (parts: ReaderParts): ReadList => {
     const { generation } = current
     const indices = kindsOf(list, filter).map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
     const { hits, hasMore } = await readPage(
-      { org, kind: list, indices, filter, after: after ?? -1, limit, position },
+      { org, list, indices, filter, after: after ?? -1, limit, position },
       signal,
     )
 

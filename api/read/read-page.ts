@@ -30,7 +30,7 @@ import { notReplacedRange, type ReadPosition, visibleRange } from './position.ts
 
 type PageAsked = {
   readonly org: string
-  readonly kind: ListName
+  readonly list: ListName
   readonly indices: readonly RecordIndex[]
   /** Only payouts of this rep and period, replaced ones included. */
   readonly chain?: { readonly rep_id: string; readonly period_id: string }
@@ -58,10 +58,10 @@ export const createReadPage = (search: Search): ReadPage => {
   const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 
   return async (asked, signal) => {
-    const { org, kind, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
+    const { org, list, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
     const indexNames = indices.map(({ name }) => name).join()
     // Records of one rep say little about those of another one.
-    const cacheKey = [kind, org, ...Object.values(asked.filter ?? {})].join(':')
+    const cacheKey = [list, org, ...Object.values(asked.filter ?? {})].join(':')
     const hits: Hit[] = []
     let bytes = 0
     let after = asked.after
@@ -69,7 +69,7 @@ export const createReadPage = (search: Search): ReadPage => {
     let sizeMax = Number.POSITIVE_INFINITY
     for (;;) {
       const seen = lastSeen.get(cacheKey)
-      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[kind], bytesMax - bytes), sizeMax)
+      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[list], bytesMax - bytes), sizeMax)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
       const answer = await search(indexNames, searchBody(asked, after, size), signal, expected).catch(error => {
         // Perhaps the answer was larger than what may be held. The next request must not ask for as much again.
@@ -117,14 +117,14 @@ const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes)
 const expectedBytes = (largest: number, size: number): number =>
   Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
 
-const searchBody = ({ kind, org, chain, filter, position }: PageAsked, after: number, size: number): string => {
-  const order = kind === 'changes' ? 'seq' : listOrder[kind]
+const searchBody = ({ list, org, chain, filter, position }: PageAsked, after: number, size: number): string => {
+  const order = list === 'changes' ? 'seq' : listOrder[list]
   const afterRange = { gt: after }
   const visible = visibleRange(position)
   const ranges: Record<string, object>[] =
     order === 'seq' ? [{ seq: { ...afterRange, ...visible } }] : [{ [order]: afterRange }, { seq: visible }]
   // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
-  if (kind !== 'payroll_files' && kind !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
+  if (list !== 'payroll_files' && list !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
   const terms = Object.entries({ ...chain, ...filter, org_id: org }).map(([field, value]) => ({
     term: { [field]: value },
   }))

@@ -102,8 +102,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a filtered list of payouts has replaced ones',
     file: 'api/read/read-page.ts',
-    find: "kind !== 'changes' && !chain)",
-    replace: "kind !== 'changes' && !chain && !filter?.rep_id)",
+    find: "list !== 'changes' && !chain)",
+    replace: "list !== 'changes' && !chain && !filter?.rep_id)",
     flow: FILTERS,
   },
   {
@@ -184,8 +184,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'the feed of changes leaves out replaced records',
     file: 'api/read/read-page.ts',
-    find: "kind !== 'payroll_files' && kind !== 'changes' && !chain",
-    replace: "kind !== 'payroll_files' && !chain",
+    find: "list !== 'payroll_files' && list !== 'changes' && !chain",
+    replace: "list !== 'payroll_files' && !chain",
     flow: MOMENTS,
   },
   {

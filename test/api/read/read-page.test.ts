@@ -10,7 +10,7 @@ const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
 const asked = {
   org: 'org_a',
-  kind: 'payouts',
+  list: 'payouts',
   indices: [{ name: 'i', kind: 'payouts' }],
   after: -1,
   limit: 200,
@@ -96,7 +96,7 @@ describe('a page', () => {
       sizes.push((JSON.parse(body) as SearchBody).size)
       return 'overloaded'
     })
-    const reps = { ...asked, kind: 'reps' } as const
+    const reps = { ...asked, list: 'reps' } as const
     await expect(overloaded(reps, signal)).rejects.toMatchObject({ reason: 'elasticsearch_overloaded' })
     expect(sizes).toEqual([201, LARGE_RECORDS_ASKED])
   })
