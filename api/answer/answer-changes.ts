@@ -17,7 +17,7 @@ import { type RecordName, textOfName } from '../read/read-parameters.ts'
 import type { TotalsRead } from '../read/read-totals.ts'
 import { answerLater, contentHash, entityTag } from './answer-page.ts'
 import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
-import { replacementOf } from './record-json.ts'
+import { NOT_REPLACED, replacementOf } from './record-json.ts'
 
 /** Answers a page of `/changes`. @throws Refusal `unavailable`: a malformed record, or no room for the answer */
 export const answerChanges = (
@@ -135,14 +135,14 @@ const changeParts = (hit: Hit, name: RecordName): Part[] => {
   const at = instantOf(numberOf(hit, 'at'))
   const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
   // Just after this change, nothing had replaced the payout.
-  return [partOf(head), withoutBrace(hit), kind === 'payouts' ? NOT_REPLACED : END, END]
+  return [partOf(head), withoutBrace(hit), kind === 'payouts' ? PAYOUT_END : END, END]
 }
 
 /** Returns the text of a change, as a page has it. */
 export const textOfChange = (hit: Hit): Buffer =>
   Buffer.concat(changeParts(hit, changeNameOf(hit)).map(({ bytes, from, to }) => bytes.subarray(from, to)))
 
-const NOT_REPLACED = partOf(',"superseded_by_id":null}')
+const PAYOUT_END = partOf(NOT_REPLACED)
 const SUPERSEDES = Buffer.from('"supersedes_id":')
 
 /** Returns what a payout replaced, as JSON. The first match is the field: no free text stands before it. */

@@ -15,10 +15,10 @@ import type { ReadPosition } from '../read/position.ts'
 import { type Page, recordIdOf } from '../read/read-list.ts'
 import type { RecordName } from '../read/read-parameters.ts'
 import type { FoundRecord, FoundStatement } from '../read/read-record.ts'
-import { replacementOf, traceFieldsOf } from './record-json.ts'
+import { NOT_REPLACED, replacementOf, traceFieldsOf } from './record-json.ts'
 
 const END = Buffer.from('}')
-const NOT_REPLACED = Buffer.from(',"superseded_by_id":null}')
+const PAYOUT_END = Buffer.from(NOT_REPLACED)
 const LIST = Buffer.from('{"data":[')
 const RECORD = Buffer.from('{"data":')
 const COMMA = 0x2c
@@ -37,7 +37,7 @@ export const answerList = (
   const hashes = page.hits.map(contentHash).join()
   const etag = entityTag(kind, page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
   // A list holds only records that are current at its position.
-  const ending = kind === 'payouts' ? NOT_REPLACED : END
+  const ending = kind === 'payouts' ? PAYOUT_END : END
   answer(ctx, page.position, etag, () => joined(LIST, page.hits, ending, tail))
 }
 

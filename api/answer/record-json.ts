@@ -9,6 +9,9 @@ import { unavailable } from '../failures.ts'
 import { isReplaced, type ReadPosition } from '../read/position.ts'
 import type { FoundStatement } from '../read/read-record.ts'
 
+/** The end of a payout that nothing has replaced, in place of its closing brace. */
+export const NOT_REPLACED = ',"superseded_by_id":null}'
+
 /** Returns the id of the payout that replaced this one, as JSON. */
 export const replacementOf = (slice: DocumentSlice, position: ReadPosition): string => {
   if (!isReplaced(numberOf(slice, 'until_seq'), position)) return 'null'
@@ -26,7 +29,7 @@ export const traceFieldsOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Buf
 
 /** Returns the JSON of a list's record, which is current at the position. */
 export const textOfListed = (kind: ListKind, slice: DocumentSlice): Buffer =>
-  Buffer.concat([withoutBrace(slice), Buffer.from(kind === 'payouts' ? ',"superseded_by_id":null}' : '}')])
+  Buffer.concat([withoutBrace(slice), Buffer.from(kind === 'payouts' ? NOT_REPLACED : '}')])
 
 /** Returns the JSON of a payout with its calculation trace. */
 export const textOfStatement = ({ slice, trace, position }: FoundStatement): Buffer =>
