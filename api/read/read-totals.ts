@@ -120,7 +120,8 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     period: string | undefined,
     signal: AbortSignal,
   ): Promise<readonly Row[]> => {
-    const keyOfAll = `${position.generation.name}:${org}:${last}`
+    // `takenBack` differs once a restored copy is adopted: a sum from before may lack records.
+    const keyOfAll = `${position.generation.name}:${org}:${position.takenBack}:${last}`
     const key = period === undefined ? keyOfAll : `${keyOfAll}:${period}`
     for (;;) {
       const known = summed.get(key) ?? summed.get(keyOfAll)?.filter(({ period_id }) => period_id === period)

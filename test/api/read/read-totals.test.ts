@@ -39,10 +39,11 @@ const totalsOver = (
   const asked: Body[] = []
   const lastHit = { index: 'p-g1-payouts', more: {} }
   let last = 5
+  let takenBack = 0
   const parts = {
     prefix: 'p',
     readAt: async () => ({ position, documents: [] }),
-    positionAt: async () => position,
+    positionAt: async () => ({ ...position, takenBack }),
     cursors: { find: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
     projectionTime: async () => 7,
   } as unknown as ReaderParts
@@ -85,6 +86,7 @@ const totalsOver = (
     lastHit,
     read: (org = 'org_a', until = signal) => read(org, { asOf: undefined }, until),
     change: (by = 1) => (last += by),
+    adopt: () => takenBack++,
   }
 }
 
@@ -123,6 +125,16 @@ test('totals are summed once for all requests at the same time, and again only a
   change()
   await read()
   expect(asked.length).toBe(2 * once)
+})
+
+test('totals are summed again after indices were adopted: an earlier sum may be one of a restored copy', async () => {
+  const amounts = [{ period: 'period_1', amount: '1', count: 1 }]
+  const { adopt, read } = totalsOver(amounts)
+  await read()
+  amounts.push({ period: 'period_1', amount: '2', count: 1 })
+  adopt()
+  const { totals } = await read()
+  expect(totals.totals).toMatchObject([{ owed_amount: '3', owed_count: 2 }])
 })
 
 test('periods with many records are summed one after the other, small periods together', async () => {
