@@ -196,8 +196,10 @@ export const readSettings = <Names extends Settings>(
   const settings = Object.fromEntries(values)
   for (const [name, { secret, read }] of Object.entries(names)) {
     const path = environment[`${name}_FILE`]
-    if (secret && path)
-      Object.defineProperty(settings, name, { enumerable: true, get: fileReader(path, read, readFile) })
+    if (secret && path) {
+      const get = fileReader(path, read, readFile, settings[name])
+      Object.defineProperty(settings, name, { enumerable: true, get })
+    }
   }
   return settings as Read<Names>
 }
@@ -226,9 +228,14 @@ const secretsInFiles = (
   return secrets
 }
 
-/** Returns a function that reads a secret from its file. `readSettings` has checked the file just before. */
-const fileReader = (path: string, read: Setting<unknown>['read'], readFile: ReadSettingFile): (() => unknown) => {
-  let latest: unknown
+/** Returns a function that reads a secret from its file. @param first the value that `readSettings` has found in it */
+const fileReader = (
+  path: string,
+  read: Setting<unknown>['read'],
+  readFile: ReadSettingFile,
+  first: unknown,
+): (() => unknown) => {
+  let latest = first
   return () => {
     const content = readSecretFile(path, readFile)
     latest = (content ? read(content) : undefined) ?? latest

@@ -193,11 +193,11 @@ describe('a secret in a file', () => {
       return Buffer.from(content)
     }
     const settings = readSettings(projectorSettings, { ...enough, ELASTICSEARCH_API_KEY_FILE: '/key' }, readFile)
-    const seen = ['first', 'second\n', '', undefined, 'third', 'two\nlines'].map(text => {
+    const seen = [undefined, '', 'second\n', '', undefined, 'third', 'two\nlines'].map(text => {
       content = text
       return settings.ELASTICSEARCH_API_KEY
     })
-    expect(seen).toEqual(['first', 'second', 'second', 'second', 'third', 'third'])
+    expect(seen).toEqual(['first', 'first', 'second', 'second', 'second', 'third', 'third'])
   })
 })
 
