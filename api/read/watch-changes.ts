@@ -6,7 +6,8 @@
  *   only if one has moved, one search finds the organizations with a change since. No change is overlooked: a waiter
  *   keeps the position up to which a search found nothing, and the next search begins there.
  * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
- *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past.
+ *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
+ *   restored copy was adopted → the same: it may have lacked changes.
  */
 import { LRUCache } from 'lru-cache'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -209,7 +210,9 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const last = behind.length === 0 ? new Map<string, number>() : await lastChanges(generation, behind, signal)
     for (const { waiter, position } of current) {
       const hasChange = (last.get(waiter.org) ?? -1) >= waiter.position.publishedTo
-      if (!hasChange) Object.assign(waiter, { position, seenAt: begun })
+      // The indices may be a restored copy that was read again since: there may be a change before the position.
+      if (waiter.position.takenBack !== position.takenBack) wake(waiter)
+      else if (!hasChange) Object.assign(waiter, { position, seenAt: begun })
       else if (isFiltered(waiter.asked)) findForFilter(waiter)
       else wake(waiter)
     }

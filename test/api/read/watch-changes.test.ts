@@ -12,8 +12,13 @@ const { signal } = new AbortController()
 const setUp = async () => {
   const clock = new Clock()
   const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
-  const state = { publishedTo: 1, changed: [] as string[], isFound: false }
-  const position = (): ReadPosition => ({ generation, publishedTo: state.publishedTo, time: 0, takenBack: 0 })
+  const state = { publishedTo: 1, takenBack: 0, changed: [] as string[], isFound: false }
+  const position = (): ReadPosition => ({
+    generation,
+    publishedTo: state.publishedTo,
+    time: 0,
+    takenBack: state.takenBack,
+  })
   const finds: number[] = []
   const searchedFrom: number[] = []
   const watch = createChangeWatch({
@@ -69,6 +74,16 @@ test('an old remembered cursor of one organization does not make the common sear
   expect(searchedFrom).toEqual([5_000_000])
   // Each of both began with a search of its own.
   expect(finds.length).toBe(2)
+})
+
+test('a cursor that is remembered of a restored copy does not hide a change that the copy lacked', async () => {
+  const { state, position, watch, wait, untilNobodyWaits } = await setUp()
+  watch.remember('org_a', cursor, position())
+  // The copy is adopted, and read again to the same position.
+  state.takenBack++
+  const waited = wait('org_a', cursor, 5_000)
+  await untilNobodyWaits()
+  expect(waited).toEqual({ after: LOOK_INTERVAL, position: undefined })
 })
 
 test('a client that waits again soon after its last answer causes no search', async () => {
