@@ -292,9 +292,10 @@ const readTls = ({ API_TLS_CERT_FILE, API_TLS_KEY_FILE }: Read<typeof apiSetting
   const cert = readPem('API_TLS_CERT_FILE', API_TLS_CERT_FILE)
   const key = readPem('API_TLS_KEY_FILE', API_TLS_KEY_FILE)
   if (cert === undefined || key === undefined) return undefined
-  if (whyUnfit({ cert, key }) === undefined) return { cert, key }
+  const got = whyUnfit({ cert, key })
+  if (got === undefined) return { cert, key }
   const expected = 'a PEM certificate with its chain that fits the key in API_TLS_KEY_FILE'
-  throw new SettingsError([{ name: 'API_TLS_CERT_FILE', expected, got: 'something else' }])
+  throw new SettingsError([{ name: 'API_TLS_CERT_FILE', expected, got }])
 }
 
 /** Returns why the process did not start: the message of a known error, the stack of any other. */

@@ -118,7 +118,10 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): MultiGet =>
 const isWaiting = ({ signal }: Waiting): boolean => !signal.aborted
 const readsRecords = ({ names }: Waiting): boolean => names.some(({ form }) => form === 'record')
 
-/** Returns the names of all requests, and for each request the indexes of its names, in its own order. */
+/**
+ * Returns the names of all requests, and for each request the indexes of its names. The names of a request keep their
+ * order, because a shard reads its documents in the order of the multi-get, and position.ts relies on it.
+ */
 const together = (group: readonly Waiting[]) => {
   const names: DocumentName[] = []
   const parts = group.map(one => {

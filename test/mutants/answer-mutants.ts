@@ -23,8 +23,8 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'an answer larger than expected is held while another request has the turn',
     file: 'api/elasticsearch/hold-reads.ts',
-    find: '  if (!turn.tryNow(reservation.held() + answer.length)) return answer.length\n',
-    replace: '',
+    find: '  if (!turn.tryNow(reservation.held() + answer.length)) {\n',
+    replace: '  if (false as boolean) {\n',
   },
   {
     name: 'an answer larger than expected is read to its end while another request has the turn',

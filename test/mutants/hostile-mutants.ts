@@ -88,8 +88,8 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'the bytes of an answer that its client did not read are never released',
     file: 'api/answer/limit-delivery.ts',
-    find: '      cancel()\n      reservation?.close()\n',
-    replace: '      cancel()\n',
+    find: '      if (res.writableFinished) free(body)\n      reservation?.close()\n',
+    replace: '      if (res.writableFinished) free(body)\n',
     flow: ATTACKS,
   },
   {
