@@ -7,14 +7,13 @@ import { bulks, createBatcher, primaryReads, replacements } from '../elasticsear
 import {
   type Elasticsearch,
   type GetDocuments,
-  keepTrying,
   pauseBefore,
   type RetryOptions,
   Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
-import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { retryKafka, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
@@ -124,7 +123,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     position: (partition, signal) =>
       openPartition(partition, options, { ...context, identifyNow, replace, times }, signal),
     identify: async signal => {
-      await keepTrying(identifyNow, signal, kafkaRetryOptions(context))
+      await retryKafka(signal, context, identifyNow)
     },
     // While draining, falling pressure must not resume the reading.
     startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
