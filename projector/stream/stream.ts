@@ -77,8 +77,8 @@ export type StreamContext = {
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
-  /** Limits throughput: waits before this many records are decided. */
-  readonly pace?: (records: number) => Promise<void>
+  /** Limits throughput: waits before this many records are decided. Calls back again and again while it waits. */
+  readonly pace?: ((records: number, onWaiting: () => void) => Promise<void>) | undefined
   /** Milliseconds between two refreshes. */
   readonly freshnessMs?: number
 } & TestHooks
@@ -265,7 +265,8 @@ const createFlowStarter = (
         }),
         load: async (events, cache) => {
           const loaded = await load(events, cache, readDocuments(getAndReport, indexOf))
-          await pace?.(loaded.count)
+          // Other partitions may wait for this one's share of the budget. So all of them count as waiting.
+          await pace?.(loaded.count, () => watchdog.onDisturbed())
           return loaded
         },
         write: serialized => {
