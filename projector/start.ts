@@ -83,7 +83,7 @@ export const prepare = async (
   const isFirst = (await readGenerations(steps)) === undefined
   if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
   else await openActive([])
-  // Created before a generation is live: if one is live, they must exist.
+  // The indices of API keys are created before a generation is live. A start that finds a live one requires them.
   const keysIdentity = isFirst
     ? await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
     : await openGeneration(API_KEYS_GENERATION, apiKeys.source, false, steps)
