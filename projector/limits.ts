@@ -55,7 +55,10 @@ export const BULK_DOCUMENTS = 2_000
 /** Requests of several partitions are combined up to this: bytes of bulk requests, documents of others. */
 export const BATCHED_BYTES = 256 * 1024
 export const BATCHED_IDS = 200
-/** Smallest bulk request after lost connections. No limit on the way is lower, and most losses have other causes. */
+/**
+ * Lost connections halve a bulk request, down to these bytes. The limits of proxies are not lower, and most connections
+ * are lost for other reasons.
+ */
 export const BULK_BYTES_MIN = 1 * MiB
 /** Ids of one multi-get. */
 export const MGET_IDS = 1_000
@@ -73,7 +76,7 @@ export const CACHE_CHAIN_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTIT
 /** Reps, periods and the like: some thousands, each read again only after thousands of payouts. */
 export const CACHE_HEAD_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTITION / 3)
 
-/** Milliseconds before an Elasticsearch request is retried: everything continues within 30 s of its recovery. */
+/** Timeout of a request to Elasticsearch, in milliseconds: everything continues within 30 s of its recovery. */
 export const ELASTICSEARCH_TIMEOUT_MS = 20_000
 /** Milliseconds without an answer from Elasticsearch after which we are not ready. */
 export const ELASTICSEARCH_SLOW_MS = 5_000
@@ -90,9 +93,9 @@ export const WRITES_HELD_MS = 250
 /** Records not yet written above which a partition is far behind. */
 export const FAR_BEHIND_RECORDS = 1_000
 
-/** Milliseconds between two reads of the ends. By contract Projection-Time may stand still for 1,000. */
+/** Milliseconds between two reads of the ends. Projection-Time may stand still for at most 1,000 milliseconds. */
 export const ENDS_INTERVAL_MS = 400
-/** Milliseconds between two checks of owners, and that a partition may have no owner: a rebalance takes up to 25 s. */
+/** Milliseconds between two checks of owners, and how long a partition may lack one: a rebalance takes up to 25 s. */
 export const OWNERS_INTERVAL_MS = 5_000
 export const OWNERS_GRACE_MS = 30_000
 /** Milliseconds between two reads of Elasticsearch's clock. */
@@ -106,14 +109,14 @@ export const CLOCKS_APART_MS = 5_000
 export const RECORDS_LATE_MS = 30_000
 /** Milliseconds that a partition stays trusted while it is verified again. An existing record is found in a few. */
 export const VERIFYING_TRUSTED_MS = 2_000
-/** Milliseconds between two copies of the published positions, and between two looks whether a copy is due. */
+/** Milliseconds between two copies of the published positions, and between two checks whether a copy is due. */
 export const KEEP_POSITIONS_MS = 60_000
 export const KEEP_POSITIONS_LOOK_MS = 2_000
 /** Milliseconds between two identifications of the source. */
 export const IDENTIFY_INTERVAL_MS = 10_000
 /** Milliseconds between two commits of a partition to Kafka: they are for lag tools only. */
 export const COMMIT_INTERVAL_MS = 1_000
-/** Milliseconds between two checks of the watchdog, and the most that one counts: a frozen process is not stuck. */
+/** Milliseconds between two checks of the watchdog, and the most that count: a frozen process is not stuck. */
 export const WATCHDOG_INTERVAL_MS = 1_000
 export const WATCHDOG_GAP_MS = 2_000
 /**
@@ -134,6 +137,8 @@ export const FOLLOWED_POLL_LAST_MS = 200
 export const FOLLOWED_LATE_MS = 5_000
 /** Milliseconds between two reads of a rebuild's progress. */
 export const REBUILD_POLL_MS = 250
+/** Longest wait of a rebuild for its rate, in milliseconds, until it tells the watchdog again that it waits. */
+export const PACE_WAIT_MS = 1_000
 /** A rebuild has caught up when it has published up to the ends that it read at most this many milliseconds ago. */
 export const CAUGHT_UP_MS = 5_000
 /** Receipts that wait at once in one process: one multi-get holds as many. */
@@ -149,8 +154,8 @@ export const RUN_OFFSETS_MAX = 10_000
 /** Parked records that the receipt of a run lists. */
 export const RUN_PARKED_LISTED_MAX = 100
 /**
- * Organizations whose changes are counted for a run, in all partitions. A run of up to 10,000 / partitions offsets
- * cannot have more.
+ * Organizations whose changes are counted for a run. The search finds the changes of all partitions, at most one for
+ * each offset. So a run of up to 10,000 / partitions offsets cannot have more organizations.
  */
 export const RUN_ORGANIZATIONS_MAX = 10_000
 /** Requests for runs at once in one process, and how many of them read at once: five small requests each. */

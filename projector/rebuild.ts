@@ -8,13 +8,13 @@ import { type Clocks, clockMessages, createClocks } from './elasticsearch/clocks
 import type { Positions } from './generations/generations.ts'
 import { createHealth, type HealthLog } from './health.ts'
 import type { Ends } from './kafka/source.ts'
-import { CAUGHT_UP_MS, REBUILD_POLL_MS } from './limits.ts'
+import { CAUGHT_UP_MS, PACE_WAIT_MS, REBUILD_POLL_MS } from './limits.ts'
 import { archivedLog, type VerifiedLog } from './stream/archived-log.ts'
 import { type KafkaAccess, kafkaLog } from './stream/kafka-log.ts'
 import { createProjectorMetrics } from './stream/metrics.ts'
 import { endsOf } from './stream/monitor-source.ts'
 import { type Bounds, endWithin } from './stream/stop-at.ts'
-import { type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
+import { type StreamContext, type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
 
 export type RebuildContext = {
   /** The topic, or a verified archive of it. */
@@ -126,12 +126,20 @@ const unlessUnavailable = (error: unknown): undefined => {
 }
 
 /** Limits throughput to `perSecond` records per second. */
-const createPace = (perSecond: number, elapsed: () => number, sleep: RetryOptions['sleep'], signal: AbortSignal) => {
+const createPace = (
+  perSecond: number,
+  elapsed: () => number,
+  sleep: RetryOptions['sleep'],
+  signal: AbortSignal,
+): StreamContext['pace'] => {
   let next = elapsed()
-  return async (count: number): Promise<void> => {
+  return async (count, onWaiting) => {
     if (!Number.isFinite(perSecond)) return
     next = Math.max(next, elapsed()) + (count * 1_000) / perSecond
-    const wait = next - elapsed()
-    if (wait > 0) await sleep(wait, signal).catch(() => undefined)
+    const until = next
+    for (let wait = until - elapsed(); wait > 0 && !signal.aborted; wait = until - elapsed()) {
+      onWaiting()
+      await sleep(Math.min(wait, PACE_WAIT_MS), signal).catch(() => undefined)
+    }
   }
 }

@@ -15,7 +15,7 @@ import {
 } from '../schemas/stored/documents.ts'
 import { generationIndices } from '../schemas/stored/mappings.ts'
 import { type Ask, type Elasticsearch, keepTrying, type RetryOptions } from './elasticsearch/client.ts'
-import { asUnavailable } from './elasticsearch/retry.ts'
+import { asUnavailable, retryKafka } from './elasticsearch/retry.ts'
 import { StopError } from './failures.ts'
 import { openPublishedPosition } from './flow/publish.ts'
 import { createPublishedTimes } from './flow/publish-times.ts'
@@ -71,7 +71,7 @@ export const prepare = async (
   context: StartContext,
 ): Promise<(failed: readonly FailedSpare[]) => Promise<Wanted>> => {
   const steps = stepsOf(settings, health, context)
-  const retry: Retry = attempt => retryKafka(attempt, health, context)
+  const retry: Retry = attempt => untilKafkaAnswers(attempt, health, context)
   await retry(() => admin.connect())
   const events = await checkTopic(settings.KAFKA_EVENTS_TOPIC, settings, admin, retry, context)
   const apiKeys = await checkTopic(settings.KAFKA_API_KEYS_TOPIC, settings, admin, retry, context)
@@ -83,7 +83,7 @@ export const prepare = async (
   const isFirst = (await readGenerations(steps)) === undefined
   if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
   else await openActive([])
-  // Created before a generation is live: if one is live, they must exist.
+  // The indices of API keys are created before a generation is live. A start that finds a live one requires them.
   const keysIdentity = isFirst
     ? await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
     : await openGeneration(API_KEYS_GENERATION, apiKeys.source, false, steps)
@@ -233,15 +233,11 @@ export const eventsOptions = (identity: GenerationBody, groupId: string, prefix:
 const searchedKinds: ReadonlySet<string> = new Set(listKinds)
 
 /** Retries until Kafka answers. @throws StopError for an error that no retry mends */
-export const retryKafka = <Result>(
+export const untilKafkaAnswers = <Result>(
   attempt: () => Promise<Result>,
   health: Health,
   { signal, retryOptions }: StartContext,
-): Promise<Result> =>
-  keepTrying(() => attempt().catch(refuseCredentials), signal, {
-    ...retryOptions,
-    onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
-  })
+): Promise<Result> => retryKafka(signal, { retryOptions, health }, () => attempt().catch(refuseCredentials))
 
 /** At the start, a failed authentication most likely means wrong credentials: later, it means a lost connection. */
 const refuseCredentials = (error: unknown): never => {

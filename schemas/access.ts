@@ -86,7 +86,7 @@ const readsTopic = {
 }
 const createsTopic = {
   Create: 'creates the topic if it is missing',
-  Describe: 'looks whether the topic exists, and waits for its leaders',
+  Describe: 'checks whether the topic exists, and waits for its leaders',
   DescribeConfigs: 'checks that an existing topic keeps every record',
 }
 

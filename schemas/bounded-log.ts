@@ -8,7 +8,7 @@
 const LOG_BYTES_MAX = 4 * 1024 * 1024
 
 /** Milliseconds that writing the last lines may take. */
-const LOG_END_TIME = 500
+const LOG_END_MS = 500
 
 /** The part of `node:fs` that sonic-boom's `flushSync` uses. */
 type Files = { writeSync: (fd: number, text: string, ...others: never[]) => number }
@@ -36,7 +36,7 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, el
    */
   const flushInTime = (flush: () => void): void => {
     const { writeSync } = files
-    const deadline = elapsed() + LOG_END_TIME
+    const deadline = elapsed() + LOG_END_MS
     files.writeSync = (fd, text, ...others) => {
       try {
         return writeSync(fd, text, ...others)

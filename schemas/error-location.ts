@@ -26,4 +26,4 @@ export const errorLocation = (error: unknown): ErrorLocation => {
 
 /** Removes the folder of the installation from a frame. */
 const withoutFolder = (frame: string): string =>
-  frame.trim().replace(/\(?file:\/\/.*\/(api|projector|commands|schemas|node_modules)\//, '($1/')
+  frame.trim().replace(/file:\/\/.*\/(api|projector|commands|schemas|node_modules)\//, '$1/')

@@ -38,7 +38,7 @@ export const kafkaSettings = {
   KAFKA_SASL_MECHANISM: optional(oneOf(['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'])),
   KAFKA_SASL_USERNAME: optional(anything),
   KAFKA_SASL_PASSWORD: secret(optional(anything)),
-  // A file only: a token ends, and the file has the next one by then.
+  // Only in a file: a token expires, and another program writes the next one to the file.
   KAFKA_SASL_TOKEN_FILE: optional(anything),
   KAFKA_MAX_MESSAGE_BYTES: withDefault(
     integer(TOPIC_MESSAGE_BYTES_MIN, TOPIC_MESSAGE_BYTES_MAX),
@@ -105,7 +105,7 @@ export const sealSettings = {
 /** Of archives at an address `s3://BUCKET/PREFIX`. */
 export const archiveS3Settings = {
   ARCHIVE_S3_ENDPOINT: optional(url(['https:', 'http:'])),
-  ARCHIVE_S3_REGION: withDefault(text('a region as eu-central-1', /^[a-z0-9-]{1,63}$/), 'us-east-1'),
+  ARCHIVE_S3_REGION: withDefault(text('a region such as eu-central-1', /^[a-z0-9-]{1,63}$/), 'us-east-1'),
   ARCHIVE_S3_ACCESS_KEY_ID: secret(required(accessKey)),
   ARCHIVE_S3_SECRET_ACCESS_KEY: secret(required(accessKey)),
   ARCHIVE_S3_SESSION_TOKEN: secret(optional(accessKey)),

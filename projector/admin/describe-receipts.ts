@@ -55,7 +55,7 @@ const schemas = {
       partition,
       from: number(),
       to: number(),
-      published: described(number(), 'Offsets that readers are past, parked records excluded.'),
+      published: described(number(), 'Published offsets, without those of parked records.'),
       applied: orUnknown('Of the published: events that changed data. Null if unknown.'),
       without_effect: orUnknown('Of the published: duplicates, and offsets without an event. Null if unknown.'),
       parked: described(number(), 'Parked records.'),

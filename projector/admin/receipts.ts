@@ -20,7 +20,8 @@ import {
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import { multiGet, type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
+import { type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
+import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import { StopError } from '../failures.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 import { getControlDocument, getControlDocuments } from './read-control.ts'
@@ -157,9 +158,9 @@ export const createReceiptReader =
     const published = new Map(locations.filter(isPublished).map(location => [idOf(location), location.stream]))
     const parkedIndex = (stream: Stream): string =>
       stream === 'events' ? indexOf(prefix, live.body.generation, 'parked') : apiKeysParkedIndexOf(prefix)
-    // Only the code: the parked bytes may be many.
+    // Only the code: the parked bytes may be many. From the primaries: an old copy may lack a parked record.
     const docs = [...published].map(([_id, stream]) => ({ _index: parkedIndex(stream), _id, _source: ['code'] }))
-    const found = docs.length === 0 ? [] : await multiGet<Pick<ParkedDocument, 'code'>>(send, docs, signal)
+    const found = docs.length === 0 ? [] : await getFromPrimaries<Pick<ParkedDocument, 'code'>>(send, docs, signal)
     const parked = new Map(found.map(document => [document._id, document]))
     return locations.map(location => {
       const document = parked.get(idOf(location))

@@ -40,7 +40,8 @@ export const createBatcher = ({ sizeOf, maxSize, combine, divide }: BatchableKin
     isSending = false
   }
   const take = (): Waiting[] => {
-    waiting = waiting.filter(({ signal, reject }) => !signal?.aborted || void reject(signal.reason))
+    for (const { signal, reject } of waiting) if (signal?.aborted) reject(signal.reason)
+    waiting = waiting.filter(({ signal }) => !signal?.aborted)
     let size = 0
     let count = 0
     for (const { request } of waiting) {

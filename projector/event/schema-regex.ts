@@ -26,7 +26,7 @@ export type Keywords = {
   readonly not?: { readonly pattern: string }
 }
 
-/** Returns the required fields of an object. A text with others is not plain: absent and null are one event. */
+/** Returns the required fields of an object. A text with an optional field is not plain: null must count as absent. */
 export const requiredOf = ({ properties = {}, required = [] }: Keywords): Properties =>
   Object.fromEntries(Object.entries(properties).filter(([name]) => required.includes(name)))
 

@@ -136,7 +136,7 @@ class RecentDocuments {
     return kept
   }
 
-  /** Makes the young half the old one. Pending documents of the old half become young again, and maybe its newest. */
+  /** Makes the young half the old one. Of the old half, pending documents become young again, and maybe the newest. */
   #turnOver(): void {
     const left = this.#old
     this.#old = this.#young

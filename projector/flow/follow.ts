@@ -94,8 +94,9 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const parkedOf = async (offsets: readonly number[]): Promise<ParkedThere> => {
     const parked = new Map<number, ParkCode>()
-    const _index = indexOf(prefix, follows, 'parked')
-    const docs = offsets.map(offset => ({ _index, _id: parkedId(topic, partition, offset), _source: ['code'] }))
+    const parkedIndex = indexOf(prefix, follows, 'parked')
+    const idOf = (offset: number): string => parkedId(topic, partition, offset)
+    const docs = offsets.map(offset => ({ _index: parkedIndex, _id: idOf(offset), _source: ['code'] }))
     const found = await getEach(docs, getDocuments<Pick<ParkedDocument, 'code'>>)
     for (const [at, document] of found.entries()) {
       const offset = offsets[at]

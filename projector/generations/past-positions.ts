@@ -31,7 +31,7 @@ import { KEEP_POSITIONS_LOOK_MS, KEEP_POSITIONS_MS } from '../limits.ts'
 import { assertSameIndices } from './indices.ts'
 
 export type PastPositions = PastPositionsDocument['body']
-type Positions = PastPositions['partitions']
+type KeptPositions = PastPositions['partitions']
 type Steps = { readonly send: Send; readonly prefix: string }
 
 /** Returns a digest of the index ids of a generation: a restored copy has another. Undefined without recorded ids. */
@@ -44,9 +44,9 @@ export const copyOf = ({ indices }: Pick<GenerationBody, 'indices'>): string | u
 /** Keeps the present positions unless `before` has the same ones. @returns the kept positions; undefined if none are */
 export const keepPositions = async (
   identity: GenerationBody,
-  before: Positions | undefined,
+  before: KeptPositions | undefined,
   { send, prefix }: Steps,
-): Promise<Positions | undefined> => {
+): Promise<KeptPositions | undefined> => {
   const { generation } = identity
   const copy = copyOf(identity)
   const partitions = await readPositions(identity, { send, prefix })
@@ -68,7 +68,7 @@ export const keepPositionsOf = async (
   { send, isOurs, elapsed, retryOptions, fail }: KeepContext,
   signal: AbortSignal,
 ): Promise<void> => {
-  let kept: Positions | undefined
+  let kept: KeptPositions | undefined
   let keptAt = Number.NEGATIVE_INFINITY
   while (!signal.aborted) {
     if (isOurs() && elapsed() - keptAt >= KEEP_POSITIONS_MS) {
@@ -99,7 +99,7 @@ type KeepContext = {
 const readPositions = async (
   { generation, partitions }: GenerationBody,
   { send, prefix }: Steps,
-): Promise<Positions | undefined> => {
+): Promise<KeptPositions | undefined> => {
   const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
   const found = await readControlDocuments<PositionDocument>(ids, { send, prefix })
   const positions = found.flatMap(document => (document.found ? [document._source.body] : []))

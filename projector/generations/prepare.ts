@@ -191,7 +191,7 @@ const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<Pre
 
 export const rulesChanged = ({ generation, rules_version }: GenerationBody, ours: number): StopError => {
   const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`
-  return new StopError('rules_changed', `${versions}; make one of this version: npm run projection -- rebuild`)
+  return new StopError('rules_changed', `${versions}; make a generation of this version: npm run projection -- rebuild`)
 }
 
 /** Makes a generation the live one, if none is. */
@@ -228,7 +228,7 @@ const create = async (name: string, { mappings, settings }: IndexDefinition, req
     body: { mappings, settings: { index: settings } },
   })
   const type = errorType(body)
-  // `verify` checks next what has the name. 400 has other causes too: the cluster may allow no more shards.
+  // Next, `verify` checks the index of this name. 400 has other causes too: the cluster may allow no more shards.
   if (status === 200 || (type !== undefined && namesTaken.has(type))) return
   throw new StopError('write_refused', `creating ${name}: Elasticsearch answers ${status}, ${type ?? 'no type'}`)
 }

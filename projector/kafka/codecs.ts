@@ -66,7 +66,7 @@ const snappyBlocks = (bytes: Buffer): Buffer[] => {
   return blocks
 }
 
-/** Returns the decompressed bytes of a snappy block, which it states in front as a variable-length integer. */
+/** Returns the decompressed size of a snappy block. The block begins with it, as a variable-length integer. */
 const snappyBytes = (block: Buffer): number => {
   let bytes = 0
   for (const [index, byte] of block.subarray(0, 5).entries()) {

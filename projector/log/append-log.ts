@@ -24,7 +24,10 @@ export type LogAppender = {
     partition: number,
     records: readonly RawRecord[],
   ) => Promise<{ readonly base: number; readonly keptTimes: boolean }>
-  /** Appends offsets without a record up to `end`. Returns the end of the partition: later if others append. */
+  /**
+   * Appends offsets without a record up to `end`. Returns the last stable offset. It is later if others append, and
+   * earlier if another producer has an open transaction.
+   */
   readonly appendHole: (partition: number, end: number, timestamp: number) => Promise<number>
   /**
    * Ends a transaction that an earlier process left open, if there is one. Returns the last stable offset, and the end,
@@ -57,7 +60,12 @@ const HOLE_ATTEMPTS = 20
 /** The transactional id of a partition. A later process takes it over, and ends what was open. */
 const restoreTransactionOf = (topic: string, partition: number): string => `commission-restore-${topic}-${partition}`
 
-export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
+/** @param pause waits between two reads of the end */
+export const appendLog = (
+  cluster: LogCluster,
+  topic: string,
+  pause: (milliseconds: number) => Promise<unknown> = sleep,
+): LogAppender => {
   const plain = new Map<number, ProducerState>()
   const transactional = new Map<number, ProducerState>()
 
@@ -88,7 +96,7 @@ export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
   const waitForEnd = async (partition: number, atLeast: number): Promise<number> => {
     let end = await endOf(partition)
     for (let poll = 0; end < atLeast && poll < END_POLLS; poll++) {
-      await sleep(END_POLL_MS)
+      await pause(END_POLL_MS)
       end = await endOf(partition)
     }
     return end
@@ -130,7 +138,7 @@ export const appendLog = (cluster: LogCluster, topic: string): LogAppender => {
           await initTransactions(partition)
           continue
         }
-        await waitForEnd(partition, end)
+        return waitForEnd(partition, end)
       }
     },
     endOpenTransaction: async partition => {

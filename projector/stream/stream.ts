@@ -7,14 +7,13 @@ import { bulks, createBatcher, primaryReads, replacements } from '../elasticsear
 import {
   type Elasticsearch,
   type GetDocuments,
-  keepTrying,
   pauseBefore,
   type RetryOptions,
   Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
-import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { retryKafka, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
@@ -78,8 +77,8 @@ export type StreamContext = {
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
-  /** Limits throughput: waits before this many records are decided. */
-  readonly pace?: (records: number) => Promise<void>
+  /** Limits throughput: waits before this many records are decided. Calls back again and again while it waits. */
+  readonly pace?: ((records: number, onWaiting: () => void) => Promise<void>) | undefined
   /** Milliseconds between two refreshes. */
   readonly freshnessMs?: number
 } & TestHooks
@@ -124,7 +123,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     position: (partition, signal) =>
       openPartition(partition, options, { ...context, identifyNow, replace, times }, signal),
     identify: async signal => {
-      await keepTrying(identifyNow, signal, kafkaRetryOptions(context))
+      await retryKafka(signal, context, identifyNow)
     },
     // While draining, falling pressure must not resume the reading.
     startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
@@ -266,7 +265,8 @@ const createFlowStarter = (
         }),
         load: async (events, cache) => {
           const loaded = await load(events, cache, readDocuments(getAndReport, indexOf))
-          await pace?.(loaded.count)
+          // Other partitions may wait for this one's share of the budget. So all of them count as waiting.
+          await pace?.(loaded.count, () => watchdog.onDisturbed())
           return loaded
         },
         write: serialized => {

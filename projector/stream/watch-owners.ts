@@ -1,8 +1,8 @@
 /**
  * Checks that each partition has an owner of this installation. In: periodically, the group. Out: a reason not to be
  * ready, and a metric.
- * Promises: a partition without an owner is reported only after OWNERS_GRACE_MS, and so not during a start or a
- * rebalance. Every projector of the installation reports such a partition.
+ * Promises: the reason comes only after OWNERS_GRACE_MS, and so not during a start or a rebalance. Every projector of
+ * the installation reports such a partition. The metric changes at once, and counts all partitions during a rebalance.
  */
 import type { RetryOptions } from '../elasticsearch/client.ts'
 import type { Health } from '../health.ts'

@@ -68,7 +68,7 @@ const checkSasl = ({ names, texts }: Given, problems: Problem[]): void => {
   }
 }
 
-/** Of two names, a client would send one or the other. */
+/** With two names, it is not known which one a client sends. */
 const checkElasticsearchName = ({ names, texts, values }: Given, problems: Problem[]): void => {
   if (!('ELASTICSEARCH_USERNAME' in names) || !texts.ELASTICSEARCH_USERNAME) return
   const urls = values.ELASTICSEARCH_URL

@@ -38,9 +38,21 @@ export const listOf = (item: Reader<string>): Reader<string[]> => ({
     return items.every(part => part !== undefined) ? items : undefined
   },
 })
+/** Whether a client can decode a part of a URL. */
+const isEncoded = (part: string): boolean => {
+  try {
+    decodeURIComponent(part)
+    return true
+  } catch {
+    return false
+  }
+}
 export const url = (protocols: readonly string[]): Reader<string> => ({
-  expected: `an address that begins with ${protocols.map(protocol => `${protocol}//`).join(' or ')}`,
-  read: value => (URL.canParse(value) && protocols.includes(new URL(value).protocol) ? value : undefined),
+  expected: `an address that begins with ${protocols.map(protocol => `${protocol}//`).join(' or ')}, with %25 for % in a name or password`,
+  read: value => {
+    const { protocol = '', username = '', password = '' } = URL.parse(value) ?? {}
+    return protocols.includes(protocol) && [username, password].every(isEncoded) ? value : undefined
+  },
 })
 
 export const required = <Value>(reader: Reader<Value>): Setting<Value> => ({ ...reader, absent: 'required' })
@@ -71,7 +83,7 @@ export const port = integer(0, 65_535)
 
 /** An IP address, or a network in CIDR notation. */
 export const network: Reader<string> = {
-  expected: 'an IP address or a network as 10.0.0.0/8 or 2001:db8::/32',
+  expected: 'an IP address or a network such as 10.0.0.0/8 or 2001:db8::/32',
   read: value => {
     const [, address = '', bits] = /^([0-9a-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(value) ?? []
     const isV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/.test(address)

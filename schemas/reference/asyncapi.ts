@@ -164,7 +164,7 @@ export const asyncapiOf = (installation: Installation) => ({
         'Publish a corrected event instead. The same event again has no effect.',
       ].join(' '),
       [
-        'The projector says what happened to a record, at its admin port and at its address of receipts:',
+        'The projector says what happened to a record, at its admin port and at its port of receipts:',
         '`GET /receipts/{topic}/{partition}/{offset}?wait=10` answers published, parked with its reason,',
         'or not yet.',
         '`GET /receipts/{topic}/{partition}?from=0&to=99&wait=10` counts the outcomes of all records between two',

@@ -1,4 +1,4 @@
-/** The credentials for Elasticsearch: from settings, and as the header of a request. A file may have others later. */
+/** The credentials for Elasticsearch: from settings, and as the header of a request. A file of a secret may change. */
 import type { elasticsearchSettings, Read } from '../settings.ts'
 
 /** As the official client takes them. */

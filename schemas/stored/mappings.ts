@@ -12,8 +12,8 @@ import {
 const long = { type: 'long' } as const
 const keyword = { type: 'keyword' } as const
 /** Stored, never searched: no index structure. */
-const kept = { type: 'keyword', index: false, doc_values: false } as const
-const keptLong = { type: 'long', index: false, doc_values: false } as const
+const stored = { type: 'keyword', index: false, doc_values: false } as const
+const storedLong = { type: 'long', index: false, doc_values: false } as const
 /** Read by totals, never searched. */
 const counted = { type: 'keyword', index: false } as const
 const body = { type: 'object', enabled: false } as const
@@ -22,11 +22,11 @@ const versions = {
   org_id: keyword,
   first_seq: long,
   seq: long,
-  ordinal: keptLong,
+  ordinal: storedLong,
   until_seq: long,
   at: long,
-  hash: kept,
-  body_bytes: keptLong,
+  hash: stored,
+  body_bytes: storedLong,
   body,
 }
 
@@ -39,12 +39,12 @@ const parked = {
   partition: long,
   offset: long,
   at: long,
-  body_bytes: keptLong,
+  body_bytes: storedLong,
   body,
 }
 
 const revoked = { type: 'boolean' } as const
-const apiKeys = { key_id: keyword, org_id: keyword, permissions: keyword, revoked, body_bytes: keptLong, body }
+const apiKeys = { key_id: keyword, org_id: keyword, permissions: keyword, revoked, body_bytes: storedLong, body }
 
 const properties = {
   reps: versions,
@@ -53,17 +53,17 @@ const properties = {
     org_id: keyword,
     seq: long,
     until_seq: long,
-    superseded_by_id: kept,
+    superseded_by_id: stored,
     at: long,
     rep_id: keyword,
     period_id: keyword,
     amount: counted,
     currency: counted,
-    hash: kept,
-    body_bytes: keptLong,
+    hash: stored,
+    body_bytes: storedLong,
     body,
   },
-  statements: { org_id: keyword, seq: long, body_bytes: keptLong, body },
+  statements: { org_id: keyword, seq: long, body_bytes: storedLong, body },
   payroll_files: {
     org_id: keyword,
     seq: long,
@@ -73,11 +73,11 @@ const properties = {
     reverses_id: keyword,
     amount: counted,
     currency: counted,
-    hash: kept,
-    body_bytes: keptLong,
+    hash: stored,
+    body_bytes: storedLong,
     body,
   },
-  chains: { org_id: keyword, body_bytes: keptLong, body },
+  chains: { org_id: keyword, body_bytes: storedLong, body },
   parked,
 } as const satisfies Record<Kind, object>
 

@@ -69,6 +69,12 @@ export const generationMutants: readonly Mutant[] = [
     flow: SCHEDULES,
   },
   {
+    name: 'the receipt of a record rests on a parked record that any copy answered',
+    file: 'projector/admin/receipts.ts',
+    find: 'await getFromPrimaries<Pick<ParkedDocument',
+    replace: "await (await import('../elasticsearch/client.ts')).multiGet<Pick<ParkedDocument",
+  },
+  {
     name: 'the positions from which a generation decides alone are overwritten by each swap',
     file: 'projector/generations/generations.ts',
     find: 'independentFrom: { [now.live]: reached, ...now.independentFrom }',

@@ -1,12 +1,17 @@
-/** How a rebuild knows that it has caught up. */
+/** How a rebuild knows that it has caught up, and keeps to its rate. */
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { Unavailable } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { SourceAdmin } from '../../projector/kafka/source.ts'
 import { CAUGHT_UP_MS, REBUILD_POLL_MS } from '../../projector/limits.ts'
-import { type RebuildProgress, waitForCatchUp } from '../../projector/rebuild.ts'
+import { type RebuildProgress, rebuildGeneration, waitForCatchUp } from '../../projector/rebuild.ts'
+import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { eventsOptions } from '../../projector/start.ts'
+import { sending } from '../support/answering.ts'
 import { Clock } from './clock.ts'
+import { eventRecord } from './records.ts'
+import { rep } from './story.ts'
 
 type Steps = Parameters<typeof waitForCatchUp>[2]
 
@@ -93,4 +98,65 @@ test('a rebuild that took long to reach the ends reads them again: records were 
   expect([waiting.result, progress.at(-1)]).toEqual([undefined, { done: 2, total: 3 }])
   await clock.move(REBUILD_POLL_MS)
   expect([waiting.result, progress.at(-1)]).toEqual([true, { done: 3, total: 3 }])
+})
+
+/** Elasticsearch with a new generation of one partition, whose published position moves. It takes every document. */
+const newGeneration = () => {
+  const published = { position: 0 }
+  const version = { _seq_no: 1, _primary_term: 1 }
+  const position = { last: null, at: 0, time: 0, serve_from: 0 }
+  const send = sending(async ({ method, path, body, bulk }) => {
+    const id = decodeURIComponent(path)
+    if (path.endsWith('/_settings')) {
+      return { status: 200, body: { 'c-control': { settings: { index: { uuid: 'first' } } } } }
+    }
+    if (path.endsWith('/_refresh')) return { status: 200, body: { _shards: { total: 1, successful: 1, failed: 0 } } }
+    if (path === '/_bulk') {
+      const lines = String(bulk).trimEnd().split('\n')
+      const items = lines.flatMap((line, at) => {
+        if (at % 2 === 1) return []
+        const { _index, _id } = JSON.parse(line).index
+        return [{ index: { _index, _id, status: 201 } }]
+      })
+      return { status: 200, body: { items } }
+    }
+    if (!id.includes('position:')) return { status: 404, body: { found: false } }
+    if (method === 'PUT') published.position = (body as { body: typeof published }).body.position
+    return { status: 200, body: { found: true, ...version, _source: { body: { ...position, ...published } } } }
+  })
+  return { send, published }
+}
+
+test('a rebuild that waits long for its rate is not taken for a stuck one', async () => {
+  const clock = new Clock()
+  const entries = Array.from({ length: 100 }, (_, at) => ({
+    ...eventRecord(rep({ id: `rep_${at}` }), at),
+    kind: 'record' as const,
+  }))
+  const { send, published } = newGeneration()
+  const bounds = [entries.length]
+  const sandbox = { org: null, until: null, bounds, rules: null }
+  const source = { topic: 't', cluster_id: 'cluster', partitions: 1, rules_version: RULES_VERSION, sandbox }
+  const options = { ...eventsOptions({ generation: 'g1', ...source }, 'group', 'c'), bounds }
+  const read = async (_: number, from: number) => ({ entries: entries.slice(from), end: entries.length })
+  const ended: { how: unknown } = { how: undefined }
+  const rate = 1
+  rebuildGeneration(options, rate, {
+    from: { reader: { topic: 't', read }, archivedEnds: [{ partition: 0, low: 0, end: entries.length }] },
+    elasticsearch: { send },
+    retryOptions: { sleep: clock.sleep, random: () => 0 },
+    now: clock.now,
+    elapsed: clock.now,
+    say: () => undefined,
+    onProgress: () => undefined,
+    positions: async () => [published.position],
+    signal: new AbortController().signal,
+  }).then(
+    how => (ended.how = how),
+    error => (ended.how = error),
+  )
+  for (let second = 1; second < entries.length / rate; second++) await clock.move(1_000)
+  expect([ended.how, published.position]).toEqual([undefined, 0])
+  for (let second = 0; second < 20; second++) await clock.move(1_000)
+  expect([ended.how, published.position]).toEqual(['caught up', entries.length])
 })

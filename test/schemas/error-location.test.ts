@@ -17,6 +17,13 @@ test.each([undefined, null, 'payout_1', { message: 'payout_1' }])(
   },
 )
 
+test('frames name files from the folder of the installation on, with and without parentheses', () => {
+  const error = new Error('payout_1')
+  const file = 'file:///srv/commission/projector/main.ts'
+  error.stack = `Error: payout_1\n    at main (${file}:24:9)\n    at async ${file}:82:20`
+  expect(errorLocation(error).at).toEqual(['at main (projector/main.ts:24:9)', 'at async projector/main.ts:82:20'])
+})
+
 test('an error without a stack has no frames', () => {
   const error = new Error('payout_1')
   delete error.stack

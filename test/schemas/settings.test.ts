@@ -136,7 +136,7 @@ test('one message lists every problem: name, expected, got', () => {
     [
       '4 settings are wrong:',
       '  KAFKA_BROKERS: expected host:port, or several separated by commas; got "localhost"',
-      '  ELASTICSEARCH_URL: expected an address that begins with http:// or https://, or several separated by commas; got nothing',
+      '  ELASTICSEARCH_URL: expected an address that begins with http:// or https://, with %25 for % in a name or password, or several separated by commas; got nothing',
       '  LOG_LEVEL: expected one of trace, debug, info, warn, error, fatal, silent; got "loud"',
       '  PROJECTOR_ADMIN_PORT: expected a whole number from 0 to 65535; got "99999"',
     ].join('\n'),

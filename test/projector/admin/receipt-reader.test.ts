@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { createReceiptReader, type RecordLocation } from '../../../projector/admin/receipts.ts'
 import { AnswerTooLong } from '../../../projector/elasticsearch/client.ts'
-import { sending } from '../../support/answering.ts'
+import { primariesAnswer, sending, updatesIn } from '../../support/answering.ts'
 
 const NOT_YET = { state: 'not_yet' } as const
 const PUBLISHED = { state: 'published' } as const
@@ -14,21 +14,29 @@ const at = (offset: number, partition = 0): RecordLocation => ({
   offset,
 })
 
-type Documents = Record<string, unknown>
+type Documents = Record<string, object>
+type MultiGet = { _index: string; _id: string; _source?: string[] }[]
 const live = (generation: string) => ({ kind: 'live', body: { generation } })
 const position = (position: number) => ({ kind: 'position', body: { position } })
 
-/** Elasticsearch with these documents, by index and id. A test may change them between two requests. */
-const setUp = (documents: Documents, before = (_asked: string[]): void => undefined) => {
+/**
+ * Elasticsearch with these documents, by index and id. A test may change them between two requests. `oldCopies` answer
+ * multi-gets.
+ */
+const setUp = (documents: Documents, before = (_asked: string[]): void => undefined, oldCopies = documents) => {
   const requests: string[][] = []
-  const send = sending(async ({ path, body }) => {
-    expect(path).toBe('/_mget')
-    const { docs } = body as { docs: { _index: string; _id: string; _source?: string[] }[] }
-    const asked = docs.map(({ _index, _id, _source }) => [_index, _id, ...(_source ?? [])].join('/'))
+  const send = sending(async request => {
+    const { path, body, bulk } = request
+    expect(['/_mget', '/_bulk']).toContain(path)
+    const { docs } = body === undefined ? { docs: undefined } : (body as { docs: MultiGet })
+    const asked = docs
+      ? docs.map(({ _index, _id, _source = [] }) => [_index, _id, ..._source].join('/'))
+      : updatesIn(bulk).map(({ _index, _id, _source }) => [_index, _id, ...(_source?.includes ?? [])].join('/'))
     before(asked)
     requests.push(asked)
+    if (docs === undefined) return primariesAnswer(request, (index, id) => documents[`${index}/${id}`])
     const found = docs.map(({ _index, _id }) => {
-      const _source = documents[`${_index}/${_id}`]
+      const _source = oldCopies[`${_index}/${_id}`]
       return { _id, found: _source !== undefined, _version: 1, _source }
     })
     return { status: 200, body: { docs: found } }
@@ -88,6 +96,12 @@ test('a look-up never reports as published a record that is parked during the lo
   }
 })
 
+test('a look-up never reports as published a parked record that an old copy of its shard lacks', async () => {
+  const control = { 'c-control/live': live('g1'), 'c-control/position:g1:0': position(9) }
+  const documents = { ...control, 'c-g1-parked/commission.events:0:8': { code: 'rep_unknown' } }
+  expect(await setUp(documents, undefined, control).look(at(8))).toEqual([{ state: 'parked', code: 'rep_unknown' }])
+})
+
 test('a look-up follows a swap of generations', async () => {
   const documents: Documents = {
     'c-control/live': live('g1'),
@@ -108,16 +122,15 @@ test.each(['c-control/live', 'c-control/position:g1:0'])('without %s a look-up f
 })
 
 test('records left out of an incomplete response wait for the next look-up', async () => {
-  const send = sending(async ({ body }) => {
-    const { docs } = body as { docs: { _id: string }[] }
-    const sources: Documents = { live: live('g1'), 'position:g1:0': position(8) }
+  const sources: Documents = { live: live('g1'), 'position:g1:0': position(8) }
+  const halved = sending(async request => {
+    if (request.bulk !== undefined) {
+      if (updatesIn(request.bulk).length > 2) throw new AnswerTooLong()
+      return primariesAnswer(request, () => undefined)
+    }
+    const { docs } = request.body as { docs: { _id: string }[] }
     const found = docs.map(({ _id }) => ({ _id, found: _id in sources, _version: 1, _source: sources[_id] }))
     return { status: 200, body: { docs: found } }
-  })
-  const halved = sending(async (request, signal) => {
-    const { docs } = request.body as { docs: object[] }
-    if (docs.length > 2) throw new AnswerTooLong()
-    return send(request, signal)
   })
   const { signal } = new AbortController()
   expect(await createReceiptReader(halved, 'c')([at(1), at(2), at(3), at(4)], signal)).toEqual([

@@ -4,8 +4,14 @@ import { expect, test } from 'vitest'
 import { appendLog } from '../../../projector/log/append-log.ts'
 import type { LogBroker, LogCluster } from '../../../projector/log/open-cluster.ts'
 
-/** The cluster of one partition, and its end. The first transactions fail. */
-const clusterWith = (failures: number) => {
+const TRANSACTIONS_MAX = 30
+const atOnce = async (): Promise<void> => undefined
+
+/**
+ * The cluster of one partition, and its end. The first transactions fail. With an open transaction of another producer,
+ * readers see no later offset.
+ */
+const clusterWith = (failures: number, isBlocked = false) => {
   const seen = { end: 0, reads: 0, begun: 0 }
   let isOpen = false
   const endTransaction = (): void => {
@@ -16,7 +22,7 @@ const clusterWith = (failures: number) => {
   const broker: Pick<LogBroker, 'listOffsets' | 'initProducerId' | 'addPartitionsToTxn' | 'endTxn'> = {
     listOffsets: async () => {
       seen.reads++
-      return { responses: [{ partitions: [{ offset: String(seen.end) }] }] }
+      return { responses: [{ partitions: [{ offset: String(isBlocked ? 0 : seen.end) }] }] }
     },
     initProducerId: async () => {
       endTransaction()
@@ -24,6 +30,7 @@ const clusterWith = (failures: number) => {
     },
     addPartitionsToTxn: async () => {
       isOpen = true
+      if (seen.begun === TRANSACTIONS_MAX) throw new Error('it begins more and more transactions')
       if (seen.begun++ < failures) throw new kafkajs.KafkaJSError('the answer is lost')
     },
     endTxn: async () => endTransaction(),
@@ -49,4 +56,10 @@ test('a hole whose transactions all fail ends with the error', async () => {
   const { seen, cluster } = clusterWith(Number.POSITIVE_INFINITY)
   await expect(appendLog(cluster, 't').appendHole(0, 100, 0)).rejects.toThrow('the answer is lost')
   expect(seen.begun).toBe(20)
+})
+
+test('a hole behind an open transaction of another producer is appended once, and its end is not reached', async () => {
+  const { seen, cluster } = clusterWith(0, true)
+  expect(await appendLog(cluster, 't', atOnce).appendHole(0, 1, 0)).toBe(0)
+  expect(seen).toMatchObject({ begun: 1, end: 1 })
 })

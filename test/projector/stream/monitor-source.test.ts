@@ -2,14 +2,22 @@
 import { expect, test } from 'vitest'
 import { Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
+import { createHealth, type HealthLog } from '../../../projector/health.ts'
 import { ENDS_INTERVAL_MS } from '../../../projector/limits.ts'
 import { type MonitoredStream, monitorSource } from '../../../projector/stream/monitor-source.ts'
 import { Clock } from '../clock.ts'
 
-const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable(0)) => {
+/** The clock and the health of a process, and the reasons in its log why something does not work. */
+const createMachine = () => {
   const clock = new Clock()
-  const ages: number[] = []
   const reasons: unknown[] = []
+  const warn: HealthLog['warn'] = ({ reason }) => void reasons.push(reason)
+  return { clock, reasons, health: createHealth({ warn, info: () => undefined }, clock.now) }
+}
+
+const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable(0), machine = createMachine()) => {
+  const { clock, reasons, health } = machine
+  const ages: number[] = []
   const failures: unknown[] = []
   const stopping = new AbortController()
   let isAway = false
@@ -21,7 +29,7 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable
     stream: 'events',
     identity: { topic: 'events' },
     part: 'events',
-    assignment: { flows: () => flows, isTrusted: () => true, isReading: true, standing: () => ({}) },
+    assignment: { flows: () => flows, isTrusted: () => true, isReading: true, watchedState: () => ({}) },
     committer: { offer: async () => undefined },
     watchdog: { check: () => undefined },
   } as unknown as MonitoredStream
@@ -36,7 +44,7 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable
     now: clock.now,
     metrics: { observeAge: (seconds: number) => void ages.push(seconds) },
     retryOptions: { sleep: clock.sleep },
-    health: { set: (_: string, reason: unknown) => void reasons.push(reason) },
+    health,
     fail: (failure: unknown) => void failures.push(failure),
   } as unknown as Parameters<typeof monitorSource>[1]
   const running = async (body: () => Promise<void>) => {
@@ -74,6 +82,24 @@ test('while Kafka does not answer, the age is observed and grows', async () => {
   })
   expect(ages.slice(0, 2)).toEqual([2, 62])
   expect(reasons).toContain('does not answer')
+})
+
+test('a topic that answers does not hide that another one does not', async () => {
+  const machine = createMachine()
+  const away = setUp([0], undefined, machine)
+  const there = setUp([0], undefined, machine)
+  away.goesAway()
+  const look = async () => {
+    await machine.clock.move(ENDS_INTERVAL_MS)
+    expect(machine.health.reasons()).toEqual({ kafka: 'does not answer' })
+  }
+  await away.running(() =>
+    there.running(async () => {
+      for (let looks = 0; looks < 10; looks++) await look()
+    }),
+  )
+  expect(machine.reasons).toEqual(['does not answer'])
+  expect(machine.health.reasons()).toEqual({})
 })
 
 test.each([new StopError('records_deleted', 'the log begins later'), new TypeError('a defect')])(
