@@ -26,6 +26,11 @@ export const KAFKA_TIMEOUT_MS = 12_000
 /** Milliseconds that members have to rejoin in a rebalance, of which they learn by heartbeat. */
 export const REBALANCE_TIMEOUT_MS = 15_000
 
+/**
+ * Partitions of a topic that one process projects with caches and reading ahead of full size. More of them share the
+ * same memory: a process may have to take over all partitions of the topic.
+ */
+export const PARTITIONS_OF_FULL_SIZE = 6
 /** Bytes read and not yet written, per partition: above it the partition pauses, below half it resumes. */
 export const PARTITION_BYTES_IN_FLIGHT = 4 * MiB
 /** Bytes of one partition's records that are projected together. A larger record is projected alone. */
@@ -66,8 +71,8 @@ export const MGET_IDS = 1_000
 export const MGET_BYTES = 16 * MiB
 
 /**
- * Bytes of documents cached per partition, so that Elasticsearch need not be asked again: with six partitions less than
- * a sixth of the heap. Documents replaced soon are found here. A larger cache would take memory that other parts need.
+ * Bytes of documents cached per partition, so that Elasticsearch need not be asked again: in a process less than a
+ * sixth of the heap. Documents replaced soon are found here. A larger cache would take memory that other parts need.
  */
 const CACHE_BYTES_PER_PARTITION = Math.min(12 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 40))
 /** The shares of payouts, of chains, and of heads with all others. There are as many chains as payouts. */

@@ -15,14 +15,18 @@ import { draftOf, type SerializedChange } from './serialize.ts'
 
 export class Cache {
   /** Payouts and chains are lines outside of the heap: many, and rarely read. */
-  readonly #payouts = new RecentDocuments(CACHE_PAYOUT_BYTES_PER_PARTITION)
-  readonly #chains = new RecentDocuments(CACHE_CHAIN_BYTES_PER_PARTITION)
+  readonly #payouts: RecentDocuments
+  readonly #chains: RecentDocuments
   /** Reps, periods, payroll files and keys: small, and read again after many payouts. */
-  readonly #heads = new RecentDocuments(CACHE_HEAD_BYTES_PER_PARTITION)
+  readonly #heads: RecentDocuments
   /** Every key that exists. Only if the partition is projected from its first record on. */
   readonly #seen: KeyFilter | undefined
 
-  constructor({ fromFirstRecord }: { readonly fromFirstRecord: boolean }) {
+  /** @param share the part of the full size that this cache may take */
+  constructor({ fromFirstRecord, share = 1 }: { readonly fromFirstRecord: boolean; readonly share?: number }) {
+    this.#payouts = new RecentDocuments(CACHE_PAYOUT_BYTES_PER_PARTITION * share)
+    this.#chains = new RecentDocuments(CACHE_CHAIN_BYTES_PER_PARTITION * share)
+    this.#heads = new RecentDocuments(CACHE_HEAD_BYTES_PER_PARTITION * share)
     this.#seen = fromFirstRecord ? new KeyFilter() : undefined
   }
 
@@ -80,7 +84,7 @@ const isReplaced = (draft: AnyNewDocument): boolean => 'superseded_by_id' in dra
  */
 class RecentDocuments {
   readonly #bytesMax: number
-  readonly #slabs = new Slabs()
+  readonly #slabs: Slabs
   #young = new Half()
   #old = new Half()
   /** Bytes of pending documents that were moved to the young half: they may exceed the bound. */
@@ -90,6 +94,7 @@ class RecentDocuments {
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
+    this.#slabs = new Slabs(Math.min(SLAB_BYTES_MAX, Math.ceil(bytesMax / 16)))
   }
 
   has(key: DocumentKey): boolean {
@@ -222,8 +227,13 @@ class Line {
 
 /** Lines in large buffers: never copied or scanned by the garbage collector, and freed with their last line. */
 class Slabs {
+  readonly #slabBytes: number
   #slab: Buffer = Buffer.alloc(0)
   #used = 0
+
+  constructor(slabBytes: number) {
+    this.#slabBytes = slabBytes
+  }
 
   add(text: string): Line {
     const line = this.#allocate(Buffer.byteLength(text))
@@ -240,7 +250,7 @@ class Slabs {
 
   #allocate(length: number): Line {
     if (this.#used + length > this.#slab.length) {
-      this.#slab = Buffer.allocUnsafeSlow(Math.max(length, SLAB_BYTES))
+      this.#slab = Buffer.allocUnsafeSlow(Math.max(length, this.#slabBytes))
       this.#used = 0
     }
     const line = new Line(this.#slab, this.#used, length)
@@ -248,4 +258,4 @@ class Slabs {
     return line
   }
 }
-const SLAB_BYTES = 256 * 1024
+const SLAB_BYTES_MAX = 256 * 1024

@@ -17,7 +17,7 @@ import type { ClockReading } from '../elasticsearch/clocks.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import { traceBatch } from '../event/trace-batch.ts'
 import { recordHash } from '../kafka/source.ts'
-import { PARTITION_BYTES_IN_FLIGHT, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
+import { PARTITION_BYTES_IN_FLIGHT, PARTITIONS_OF_FULL_SIZE, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
 import type { WeightedSemaphore } from '../semaphore.ts'
 import { Cache } from './cache.ts'
 import { type DecidedBatch, type DecideSteps, decideBatch } from './decide.ts'
@@ -59,6 +59,7 @@ export class PartitionFlow {
   readonly #steps: FlowSteps
   readonly #farBehindRecords: number
   readonly #cache: Cache
+  readonly #bytesMax: number
   readonly #read = new Queue()
   readonly #included: IncludedTime
   readonly #publisher: InOrderPublisher
@@ -71,7 +72,9 @@ export class PartitionFlow {
   #closed = false
   #deciding: Promise<void> | undefined
 
-  constructor(steps: FlowSteps, farBehindRecords: number) {
+  /** @param partitions how many partitions of the topic share the memory of this process */
+  constructor(steps: FlowSteps, farBehindRecords: number, partitions: number) {
+    const share = Math.min(1, PARTITIONS_OF_FULL_SIZE / partitions)
     const { position, at } = steps.published.current()
     this.#steps = steps
     this.#included = new IncludedTime(steps.onRecordsBehind)
@@ -81,7 +84,8 @@ export class PartitionFlow {
       isFarBehind: () => this.progress.farBehind,
       run: step => this.#run(step),
     })
-    this.#cache = new Cache({ fromFirstRecord: position === 0 })
+    this.#cache = new Cache({ fromFirstRecord: position === 0, share })
+    this.#bytesMax = PARTITION_BYTES_IN_FLIGHT * share
     this.#farBehindRecords = farBehindRecords
     this.#readTo = position
     this.#end = position
@@ -201,7 +205,7 @@ export class PartitionFlow {
   #addBytes(bytes: number): void {
     this.#bytes += bytes
     // Between half of the limit and the limit, keep the state. A closed partition may be another's: never resume it.
-    const full = this.#bytes > PARTITION_BYTES_IN_FLIGHT / (this.#full ? 2 : 1)
+    const full = this.#bytes > this.#bytesMax / (this.#full ? 2 : 1)
     if (full === this.#full || this.#closed) return
     this.#full = full
     this.#steps.onPressure(full)

@@ -22,6 +22,14 @@ import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
 import type { WatchedState } from './watchdog.ts'
 
+/** @param partitions how many partitions of the topic are assigned to this process */
+export type StartFlow = (
+  partition: number,
+  published: PublishedPosition,
+  signal: AbortSignal,
+  partitions: number,
+) => PartitionFlow
+
 type AssignSteps = {
   readonly topic: string
   readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
@@ -29,7 +37,7 @@ type AssignSteps = {
   readonly position: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
   /** Resolves once the source is identified. */
   readonly identify: (signal: AbortSignal) => Promise<void>
-  readonly startFlow: (partition: number, published: PublishedPosition, signal: AbortSignal) => PartitionFlow
+  readonly startFlow: StartFlow
   readonly fail: (error: unknown) => void
   /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number
@@ -176,7 +184,7 @@ export class Assignment {
     const published = await this.#steps.position(partition, signal)
     signal.throwIfAborted()
     if (assigned.reconnects > 0) await this.#identify(assigned)
-    assigned.flow = this.#steps.startFlow(partition, published, signal)
+    assigned.flow = this.#steps.startFlow(partition, published, signal, this.#partitions.size)
     assigned.last = published.current().last
     this.#readOn(partition, assigned, assigned.flow)
     this.#steps.consumption()?.resume(partition)

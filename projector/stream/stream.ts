@@ -18,7 +18,6 @@ import { decode } from '../event/decode.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
 import { load, readDocuments } from '../flow/load.ts'
-import type { PublishedPosition } from '../flow/publish.ts'
 import { createPublishedTimes } from '../flow/publish-times.ts'
 import { createRefresh, type Refreshing } from '../flow/refresh.ts'
 import { pack } from '../flow/serialize.ts'
@@ -42,7 +41,7 @@ import {
 import { builtInRules, type RulesTable } from '../rules/rules.ts'
 import type { IndexKind } from '../rules/state.ts'
 import { createWeightedSemaphore, limitConcurrency, shared } from '../semaphore.ts'
-import { Assignment, statusOf } from './assign.ts'
+import { Assignment, type StartFlow, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { monitorSource } from './monitor-source.ts'
@@ -216,7 +215,7 @@ const createFlowStarter = (
   watchdog: Watchdog,
   refreshing: Refreshing,
   consumption: () => Consumption | undefined,
-) => {
+): StartFlow => {
   const { stream, identity, indexOf, searchedIndices, rules = builtInRules, org } = options
   const { metrics, now, retryOptions, elasticsearch, health, pace, wrapSteps = steps => steps } = context
   const limitBulks = limitConcurrency(BULKS_IN_FLIGHT)
@@ -229,7 +228,7 @@ const createFlowStarter = (
     )
   })
 
-  return (partition: number, published: PublishedPosition, signal: AbortSignal): PartitionFlow => {
+  return (partition, published, signal, partitions): PartitionFlow => {
     const count = (outcome: 'written' | 'stale' | 'retried', items: number): void => {
       metrics.countWritten(outcome, items)
       if (outcome === 'retried') watchdog.onDisturbed()
@@ -294,6 +293,7 @@ const createFlowStarter = (
         fail: context.fail,
       }),
       FAR_BEHIND_RECORDS,
+      partitions,
     )
   }
 }

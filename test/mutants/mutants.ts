@@ -194,10 +194,16 @@ export const mutants: readonly Mutant[] = [
     replace: '      this.#layers.splice(0, 1, new Uint32Array(next.bits / 32))',
   },
   {
+    name: 'each further partition takes more memory',
+    file: 'projector/flow/flow.ts',
+    find: 'PARTITIONS_OF_FULL_SIZE / partitions)',
+    replace: 'PARTITIONS_OF_FULL_SIZE)',
+  },
+  {
     name: 'a record that is not in the cache counts as absent even when the partition was not read from offset 0',
     file: 'projector/flow/flow.ts',
-    find: 'new Cache({ fromFirstRecord: position === 0 })',
-    replace: 'new Cache({ fromFirstRecord: position >= 0 })',
+    find: 'fromFirstRecord: position === 0',
+    replace: 'fromFirstRecord: position >= 0',
   },
   {
     name: 'the replaced payout stays current one record too long',

@@ -17,6 +17,8 @@ export const setUp = () => {
   const positions = new Held<{ partition: number; signal: AbortSignal }, PublishedPosition>()
   const identifications = new Held<AbortSignal, void>()
   const flows: PartitionFlow[] = []
+  /** For each flow, how many partitions share the memory. */
+  const sharing: number[] = []
   const { steps } = startFlow()
   const assignment = new Assignment({
     topic: 'commission.events',
@@ -26,15 +28,16 @@ export const setUp = () => {
     }),
     position: (partition, signal) => positions.call({ partition, signal }),
     identify: signal => identifications.call(signal),
-    startFlow: (_, published) => {
-      const flow = new PartitionFlow({ ...steps, published }, 1_000)
+    startFlow: (_, published, _signal, partitions) => {
+      sharing.push(partitions)
+      const flow = new PartitionFlow({ ...steps, published }, 1_000, partitions)
       flows.push(flow)
       return flow
     },
     fail: error => failures.push(error),
     elapsed: () => clock.time,
   })
-  return { clock, assignment, told, failures, positions, identifications, flows }
+  return { clock, assignment, told, failures, positions, identifications, flows, sharing }
 }
 
 export const publishedAt = (position: number, last: PublishedState['last'] = null): PublishedPosition => {

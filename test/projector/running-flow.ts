@@ -38,7 +38,7 @@ export const heavyBatch = (from: number, bytes: number): Batch => {
   return { from, end: from + 1, records: [record] }
 }
 
-export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
+export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = {}) => {
   const documents = new Documents()
   /** The calls of the stages, in order, without reads. */
   const story: string[] = []
@@ -103,7 +103,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000 } = {}) => {
     onRecordsBehind: milliseconds => story.push(`records behind ${milliseconds}`),
     fail: error => failures.push(error),
   }
-  const flow = new PartitionFlow(steps, farBehind)
+  const flow = new PartitionFlow(steps, farBehind, partitions)
 
   return {
     flow,

@@ -38,6 +38,19 @@ describe('the cache', () => {
     for (let at = 0; at < 3 * half; at++) cache.keep(`reps/x${at}`, head(at, 1_000))
   }
 
+  test('keeps less if more partitions share the memory', () => {
+    const shares = [1, 0.1].map(share => {
+      const cache = new Cache({ fromFirstRecord: false, share })
+      const count = (CACHE_HEAD_BYTES_PER_PARTITION * 0.4) / (150 * 1_000)
+      for (let at = 0; at < count; at++) cache.keep(`reps/x${at}`, head(at, 1_000))
+      return [cache.get('reps/x0'), cache.get(`reps/x${Math.ceil(count) - 1}`)].map(found => found !== undefined)
+    })
+    expect(shares).toEqual([
+      [true, true],
+      [false, true],
+    ])
+  })
+
   test('applies an acknowledgement only to its own batch, and only once', () => {
     const cache = new Cache({ fromFirstRecord: false })
     const [first, second] = [change('a', 1), change('a', 2)]

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { CLOCKS_APART_MS, PARTITION_BYTES_IN_FLIGHT, RECORDS_LATE_MS } from '../../../projector/limits.ts'
+import {
+  CLOCKS_APART_MS,
+  PARTITION_BYTES_IN_FLIGHT,
+  PARTITIONS_OF_FULL_SIZE,
+  RECORDS_LATE_MS,
+} from '../../../projector/limits.ts'
 import { everythingRuns } from '../held.ts'
 import { both, heavyBatch, repsOf, startFlow } from '../running-flow.ts'
 
@@ -185,6 +190,15 @@ describe('pressure', () => {
     expect(pressure).toEqual([true, false])
     await writes.at(0).letGo()
     expect(pressure).toEqual([true, false])
+  })
+
+  test('begins earlier if more partitions share the memory', async () => {
+    const { take, hold, pressure } = startFlow({ partitions: 2 * PARTITIONS_OF_FULL_SIZE })
+    hold('writes')
+    await take(heavyBatch(0, half))
+    expect(pressure).toEqual([])
+    await take(heavyBatch(1, 1_000))
+    expect(pressure).toEqual([true])
   })
 
   test('that was never full is never reported as over', async () => {

@@ -26,6 +26,15 @@ describe('a partition without any record', () => {
   })
 })
 
+test('each partition learns how many of the topic share the memory of the process', async () => {
+  const { assignment, positions, sharing } = setUp()
+  for (const partitions of [[0, 1, 2], [4]]) {
+    assignment.onAssigned(partitions)
+    for (const _ of partitions) await positions.at(0).letGo(publishedAt(0))
+  }
+  expect(sharing).toEqual([3, 3, 3, 1])
+})
+
 describe('before its position is known', () => {
   test('a batch of the partition is dropped, and the partition does not flow', async () => {
     const { assignment, told, positions, flows } = setUp()
