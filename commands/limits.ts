@@ -99,10 +99,14 @@ export const LOCK_HEARTBEAT_MS = 5_000
 export const LOCK_WATCHED_MS = 90_000
 /** Bytes of the entries of one segment of an archive before compression, and of one larger entry. */
 export const SEGMENT_BYTES = 16 * MiB
+/** Bytes of the segments of one topic that grow at once. With more than 32 partitions segments are smaller. */
+export const SEGMENTS_BYTES = 512 * MiB
 export const ENTRY_BYTES_MAX = 600 * MiB
 /** With `--follow`: milliseconds between two looks at the ends, and until records are in a segment. */
 export const ARCHIVE_POLL_MS = 1_000
 export const ARCHIVE_FLUSH_MS = 60_000
+/** Reads of the last archived entry, ARCHIVE_POLL_MS apart, until it counts as deleted. */
+export const ARCHIVE_LAST_ATTEMPTS = 10
 /** Milliseconds between two messages about new records. */
 export const ARCHIVE_NEWS_MS = 10_000
 /** Milliseconds without a byte until a request to S3 is given up. */
@@ -122,6 +126,8 @@ export const S3_LOCK_HEARTBEAT_MS = 20_000
 /** Records, and bytes of them, that a restore appends at once; or one larger record. */
 export const RESTORE_RECORDS = 2_000
 export const RESTORE_BYTES = 768 * 1024
+/** Reads that find nothing until a log counts as shorter. Kafka answers each after 50 ms. */
+export const EMPTY_READS_MAX = 100
 /**
  * With `--max-rate`: records of one batch or of one step, and bytes of one fetch. At 20,000 records a second a step is
  * some 25 ms, and a fetch 50 ms. Larger steps are bursts, which delay a live projection. Smaller fetches cost more:

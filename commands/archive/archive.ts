@@ -10,7 +10,7 @@ import type { LockSteps } from '../export/lock.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
-import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
+import { ARCHIVE_FLUSH_MS, ARCHIVE_LAST_ATTEMPTS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
 import { describeSource, fetchEnds, type LogCluster, type LogPart, type LogReader, readLog } from '../projector.ts'
 import { timeOf } from '../terminal.ts'
 import { archivedStreams } from './manifest.ts'
@@ -170,16 +170,35 @@ const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, numbe
 const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
   sumOf(topic.positions().map((position, partition) => Math.min(position, ends[partition] ?? 0)))
 
+type Waits = Pick<ArchiveSteps, 'sleep' | 'signal'>
+
 /**
  * Reads on from the last archived entry.
  * HAZARD: a fetch brings the whole batch of that entry, and nothing else if the batch is as large as a fetch.
  */
-const readNext = async (reader: LogReader, partition: number, from: number): Promise<LogPart> => {
-  const { entries, end } = await reader.read(partition, from)
+const readNext = async (reader: LogReader, partition: number, topic: TopicArchive, waits: Waits): Promise<LogPart> => {
+  const from = topic.readFrom(partition)
+  const isArchived = (topic.positions()[partition] ?? 0) > 0
+  const { entries, end } = await (isArchived ? readLast(reader, partition, from, waits) : reader.read(partition, from))
   const next = from + entries.length
   if (entries.length !== 1 || next >= end) return { entries, end }
   const more = await reader.read(partition, next)
   return { entries: [...entries, ...more.entries], end: more.end }
+}
+
+/** HAZARD: a new leader says for a moment that the log ends before an archived entry. So nothing found is no answer. */
+const readLast = async (
+  reader: LogReader,
+  partition: number,
+  offset: number,
+  { sleep, signal }: Waits,
+): Promise<LogPart> => {
+  for (let attempt = 1; ; attempt++) {
+    const part = await reader.read(partition, offset)
+    if (part.entries.length > 0 || attempt === ARCHIVE_LAST_ATTEMPTS) return part
+    await sleep(ARCHIVE_POLL_MS)
+    signal.throwIfAborted()
+  }
 }
 
 /** @throws CommandError that names the first partition of which something is not archived */
@@ -204,8 +223,9 @@ const copyLogs = async (
   copy: readonly TopicCopy[],
   follow: boolean,
   { onProgress, onRound, throttle }: CopyHooks,
-  { signal, elapsed, sleep }: ArchiveSteps,
+  { elapsed, ...waits }: ArchiveSteps,
 ): Promise<void> => {
+  const { signal, sleep } = waits
   // Segments are written while the next entries are read. At most one write runs; the next `cut` waits for it.
   let writing: Promise<void> = Promise.resolve()
   const cut = async (olderThan: number): Promise<void> => {
@@ -217,17 +237,19 @@ const copyLogs = async (
     writing.catch(() => undefined)
   }
   const copyAll = async (): Promise<void> => {
-    while (!signal.aborted) {
+    for (let isFirst = true; !signal.aborted; isFirst = false) {
       let moved = false
       for (const [log, topic] of copy) {
         for (let partition = 0; partition < log.partitions && !signal.aborted; partition++) {
-          const [position = 0] = topic.positions().slice(partition)
+          const position = topic.positions()[partition] ?? 0
           const known = log.ends[partition] ?? 0
-          if (!follow && position >= known) {
+          // Once also without new records: the log must still have the last archived entry.
+          const isCompared = !isFirst || position === 0
+          if (!follow && position >= known && isCompared) {
             topic.see(partition, known)
             continue
           }
-          const { entries, end } = await readNext(log.reader, partition, topic.readFrom(partition)).catch(unlessStopped)
+          const { entries, end } = await readNext(log.reader, partition, topic, waits).catch(unlessStopped)
           if (signal.aborted) break
           topic.add(partition, entries, elapsed())
           topic.see(partition, end)

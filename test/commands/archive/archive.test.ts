@@ -15,14 +15,14 @@ import type { Scope } from '../../support/scope.ts'
 const RECORDS = 3
 const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-const adminOf = (partitions: number) =>
+const adminOf = (partitions: number, end = RECORDS) =>
   ({
     connect: async () => undefined,
     disconnect: async () => undefined,
     describeCluster: async () => ({ clusterId: 'cluster' }),
     fetchTopicMetadata: async () => ({ topics: [{ partitions: Array.from({ length: partitions }, () => ({})) }] }),
     fetchTopicOffsets: async () =>
-      Array.from({ length: partitions }, (_, partition) => ({ partition, low: '0', high: String(RECORDS) })),
+      Array.from({ length: partitions }, (_, partition) => ({ partition, low: '0', high: String(end) })),
   }) as unknown as Admin
 
 const fetch = async ({ topics }: { topics: readonly { partitions: readonly { fetchOffset: string }[] }[] }) => {
@@ -131,6 +131,48 @@ test.for([
     )
   },
 )
+
+/** A log of one partition, whose end is another one at each read; the last one stays. */
+const logThatEndsAt = (ends: readonly number[], value = 'a') => {
+  let reads = 0
+  const fetchAtEnd = async ({ topics }: Parameters<typeof fetch>[0]) => {
+    const end = ends[Math.min(reads++, ends.length - 1)] ?? 0
+    const from = Number(topics[0]?.partitions[0]?.fetchOffset)
+    const messages = Array.from({ length: end }, (_, offset) => ({
+      offset: `${offset}`,
+      key: null,
+      value: Buffer.from(value),
+    }))
+    return { responses: [{ partitions: [{ messages: messages.slice(from), lastStableOffset: `${end}` }] }] }
+  }
+  return {
+    onLeader: async (_: number, ask: (leader: { fetch: typeof fetchAtEnd }) => unknown) => ask({ fetch: fetchAtEnd }),
+    disconnect: async () => undefined,
+  } as unknown as LogCluster
+}
+const archiveOnce = (steps: ArchiveSteps, cluster: LogCluster, end: number) => {
+  const options = { to: ['other'], follow: false, maxRate: Number.POSITIVE_INFINITY, json: false }
+  const kafka = { admin: () => adminOf(1, end) } as unknown as Kafka
+  return archive(options, { ...steps, kafka, openCluster: async () => cluster })
+}
+
+test('a log that was made anew is refused, also if it has no more records than the archive', async t => {
+  const { steps } = await setUp(t)
+  expect(await archiveOnce(steps, logThatEndsAt([3]), 3)).toBe(exitCodes.done)
+  expect(await archiveOnce(steps, logThatEndsAt([3]), 3)).toBe(exitCodes.done)
+  await expect(archiveOnce(steps, logThatEndsAt([3], 'b'), 3)).rejects.toThrow('has another record at offset 2')
+  await expect(archiveOnce(steps, logThatEndsAt([1], 'b'), 1)).rejects.toThrow(
+    'ends before offset 3, which is archived',
+  )
+  await expect(archiveOnce(steps, logThatEndsAt([0]), 0)).rejects.toThrow('ends before offset 3, which is archived')
+})
+
+test('a new leader that says for a moment that the log ends before the archive ends no run', async t => {
+  const { steps } = await setUp(t)
+  expect(await archiveOnce(steps, logThatEndsAt([3]), 3)).toBe(exitCodes.done)
+  expect(await archiveOnce(steps, logThatEndsAt([1, 2, 5]), 5)).toBe(exitCodes.done)
+  expect((await readManifests(await steps.openTarget('other'))).events.partitions[0]?.end).toBe(5)
+})
 
 test('a run that follows and is stopped before it has everything ends as stopped; afterwards as done', async t => {
   const { steps } = await setUp(t)
