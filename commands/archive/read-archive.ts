@@ -26,6 +26,9 @@ export const readManifests = async (target: ArchiveTarget): Promise<Manifests> =
   const [events, keys] = [await readManifest(target, 'events'), await readManifest(target, 'api-keys')]
   if (events === undefined && keys === undefined) throw new CommandError(`there is no archive in ${target.name}`)
   if (events && keys) return { events, 'api-keys': keys }
+  // The first run was killed between its first two files, before any record.
+  if (events?.partitions.every(({ end }) => end === 0))
+    throw new CommandError(`the archive in ${target.name} was only begun: run archive again`)
   const lost: Stream = events === undefined ? 'events' : 'api-keys'
   throw new ArchiveDamaged(`${target.name}/${lost}/manifest.json: this file is lost`)
 }

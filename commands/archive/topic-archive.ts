@@ -8,7 +8,7 @@
  * Can go wrong: the target has the archive of another log, or is damaged: refused before anything is written.
  */
 import { CommandError } from '../failures.ts'
-import { SEGMENT_BYTES } from '../limits.ts'
+import { SEGMENT_BYTES, SEGMENTS_BYTES } from '../limits.ts'
 import { type LogEntry, StopError } from '../projector.ts'
 import {
   type ArchivedPartition,
@@ -56,7 +56,7 @@ export type TopicArchive = {
   /** Writes a segment of each partition that has enough, or whose entries are older than `olderThan`. */
   readonly cut: (olderThan: number) => Promise<void>
   readonly manifest: () => ArchiveManifest
-  /** Tells the end of a partition of the log. */
+  /** Notes the end that a partition of the log has now. */
   readonly see: (partition: number, end: number) => void
   /** Of each partition. */
   readonly reached: () => readonly Reached[]
@@ -74,6 +74,8 @@ export const openTopicArchive = async (
   let manifest = before ?? newManifest(source, partitions)
   if (before === undefined) await writeManifest(target, manifest)
   const growing: Growing[] = []
+  // Each partition has one growing segment in memory.
+  const segmentBytes = Math.min(SEGMENT_BYTES, SEGMENTS_BYTES / manifest.partitions.length)
   for (const { partition } of manifest.partitions) {
     manifest = await takeInStored(target, manifest, partition)
     growing.push(await continueAt(target, manifest, partition))
@@ -125,7 +127,7 @@ export const openTopicArchive = async (
     },
     cut: async olderThan => {
       for (const part of growing) {
-        const isDue = part.entries.length > 0 && (part.bytes >= SEGMENT_BYTES || part.since < olderThan)
+        const isDue = part.entries.length > 0 && (part.bytes >= segmentBytes || part.since < olderThan)
         if (isDue) await closeSegment(part)
       }
     },
@@ -189,7 +191,7 @@ const takeInStored = async (
   return takeInStored(target, next, partition)
 }
 
-/** Before the log was read, it may have more. */
+/** Before its log was read, a partition counts as behind. */
 const NOT_SEEN = Number.POSITIVE_INFINITY
 
 /** Reads the last entry. @throws ArchiveDamaged */

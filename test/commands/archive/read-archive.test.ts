@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readArchivedLog, readManifests, verifyArchive } from '../../../commands/archive/read-archive.ts'
-import { encodeSegment } from '../../../commands/archive/segment.ts'
+import { ArchiveDamaged, encodeSegment } from '../../../commands/archive/segment.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../commands/archive/target.ts'
 import { openTopicArchive } from '../../../commands/archive/topic-archive.ts'
 import type { LogEntry } from '../../../commands/projector.ts'
@@ -72,6 +72,26 @@ test('the digest of a partition does not depend on how the log was split into se
   const digestOf = async (one: ArchiveTarget) => (await verify(one)).events.partitions[0]?.digest
   expect(await digestOf(other.target)).toBe(await digestOf(target))
 })
+
+test.for([
+  [1, 0],
+  [512, 1],
+] as const)(
+  'the more partitions a topic has, the smaller are its segments: all that grow fit into memory: %s',
+  async ([partitions, segments], t) => {
+    const { target } = await setUp(t, 0)
+    await rm(target.name, { recursive: true })
+    await mkdir(target.name)
+    const topic = await openTopicArchive(target, events, partitions, held)
+    topic.add(
+      0,
+      log(1).map(entry => ({ ...entry, timestamp: 0, value: Buffer.alloc(1024 * 1024) })),
+      0,
+    )
+    await topic.cut(Number.NEGATIVE_INFINITY)
+    expect(topic.manifest().partitions[0]?.segments).toBe(segments)
+  },
+)
 
 test('a kill at any write leaves an archive that is whole, and the next run continues without a gap', async t => {
   const entries = log(12)
@@ -241,6 +261,11 @@ test.for<[name: string, damage: Damage, said: RegExp]>([
     /events\/manifest\.json: this file is lost/,
   ],
   [
+    'the lost manifest of the keys',
+    ({ directory }) => rm(join(directory, 'api-keys', 'manifest.json')),
+    /api-keys\/manifest\.json: this file is lost/,
+  ],
+  [
     'a changed manifest',
     async ({ directory }) => {
       const file = join(directory, 'events', 'manifest.json')
@@ -259,4 +284,14 @@ test.for<[name: string, damage: Damage, said: RegExp]>([
   await damage({ directory, segments, target })
   await expect(verify(target)).rejects.toThrow(said)
   expect((await readdir(directory)).length).toBeGreaterThan(0)
+})
+
+test('an archive whose first run was killed between the two manifests is not damaged, and the next run makes it whole', async t => {
+  const { target } = await setUp(t, 0)
+  await rm(join(target.name, 'api-keys'), { recursive: true })
+  const failed = await verify(target).catch((error: unknown) => error)
+  expect(failed).not.toBeInstanceOf(ArchiveDamaged)
+  expect(String(failed)).toContain('was only begun: run archive again')
+  await openTopicArchive(target, keys, 1, held)
+  await verify(target)
 })
