@@ -9,8 +9,8 @@
  *   more records.
  */
 import { CommandError } from '../failures.ts'
-import { RESTORE_BYTES } from '../limits.ts'
-import { BATCH_TIME_SPAN, type LogAppender, type LogEntry, type LogReader } from '../projector.ts'
+import { EMPTY_READS_MAX, RESTORE_BYTES } from '../limits.ts'
+import { BATCH_TIME_SPAN, type LogAppender, type LogEntry, type LogReader, StopError } from '../projector.ts'
 
 export type PartitionRestore = {
   readonly archived: LogReader
@@ -34,8 +34,8 @@ export class LongerThanArchive extends CommandError {
 }
 
 /**
- * Compares the log with the archive up to the end of the log. Returns that end.
- * @throws CommandError that names the first offset that differs
+ * Compares the log with the archive, at least up to an offset. Returns the offset up to which they are equal.
+ * @throws CommandError that names the first offset that differs; StopError if the log ends before
  */
 export const compareWithArchive = async (
   { archived, log, partition, end, onDone, signal }: Omit<PartitionRestore, 'appender' | 'batchRecords'>,
@@ -45,9 +45,15 @@ export const compareWithArchive = async (
   let offset = 0
   let wanted: readonly LogEntry[] = []
   let index = 0
+  let emptyReads = 0
   while (offset < upTo) {
     signal.throwIfAborted()
     const { entries } = await log.read(partition, offset)
+    // A new leader may say for a moment that the log ends earlier.
+    emptyReads = entries.length === 0 ? emptyReads + 1 : 0
+    if (emptyReads === EMPTY_READS_MAX) {
+      throw new StopError('records_deleted', `${where} ends at offset ${offset}: it had records up to ${upTo}`)
+    }
     for (const got of entries) {
       if (offset >= end) throw new LongerThanArchive(where, offset)
       if (index === wanted.length) {

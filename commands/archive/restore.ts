@@ -117,8 +117,7 @@ const restoreTopics = async (
   say('comparing every record')
   counted.startAgain()
   for (const part of parts) {
-    const end = await compareWithArchive(part, part.end)
-    if (end !== part.end) throw new CommandError(`partition ${part.partition} of ${part.log.topic} ends at ${end}`)
+    await compareWithArchive(part, part.end)
   }
   if (redaction && keysDirectory) await completeRedaction(redaction, keysDirectory, steps.now())
   const records = archivedStreams

@@ -1,5 +1,6 @@
 /** Whether a log is the archived one: each difference is named with its partition and offset. */
 import { hash } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { assertArchived } from '../../../commands/archive/compare-positions.ts'
@@ -49,6 +50,30 @@ test('a shorter log is equal up to its end, and a longer one is refused there', 
   await expect(compare(archived.slice(0, 7), archived)).rejects.toThrow(
     'partition 3 of events has a record at offset 7: the archive ends there',
   )
+})
+
+test('a log that ends before the offset to compare up to is an error, unless it goes on a moment later', async () => {
+  const compareAll = (log: LogReader) =>
+    compareWithArchive(
+      {
+        archived: logOf(archived, 4),
+        log,
+        partition: 3,
+        end: LENGTH,
+        // Lets the signal through.
+        onDone: () => setImmediate(),
+        signal: AbortSignal.timeout(5_000),
+      },
+      LENGTH,
+    )
+  await expect(compareAll(logOf(archived.slice(0, 7), 3))).rejects.toThrow('partition 3 of events ends at offset 7')
+  const whole = logOf(archived, 3)
+  let reads = 0
+  const late: LogReader = {
+    topic: 'events',
+    read: (partition, from) => (++reads % 10 === 0 ? whole.read(partition, from) : logOf([], 3).read(partition, from)),
+  }
+  expect(await compareAll(late)).toBe(LENGTH)
 })
 
 test('another time, key, value, header or hole is refused by its offset', async () => {
