@@ -7,8 +7,10 @@
  * - an event: an object with `type` and `data`; with `specversion` it is a CloudEvents event in the JSON format;
  * - with a type given for all lines: the data of an event.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { eventSchemas, type Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import { rangeOf } from '../archive/json-ranges.ts'
 import { CommandError } from '../failures.ts'
 import { encodeHeaders, type RawRecord } from '../projector.ts'
 
@@ -38,8 +40,11 @@ export const readLine = (text: Buffer, lineNumber: number, options: ReadOptions)
   if (isObject(given) && 'value' in given) return recordOf(givenParts(given, lineNumber), options)
   if (isObject(given) && typeof given.type === 'string' && 'data' in given) {
     const key = orgIn(given.data)
-    if (!('specversion' in given))
-      return recordOf(eventParts(given.type, Buffer.from(JSON.stringify(given.data)), key, lineNumber), options)
+    if (!('specversion' in given)) {
+      const data = dataIn(line)
+      if (!isDeepStrictEqual(parsed(data), given.data)) throw wrong(lineNumber, 'data', 'there once')
+      return recordOf(eventParts(given.type, data, key, lineNumber), options)
+    }
     const headers: Parts['headers'] = [['content-type', Buffer.from('application/cloudevents+json')]]
     return recordOf({ type: given.type, key, headers, value: line }, options)
   }
@@ -123,6 +128,13 @@ const orgIn = (data: unknown): Buffer | null =>
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** The bytes of `data` as they are, so that a name that occurs twice is found. */
+const dataIn = (line: Buffer): Buffer => {
+  // A character for each byte: positions in the text are positions in the line.
+  const { start, end } = rangeOf(line.toString('latin1'), ['data']) ?? { start: 0, end: 0 }
+  return line.subarray(start, end)
+}
 
 /** Undefined if the line is no JSON: the projector decides then. */
 const parsed = (line: Buffer): unknown => {

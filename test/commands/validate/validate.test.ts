@@ -70,13 +70,16 @@ describe('a line', () => {
 
   test('of data keeps its bytes: a name twice is found', async () => {
     const twice = JSON.stringify(data).replace('{', '{"name":"x",')
-    expect(await outcomeOf(twice, { type })).toEqual([{ line: 1, outcome: 'parked', code: 'record_undecodable' }])
+    const undecodable = [{ line: 1, outcome: 'parked', code: 'record_undecodable' }]
+    expect(await outcomeOf(twice, { type })).toEqual(undecodable)
+    expect(await outcomeOf(`{"Typ\u00fc": 1, "type": "${type}", "data" : ${twice} }`)).toEqual(undecodable)
   })
 
   test.each([
     ['no JSON', 'line 2: expected an object with `value` (a record) or with `type` and `data` (an event)'],
     ['[]', 'line 2: expected an object'],
     ['{"type":"x"}', 'line 2: expected an object'],
+    ['{"type":"x","data":{},"data":{"a":1}}', 'line 2: `data` must be there once'],
     ['{"value":7}', 'line 2: `value` must be a text'],
     ['{"value":null,"headers":[["x"]]}', 'line 2: `headers` must be a text'],
     ['{"value":null,"partition":-1}', 'line 2: `partition` must be a whole number'],
