@@ -6,7 +6,7 @@ import { AS_OF_MARGIN } from '../api.ts'
 import { CommandError } from '../failures.ts'
 import type { Bounds, Ends } from '../projector.ts'
 
-/** Without a partition, the partition of the only organization. */
+/** Without a partition: in the partition of the organization that is replayed. */
 export type UntilOffset = { readonly partition: number | undefined; readonly offset: number }
 
 export type Until = { readonly offsets: readonly UntilOffset[] } | { readonly time: number } | undefined
@@ -23,6 +23,8 @@ export const requestedUntil = (until: Until, org: string | undefined, partitions
     if (ours === undefined || partition === ours) return [partition, offset]
     throw new CommandError(`the records of ${org} are in partition ${ours}, not in ${partition}`)
   })
+  const twice = offsets.find(([partition], index) => offsets.findIndex(([other]) => other === partition) < index)
+  if (twice) throw new CommandError(`expected one offset for partition ${twice[0]}`)
   return { offsets: offsets.sort(([a], [b]) => a - b) }
 }
 

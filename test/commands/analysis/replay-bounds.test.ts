@@ -52,6 +52,12 @@ test('an offset of an organization belongs to its partition, and to no other', (
   expect(boundsOf(null, org, ends, none)).toEqual(onlyOurs((ours + 1) * 10))
 })
 
+test('a partition has one offset, also if one of two names it and the other does not', () => {
+  const offsets = [...addUntilOffset('7', [...addUntilOffset(`${ours}:5`)])]
+  expect(offsets).toHaveLength(2)
+  expect(() => requestedUntil({ offsets }, org, 3)).toThrow(`expected one offset for partition ${ours}`)
+})
+
 test('a time goes up to the first later record, or to the end of the partition', () => {
   const later = new Map([
     [0, 4],
