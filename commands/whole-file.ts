@@ -48,6 +48,12 @@ export const makeDirectory = async (directory: string): Promise<boolean> => {
   }
 }
 
+/** The name of a new file is on disk only after this. */
+export const syncDirectory = async (directory: string): Promise<void> => {
+  await using handle = await open(directory, 'r')
+  await handle.sync()
+}
+
 const writeTemporary = async (file: string, text: string): Promise<string> => {
   const [folder, name] = [dirname(file), basename(file)]
   // A file of a killed process, or a link to another file: removed, never written through.

@@ -8,7 +8,7 @@ import { open, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Lock, type LockSteps, lockDirectory } from '../export/lock.ts'
 import { CommandError } from '../failures.ts'
-import { makeDirectory } from '../whole-file.ts'
+import { makeDirectory, syncDirectory } from '../whole-file.ts'
 
 export type ArchiveTarget = {
   /** For messages. */
@@ -40,7 +40,7 @@ export const directoryTarget = (directory: string): ArchiveTarget => {
       await handle.sync()
     }
     await rename(`${file}${UNFINISHED}`, file)
-    await syncFolder(dirname(file))
+    await syncDirectory(dirname(file))
   }
   const read = (path: string) => readFile(join(directory, path)).catch(ifMissing(undefined))
   return {
@@ -69,13 +69,8 @@ const makeFolders = async (directory: string, folder: string): Promise<void> => 
   for (const name of folder.split('/').filter(part => part !== '.')) {
     const parent = at
     at = join(at, name)
-    if (await makeDirectory(at)) await syncFolder(parent)
+    if (await makeDirectory(at)) await syncDirectory(parent)
   }
-}
-
-const syncFolder = async (folder: string): Promise<void> => {
-  await using handle = await open(folder, 'r')
-  await handle.sync()
 }
 
 const ifMissing =

@@ -7,10 +7,10 @@
  */
 import { randomBytes } from 'node:crypto'
 import { access, constants, open, readdir, readFile, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { type KeySources, keyFileOf, readSealKey, receiptFileOf, type Vault } from '../api.ts'
 import { CommandError } from '../failures.ts'
-import { createWhole, writeWhole } from '../whole-file.ts'
+import { createWhole, syncDirectory, writeWhole } from '../whole-file.ts'
 
 /** The proof that a key was destroyed. It has no personal data. */
 export type ErasureReceipt = {
@@ -62,19 +62,24 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
   return readReceipt(receiptFile)
 }
 
-/** A receipt that is there stays as it is. The run that wrote it may have been killed before its name was on disk. */
+/**
+ * A receipt that is there stays as it is. The run that wrote it may have been killed before its name was on disk.
+ * @throws CommandError if it is damaged: it would prove nothing after the key is destroyed
+ */
 export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<void> => {
-  if (!(await exists(file))) await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+  if (await exists(file)) await readReceipt(file)
+  else await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
   await syncDirectory(dirname(file))
 }
 
-/** @throws CommandError if the file is no receipt, for example because it is damaged */
+/** @throws CommandError if the file is not the receipt of its key, for example because it is damaged */
 export const readReceipt = async (file: string): Promise<ErasureReceipt> => {
   const text = await readFile(file, 'utf8')
   try {
     const receipt: ErasureReceipt | null = JSON.parse(text)
-    if (receipt !== null && isText(receipt.organization) && isText(receipt.rep) && isText(receipt.key_id))
-      return receipt
+    const { organization, rep, key_id, erased_at }: Partial<ErasureReceipt> = receipt ?? {}
+    const isOfFile = isText(key_id) && receiptFileOf(key_id) === basename(file)
+    if (receipt !== null && isOfFile && isText(organization) && isText(rep) && isText(erased_at)) return receipt
   } catch {
     // Said below.
   }
@@ -131,12 +136,6 @@ const overwrite = async (file: string): Promise<void> => {
   if (handle === undefined) return
   const { size } = await handle.stat()
   await handle.write(randomBytes(size))
-  await handle.sync()
-}
-
-/** The name of a file is on disk only after its directory was written. */
-const syncDirectory = async (directory: string): Promise<void> => {
-  await using handle = await open(directory, 'r')
   await handle.sync()
 }
 

@@ -38,15 +38,19 @@ export type EraseSubjectOptions = Subject & {
 export const listSubjects = async ({ org, json }: ListSubjectsOptions, context: SubjectsContext): Promise<ExitCode> => {
   const { out, say } = context
   const live = await liveGeneration(context)
-  const reps = new Map<string, FoundText[]>()
+  // Counts and key ids only: an organization may have more texts than memory holds.
+  const reps = new Map<string, { readonly counts: Counts; readonly ids: Set<string> }>()
   for await (const found of withProgress(findTexts(live, org), context)) {
     if (found.kind === 'parked' || found.subject?.org !== org) continue
     const { rep } = found.subject
-    reps.set(rep, [...(reps.get(rep) ?? []), found])
+    const ofRep = reps.get(rep) ?? { counts: noTexts(), ids: new Set() }
+    reps.set(rep, ofRep)
+    addText(ofRep.counts, found)
+    for (const id of found.keys) ofRep.ids.add(id)
   }
   const rows: string[][] = [['REP', 'VERSIONS', 'LABELS', 'IN THE OPEN', 'KEYS']]
-  for (const [rep, texts] of reps) {
-    const summary = { ...summaryOf(texts), keys: await statesOf(keysOf(texts), context) }
+  for (const [rep, { counts, ids }] of reps) {
+    const summary = { ...counts, keys: await statesOf([...ids].sort(), context) }
     if (json) out(`${JSON.stringify({ rep, ...summary })}\n`)
     const { versions, labels, plain, keys } = summary
     rows.push([rep, `${versions}`, `${labels}`, `${plain}`, shownKeys(keys)])
@@ -68,7 +72,7 @@ export const reportSubject = async (
   for (const { generation, texts } of await findEverywhere({ org, rep }, context)) {
     generations.push({
       generation,
-      ...summaryOf(texts),
+      ...countsOf(texts),
       records: texts.map(({ kind, id, offset, keys, plain = null }) => ({ kind, id, offset, keys, plain })),
     })
   }
@@ -150,7 +154,7 @@ export const eraseSubject = async (
 
 /** Says how many texts an erasure makes unreadable, and how many stay readable. */
 const lossLines = (found: readonly FoundIn[], texts: readonly FoundText[]): string[] => {
-  const { versions, labels, parked, plain } = summaryOf(texts)
+  const { versions, labels, parked, plain } = countsOf(texts)
   const generations = found.map(({ generation }) => generation).join(', ')
   return [
     `in ${generations}: ${versions} versions, ${labels} labels, ${parked} parked records`,
@@ -215,14 +219,18 @@ async function* withProgress(texts: AsyncIterable<FoundText>, context: SubjectsC
 
 const keysOf = (texts: readonly FoundText[]): string[] => [...new Set(texts.flatMap(({ keys }) => keys))].sort()
 
-const summaryOf = (texts: readonly FoundText[]) => {
-  const count = (kind: FoundText['kind']): number => texts.filter(text => text.kind === kind).length
-  return {
-    versions: count('reps'),
-    labels: count('payroll_files'),
-    parked: count('parked'),
-    plain: texts.reduce((sum, { plain = 0 }) => sum + plain, 0),
-  }
+/** Numbers of records with texts, by kind, and of texts in the open. */
+type Counts = Record<'versions' | 'labels' | 'parked' | 'plain', number>
+const countedAs = { reps: 'versions', payroll_files: 'labels', parked: 'parked' } as const
+const noTexts = (): Counts => ({ versions: 0, labels: 0, parked: 0, plain: 0 })
+const addText = (counts: Counts, { kind, plain = 0 }: FoundText): void => {
+  counts[countedAs[kind]]++
+  counts.plain += plain
+}
+const countsOf = (texts: readonly FoundText[]): Counts => {
+  const counts = noTexts()
+  for (const text of texts) addText(counts, text)
+  return counts
 }
 
 /** The state of each key; `unknown` if SEAL_KEYS_DIR is not set. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createVault } from '../../../api/sealed/vault.ts'
@@ -61,11 +61,22 @@ test('a damaged receipt is named, with what to do', async t => {
     '{"version": 1, "organ',
     'null',
     '{}',
-    '{"organization": "org_a", "rep": 1, "key_id": "k1"}',
+    JSON.stringify({ ...receipt('k1'), rep: 1 }),
+    JSON.stringify({ ...receipt('k1'), erased_at: null }),
+    JSON.stringify(receipt('k2')),
   ]) {
     writeFileSync(file, text)
     await expect(readReceipt(file)).rejects.toThrow(`${file}: expected the receipt of an erasure, and it is damaged`)
   }
+})
+
+test('a key stays while its receipt is damaged, because nothing would prove its end', async t => {
+  const { directory, sources } = createKeys(t, ['k1'])
+  writeFileSync(join(directory, 'k1.erased.json'), '{"version": 1, "organ')
+  await expect(destroyKey(sources, receipt('k1'))).rejects.toThrow('remove it and repeat the command')
+  expect(existsSync(join(directory, 'k1.key'))).toBe(true)
+  rmSync(join(directory, 'k1.erased.json'))
+  expect(await destroyKey(sources, receipt('k1'))).toEqual(receipt('k1'))
 })
 
 describe('with Vault', () => {
