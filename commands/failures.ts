@@ -23,7 +23,7 @@ export const exitCodes = {
 } as const
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
-/** Errors of sockets have a system call and no path, too. */
+/** Codes of errors of sockets. Like those of an open file, they have a system call and no path. */
 const connectionErrors = /^E(?:ADDR|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/
 
 /** The message of our own errors; the class of others, because their messages can quote a record. */
@@ -38,8 +38,20 @@ export const messageOf = (error: unknown): string => {
     // The errors of an open file have no path.
     if (!connectionErrors.test(`${error.code}`)) return `a file cannot be used: ${error.code}`
   }
-  return error instanceof kafkajs.KafkaJSError ? `Kafka: ${error.name}` : `a defect: ${nameOf(error)}`
+  return error instanceof kafkajs.KafkaJSError ? messageOfKafka(error) : `a defect: ${nameOf(error)}`
 }
+
+/** After its last attempt, the client wraps the error of this attempt. */
+const messageOfKafka = (error: kafkajs.KafkaJSError): string => {
+  const { cause } = error
+  if (error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded && cause instanceof kafkajs.KafkaJSError)
+    return messageOfKafka(cause)
+  if (error instanceof kafkajs.KafkaJSProtocolError) return `Kafka answers ${error.type}`
+  if (noAnswers.some(Type => error instanceof Type))
+    return `Kafka does not answer (${error.name}): look at KAFKA_BROKERS and at the brokers. Then run the same again`
+  return `Kafka: ${error.name}`
+}
+const noAnswers = [kafkajs.KafkaJSConnectionError, kafkajs.KafkaJSRequestTimeoutError]
 
 /** Whether an error is only the end that a signal asked for. All others have another cause, also after a signal. */
 export const isAbort = (error: unknown, { reason }: AbortSignal): boolean =>

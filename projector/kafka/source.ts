@@ -66,7 +66,11 @@ export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends
   const ends = offsets.map(({ partition, low, high }) => ({ partition, low: Number(low), end: Number(high) }))
   for (const { partition, low } of ends) {
     if (low === 0) continue
-    throw new StopError('records_deleted', 'the log no longer begins at offset 0', { topic, partition, low })
+    throw new StopError('records_deleted', `partition ${partition} of ${topic} no longer begins at offset 0`, {
+      topic,
+      partition,
+      low,
+    })
   }
   return ends
 }

@@ -54,11 +54,7 @@ export const readLog = (cluster: LogCluster, topic: string, fetchBytes = FETCH_L
     )
     const { responses } = await withRight('Read', `topic ${topic}`, answer).catch((error: unknown) => {
       if (!isOutOfRange(error)) throw error
-      throw new StopError('records_deleted', 'the log does not have an offset that it had', {
-        topic,
-        partition,
-        offset: from,
-      })
+      throw deleted(`does not have offset ${from}, which it had`, { topic, partition, offset: from })
     })
     const [fetched] = responses[0]?.partitions ?? []
     if (fetched === undefined) throw new Error('a fetch without its partition')
@@ -73,7 +69,7 @@ export const readLog = (cluster: LogCluster, topic: string, fetchBytes = FETCH_L
         const entries = entriesOf(fetched, from, { topic, partition })
         if (entries.length > 0 || from >= end) return { entries, end }
         if (attempt === EMPTY_ATTEMPTS) {
-          throw new StopError('records_deleted', 'nothing is left at an offset', { topic, partition, offset: from })
+          throw deleted(`has nothing at offset ${from}, and goes on to ${end}`, { topic, partition, offset: from })
         }
         await sleep(EMPTY_RETRY_MS)
       }
@@ -81,22 +77,23 @@ export const readLog = (cluster: LogCluster, topic: string, fetchBytes = FETCH_L
   }
 }
 
+type Offset = { readonly topic: string; readonly partition: number; readonly offset: number }
+
+const deleted = (what: string, where: Offset): StopError =>
+  new StopError('records_deleted', `partition ${where.partition} of ${where.topic} ${what}`, where)
+
 const isOutOfRange = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'OFFSET_OUT_OF_RANGE'
 
 /** @throws StopError `records_deleted` that names the first missing offset */
-const entriesOf = (
-  { messages }: FetchedLog,
-  from: number,
-  where: { readonly topic: string; readonly partition: number },
-): LogEntry[] => {
+const entriesOf = ({ messages }: FetchedLog, from: number, where: Pick<Offset, 'topic' | 'partition'>): LogEntry[] => {
   const entries: LogEntry[] = []
   let next = from
   for (const { offset, timestamp = '-1', key, value, headers, isControlRecord, batchContext } of messages) {
     // A fetch brings the whole batch that has the offset.
     if (Number(offset) < from) continue
     if (Number(offset) !== next) {
-      throw new StopError('records_deleted', 'the log continues after a missing offset', { ...where, offset: next })
+      throw deleted(`continues after offset ${next}, which is missing`, { ...where, offset: next })
     }
     const control = batchContext?.isControlBatch === true
     // `patch-aborted.ts` marks aborted records with `isControlRecord`.

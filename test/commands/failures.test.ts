@@ -1,6 +1,7 @@
 /** The messages with which commands end. */
 import { existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { CommandError, messageOf } from '../../commands/failures.ts'
 
@@ -13,6 +14,22 @@ test.runIf(existsSync('/dev/full'))('an error of an open file has its code, and 
 test('an error of a connection is not taken for one of a file', () => {
   const error = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' })
   expect(messageOf(error)).toBe('a defect: Error')
+})
+
+test('an error of Kafka says whether it answers, also after the last attempt of the client', () => {
+  const gone = new kafkajs.KafkaJSConnectionError('connect ECONNREFUSED')
+  const refused = new kafkajs.KafkaJSProtocolError(
+    Object.assign(new Error('a record'), { type: 'NOT_ENOUGH_REPLICAS' }),
+  )
+  const last = (error: Error) => new kafkajs.KafkaJSNumberOfRetriesExceeded(error, { retryCount: 5, retryTime: 1 })
+  for (const [error, message] of [
+    [gone, 'Kafka does not answer (KafkaJSConnectionError): look at KAFKA_BROKERS'],
+    [refused, 'Kafka answers NOT_ENOUGH_REPLICAS'],
+  ] as const) {
+    expect(messageOf(error)).toContain(message)
+    expect(messageOf(last(error))).toBe(messageOf(error))
+  }
+  expect(messageOf(new kafkajs.KafkaJSError('a record'))).toBe('Kafka: KafkaJSError')
 })
 
 test('the error of a cleanup does not hide the error before it', async () => {
