@@ -8,7 +8,7 @@ const SAME_SIGNAL_MS = 500
 
 type Process = Pick<EventEmitter, 'on'> & { readonly exit: (code: number) => void }
 
-/** Returns a function that begins to listen, and returns what a signal aborts. */
+/** Returns a function that begins to listen for signals. The first one aborts the `AbortSignal` that it returns. */
 export const createStop = (say: (line: string) => void, program: Process) => (): AbortSignal => {
   const stopping = new AbortController()
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -160,7 +160,7 @@ export const identities = {
     kafka: [...rights(events, createsTopic), ...rights(apiKeys, createsTopic)],
   },
   keys: {
-    programs: '`npm run keys -- create`, `revoke` and `list`',
+    programs: '`npm run keys -- create`, `rotate`, `revoke` and `list`',
     kafka: rights(apiKeys, { Write: 'publishes keys and revocations; waits for the projector' }),
     elasticsearch: {
       cluster: [],

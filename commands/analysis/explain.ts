@@ -92,7 +92,7 @@ type Documents = {
   readonly statements: StatementDocument & { readonly body: StatementBody }
   readonly payroll_files: PayrollDocument & { readonly body: PayrollContent }
 }
-/** Reads documents as of the position: as many of the first ids as one answer holds; undefined for a missing one. */
+/** Reads documents as of the position, in the order of their ids; undefined for a missing one. */
 type Read = <Of extends keyof Documents>(kind: Of, ids: readonly string[]) => Promise<(Documents[Of] | undefined)[]>
 
 const readerOf =
@@ -113,14 +113,11 @@ const readAllOf = async <Of extends keyof Documents>(
   kind: Of,
   ids: readonly string[],
 ): Promise<Documents[Of][]> => {
-  const all: Documents[Of][] = []
-  while (all.length < ids.length) {
-    for (const document of await read(kind, ids.slice(all.length))) {
-      if (document === undefined) throw new Error('a record that its chain names is missing')
-      all.push(document)
-    }
-  }
-  return all
+  const found = await read(kind, ids)
+  return found.map(document => {
+    if (document === undefined) throw new Error('a record that its chain names is missing')
+    return document
+  })
 }
 
 /** Yields the payouts of a chain in order. Traces can be long, so only few are in memory at a time. */

@@ -43,7 +43,7 @@ export const createRedactor = (subject: RedactedSubject): Redactor => {
   const numbers = new Map<string, Map<string, number>>()
   const sealed = new Set<string>()
 
-  /** Counts the different texts of a field of a record id. */
+  /** Numbers the different texts of a field of a record id, from 1 on. */
   const numberOf = (location: string, text: string): number => {
     const texts = numbers.get(location) ?? new Map<string, number>()
     numbers.set(location, texts)

@@ -18,7 +18,7 @@ export const asOf = <Source extends Fields>(
   position: number,
 ): Document<Source> | undefined => {
   if (kind === 'parked') return Number(fields.offset) < position ? { id, source: fields } : undefined
-  // Chains, and version lists of reps and periods.
+  // Chains, and heads of reps and periods.
   if (fields.seq === undefined) {
     const lists = Object.entries(fields.body ?? {})
     const body = Object.fromEntries(lists.map(([name, items]) => [name, itemsBefore(position, items)]))
@@ -33,7 +33,7 @@ export const asOf = <Source extends Fields>(
 }
 
 const itemsBefore = (position: number, items: unknown): { readonly seq: number }[] => {
-  if (!Array.isArray(items)) throw new TypeError('a chain or a version list has a field that is no list')
+  if (!Array.isArray(items)) throw new TypeError('a chain or a head has a field that is no list')
   return items.filter(({ seq }: { readonly seq: number }) => seq < position)
 }
 

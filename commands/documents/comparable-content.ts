@@ -29,7 +29,7 @@ export type ComparableRecord = {
 export const comparableRecordOf = (kind: RecordKind, { id, source }: Document): ComparableRecord | undefined => {
   const { body: fields = {}, until_seq, superseded_by_id, code, type = null, event_id = null } = source
   if (kind === 'parked') return { id, rep: null, period: null, content: { code, type, event_id, ...fields } }
-  // A version list.
+  // A head.
   if (source.seq === undefined) return undefined
   const own = id.split(':')[1] ?? ''
   if (kind === 'statements') return { id: own, rep: null, period: null, content: fields }

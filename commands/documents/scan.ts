@@ -31,7 +31,7 @@ type Hit<Source> = { readonly _id: string; readonly _source?: Source; readonly s
 type Page<Source> = SearchAnswer<Hit<Source>> & { readonly pit_id: string }
 type Sized = { readonly id: string; readonly bytes: number; readonly sort: readonly unknown[] }
 
-/** The caller names the form of the documents. @throws CommandError if a shard does not answer */
+/** `Source` is the form of the documents, as the caller knows it. @throws CommandError if a shard does not answer */
 export async function* scan<Source extends Fields = Fields>(
   index: string,
   org: string | undefined,

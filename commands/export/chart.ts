@@ -6,16 +6,19 @@ import { markup } from '../markup.ts'
 /** Of one period and currency; `period` is its name. */
 export type TotalsRow = Totals['totals'][number] & { readonly period: string; readonly still_owed: string }
 
-/** Pixels: of a period, of a label, least width, left and right of the bars, height of a panel and of its parts. */
+/** Least widths, in pixels: of a period, of a label, of the picture. */
 const PERIOD = 10
 const LABEL = 26
 const WIDTH_MIN = 960
+/** Widths beside the bars, in pixels. */
 const LEFT = 120
 const RIGHT = 24
+/** Heights, in pixels: of the legend, of a panel, of its title, of its bars. */
 const HEAD = 60
 const PANEL = 380
 const TITLE = 36
 const BARS = 210
+/** About how many lines a panel has. */
 const TICKS = 5
 
 const series = [

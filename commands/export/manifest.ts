@@ -76,7 +76,7 @@ export const describeFiles = async (
         addTo(paid, currency, amount)
       }
     }
-    files[name] = { file, records, ...(await weigh(join(directory, file))) }
+    files[name] = { file, records, ...(await sizeAndHashOf(join(directory, file))) }
   }
   const digest = createHash('sha256')
   for (const [name, { sha256 }] of Object.entries(files)) digest.update(`${name} ${sha256}\n`)
@@ -86,7 +86,7 @@ export const describeFiles = async (
 /** @throws CommandError if a file was changed after it was written */
 export const assertIntact = async ({ files }: Manifest, directory: string): Promise<void> => {
   for (const { file, bytes, sha256 } of Object.values(files)) {
-    const now = await weigh(join(directory, file)).catch(() => undefined)
+    const now = await sizeAndHashOf(join(directory, file)).catch(() => undefined)
     if (now?.sha256 === sha256 && now.bytes === bytes) continue
     throw new CommandError(`${file} was changed after it was written: export into an empty directory`)
   }
@@ -99,7 +99,7 @@ export const sumsOf = (totals: Totals['totals'], what: 'owed' | 'paid'): Sums =>
   return textOfSums(sums)
 }
 
-const weigh = async (file: string): Promise<Pick<FileDescription, 'bytes' | 'sha256'>> => {
+const sizeAndHashOf = async (file: string): Promise<Pick<FileDescription, 'bytes' | 'sha256'>> => {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(file)) hash.update(chunk)
   return { bytes: (await stat(file)).size, sha256: hash.digest('hex') }

@@ -1,6 +1,6 @@
 /**
  * In: where the seal keys are. Out: the store of keys of an export, which reads a key many times.
- * Promises: an answer that refuses a record is said with its reason, at most once in 10 s. No message names a key.
+ * Promises: each reason to refuse a record is said, at most once in 10 s. No message names a key.
  */
 import {
   holdKeys,

@@ -195,7 +195,7 @@ const readAgain = async (
       const serve_from = Math.max(end, before.position, before.serve_from ?? 0)
       // A higher count makes API processes discard the times that they read before.
       const taken_back = Math.max(before.taken_back ?? 0, timesTakenBack) + 1
-      // A projector of an earlier source still has to stop at it.
+      // A projector that still reads the cluster before stops because of `source`.
       const source = before.source === undefined ? {} : { source: before.source }
       return { kind: 'position', body: { position, last, at, time: 0, serve_from, taken_back, ...source } }
     },

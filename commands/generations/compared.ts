@@ -82,13 +82,13 @@ const whyNotNoted = (
 ): string | undefined => {
   const pair = pairOf(a, b)
   const last = now.compared[pair]
-  const isDropped = (name: string): boolean => !now.active.includes(name)
+  const isInactive = (name: string): boolean => !now.active.includes(name)
   if (found === 'different') {
-    const absent = last === undefined ? [a, b].find(isDropped) : undefined
+    const absent = last === undefined ? [a, b].find(isInactive) : undefined
     return absent === undefined ? undefined : `${absent} is not kept up by projectors`
   }
-  const unkept = [a, b].find(isDropped) ?? [a, b].find(name => !before.active.includes(name))
-  if (unkept !== undefined) return `projectors did not keep up ${unkept} during the whole comparison`
+  const inactive = [a, b].find(isInactive) ?? [a, b].find(name => !before.active.includes(name))
+  if (inactive !== undefined) return `projectors did not keep up ${inactive} during the whole comparison`
   const isOlder = last?.found === 'different' && last.run !== (before.compared[pair]?.run ?? 0)
   return isOlder ? 'another comparison found a difference meanwhile' : undefined
 }

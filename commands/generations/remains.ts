@@ -11,8 +11,8 @@ import { REMAINS_MAX } from '../limits.ts'
 import type { Coverage, SearchAnswer } from '../projector.ts'
 
 type Remains = {
-  /** Whether it has its own document, which names its source. That is written last and deleted last. */
-  readonly isGeneration: boolean
+  /** Whether it has its own document, which names its source, and is written last and deleted last. */
+  readonly hasDocument: boolean
   /** Partitions that have a position, in order. */
   readonly positions: readonly number[]
   readonly indices: readonly string[]
@@ -27,7 +27,7 @@ export const findRemains = async (context: CommandContext): Promise<ReadonlyMap<
     names.map(name => {
       const ours = documents.filter(document => document.name === name)
       const remains = {
-        isGeneration: ours.some(({ partition }) => partition === undefined),
+        hasDocument: ours.some(({ partition }) => partition === undefined),
         positions: ours.flatMap(({ partition }) => partition ?? []).sort((a, b) => a - b),
         indices: indices.flatMap(index => (index.name === name ? [index.index] : [])).sort(),
       }
@@ -36,8 +36,8 @@ export const findRemains = async (context: CommandContext): Promise<ReadonlyMap<
   )
 }
 
-export const isWhole = ({ isGeneration, positions, indices }: Remains, partitions: number): boolean =>
-  isGeneration && positions.length === partitions && indices.length === kinds.length
+export const isWhole = ({ hasDocument, positions, indices }: Remains, partitions: number): boolean =>
+  hasDocument && positions.length === partitions && indices.length === kinds.length
 
 /** Matches generations, but not the stream of API keys. */
 const NAME = '[a-z][a-z0-9]*'

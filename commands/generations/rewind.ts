@@ -43,7 +43,10 @@ const restartBefore = async (
   const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, { send, prefix })
   if (past !== undefined) {
     const count = past.partitions.reduce((sum, { position }) => sum + position, 0)
-    return { said: `from record ${count} on, as of ${instantOf(past.time)}`, positions: past.partitions }
+    return {
+      said: `from its positions of ${instantOf(past.time)} on, after ${count} records`,
+      positions: past.partitions,
+    }
   }
   const wanted = `no positions of ${identity.generation} are kept from a minute before ${instantOf(snapshotStart)} or earlier`
   throw new CommandError(`${wanted}; to read it again from the first record: npm run projection -- adopt`)

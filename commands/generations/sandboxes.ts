@@ -122,22 +122,22 @@ export const dropSandbox = async (
   const context = inSandbox(given)
   const found = (await findRemains(context)).get(name)
   if (found === undefined) throw noSandbox(name)
-  const isMade = new CommandError(`${sandboxLabel(name)} is being made; stop that first`)
+  const refusal = new CommandError(`${sandboxLabel(name)} is being made; stop that first`)
   const group = sandboxGroup(inKafka?.groupId ?? '', name)
   await using stack = new AsyncDisposableStack()
   const admin = inKafka && (await connectAdmin(inKafka.kafka, stack))
   const described = admin && (await withRight('Describe', `group ${group}`, admin.describeGroups([group])))
   const groups = described?.groups ?? []
-  if ((groups[0]?.members.length ?? 0) > 0) throw isMade
-  // A replay from an archive is in no group: its positions tell.
-  if (await isMoving(name, found.positions, context)) throw isMade
+  if ((groups[0]?.members.length ?? 0) > 0) throw refusal
+  // A replay from an archive is in no group: its positions show that it runs.
+  if (await isMoving(name, found.positions, context)) throw refusal
   await deleteGeneration(name, group, admin, context)
   context.say(`${sandboxLabel(name)} is dropped`)
   if (json) context.out(`${JSON.stringify({ dropped: sandboxLabel(name) })}\n`)
   return exitCodes.done
 }
 
-/** Whether a sandbox that is not complete goes on. */
+/** Whether a replay still adds to a sandbox that is not complete. */
 const isMoving = async (name: string, partitions: readonly number[], context: CommandContext): Promise<boolean> => {
   const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
   const before = await recordsOf(name, partitions, context)

@@ -88,8 +88,9 @@ const makeLive = async (
   await waitUntilReached(identity, liveIdentity, near, context)
   checked = await refuseUnparked(identity, liveIdentity, checked.to, force, context)
   const refuseThen = await refuseUnequal()
-  // That check took time: the live generation has published more. The last check ends just before the change, and finds
-  // all that is published until its search. A generation that follows parks what the live one parks until the change.
+  // The check above took time, in which the live generation has published more. So check until nothing is undecided. The
+  // last check is just before the change. A follower parks all that the live generation parks: undecided records of a
+  // follower do not count.
   for (const until = context.elapsed() + SWAP_WAIT_MS; ; await context.sleep(NEAR_POLL_MS)) {
     await waitUntilReached(identity, liveIdentity, near, context)
     checked = await refuseUnparked(identity, liveIdentity, checked.to, force, context)

@@ -73,7 +73,7 @@ const textOf = (value: unknown): string => {
   return text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`
 }
 
-/** These have a document for each version, and one for the list of them. */
+/** These have a document for each version, and a head, which lists the versions. */
 const isVersioned = (kind: string): boolean => kind === 'reps' || kind === 'periods'
 
 const NOTHING: Summary = { counts: {}, owed: {}, paid: {}, digest: '' }

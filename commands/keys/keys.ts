@@ -208,7 +208,7 @@ const preparePublish = async (
     await using stack = new AsyncDisposableStack()
     const { topic } = stream.identity
     const producer = await withRight('Write', `topic ${topic}`, connectProducer(context.kafka, stack))
-    const sent = producer.send({ topic, acks: -1, messages: [messageOf(event, context.now())] })
+    const sent = producer.send({ topic, acks: -1, messages: [kafkaMessageOf(event, context.now())] })
     const [answer] = await withRight('Write', `topic ${topic}`, sent)
     onStored()
     const offset = Number(answer?.baseOffset)
@@ -219,7 +219,7 @@ const preparePublish = async (
   }
 }
 
-const messageOf = ({ type, data }: ApiKeyEvent, now: number) => ({
+const kafkaMessageOf = ({ type, data }: ApiKeyEvent, now: number) => ({
   key: data.org_id,
   partition: 0,
   value: JSON.stringify(data),

@@ -206,8 +206,8 @@ differences of each organization with their lines. A page that would be too long
 Exit codes: 0 nothing differs; 1 it could not be done; 2 the command line is wrong; 3 something differs.`
 
 const replayHelp = `
-Reads only Kafka or an archive; Kafka in a consumer group of its own ({KAFKA_GROUP_ID}-sandbox-NAME), and writes only to {ELASTICSEARCH_INDEX_PREFIX}-sandbox-*:
-credentials for these are enough. Without --until-time, a partition without --until-offset is replayed up to its present end.
+Reads only Kafka or an archive, and writes only to {ELASTICSEARCH_INDEX_PREFIX}-sandbox-*: rights to these are enough. In Kafka it uses a consumer
+group of its own ({KAFKA_GROUP_ID}-sandbox-NAME). Without --until-time, a partition without --until-offset is replayed up to its present end.
 With --org an offset needs no partition: --org org_1 --until-offset 1200.
 --from-archive reads an archive (npm run archive) and needs no Kafka, nor settings for it. It verifies the archive first, and refuses a damaged one
 by name. The sandbox is the one that a replay from Kafka makes up to the same offsets: diff compares it with generations and sandboxes of the topic,

@@ -108,7 +108,12 @@ export const addUpgradeKeys = (projection: Command, actions: KeyActions, run: Ru
       'raises the version of the rules for API keys, with all projectors stopped: keys get permissions and expiry',
     )
     .addOption(
-      numberOption('--from <offset>', 'the offset that it printed before, after a restore', 0, Number.MAX_SAFE_INTEGER),
+      numberOption(
+        '--from <offset>',
+        'after a restore: the offset that an earlier run printed',
+        0,
+        Number.MAX_SAFE_INTEGER,
+      ),
     )
     .option('--json', 'as JSON')
     .action(

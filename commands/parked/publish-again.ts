@@ -198,7 +198,7 @@ const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: Publis
   if (wanted.length === 0) return sent
   const { topic } = stream.identity
   const partitions = wanted.map(({ parked }) => targetPartition(stream, parked))
-  const messages = wanted.map(({ parked }, index) => messageOf(parked, partitions[index] ?? 0))
+  const messages = wanted.map(({ parked }, index) => kafkaMessageOf(parked, partitions[index] ?? 0))
   const sending = steps.producer().then(producer => producer.send({ topic, acks: -1, messages }))
   const answers = await withRight('Write', `topic ${topic}`, sending)
   const next = new Map(answers.map(({ partition, baseOffset }) => [partition, Number(baseOffset)]))
@@ -213,7 +213,7 @@ const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: Publis
   return sent
 }
 
-const messageOf = ({ record: { key, value, headers } }: Parked, partition: number): Message => {
+const kafkaMessageOf = ({ record: { key, value, headers } }: Parked, partition: number): Message => {
   // No prototype: a header may be named like a member of Object.prototype.
   const named: Record<string, Buffer[]> = Object.create(null)
   for (const [name, header] of headers) named[name] = [...(named[name] ?? []), ...(header === null ? [] : [header])]

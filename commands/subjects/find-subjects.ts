@@ -65,7 +65,7 @@ export async function* findTexts(
   }
 }
 
-/** `seq` is absent in the list of versions. */
+/** `seq` is absent in a head. */
 type RepFields = { org_id: string; seq?: number; body: { id: string; name: string; email: string | null } }
 type PayrollFields = {
   org_id: string
@@ -76,7 +76,7 @@ type PayrollFields = {
 type ParkedSource = Pick<ParkedDocument, 'org_id' | 'offset' | 'body'>
 
 const textsOfRep = ({ source: { org_id: org, seq, body } }: Document<RepFields>): FoundText[] => {
-  // The list of versions has no texts.
+  // A head has no texts.
   if (seq === undefined) return []
   const texts = [body.name, ...(body.email === null ? [] : [body.email])]
   return [{ kind: 'reps', id: body.id, offset: seq, subject: { org, rep: body.id }, ...sortTexts(texts) }]

@@ -49,7 +49,7 @@ export const pairMutants: readonly Mutant[] = [
     name: 'a generation without documents cannot be dropped',
     file: 'commands/generations/drop.ts',
     find: '  if (!namesOf(now).includes(generation) && !(await findRemains(context)).has(generation)) {',
-    replace: '  if (!(await findRemains(context)).get(generation)?.isGeneration) {',
+    replace: '  if (!(await findRemains(context)).get(generation)?.hasDocument) {',
   },
   {
     name: 'a found difference does not replace an earlier note of equality',

@@ -12,7 +12,12 @@ export type S3Objects = {
    * Stores an object. The present object must have the entity tag `over`; without `over` the bucket must have none.
    * Returns the new entity tag; undefined if the condition does not hold.
    */
-  readonly put: (path: string, bytes: Buffer, over: string | undefined, once?: boolean) => Promise<string | undefined>
+  readonly put: (
+    path: string,
+    bytes: Buffer,
+    over: string | undefined,
+    retryOnce?: boolean,
+  ) => Promise<string | undefined>
 }
 
 export const openObjects = (name: string, prefix: string, send: SendS3): S3Objects => {
@@ -23,9 +28,9 @@ export const openObjects = (name: string, prefix: string, send: SendS3): S3Objec
       const { status, body, headers } = await send({ method: 'GET', key: keyOf(path) })
       return status === 404 ? undefined : { bytes: body, tag: tagIn(name, headers) }
     },
-    put: async (path, body, over, once = false) => {
+    put: async (path, body, over, retryOnce = false) => {
       const condition = over === undefined ? { 'If-None-Match': '*' } : { 'If-Match': over }
-      const { status, headers } = await send({ method: 'PUT', key: keyOf(path), headers: condition, body, once })
+      const { status, headers } = await send({ method: 'PUT', key: keyOf(path), headers: condition, body, retryOnce })
       return status === 200 ? tagIn(name, headers) : undefined
     },
   }

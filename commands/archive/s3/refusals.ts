@@ -1,5 +1,5 @@
 /**
- * Refusals of S3, in words that say what to do. Only the code of the store is shown: its own words can have the key.
+ * Refusals of S3, in words that say what to do. Only the code of the store is shown: its text can quote credentials.
  */
 import type { IncomingHttpHeaders } from 'node:http'
 

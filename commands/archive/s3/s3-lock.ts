@@ -32,8 +32,8 @@ export const lockArchive = async (name: string, { get, put }: S3Objects, steps: 
     return Buffer.from(`${JSON.stringify(content)}\n`)
   }
   /** False if another run was faster. */
-  const write = async (bytes: Buffer, over: string | undefined, once = false): Promise<boolean> => {
-    tag = await put(LOCK_PATH, bytes, over, once)
+  const write = async (bytes: Buffer, over: string | undefined, retryOnce = false): Promise<boolean> => {
+    tag = await put(LOCK_PATH, bytes, over, retryOnce)
     if (tag !== undefined) return true
     const found = await get(LOCK_PATH)
     if (contentIn(found)?.run !== run) return false

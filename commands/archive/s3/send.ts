@@ -55,8 +55,8 @@ export type S3Request = {
   readonly query?: Readonly<Record<string, string>>
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
-  /** With a second attempt only: the server may have closed the connection. */
-  readonly once?: boolean
+  /** Two attempts at most. The first one may meet a connection that the server has closed. */
+  readonly retryOnce?: boolean
 }
 /** @throws CommandError that says what to do */
 export type SendS3 = (request: S3Request) => Promise<S3Answer>
@@ -135,7 +135,7 @@ export const createSendS3 = (to: S3Bucket, steps: S3Steps): SendS3 => {
       if (isRefusedCertificate(reason)) throw new CommandError(certificateRefused(base.host, reason))
       first ??= steps.elapsed()
       const waited = steps.elapsed() - first
-      if ((request.once && attempt > 0) || steps.signal.aborted || waited > S3_RETRY_TOTAL_MS) {
+      if ((request.retryOnce && attempt > 0) || steps.signal.aborted || waited > S3_RETRY_TOTAL_MS) {
         const tried = `${attempt + 1} ${attempt === 0 ? 'attempt' : 'attempts'} in ${Math.ceil(waited / 1_000)} s`
         throw new CommandError(`${where}: ${base.host} does not answer: ${reason} (${tried})`)
       }
