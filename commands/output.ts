@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { Out } from './context.ts'
 
-/** The promise of a write resolves when the output takes more. After a short result nothing waits: the process does, at its end. */
+/** The promise of a write resolves when the output takes more. Nothing waits after a short result: the process does. */
 export const createOutput =
   (stream: Writable): Out<string | Buffer> =>
   text =>

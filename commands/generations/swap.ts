@@ -88,9 +88,9 @@ const makeLive = async (
   await waitUntilReached(identity, liveIdentity, near, context)
   checked = await refuseUnparked(identity, liveIdentity, checked.to, force, context)
   const refuseThen = await refuseUnequal()
-  // The check above took time, in which the live generation has published more. So check until nothing is undecided. The
-  // last check is just before the change. A follower parks all that the live generation parks: undecided records of a
-  // follower do not count.
+  // The check above took time, in which the live generation has published more. So check until nothing is undecided.
+  // The last check is just before the change. A follower parks all that the live generation parks: its undecided
+  // records do not count.
   for (const until = context.elapsed() + SWAP_WAIT_MS; ; await context.sleep(NEAR_POLL_MS)) {
     await waitUntilReached(identity, liveIdentity, near, context)
     checked = await refuseUnparked(identity, liveIdentity, checked.to, force, context)

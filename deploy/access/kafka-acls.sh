@@ -26,7 +26,7 @@ allow commission-projector --group "${KAFKA_GROUP_ID}-" --resource-pattern-type 
 allow commission-topics --topic "${KAFKA_EVENTS_TOPIC}" --operation Create --operation Describe --operation DescribeConfigs
 allow commission-topics --topic "${KAFKA_API_KEYS_TOPIC}" --operation Create --operation Describe --operation DescribeConfigs
 
-# keys: npm run keys -- create, revoke and list
+# keys: npm run keys -- create, rotate, revoke and list
 allow commission-keys --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write
 
 # parked: npm run parked
