@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import type { Out } from './context.ts'
 
-/** The promise of a write resolves when the output takes more. Nothing waits after a short result: the process does. */
+/** The promise of a write resolves when the output takes more. After a short result, the end of the process waits. */
 export const createOutput =
   (stream: Writable): Out<string | Buffer> =>
   text =>
