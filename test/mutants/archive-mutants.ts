@@ -90,6 +90,24 @@ export const archiveMutants: readonly Mutant[] = [
     replace: '  if (last !== undefined) return\n',
   },
   {
+    name: 'a log that was made anew, and has no more records than the archive, is done',
+    file: 'commands/archive/archive.ts',
+    find: '          const isCompared = !isFirst || position === 0\n',
+    replace: '          const isCompared = position >= 0\n',
+  },
+  {
+    name: 'a new leader whose log ends early for a moment ends an archive',
+    file: 'commands/archive/archive.ts',
+    find: '    if (part.entries.length > 0 || attempt === ARCHIVE_LAST_ATTEMPTS) return part\n',
+    replace: '    if (attempt > 0) return part\n',
+  },
+  {
+    name: 'a comparison waits for ever for records that a log has lost',
+    file: 'commands/archive/restore-partition.ts',
+    find: '    if (emptyReads === EMPTY_READS_MAX) {\n',
+    replace: '    if (emptyReads < 0) {\n',
+  },
+  {
     name: 'an archive ends at a record that is as large as a fetch',
     file: 'commands/archive/archive.ts',
     find: '  if (entries.length !== 1 || next >= end) return { entries, end }\n',
