@@ -24,6 +24,7 @@ import { createStream, organizationsIn } from '../support/streams.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const MiB = 1024 * 1024
+const newName = (): string => `test.${randomBytes(6).toString('hex')}`
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
@@ -76,6 +77,28 @@ test('a topic that is not empty, or has another number of partitions, is refused
   const narrow = await createTopics(t, { partitions: 2 })
   const other = await runCommand(['restore', '--from', directory], settingsOf(narrow))
   expect(other.said).toContain(`${narrow.events}: expected 3 partitions, as in the archive, got 2`)
+})
+
+test('a topic that was deleted and made anew is refused, also if it has no more records than the archive', async t => {
+  const named = { events: newName(), apiKeys: newName() }
+  const topics = await createTopics(t, { partitions: PARTITIONS, named })
+  const directory = await newDirectory(t)
+  const stream = createStream(
+    createRandom(seed + 3),
+    organizationsIn(createRandom(seed), [0, 1, 2], PARTITIONS),
+    PARTITIONS,
+  )
+  await topics.publish(stream.take(50))
+  await done(['archive', '--to', directory], topics)
+  await topics.admin.deleteTopics({ topics: Object.values(named) })
+  await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(named.events))
+  const anew = await createTopics(t, { partitions: PARTITIONS, named })
+  for (const count of [1, 20, 200]) {
+    await anew.publish(stream.take(count))
+    const { code, said } = await runCommand(['archive', '--to', directory], settingsOf(anew))
+    expect(said).toMatch(/records of the topic were deleted|the topic is not the one this projection was made from/)
+    expect(code).toBe(1)
+  }
 })
 
 test('records that are larger than a fetch are archived and restored, and all records after them', async t => {
