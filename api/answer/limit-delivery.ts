@@ -94,10 +94,15 @@ export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryT
       if (res.writableFinished) free(body)
       reservation?.close()
     })
-    ctx.body = isEncrypted && body.length > ENCRYPTED_AT_ONCE ? Readable.from(piecesOf(body)) : body
+    const isInPieces = isEncrypted && body.length > ENCRYPTED_AT_ONCE
+    if (isInPieces) res.setMaxListeners(LISTENERS_MAX)
+    ctx.body = isInPieces ? Readable.from(piecesOf(body)) : body
     ctx.length = body.length
   }
 }
+
+/** Node adds seven listeners to a response that comes from a stream. Above ten, it would write a warning each time. */
+const LISTENERS_MAX = 20
 
 /** Whether a body was written into the buffer of a read. */
 const isPartOf = (body: unknown, read: Buffer): boolean => Buffer.isBuffer(body) && body.buffer === read.buffer

@@ -155,7 +155,10 @@ const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_lar
   new Promise((resolve, reject) => {
     const whole = createCollector()
     let bytes = 0
+    let ended = false
     const fail = (error: unknown): void => {
+      // A request already uses the complete answer: an error of its connection must not free it.
+      if (ended) return
       whole.drop()
       reject(error)
     }
@@ -173,16 +176,13 @@ const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_lar
       resolve('too_large')
       body.destroy()
     })
-    let ended = false
     body.on('end', () => {
       ended = true
       resolve(whole.end())
     })
     body.on('error', fail)
-    body.on('close', () => {
-      // An answer that breaks off has no `end` event.
-      if (!ended) fail(unavailable('elasticsearch_answer_broke_off'))
-    })
+    // An answer that breaks off has no `end` event.
+    body.on('close', () => fail(unavailable('elasticsearch_answer_broke_off')))
   })
 
 /**

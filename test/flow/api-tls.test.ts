@@ -17,7 +17,10 @@ const settings = { API_TLS_CERT_FILE: fileOf('cert.pem'), API_TLS_KEY_FILE: file
 const shared = (async () => {
   const store = await useStore(scope)
   store.payout('org_tls', 1, { id: 'payout_1' })
-  await store.publish('org_tls', 2)
+  const description = 'x'.repeat(500)
+  const lines = Array.from({ length: 2_000 }, (_, n) => ({ id: `line_${n}`, amount: '0', description }))
+  store.payout('org_tls', 2, { id: 'payout_2', period: 'period_2', lines })
+  await store.publish('org_tls', 3)
   const api = await startApi(scope, store.prefix, { settings })
   return { store, api, port: Number(new URL(api.url).port) }
 })()
@@ -55,6 +58,16 @@ test('serves the same answers over TLS, and refuses wrong bytes in the same form
   const refused = await send(port, 'NONSENSE\r\n\r\n')
   expect(refused).toMatch(/^HTTP\/1\.1 400 /)
   expect(refused).toContain('{"error":{"code":"invalid_request"')
+})
+
+test('sends a long answer whole, without a warning of Node', async () => {
+  const { store } = await shared
+  const key = await store.key('org_tls')
+  const api = await startApi(scope, store.prefix, { settings })
+  const { status, text } = await get(Number(new URL(api.url).port), '/api/v1/payouts/payout_2', key)
+  expect([status, JSON.parse(text).data.line_items.length]).toEqual([200, 2_000])
+  await api.stop()
+  expect(api.log()).not.toContain('Warning')
 })
 
 test('does not answer unencrypted bytes, and keeps running', async () => {

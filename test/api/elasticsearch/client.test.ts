@@ -25,9 +25,9 @@ test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":
   },
 )
 
-const searching = (parts: readonly Buffer[], statusCode = 200) => {
+const searching = (parts: readonly Buffer[], statusCode = 200, body = Readable.from(parts)) => {
   const elasticsearch = createSearchClient({
-    transport: async () => ({ statusCode, body: Readable.from(parts) }),
+    transport: async () => ({ statusCode, body }),
     otherNodes: 0,
     observe: () => undefined,
     elapsed: () => 0,
@@ -50,6 +50,16 @@ test('a response up to ANSWER_BYTES_MAX is collected; one byte more is too large
   const parts = Array.from({ length: ANSWER_BYTES_MAX / 1_048_576 }, () => Buffer.alloc(1_048_576))
   expect(await searching(parts)).toHaveLength(ANSWER_BYTES_MAX)
   expect(await searching([...parts, Buffer.alloc(1)])).toBe('too_large')
+})
+
+test('a long response stays whole if its connection breaks after its end', async () => {
+  const parts = Array.from({ length: 40 }, (_, n) => Buffer.alloc(65_536, n))
+  const body = new Readable({ read: () => undefined, autoDestroy: false })
+  for (const part of [...parts, null]) body.push(part)
+  const answer = await searching([], 200, body)
+  body.destroy(new Error('the connection broke'))
+  await new Promise(resolve => body.once('close', resolve))
+  expect(typeof answer !== 'string' && answer.equals(Buffer.concat(parts))).toBe(true)
 })
 
 test('a search that an overloaded Elasticsearch refuses is not said to be too large', async () => {
