@@ -110,6 +110,14 @@ const isPartOf = (body: unknown, read: Buffer): boolean => Buffer.isBuffer(body)
 /** Returns the milliseconds for delivery, in whole seconds, because Node keeps a list of timers for each duration. */
 export const deliveryTime = (bytes: number): number => DELIVERY_TIME_MIN + Math.floor(bytes / DELIVERY_RATE_MIN) * 1_000
 
+/**
+ * @throws Error if the body was freed meanwhile: this closes the connection. A body that only ended early would be filled
+ *   up with the next answer of the connection.
+ */
 const piecesOf = function* (body: Buffer): Generator<Buffer> {
-  for (let from = 0; from < body.length; from += ENCRYPTED_AT_ONCE) yield body.subarray(from, from + ENCRYPTED_AT_ONCE)
+  const { length } = body
+  for (let from = 0; from < length; from += ENCRYPTED_AT_ONCE) {
+    if (body.length !== length) throw new Error('a body was freed before it was delivered')
+    yield body.subarray(from, from + ENCRYPTED_AT_ONCE)
+  }
 }

@@ -1,19 +1,26 @@
 /** Delivers answers over real local connections. */
+import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import Koa from 'koa'
 import { describe, expect, test } from 'vitest'
 import { deliveryTime, limitDelivery } from '../../../api/answer/limit-delivery.ts'
 import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
-import { allocate } from '../../../api/capacity/held-bytes.ts'
+import { allocate, free } from '../../../api/capacity/held-bytes.ts'
 import { oneAtATime } from '../../../api/http/one-at-a-time.ts'
 import type { RequestState } from '../../../api/http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, REQUESTS_AHEAD_MAX } from '../../../api/limits.ts'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
 
-const listening = async (scope: Scope, listener: RequestListener): Promise<number> => {
-  const server: Server = createServer(listener)
+const fileOf = (name: string): string => join(import.meta.dirname, '..', '..', 'support', 'tls', name)
+const tls = { cert: readFileSync(fileOf('cert.pem')), key: readFileSync(fileOf('key.pem')) }
+
+const listening = async (scope: Scope, listener: RequestListener, secure?: typeof tls): Promise<number> => {
+  const server: Server = secure ? createTlsServer(secure, listener) : createServer(listener)
   server.on('connect', ({ socket }) => socket.on('error', () => socket.destroy()))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   scope.onTestFinished(async () => {
@@ -22,9 +29,9 @@ const listening = async (scope: Scope, listener: RequestListener): Promise<numbe
   })
   return (server.address() as AddressInfo).port
 }
-const connected = (scope: Scope, port: number, bytes: string): Socket => {
-  const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
-  socket.on('error', () => undefined)
+const connected = (scope: Scope, port: number, bytes: string, open = () => connect(port, '127.0.0.1')): Socket => {
+  const socket = open()
+  socket.on('error', () => undefined).write(bytes)
   scope.onTestFinished(async () => void socket.destroy())
   return socket
 }
@@ -34,11 +41,7 @@ const request = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\
 const LARGE = 32 * 1024 * 1024
 
 type Served = { readonly hasKey?: boolean; readonly isEncrypted?: boolean; readonly reads?: Buffer[] }
-const serving = async (
-  scope: Scope,
-  body: () => Buffer,
-  { hasKey = true, isEncrypted = false, reads = [] }: Served = {},
-) => {
+const serve = (body: () => Buffer, { hasKey = true, isEncrypted, reads = [] }: Served = {}) => {
   const budget = createAnswerBudget({ onRefused: () => undefined })
   const timers: { readonly milliseconds: number; readonly run: () => void; cancelled: boolean }[] = []
   let timeouts = 0
@@ -59,11 +62,14 @@ const serving = async (
   app.use(async ctx => {
     ctx.state.reads = reads
     if (hasKey) ctx.state.reservation = budget.open(undefined)
-    Object.assign(ctx.req.socket, { encrypted: isEncrypted })
+    if (isEncrypted) Object.assign(ctx.req.socket, { encrypted: true })
     ctx.body = body()
   })
-  const port = await listening(scope, app.callback())
-  return { port, budget, timers, timeouts: () => timeouts }
+  return { listener: app.callback(), budget, timers, timeouts: () => timeouts }
+}
+const serving = async (scope: Scope, body: () => Buffer, served?: Served) => {
+  const { listener, ...given } = serve(body, served)
+  return { port: await listening(scope, listener), ...given }
 }
 
 describe('an answer', () => {
@@ -138,6 +144,18 @@ describe('an answer', () => {
     const { port, budget } = await serving(scope, () => shared, { hasKey: false, isEncrypted: true })
     connected(scope, port, request('/')).pause()
     await eventually(() => expect(budget.held()).toBe(LARGE))
+  })
+
+  test('that is freed too early closes an encrypted connection: no other answer fills it up', async scope => {
+    const body = allocate(LARGE)
+    const { budget, listener } = serve(() => body)
+    const port = await listening(scope, listener, tls)
+    const open = () => connectTls({ port, host: '127.0.0.1', ca: tls.cert })
+    const socket = connected(scope, port, request('/'), open).pause()
+    await eventually(() => expect(budget.held()).toBe(LARGE), { within: 5_000 })
+    free(body)
+    socket.resume()
+    await eventually(() => expect(socket.closed).toBe(true), { within: 5_000 })
   })
 
   test('to a HEAD request holds no bytes', async scope => {
