@@ -111,8 +111,8 @@ const isPartOf = (body: unknown, read: Buffer): boolean => Buffer.isBuffer(body)
 export const deliveryTime = (bytes: number): number => DELIVERY_TIME_MIN + Math.floor(bytes / DELIVERY_RATE_MIN) * 1_000
 
 /**
- * @throws Error if the body was freed meanwhile: this closes the connection. A body that only ended early would be filled
- *   up with the next answer of the connection.
+ * @throws Error if the body was freed meanwhile: this closes the connection. If the body only ended early, the next
+ *   answer of the connection would fill it up.
  */
 const piecesOf = function* (body: Buffer): Generator<Buffer> {
   const { length } = body
