@@ -25,12 +25,19 @@ type FollowSteps = ExportReaders & {
 const FOLLOW_INTERVAL_MS = 250
 const LINE_END = Buffer.from('\n')
 
-/** @throws CommandError for an unknown organization or change */
+/** Other rules may park the change of the last line. Nobody gave its id as an option. */
+const LAST_CHANGE_GONE =
+  'the change of the last line is gone: other rules are live now, and they parked it; follow again from the beginning'
+
+/** @throws CommandError for an unknown organization or change, or if other rules parked the change of the last line */
 export const follow = async ({ org, startingAfter, once }: FollowOptions, steps: FollowSteps): Promise<ExitCode> => {
   const { readList, out, sleep, signal } = steps
   await refuseUnknown(org, steps).catch(stopped)
   for (let after = startingAfter; !signal.aborted; ) {
-    const page = await readList(org, 'changes', parametersOf(after)).catch(stopped)
+    const page = await readList(org, 'changes', parametersOf(after)).catch(error => {
+      if (after === startingAfter || !isUnknownCursor(error)) return stopped(error)
+      throw new CommandError(LAST_CHANGE_GONE)
+    })
     if (page === undefined) break
     for (const hit of page.hits) await out(Buffer.concat([textOfChange(hit), LINE_END]))
     const last = page.hits.at(-1)
@@ -45,6 +52,8 @@ export const follow = async ({ org, startingAfter, once }: FollowOptions, steps:
     if (!signal.aborted) throw error
   }
 }
+
+const isUnknownCursor = (error: unknown): boolean => error instanceof CommandError && error.message === UNKNOWN_CURSOR
 
 const parametersOf = (after: string | undefined) => {
   try {

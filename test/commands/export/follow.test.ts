@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { sliceSearch } from '../../../api/elasticsearch/slice-documents.ts'
 import { follow } from '../../../commands/export/follow.ts'
-import type { ExportReaders } from '../../../commands/export/readers.ts'
+import { type ExportReaders, UNKNOWN_CURSOR } from '../../../commands/export/readers.ts'
 import { CommandError } from '../../../commands/failures.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
@@ -48,6 +48,20 @@ test('the next page is read when the output has taken the last one', async () =>
   const signal = new AbortController().signal
   expect(await follow(once, { ...readers, out, sleep: async () => undefined, signal })).toBe(0)
   expect(readsAtEnd).toEqual([1, 2, 3])
+})
+
+test('a cursor that is unknown names the option only if it is the one of the option', async () => {
+  const { readers } = given(3)
+  const unknown = async (): Promise<never> => Promise.reject(new CommandError(UNKNOWN_CURSOR))
+  const steps = { out: () => undefined, sleep: async () => undefined, signal: new AbortController().signal }
+  const messages: unknown[] = []
+  for (const pages of [0, 1]) {
+    let reads = 0
+    const readList: ExportReaders['readList'] = (...asked) => (reads++ < pages ? readers.readList(...asked) : unknown())
+    const following = follow({ ...once, startingAfter: 'rep_9.1' }, { ...readers, ...steps, readList })
+    messages.push(await following.catch((error: Error) => error.message))
+  }
+  expect(messages).toEqual([UNKNOWN_CURSOR, expect.stringMatching(/^the change of the last line is gone/)])
 })
 
 test('a stop is no failure, also during the first read', async () => {
