@@ -15,7 +15,7 @@ import { type Clocks, createClocks, logClockChange } from './elasticsearch/clock
 import { readGenerations } from './generations/generations.ts'
 import { createHealth, type Health } from './health.ts'
 import { DISCONNECT_TIMEOUT_MS, GENERATIONS_POLL_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
-import { prepare, type Settings, type StartContext, untilKafkaAnswers } from './start.ts'
+import { prepare, retryKafka, type Settings, type StartContext } from './start.ts'
 import { kafkaLog } from './stream/kafka-log.ts'
 import { createKeepUp, type KeepUp, type KeepUpSteps } from './stream/keep-up.ts'
 import { createProjectorMetrics } from './stream/metrics.ts'
@@ -93,7 +93,7 @@ const createStarter =
     const admin = kafka.admin()
     const disconnectAdmin = (): Promise<void> => disconnect(admin, retryOptions.sleep)
     try {
-      await untilKafkaAnswers(() => admin.connect(), health, context)
+      await retryKafka(() => admin.connect(), health, context)
       const ours = {
         kafkaWithConnectHook,
         elasticsearch,

@@ -15,7 +15,7 @@ import {
 } from '../schemas/stored/documents.ts'
 import { generationIndices } from '../schemas/stored/mappings.ts'
 import { type Ask, type Elasticsearch, keepTrying, type RetryOptions } from './elasticsearch/client.ts'
-import { asUnavailable, retryKafka } from './elasticsearch/retry.ts'
+import { asUnavailable } from './elasticsearch/retry.ts'
 import { StopError } from './failures.ts'
 import { openPublishedPosition } from './flow/publish.ts'
 import { createPublishedTimes } from './flow/publish-times.ts'
@@ -71,7 +71,7 @@ export const prepare = async (
   context: StartContext,
 ): Promise<(failed: readonly FailedSpare[]) => Promise<Wanted>> => {
   const steps = stepsOf(settings, health, context)
-  const retry: Retry = attempt => untilKafkaAnswers(attempt, health, context)
+  const retry: Retry = attempt => retryKafka(attempt, health, context)
   await retry(() => admin.connect())
   const events = await checkTopic(settings.KAFKA_EVENTS_TOPIC, settings, admin, retry, context)
   const apiKeys = await checkTopic(settings.KAFKA_API_KEYS_TOPIC, settings, admin, retry, context)
@@ -233,11 +233,15 @@ export const eventsOptions = (identity: GenerationBody, groupId: string, prefix:
 const searchedKinds: ReadonlySet<string> = new Set(listKinds)
 
 /** Retries until Kafka answers. @throws StopError for an error that no retry mends */
-export const untilKafkaAnswers = <Result>(
+export const retryKafka = <Result>(
   attempt: () => Promise<Result>,
   health: Health,
   { signal, retryOptions }: StartContext,
-): Promise<Result> => retryKafka(signal, { retryOptions, health }, () => attempt().catch(refuseCredentials))
+): Promise<Result> =>
+  keepTrying(() => attempt().catch(refuseCredentials), signal, {
+    ...retryOptions,
+    onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
+  })
 
 /** At the start, a failed authentication most likely means wrong credentials: later, it means a lost connection. */
 const refuseCredentials = (error: unknown): never => {

@@ -8,14 +8,10 @@ import { keepTrying, type RetryOptions, Unavailable } from './client.ts'
 
 type Context = { readonly retryOptions: Omit<RetryOptions, 'onTrouble'>; readonly health: Health }
 
-export const retryKafka = <Result>(
-  signal: AbortSignal,
-  { retryOptions, health }: Context,
-  attempt: () => Promise<Result>,
-): Promise<Result> =>
-  health.during('kafka', report =>
-    keepTrying(attempt, signal, { ...retryOptions, onTrouble: trouble => report(trouble && 'does not answer') }),
-  )
+export const kafkaRetryOptions = ({ retryOptions, health }: Context): RetryOptions => ({
+  ...retryOptions,
+  onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
+})
 
 export const retryUntilAborted = <Result>(
   operation: string,

@@ -20,7 +20,7 @@ import { ADVICE_IF_RESTORED, type GenerationBody, recordHash } from '../kafka/so
 import { VERIFYING_TRUSTED_MS } from '../limits.ts'
 import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
-import type { WatchedState } from './watchdog.ts'
+import type { Standing } from './watchdog.ts'
 
 /** @param partitions how many partitions of the topic are assigned to this process */
 export type StartFlow = (
@@ -89,7 +89,7 @@ export class Assignment {
     return this.#joined && [...this.#partitions.values()].every(({ phase }) => phase === 'reading')
   }
 
-  watchedState(): WatchedState {
+  standing(): Standing {
     const partitions = [...this.#partitions].map(([partition, { phase, flow }]) => {
       const { readTo = -1, writtenTo = -1, publishedTo: searchableTo = -1, end = -1 } = flow?.progress ?? {}
       return { partition, phase, readTo, writtenTo, searchableTo, end }

@@ -8,8 +8,8 @@
  * has such members.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
-import type { Elasticsearch, RetryOptions } from '../elasticsearch/client.ts'
-import { asUnavailable, retryKafka, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { type Elasticsearch, keepTrying, type RetryOptions } from '../elasticsearch/client.ts'
+import { asUnavailable, kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { StopError } from '../failures.ts'
 import type { Health } from '../health.ts'
 import { withRight } from '../kafka/access-refusal.ts'
@@ -103,7 +103,7 @@ export const enterGroup = async (
 ): Promise<InstallationIdentity> => {
   const ours = await retryUntilAborted('prepare', signal, context, () => installationOf(prefix, context.elasticsearch))
   const checkGroup = () => assertOwnGroup(context.admin, groupId, identity.topic, ours)
-  const { unmarked } = await retryKafka(signal, context, checkGroup)
+  const { unmarked } = await keepTrying(checkGroup, signal, kafkaRetryOptions(context))
   if (unmarked > 0)
     context.warn?.({ group: groupId, members: unmarked }, 'members of the group do not name their installation')
   return ours

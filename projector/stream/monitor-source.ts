@@ -7,7 +7,7 @@ import { type RetryOptions, Unavailable } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { asUnavailable } from '../elasticsearch/retry.ts'
 import { StopError } from '../failures.ts'
-import type { Health, HealthPart, ReportTrouble } from '../health.ts'
+import type { Health, HealthPart } from '../health.ts'
 import {
   assertNotTruncated,
   assertSameSource,
@@ -56,26 +56,25 @@ type MonitorContext = {
   readonly fail: (error: unknown) => void
 }
 
-export const monitorSource = (watched: MonitoredStream, given: MonitorContext, signal: AbortSignal): Promise<void> =>
-  // Each stream reports its own trouble: Kafka may answer about one topic and not about another.
-  given.health.during('kafka', async reportKafka => {
-    let endsSeen = given.elapsed()
-    const onEndsRead = (): void => {
-      endsSeen = given.elapsed()
-    }
-    const context = { ...given, reportKafka }
-    await Promise.all([
-      watchEnds(watched, context, onEndsRead, signal),
-      watchProgress(watched, context, () => endsSeen, signal),
-    ])
-  })
-
-type Reporting = MonitorContext & { readonly reportKafka: ReportTrouble }
+export const monitorSource = async (
+  watched: MonitoredStream,
+  context: MonitorContext,
+  signal: AbortSignal,
+): Promise<void> => {
+  let endsSeen = context.elapsed()
+  const onEndsRead = (): void => {
+    endsSeen = context.elapsed()
+  }
+  await Promise.all([
+    watchEnds(watched, context, onEndsRead, signal),
+    watchProgress(watched, context, () => endsSeen, signal),
+  ])
+}
 
 /** Reads the ends of the partitions every ENDS_INTERVAL_MS, and identifies the source every IDENTIFY_INTERVAL_MS. */
 const watchEnds = async (
   { stream, identity, bounds, part, assignment, committer }: MonitoredStream,
-  { streamLog, clocks, elapsed, now, metrics, retryOptions, health, reportKafka, fail }: Reporting,
+  { streamLog, clocks, elapsed, now, metrics, retryOptions, health, fail }: MonitorContext,
   onEndsRead: () => void,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -104,11 +103,11 @@ const watchEnds = async (
       // Only this detects a topic that was created again between two fetches.
       if (due) assignment.verifyAgain()
       onEndsRead()
-      reportKafka(undefined)
+      health.set('kafka', undefined)
       if (assignment.isReading) health.set(part, undefined)
     } catch (error) {
       if (!(error instanceof Unavailable)) return fail(error)
-      reportKafka('does not answer')
+      health.set('kafka', 'does not answer')
     }
     await retryOptions.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
   }
@@ -117,7 +116,7 @@ const watchEnds = async (
 /** Fails the stream when nothing moves although it could. */
 const watchProgress = async (
   { identity: { topic }, assignment, watchdog }: MonitoredStream,
-  { elapsed, retryOptions, reportKafka, fail }: Reporting,
+  { elapsed, retryOptions, health, fail }: MonitorContext,
   endsSeen: () => number,
   signal: AbortSignal,
 ): Promise<void> => {
@@ -126,8 +125,8 @@ const watchProgress = async (
     if (signal.aborted) return
     // The client reports a silent Kafka only after minutes. Just after this process was frozen, nothing is known yet.
     const wasFrozen = elapsed() - before > WATCHDOG_GAP_MS
-    if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) reportKafka('does not answer')
-    const stuck = watchdog.check(elapsed(), assignment.watchedState())
+    if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
+    const stuck = watchdog.check(elapsed(), assignment.standing())
     if (stuck === 'out of the group') return fail(new StopError('stuck', stuck, { topic }))
     if (stuck !== undefined) return fail(new StopError('stuck', 'a partition', { topic, ...stuck }))
   }

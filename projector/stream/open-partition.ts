@@ -1,6 +1,6 @@
 /** Opens a partition: identifies its source, then reads its published position. */
-import type { Ask, Elasticsearch, RetryOptions, Send } from '../elasticsearch/client.ts'
-import { retryKafka, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { type Ask, type Elasticsearch, keepTrying, type RetryOptions, type Send } from '../elasticsearch/client.ts'
+import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { openPublishedPosition, type PublishedPosition } from '../flow/publish.ts'
 import type { PublishedTimes } from '../flow/publish-times.ts'
 import { assertSameIndices } from '../generations/indices.ts'
@@ -33,13 +33,14 @@ export const openPartition = async (
     request =>
       retryUntilAborted('publish', signal, steps, () => send(request, signal))
   const [request, replace] = [retried(elasticsearch.send), retried(steps.replace)]
+  const retryOptions = kafkaRetryOptions(steps)
   // First, so that an added partition stops with `source_changed`, not with `index_missing`.
-  await retryKafka(signal, steps, identifyNow)
+  await keepTrying(identifyNow, signal, retryOptions)
   await assertSameIndices(identity, { request, prefix })
   const { generation, topic } = identity
   const published = await openPublishedPosition(partition, { index: controlIndex, generation, request, replace, times })
   // After the position: another owner may have published past ends that were read before.
-  const ends = await retryKafka(signal, steps, streamLog.ends)
+  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
   assertNotTruncated(topic, partition, published.current().position, ends)
   return published
 }

@@ -7,13 +7,14 @@ import { bulks, createBatcher, primaryReads, replacements } from '../elasticsear
 import {
   type Elasticsearch,
   type GetDocuments,
+  keepTrying,
   pauseBefore,
   type RetryOptions,
   Unavailable,
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
-import { retryKafka, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
@@ -122,7 +123,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     position: (partition, signal) =>
       openPartition(partition, options, { ...context, identifyNow, replace, times }, signal),
     identify: async signal => {
-      await retryKafka(signal, context, identifyNow)
+      await keepTrying(identifyNow, signal, kafkaRetryOptions(context))
     },
     // While draining, falling pressure must not resume the reading.
     startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>

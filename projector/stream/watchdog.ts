@@ -2,19 +2,19 @@
  * Detects a stream that is alive and stuck: work waits, Kafka and Elasticsearch both answer, and nothing moves. In:
  * periodically the state; meanwhile progress and disturbances. Out: what is stuck, if anything.
  * Promises: time counts only while things could move. It does not count while Kafka or Elasticsearch does not answer or
- * refuses for now, during a rebalance, while a rebuild waits for its rate, or while this process was frozen.
+ * refuses for now, during a rebalance, or while this process was frozen.
  */
 import type { Health, ReportTrouble } from '../health.ts'
 import { WATCHDOG_GAP_MS } from '../limits.ts'
 
-export type WatchedState = {
+export type Standing = {
   /** Whether the client is in its group, and no rebalance runs. */
   readonly inGroup: boolean
-  readonly partitions: readonly WatchedPartition[]
+  readonly partitions: readonly StandingPartition[]
 }
 
 /** The next offset of each stage; `end` as last seen. */
-export type WatchedPartition = {
+export type StandingPartition = {
   readonly partition: number
   readonly phase: string
   readonly readTo: number
@@ -50,13 +50,13 @@ export class Watchdog {
     this.#documents.set(partition, (this.#documents.get(partition) ?? 0) + documents)
   }
 
-  /** A service did not answer or refused for now, or a rebuild waits for its rate: all waiting starts again at 0. */
+  /** Kafka or Elasticsearch did not answer, or refused for now: all waiting starts again at 0. */
   onDisturbed(): void {
     this.#disturbed = true
   }
 
   /** Returns what is stuck. Call it often: the time since the last call counts as WATCHDOG_GAP_MS at most. */
-  check(time: number, { inGroup, partitions }: WatchedState): WatchedPartition | 'out of the group' | undefined {
+  check(time: number, { inGroup, partitions }: Standing): StandingPartition | 'out of the group' | undefined {
     const passed = this.#disturbed ? 0 : Math.max(0, Math.min(time - (this.#checkedAt ?? time), WATCHDOG_GAP_MS))
     this.#checkedAt = time
     if (this.#disturbed) this.#forgive()
@@ -65,11 +65,11 @@ export class Watchdog {
     // Keep the waiting times of the partitions: a client that fails again and again is stuck too.
     if (!inGroup) return this.#outOfGroup >= this.#stuckMs ? 'out of the group' : undefined
 
-    this.#furthest = new Map(partitions.map(one => [one.partition, this.#further(one, passed)]))
+    this.#furthest = new Map(partitions.map(standing => [standing.partition, this.#further(standing, passed)]))
     return partitions.find(({ partition }) => (this.#furthest.get(partition)?.waited ?? 0) >= this.#stuckMs)
   }
 
-  #further({ partition, phase, readTo, writtenTo, searchableTo, end }: WatchedPartition, passed: number): Furthest {
+  #further({ partition, phase, readTo, writtenTo, searchableTo, end }: StandingPartition, passed: number): Furthest {
     const before = this.#furthest.get(partition)
     const steps = readTo + writtenTo + (this.#documents.get(partition) ?? 0)
     if (before === undefined || searchableTo > before.searchableTo) return { searchableTo, steps, waited: 0 }

@@ -193,21 +193,21 @@ test('a position that cannot be read is reported', async () => {
   expect(failures).toEqual([error])
 })
 
-test('the watched state is known before a partition is read, during a rebalance, and outside the group', async () => {
+test('the standing is known before a partition is read, during a rebalance, and outside the group', async () => {
   const { assignment, positions } = setUp()
-  expect(assignment.watchedState()).toEqual({ inGroup: false, partitions: [] })
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [] })
   assignment.onAssigned([3])
   const unknown = { readTo: -1, writtenTo: -1, searchableTo: -1, end: -1 }
   const positioning = { inGroup: true, partitions: [{ partition: 3, phase: 'positioning', ...unknown }] }
-  expect(assignment.watchedState()).toEqual(positioning)
+  expect(assignment.standing()).toEqual(positioning)
   await positions.at(0).letGo(publishedAt(7, last))
   const known = { partition: 3, phase: 'verifying', readTo: 7, writtenTo: 7, searchableTo: 7, end: 7 }
-  expect(assignment.watchedState()).toEqual({ inGroup: true, partitions: [known] })
+  expect(assignment.standing()).toEqual({ inGroup: true, partitions: [known] })
 
   assignment.onRebalancing()
-  expect(assignment.watchedState()).toEqual({ inGroup: false, partitions: [known] })
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [known] })
   assignment.onAssigned([3])
-  expect(assignment.watchedState()).toEqual(positioning)
+  expect(assignment.standing()).toEqual(positioning)
   assignment.close()
-  expect(assignment.watchedState()).toEqual({ inGroup: false, partitions: [] })
+  expect(assignment.standing()).toEqual({ inGroup: false, partitions: [] })
 })

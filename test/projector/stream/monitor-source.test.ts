@@ -2,22 +2,14 @@
 import { expect, test } from 'vitest'
 import { Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { StopError } from '../../../projector/failures.ts'
-import { createHealth, type HealthLog } from '../../../projector/health.ts'
 import { ENDS_INTERVAL_MS } from '../../../projector/limits.ts'
 import { type MonitoredStream, monitorSource } from '../../../projector/stream/monitor-source.ts'
 import { Clock } from '../clock.ts'
 
-/** The clock and the health of a process, and the reasons in its log why something does not work. */
-const createMachine = () => {
+const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable(0)) => {
   const clock = new Clock()
-  const reasons: unknown[] = []
-  const warn: HealthLog['warn'] = ({ reason }) => void reasons.push(reason)
-  return { clock, reasons, health: createHealth({ warn, info: () => undefined }, clock.now) }
-}
-
-const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable(0), machine = createMachine()) => {
-  const { clock, reasons, health } = machine
   const ages: number[] = []
+  const reasons: unknown[] = []
   const failures: unknown[] = []
   const stopping = new AbortController()
   let isAway = false
@@ -29,7 +21,7 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable
     stream: 'events',
     identity: { topic: 'events' },
     part: 'events',
-    assignment: { flows: () => flows, isTrusted: () => true, isReading: true, watchedState: () => ({}) },
+    assignment: { flows: () => flows, isTrusted: () => true, isReading: true, standing: () => ({}) },
     committer: { offer: async () => undefined },
     watchdog: { check: () => undefined },
   } as unknown as MonitoredStream
@@ -44,7 +36,7 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable
     now: clock.now,
     metrics: { observeAge: (seconds: number) => void ages.push(seconds) },
     retryOptions: { sleep: clock.sleep },
-    health,
+    health: { set: (_: string, reason: unknown) => void reasons.push(reason) },
     fail: (failure: unknown) => void failures.push(failure),
   } as unknown as Parameters<typeof monitorSource>[1]
   const running = async (body: () => Promise<void>) => {
@@ -82,24 +74,6 @@ test('while Kafka does not answer, the age is observed and grows', async () => {
   })
   expect(ages.slice(0, 2)).toEqual([2, 62])
   expect(reasons).toContain('does not answer')
-})
-
-test('a topic that answers does not hide that another one does not', async () => {
-  const machine = createMachine()
-  const away = setUp([0], undefined, machine)
-  const there = setUp([0], undefined, machine)
-  away.goesAway()
-  const look = async () => {
-    await machine.clock.move(ENDS_INTERVAL_MS)
-    expect(machine.health.reasons()).toEqual({ kafka: 'does not answer' })
-  }
-  await away.running(() =>
-    there.running(async () => {
-      for (let looks = 0; looks < 10; looks++) await look()
-    }),
-  )
-  expect(machine.reasons).toEqual(['does not answer'])
-  expect(machine.health.reasons()).toEqual({})
 })
 
 test.each([new StopError('records_deleted', 'the log begins later'), new TypeError('a defect')])(

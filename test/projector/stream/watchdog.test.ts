@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { WATCHDOG_GAP_MS } from '../../../projector/limits.ts'
-import { Watchdog, type WatchedPartition } from '../../../projector/stream/watchdog.ts'
+import { type StandingPartition, Watchdog } from '../../../projector/stream/watchdog.ts'
 
 const STUCK = 60_000
 const SECOND = 1_000
@@ -9,17 +9,17 @@ const SECOND = 1_000
 const setUp = () => {
   const watchdog = new Watchdog(STUCK)
   let time = 1_700_000_000_000
-  const look = (partitions: readonly WatchedPartition[], inGroup = true) =>
+  const look = (partitions: readonly StandingPartition[], inGroup = true) =>
     watchdog.check(time, { inGroup, partitions })
   const pass = (
     milliseconds: number,
-    stateAt: (elapsed: number) => readonly WatchedPartition[],
+    standing: (elapsed: number) => readonly StandingPartition[],
     { inGroup = true, meanwhile = (_: number): void => undefined } = {},
   ) => {
     for (let elapsed = SECOND; elapsed <= milliseconds; elapsed += SECOND) {
       time += SECOND
       meanwhile(elapsed)
-      const stuck = look(stateAt(elapsed), inGroup)
+      const stuck = look(standing(elapsed), inGroup)
       if (stuck !== undefined) return stuck
     }
     return undefined
@@ -30,7 +30,7 @@ const setUp = () => {
   return { watchdog, look, pass, freeze }
 }
 
-const at = (searchableTo: number, others: Partial<WatchedPartition> = {}): WatchedPartition => ({
+const at = (searchableTo: number, others: Partial<StandingPartition> = {}): StandingPartition => ({
   partition: 3,
   phase: 'reading',
   readTo: searchableTo,
@@ -69,16 +69,16 @@ describe('a partition', () => {
     expect(setUp().pass(2 * STUCK, () => [at(10, unknown)])).toMatchObject({ partition: 3 })
   })
 
-  test.each<[string, (elapsed: number) => WatchedPartition]>([
+  test.each<[string, (elapsed: number) => StandingPartition]>([
     ['that has reached its end', () => at(100)],
     // The end is the last stable offset.
     ['with only an open transaction beyond its position', () => at(100, { readTo: 100, end: 100 })],
     ['that sometimes publishes a little', elapsed => at(10 + Math.floor(elapsed / 50_000))],
     ['that reads', elapsed => at(10, { readTo: 10 + Math.floor(elapsed / 50_000) })],
     ['that writes', elapsed => at(10, { readTo: 90, writtenTo: 10 + Math.floor(elapsed / 50_000) })],
-  ])('%s is not stuck', (_, stateAt) => {
+  ])('%s is not stuck', (_, standing) => {
     const { pass } = setUp()
-    expect(pass(20 * STUCK, elapsed => [stateAt(elapsed)])).toBeUndefined()
+    expect(pass(20 * STUCK, elapsed => [standing(elapsed)])).toBeUndefined()
   })
 
   test('with a large batch in many slow requests is not stuck', () => {
