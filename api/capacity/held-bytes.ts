@@ -9,7 +9,7 @@ export const heldBy = ({ buffer, length }: Buffer): number =>
 export const allocate = (length: number): Buffer =>
   length > SLICE.bytes ? Buffer.from(new ArrayBuffer(length, { maxByteLength: length })) : Buffer.allocUnsafe(length)
 
-/** Whether `free` gives memory back: the buffer grew in place, or is long and was made by `allocate`. */
+/** Whether `free` gives memory back: only for a buffer that grew in place, and for a long one of `allocate`. */
 export const isFreeable = ({ buffer }: Buffer): boolean => buffer instanceof ArrayBuffer && buffer.resizable
 
 /**

@@ -1,8 +1,8 @@
 /**
  * In: the documents of a batch. Out: nothing, once Elasticsearch has each of them at its version or a later one.
  * Promises: the offset is the external version, so that a repeated or late write changes nothing. Each item of a
- * response is checked by index and id. After a request that fails for now, all its documents are sent again. After an
- * item that fails for now, its document is sent again. This has no end: `keepTrying` does not retry bulk writes.
+ * response is checked by index and id. If a whole request fails for now, all its documents are sent again. If one item
+ * fails for now, only its document is sent again. The number of retries has no limit. `keepTrying` is not used here.
  * Can go wrong: a document is refused for good; an index is gone; the same version has other content. All three stop.
  */
 import { isDeepStrictEqual } from 'node:util'
