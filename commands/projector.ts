@@ -32,7 +32,7 @@ export { nameOf, StopError } from '../projector/failures.ts'
 export { assess } from '../projector/flow/assess.ts'
 export { Cache } from '../projector/flow/cache.ts'
 export { load, type ReadDocuments, readDocuments } from '../projector/flow/load.ts'
-export { project } from '../projector/flow/project.ts'
+export { type Assessed, orgOf, project } from '../projector/flow/project.ts'
 export { type SerializedChange, serialize } from '../projector/flow/serialize.ts'
 export {
   changeGenerations,
@@ -86,9 +86,12 @@ export {
 } from '../projector/rules/rules.ts'
 export {
   type AnyNewDocument,
+  type DocumentChange,
+  type DocumentKey,
+  type DocumentRef,
   type IndexKind,
   refOf,
-  type State,
+  State,
   versionsBefore,
 } from '../projector/rules/state.ts'
 export { eventsOptions } from '../projector/start.ts'

@@ -54,6 +54,7 @@ export const projects = {
       'services-lifetime',
       'publishers',
       'redacted',
+      'redacted-twice',
       'access',
       'doctor',
       'alerts-projector',

@@ -43,7 +43,8 @@ import type { ArchiveSteps } from './archive.ts'
 import { assertArchived, assertInTopic } from './compare-positions.ts'
 import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
-import { type Redaction, readRedaction } from './redact-log.ts'
+import type { Redaction } from './redaction/redact-log.ts'
+import { readRedaction } from './redaction/redaction-files.ts'
 import { compareWithArchive } from './restore-partition.ts'
 
 export type AdoptSourceOptions = {
@@ -92,7 +93,7 @@ export const adoptSource = async (
     const manifests = await verifyArchive(target, { report: reportProgress(steps) }, signal)
     const archived = (stream: Stream) => readArchivedLog(target, manifests[stream])
     const redaction =
-      redacted === undefined ? undefined : await readRedaction(redacted, archived('events'), manifests.events, signal)
+      redacted === undefined ? undefined : await readRedaction(redacted, { manifests, archived }, signal)
     // After what can be refused at once, and before what projectors change.
     await waitUntilProjectorsStopped(names, sources, admin, steps, groupId)
     const logs: Logs = { archived, redaction }
@@ -106,12 +107,12 @@ export const adoptSource = async (
   return exitCodes.done
 }
 
-/** The archived logs, and the redaction of the events that the topics have. */
+/** The archived logs, and the redaction that the topics have. */
 type Logs = { readonly archived: (stream: Stream) => LogReader; readonly redaction: Redaction | undefined }
 
 /** The hash that a record has in the redacted log; undefined if it is as before. */
 const redactedHash = ({ redaction }: Pick<Logs, 'redaction'>, stream: Stream, partition: number, offset: number) =>
-  stream === 'events' ? redaction?.hashOf(partition, offset) : undefined
+  redaction?.hashOf(stream, partition, offset)
 
 const waitUntilProjectorsStopped = async (
   names: readonly string[],
@@ -197,7 +198,7 @@ const compareTopics = async (
     const cluster = await openCluster(topic)
     stack.defer(cluster.disconnect)
     const unchanged = archivedOf(stream)
-    const archived = redaction && stream === 'events' ? redaction.reader(unchanged) : unchanged
+    const archived = redaction?.reader(stream, unchanged) ?? unchanged
     const log = readLog(cluster, topic)
     const ends = await fetchEnds(admin, topic)
     for (const { partition, end } of manifests[stream].partitions) {
@@ -213,7 +214,7 @@ const compareTopics = async (
 const streamOf = (generation: string): Stream => (generation === API_KEYS_GENERATION ? 'api-keys' : 'events')
 
 /**
- * Divides the generations: `names` have another source; with a redaction, also those of the archived events.
+ * Divides the generations: `names` have another source; with a redaction, also those of the archived topics.
  * @throws CommandError unless the archive is of that source
  */
 export const divideNames = async (
@@ -232,7 +233,7 @@ export const divideNames = async (
       throw new CommandError(`${what}: parked records have the name of their topic. Use a topic of the same name`)
     }
     assertEqual(`partitions of ${wanted.topic}`, body.partitions, wanted.partitions)
-    const isOfArchive = streamOf(name) === 'events' && body.cluster_id === archived.cluster_id
+    const isOfArchive = body.cluster_id === archived.cluster_id
     if (body.cluster_id === wanted.cluster_id && !(isRedacted && isOfArchive)) return false
     assertEqual(`cluster of ${name} and of the archive`, body.cluster_id, archived.cluster_id)
     assertEqual(`topic of ${name} and of the archive`, body.topic, archived.topic)
@@ -285,7 +286,7 @@ const changeSource = async (
   }
   const document: GenerationDocument = { kind: 'generation', body: { ...identity, cluster_id } }
   await replace(generationId(identity.generation), generation, document, steps)
-  const log = redaction && stream === 'events' ? 'the redacted log of cluster' : 'cluster'
+  const log = redaction ? 'the redacted log of cluster' : 'cluster'
   steps.say(`${identity.generation} has ${log} ${cluster_id} as its source now; it had ${identity.cluster_id}`)
   return identity.generation
 }

@@ -25,14 +25,8 @@ import {
 import type { ArchiveSteps } from './archive.ts'
 import { type ArchiveManifest, archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
-import {
-  completeRedaction,
-  findRedactions,
-  type Redaction,
-  type RedactOptions,
-  redactLog,
-  writeRedaction,
-} from './redact-log.ts'
+import { type Redaction, type RedactOptions, redactLogs } from './redaction/redact-log.ts'
+import { completeRedaction, findRedactions, writeRedaction } from './redaction/redaction-files.ts'
 import { appendFrom, compareWithArchive, LongerThanArchive, type PartitionRestore } from './restore-partition.ts'
 import type { ArchiveTarget } from './target.ts'
 import { batchRecordsAt, createThrottle, fetchBytesAt, type MaxRate } from './throttle.ts'
@@ -87,7 +81,7 @@ const restoreTopics = async (
   if (keysDirectory !== undefined) await checkRedactions(keysDirectory, manifests, redact, say)
 
   const counted = countOffsets(total, maxRate, steps)
-  const redaction = redact && (await redactEvents(target, manifests, redact, counted.onDone, steps))
+  const redaction = redact && (await redactTopics(target, manifests, redact, counted.onDone, steps))
   if (redaction) counted.startAgain()
   const parts: PartitionRestore[] = []
   for (const stream of archivedStreams) {
@@ -97,7 +91,7 @@ const restoreTopics = async (
     const warnings = (await checkTopicConfiguration(admin, topic)).filter(one => one !== TIMES_OF_PUBLISHERS)
     for (const warning of warnings) say(`${topic}: ${warning}`)
     const archived = readArchivedLog(target, manifests[stream])
-    const log = redaction && stream === 'events' ? redaction.reader(archived) : archived
+    const log = redaction?.reader(stream, archived) ?? archived
     parts.push(...(await openParts(stream, manifests[stream], log, { maxRate, onDone: counted.onDone }, steps, stack)))
   }
   // Each partition is compared with the archive before the first record is appended anywhere.
@@ -163,15 +157,16 @@ const checkRedactions = async (
   }
 }
 
-const redactEvents = async (
+const redactTopics = async (
   target: ArchiveTarget,
-  { events }: Manifests,
+  manifests: Manifests,
   redact: RedactOptions,
   onDone: (offsets: number) => Promise<void>,
   { say, signal }: RestoreSteps,
 ): Promise<Redaction> => {
   say(`looking for texts of ${redact.rep} of ${redact.org}`)
-  const redaction = await redactLog(readArchivedLog(target, events), events, redact, onDone, signal)
+  const archived = (stream: Stream): LogReader => readArchivedLog(target, manifests[stream])
+  const redaction = await redactLogs({ manifests, archived }, redact, onDone, signal)
   const { length } = redaction.list.changes
   say(`${length} ${length === 1 ? 'record has' : 'records have'} texts in the open`)
   return redaction

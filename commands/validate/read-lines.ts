@@ -10,7 +10,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { eventSchemas, type Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import { rangeOf } from '../archive/json-ranges.ts'
+import { rangeOf } from '../archive/redaction/json-ranges.ts'
 import { CommandError } from '../failures.ts'
 import { encodeHeaders, type RawRecord } from '../projector.ts'
 

@@ -146,7 +146,7 @@ export const archiveMutants: readonly Mutant[] = [
   },
   {
     name: 'the redaction of a second rep replaces the list of the first one',
-    file: 'commands/archive/redact-log.ts',
+    file: 'commands/archive/redaction/redaction-files.ts',
     find: '  if (before !== undefined && before !== text) {\n',
     replace: '  if (before === undefined && text === undefined) {\n',
     flow: REDACTED,

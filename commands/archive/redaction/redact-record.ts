@@ -8,25 +8,28 @@
  * Can go wrong: the record would be decided differently, or becomes too large → CommandError, nothing is written.
  */
 import { hash } from 'node:crypto'
-import { RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'
+import { RECORD_VALUE_BYTES_MAX } from '../../../schemas/limits.ts'
 import {
   isReserved,
   parseSealedText,
   SEAL_NONCE_BYTES,
   SEAL_TAG_BYTES,
   SEALED_PREFIX,
-} from '../../schemas/sealed/sealed-text.ts'
-import { CommandError } from '../failures.ts'
-import { decode, type PartitionSource, type RawRecord, validate } from '../projector.ts'
+} from '../../../schemas/sealed/sealed-text.ts'
+import { CommandError } from '../../failures.ts'
+import { decode, type PartitionSource, type RawRecord, validate } from '../../projector.ts'
 import { type Range, rangeOf, replaceRanges } from './json-ranges.ts'
 
 export type RedactedSubject = { readonly org: string; readonly rep: string; readonly keyId: string }
-/** The value of a record in place of another one, and the fields that differ; `value` if the whole value does. */
-export type RedactedValue = { readonly value: Buffer; readonly fields: readonly string[] }
+/** The fields that differ, `value` if the whole value does, and the record with the other texts. */
+export type RedactedRecord = {
+  readonly fields: readonly string[]
+  readonly redacted: <Record extends RawRecord>(record: Record) => Record
+}
 
 export type Redactor = {
   /** Undefined if the record has no personal text of the subject in the open. */
-  readonly redact: (record: RawRecord, source: PartitionSource) => RedactedValue | undefined
+  readonly redact: (record: RawRecord, source: PartitionSource) => RedactedRecord | undefined
   /** The sealed texts that were put in, each once. */
   readonly sealed: () => readonly string[]
 }
@@ -111,14 +114,14 @@ const checked = (
   source: PartitionSource,
   value: Buffer,
   fields: readonly string[],
-): RedactedValue => {
+): RedactedRecord => {
   const where = `offset ${record.offset} of partition ${source.partition}`
   if (value.length > RECORD_VALUE_BYTES_MAX) {
     throw new CommandError(`the record at ${where} would have ${value.length} bytes: it is too large to be redacted`)
   }
   const before = outcomeOf(record, source, record.value ?? value)
   const after = outcomeOf(record, source, value)
-  if (before === after) return { value, fields }
+  if (before === after) return { fields, redacted: record => ({ ...record, value }) }
   throw new CommandError(`the record at ${where} would be decided differently: ${before} became ${after}`)
 }
 

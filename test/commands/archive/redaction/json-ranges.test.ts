@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { rangeOf, replaceRanges } from '../../../commands/archive/json-ranges.ts'
+import { rangeOf, replaceRanges } from '../../../../commands/archive/redaction/json-ranges.ts'
 
 const spaced = fc.tuple(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t')).map(([value, indent]) => {
   const json = JSON.stringify(
