@@ -24,7 +24,7 @@ export {
 } from '../projector/elasticsearch/client.ts'
 export { getFromPrimaries } from '../projector/elasticsearch/primary-reads.ts'
 export { decode } from '../projector/event/decode.ts'
-export { explainInvalid } from '../projector/event/explain-invalid.ts'
+export { detailOf, needsRecord } from '../projector/event/detail.ts'
 export { JsonText } from '../projector/event/raw-json.ts'
 export type { RawRecord } from '../projector/event/raw-record.ts'
 export { type PartitionSource, type ValidEvent, validate } from '../projector/event/validate.ts'
@@ -63,7 +63,7 @@ export {
   recordHash,
   TIMES_OF_PUBLISHERS,
 } from '../projector/kafka/source.ts'
-export { toRawRecord } from '../projector/kafka/stored-record.ts'
+export { keptRecord, toRawRecord } from '../projector/kafka/stored-record.ts'
 export {
   CLOCKS_APART_MS,
   DRAIN_TIMEOUT_MS,

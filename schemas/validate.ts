@@ -2,6 +2,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
 import { type AnyEvent, ApiKeyCreatedAtFirst, type EventType, eventSchemas, type Stream } from './events.ts'
+import { describeValue } from './objects.ts'
 import { formats } from './values.ts'
 
 // Without `ownProperties`: parsed JSON has own members only, and no schema names an inherited one.
@@ -27,20 +28,51 @@ export const matchesFirstKeySchema = (data: unknown): data is { readonly expires
   keyCreatedAtFirst(data)
 
 /**
- * Returns the first rule of its schema that the data breaks: the field as a JSON pointer, and the rule. Undefined if it
- * keeps all of them. The text has names and values of the schema only, nothing of the data.
+ * Returns the first rule of its schema that the data breaks: the field as a JSON pointer, the rule, and the type and
+ * size of the value. Or the event, if it keeps all of them; neither for an unknown type. The text has names and values
+ * of the schema only, nothing of the data.
  */
-export const firstMismatch = (stream: Stream, event: { type: string; data: unknown }): string | undefined => {
+export const firstMismatch = (
+  stream: Stream,
+  event: { type: string; data: unknown },
+): { readonly broken?: string; readonly event?: AnyEvent } => {
   const validator = validators[stream].get(event.type)
-  if (validator === undefined || validator(event.data)) return undefined
+  if (validator === undefined) return {}
+  if (matchesSchema(stream, event)) return { event }
   const errors = validator.errors ?? []
   // A field with several forms has an error for each.
   const ofField = errors.filter(({ instancePath }) => instancePath === errors[0]?.instancePath)
   const constants = ofField.flatMap(({ params }) => ('allowedValue' in params ? [String(params.allowedValue)] : []))
-  const rules = ofField.flatMap(({ keyword, message }) => (keyword === 'anyOf' || keyword === 'const' ? [] : [message]))
+  const rules = ofField.flatMap(({ keyword, message = '' }) =>
+    ofOtherErrors.has(keyword) ? [] : [wordsOf(keyword, message)],
+  )
   const all = [...(constants.length > 0 ? [`must be ${constants.join(' or ')}`] : []), ...rules]
-  return `${pathOf(errors[0]?.instancePath)} ${[...new Set(all)].join(', or ')}`
+  const pointer = errors[0]?.instancePath ?? ''
+  // A missing field has a rule of its object.
+  const got = ofField.some(({ keyword }) => keyword === 'required')
+    ? ''
+    : `, got ${describeValue(valueAt(event.data, pointer))}`
+  return { broken: `${pathOf(pointer)} ${[...new Set(all)].join(', or ')}${got}` }
+}
+
+/** Keywords that only say that the rules below them are broken. */
+const ofOtherErrors: ReadonlySet<string> = new Set(['anyOf', 'const', 'if'])
+
+/** The words of ajv, except where they do not name the rule. */
+const wordsOf = (keyword: string, message: string): string => {
+  if (keyword === 'not') return 'must not be minus zero: zero has no sign'
+  return keyword === 'type' ? message.replaceAll(',', ' or ') : message
+}
+
+const valueAt = (data: unknown, pointer: string): unknown => {
+  const names = pointer.split('/').slice(1)
+  return names.reduce<unknown>((value, name) => {
+    const member = name.replaceAll('~1', '/').replaceAll('~0', '~')
+    return typeof value === 'object' && value !== null && Object.hasOwn(value, member)
+      ? (value as Readonly<Record<string, unknown>>)[member]
+      : undefined
+  }, data)
 }
 
 /** The names of inputs are content of the record: a star stands for them. */
-const pathOf = (pointer = ''): string => pointer.replace(/\/inputs\/.*/s, '/inputs/*') || 'data'
+const pathOf = (pointer: string): string => pointer.replace(/\/inputs\/.*/s, '/inputs/*') || 'data'

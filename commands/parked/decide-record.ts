@@ -8,6 +8,7 @@ import {
   builtInRules,
   type Cache,
   decode,
+  detailOf,
   load,
   type PartitionSource,
   project,
@@ -24,7 +25,7 @@ export const AFTER_ALL_OFFSETS = 2 ** 52
 
 export type Outcome =
   | { readonly outcome: 'applied' | 'duplicate' }
-  | { readonly outcome: 'parked'; readonly code: ParkCode }
+  | { readonly outcome: 'parked'; readonly code: ParkCode; readonly detail: string }
 
 type Decided = {
   readonly outcome: Outcome
@@ -46,13 +47,18 @@ export const decideRecord = async (
 ): Promise<Decided> => {
   const assessed = assess(record, { decode, source, rules: builtInRules })
   const { verdict, reads, rules } = assessed
-  if (rules === undefined) return { outcome: { outcome: 'parked', code: verdict }, documents: [] }
+  const parkedAs = (code: ParkCode): Outcome => ({
+    outcome: 'parked',
+    code,
+    detail: detailOf({ code, record, source }),
+  })
+  if (rules === undefined) return { outcome: parkedAs(verdict), documents: [] }
   const pending = { event: verdict, reads, rules, seq: record.offset, at: record.timestamp }
   const { state } = await load([pending], known, read)
   before(verdict, state)
   const { counts, parkedCodes, changes } = project([assessed], state, source, record.timestamp)
   const [code] = parkedCodes
   const outcome: Outcome =
-    code !== undefined ? { outcome: 'parked', code } : { outcome: counts.duplicate > 0 ? 'duplicate' : 'applied' }
+    code !== undefined ? parkedAs(code) : { outcome: counts.duplicate > 0 ? 'duplicate' : 'applied' }
   return { outcome, documents: outcome.outcome === 'applied' ? changes.map(serialize) : [] }
 }

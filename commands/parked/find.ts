@@ -8,8 +8,10 @@ import type { Live, LiveStream } from '../live.ts'
 import {
   type Answer,
   type Coverage,
-  explainInvalid,
+  detailOf,
+  firstKeyRulesUntil,
   multiGet,
+  needsRecord,
   type RawRecord,
   type SearchAnswer,
   type Send,
@@ -114,25 +116,30 @@ const eachParked = async function* (
   }
 }
 
-/** The rule that the data of a record breaks, by the record's position: of those parked as `data_invalid`. */
+/** The detail of each record, by its position. */
 export type Details = ReadonlyMap<string, string>
 
 export const readDetails = async (send: Send, live: Live, records: readonly ParkedFields[]): Promise<Details> => {
   const details = new Map<string, string>()
-  const invalid = records.filter(({ code }) => code === 'data_invalid')
-  for await (const parked of eachParked(send, live, invalid)) {
-    if (parked === undefined) continue
-    const detail = detailOf(live, parked)
-    if (detail !== undefined) details.set(positionOf(parked.fields), detail)
+  for (const fields of records) details.set(positionOf(fields), detailOfParked(live, { fields }))
+  const read = records.filter(({ code }) => needsRecord(code))
+  for await (const parked of eachParked(send, live, read)) {
+    if (parked !== undefined) details.set(positionOf(parked.fields), detailOfParked(live, parked))
   }
   return details
 }
 
-/** Returns the rule that the data breaks; undefined for another code, and for a record without bytes. */
-export const detailOf = (live: Live, { fields, record, leftOut }: Parked): string | undefined => {
-  const stream = parkedStreamOf(live, fields.topic)?.stream
-  if (fields.code !== 'data_invalid' || leftOut !== undefined || stream === undefined) return undefined
-  return explainInvalid(stream, record)
+/** Says why a record is parked; without its bytes, the rule of its code. */
+export const detailOfParked = (
+  live: Live,
+  { fields, record, leftOut }: Partial<Parked> & Pick<Parked, 'fields'>,
+): string => {
+  const { stream, identity } = parkedStreamOf(live, fields.topic) ?? live.events
+  const { code, partition } = fields
+  const { partitions } = identity
+  const firstRules = stream === 'api-keys' && { firstKeyRulesUntil: firstKeyRulesUntil(identity) }
+  const source = { stream, partition, partitions, ...firstRules }
+  return detailOf({ code, record: leftOut === undefined ? record : undefined, source })
 }
 
 export const parkedStreamOf = (live: Live, topic: string): LiveStream | undefined =>

@@ -8,7 +8,7 @@ import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
 import { type Live, readLive } from '../live.ts'
 import {
   countParked,
-  detailOf,
+  detailOfParked,
   type Filter,
   findParked,
   type Order,
@@ -59,10 +59,10 @@ export const showParked = async (
   if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
   switch (as) {
     case 'json':
-      context.out(line(wholeJsonOf(parked, detailOf(live, parked))))
+      context.out(line(wholeJsonOf(parked, detailOfParked(live, parked))))
       return exitCodes.done
     case 'text':
-      context.out(`${parkedText(parked, detailOf(live, parked))}\n`)
+      context.out(`${parkedText(parked, detailOfParked(live, parked))}\n`)
       return exitCodes.done
     case 'raw':
       if (parked.record.value === null) {

@@ -31,7 +31,7 @@ export const countsOf = (counts: readonly (readonly [string, number])[]): string
     .join('\n')
 }
 
-/** The whole record; cuts what is too long for a screen. @param detail the rule that its data breaks */
+/** The whole record; cuts what is too long for a screen. @param detail why it is parked */
 export const parkedText = ({ fields, record, leftOut }: Parked, detail: string | undefined): string => {
   const { key, headers, value } = record
   const rows = [
@@ -53,7 +53,7 @@ export const parkedText = ({ fields, record, leftOut }: Parked, detail: string |
   return [positionOf(fields), aligned(rows), ...shown].join('\n')
 }
 
-/** JSON of a record, without its bytes. @param detail the rule that its data breaks */
+/** JSON of a record, without its bytes. @param detail why it is parked */
 export const jsonOf = (
   { topic, partition, offset, at, code, org_id, type, event_id }: ParkedFields,
   detail: string | undefined,

@@ -11,15 +11,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { eventsIn, type LiveStream, readLive } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
-import {
-  Cache,
-  explainInvalid,
-  firstKeyRulesUntil,
-  multiGet,
-  type ReadDocuments,
-  RULES_VERSION,
-  readDocuments,
-} from '../projector.ts'
+import { Cache, firstKeyRulesUntil, multiGet, type ReadDocuments, RULES_VERSION, readDocuments } from '../projector.ts'
 import { type ReadRecord, readLine } from './read-lines.ts'
 
 export type ValidateOptions = {
@@ -58,13 +50,11 @@ export const validateFile = async (options: ValidateOptions, steps: ValidateStep
     if (line.length === 0) continue
     const given = readLine(line, lineNumber, { type: options.type, partitions: decide.partitions, now: steps.now() })
     const outcome = await decide.next(given, lineNumber)
-    const code = outcome.outcome === 'parked' ? outcome.code : undefined
-    counts.set(code ?? outcome.outcome, (counts.get(code ?? outcome.outcome) ?? 0) + 1)
-    const detail = code === 'data_invalid' ? explainInvalid(given.stream, given.record) : undefined
-    if (options.json)
-      await steps.out(`${JSON.stringify({ line: lineNumber, ...outcome, ...(detail && { detail }) })}\n`)
-    else if (code !== undefined)
-      await steps.out(`line ${lineNumber}: parked as ${code}${detail ? `: ${detail}` : ''}\n`)
+    const name = outcome.outcome === 'parked' ? outcome.code : outcome.outcome
+    counts.set(name, (counts.get(name) ?? 0) + 1)
+    if (options.json) await steps.out(`${JSON.stringify({ line: lineNumber, ...outcome })}\n`)
+    else if (outcome.outcome === 'parked')
+      await steps.out(`line ${lineNumber}: parked as ${outcome.code}: ${outcome.detail}\n`)
     if (lineNumber % PROGRESS_LINES === 0) steps.draw?.(`${lineNumber} lines`)
   }
   return summarize(counts, steps)

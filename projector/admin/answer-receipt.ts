@@ -74,8 +74,8 @@ const answerQuestion = async (
     case 'not_yet':
       return jsonAnswer(200, { ...outcome, topic, partition, offset })
     case 'parked': {
-      const detail = outcome.code === 'data_invalid' ? await explain(location, gone) : undefined
-      return jsonAnswer(200, { ...outcome, ...(detail && { detail }), topic, partition, offset })
+      const detail = await explain({ ...location, partitions, code: outcome.code }, gone)
+      return jsonAnswer(200, { ...outcome, detail, topic, partition, offset })
     }
     case 'unavailable':
     case 'too_many':

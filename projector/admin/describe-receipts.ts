@@ -40,7 +40,11 @@ const schemas = {
             '`published`: readers see it, or it is a duplicate. `parked`: it changes no data, for ever. `not_yet`: ask again.',
         },
         code: described(code, 'The cause, if the record is parked.'),
-        detail: { type: 'string', description: 'The field and the rule. Only for `data_invalid`, and not always.' },
+        detail: {
+          type: 'string',
+          description:
+            'A sentence, if the record is parked: the field or the rule, what was expected and what was given. For people: its words may change.',
+        },
         topic,
         partition,
         offset: number(),

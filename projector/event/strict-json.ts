@@ -29,6 +29,69 @@ export const parseStrictJson = (bytes: Buffer, depthMax: number): { value: unkno
   }
 }
 
+/** Says why `parseStrictJson` refuses these bytes: a position or a count, nothing of the content. */
+export const whyNotStrictJson = (bytes: Buffer, depthMax: number): string => {
+  if (bytes.length === 0) return 'a value of no bytes'
+  if (depthOf(bytes) > depthMax) return `more than ${depthMax} levels of nesting`
+  const text = bytes.toString('utf8')
+  const end = failureOf(text)
+  if (end === undefined) return 'an object that has a key twice'
+  if (end === text.length) return `no JSON: it ends too early, after ${end} characters`
+  return `no JSON: wrong at character ${end + 1}`
+}
+
+/** Returns how many characters of the text JSON can begin with; undefined if the whole text is JSON. */
+const failureOf = (text: string): number | undefined => {
+  if (parses(text)) return undefined
+  // A parser that fails in the middle of a text also fails there if more follows.
+  let [good, bad] = [0, text.length + 1]
+  while (bad - good > 1) {
+    const middle = (good + bad) >> 1
+    if (endsEarly(text.slice(0, middle))) good = middle
+    else bad = middle
+  }
+  return good
+}
+
+const parses = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Whether the text is JSON, or can become JSON if more follows. */
+const endsEarly = (text: string): boolean => {
+  try {
+    JSON.parse(text)
+    return true
+  } catch (error) {
+    const message = error instanceof Error ? error.message : ''
+    return message === 'Unexpected end of JSON input' || Number(POSITION.exec(message)?.[1]) === text.length
+  }
+}
+
+/** The position in the messages of V8, except in those that quote the text. */
+const POSITION = /^[^"]* at position ([0-9]+)(?: \(line [0-9]+ column [0-9]+\))?$/
+
+/** Returns the levels of nesting, up to a string that does not end. */
+const depthOf = (bytes: Buffer): number => {
+  let depth = 0
+  let deepest = 0
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (byte === QUOTE) {
+      const end = endOfString(bytes, i + 1)
+      if (end === -1) break
+      i = end
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) deepest = Math.max(deepest, ++depth)
+    else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--
+  }
+  return deepest
+}
+
 /** Counts the members of all objects: colons outside strings. Undefined if nested too deep or a string does not end. */
 const countMembers = (bytes: Buffer, depthMax: number): number | undefined => {
   let members = 0

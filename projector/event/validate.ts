@@ -10,6 +10,7 @@ import type {
   LineItem,
   PayoutCalculatedData,
   PayoutRecordedData,
+  PeriodData,
   Stream,
   TraceStep,
 } from '../../schemas/events.ts'
@@ -65,7 +66,7 @@ const knownEvent = (given: Envelope, stream: Stream, hasFirstRules: boolean): Kn
   const envelope = hasFirstRules ? underFirstKeyRules(given) : given
   if (envelope === undefined || !matchesSchema(stream, envelope)) return undefined
   const event = canonical(envelope)
-  if (!keepsValueRules(event)) return undefined
+  if (brokenValueRule(event) !== undefined) return undefined
   const hash = eventHash(event.type, Buffer.from(JSON.stringify(event.data)))
   if (!isPayout(event)) return { event: { ...event, hash }, amounts: [] }
   return { event: listsAsText(event, hash), amounts: event.data.line_items.map(line => line.amount) }
@@ -101,32 +102,47 @@ type PayoutEvent = Extract<AnyEvent, { data: PayoutCalculatedData | PayoutRecord
 const isPayout = (event: AnyEvent): event is PayoutEvent =>
   event.type === 'commission.payout.calculated.v1' || event.type === 'commission.payout.recorded.v1'
 
-/** Checks the rules that span several fields. */
-const keepsValueRules = (event: AnyEvent): boolean => {
+/** Returns the first rule of several fields that the event breaks, in words that have nothing of its content. */
+export const brokenValueRule = (event: AnyEvent): string | undefined => {
   switch (event.type) {
     case 'commission.payout.calculated.v1':
-      return haveDistinctIds(event.data.line_items) && countUp(event.data.calculation_trace)
+      return repeatedId(event.data.line_items) ?? wrongStep(event.data.calculation_trace)
     case 'commission.payout.recorded.v1':
-      return haveDistinctIds(event.data.line_items)
+      return repeatedId(event.data.line_items)
     case 'commission.period.recorded.v1':
-      return isBefore(event.data.starts_at, event.data.ends_at)
+      return wrongBoundaries(event.data)
     case 'commission.rep.recorded.v1':
     case 'commission.payroll.recorded.v1':
     case 'commission.payroll.voided.v1':
     case 'commission.api_key.created.v1':
     case 'commission.api_key.revoked.v1':
-      return true
+      return undefined
     default:
       return event satisfies never
   }
 }
 
-const haveDistinctIds = (lines: readonly LineItem[]): boolean =>
-  new Set(lines.map(line => line.id)).size === lines.length
+const repeatedId = (lines: readonly LineItem[]): string | undefined => {
+  if (new Set(lines.map(({ id }) => id)).size === lines.length) return undefined
+  const indexOf = new Map<string, number>()
+  for (const [index, { id }] of lines.entries()) {
+    const first = indexOf.get(id)
+    if (first !== undefined) {
+      return `/line_items/${index}/id: expected an id that no other line has, got that of /line_items/${first}`
+    }
+    indexOf.set(id, index)
+  }
+  return undefined
+}
 
-const countUp = (steps: readonly TraceStep[]): boolean => steps.every(({ step }, index) => step === index + 1)
+const wrongStep = (steps: readonly TraceStep[]): string | undefined => {
+  const index = steps.findIndex(({ step }, at) => step !== at + 1)
+  if (index === -1) return undefined
+  return `/calculation_trace/${index}/step: expected ${index + 1}, got ${steps[index]?.step}`
+}
 
-const isBefore = (start: string, end: string): boolean => {
-  const [from, to] = [instantToNanoseconds(start), instantToNanoseconds(end)]
-  return from !== undefined && to !== undefined && from < to
+const wrongBoundaries = ({ starts_at, ends_at }: PeriodData): string | undefined => {
+  const [from, to] = [instantToNanoseconds(starts_at), instantToNanoseconds(ends_at)]
+  if (from !== undefined && to !== undefined && from < to) return undefined
+  return `/ends_at: expected an instant after /starts_at, got ${from === to ? 'the same one' : 'an earlier one'}`
 }

@@ -14,3 +14,7 @@ export const toRawRecord = ({ body, offset, at }: Pick<ParkedDocument, 'body' | 
   )
   return { offset, timestamp: at, key: bytes(body.key), headers, value: bytes(body.value) }
 }
+
+/** The record of a parked document; undefined if it was too large to be kept. */
+export const keptRecord = (document: Pick<ParkedDocument, 'body' | 'offset' | 'at'>): RawRecord | undefined =>
+  document.body.left_out === undefined ? toRawRecord(document) : undefined

@@ -102,7 +102,7 @@ test('list and count filter by code, organization, type, topic and partition, in
   expect(ofOther).toEqual([position(parked.ofOther)])
   expect(keys).toEqual([position(parked.revocation)])
   expect(inPartition).toEqual(expect.arrayContaining([position(parked.misplaced), position(parked.older)]))
-  expect(payouts.out.toString()).toMatch(/^POSITION +AT +CODE +ORGANIZATION +TYPE +EVENT\n/)
+  expect(payouts.out.toString()).toMatch(/^POSITION +AT +CODE +ORGANIZATION +TYPE +EVENT +DETAIL\n/)
   expect(payouts.said).toContain('4 of 4')
   expect(jsonLines(counts)[0]).toEqual({
     record_undecodable: 3,

@@ -55,7 +55,9 @@ describe('a line', () => {
     const cloudEvent = { specversion: '1.0', id: '1', source: '/test', type, data }
     expect(await outcomeOf(JSON.stringify(cloudEvent))).toEqual(applied)
     expect(await outcomeOf(JSON.stringify(data), { type })).toEqual(applied)
-    const parked = (code: string) => [{ line: 1, outcome: 'parked', code }]
+    const parked = (code: string) => [
+      { line: 1, outcome: 'parked', code, detail: expect.stringMatching(/expected .*, got /) },
+    ]
     expect(await outcomeOf(JSON.stringify({ ...cloudEvent, source: undefined }))).toEqual(parked('record_undecodable'))
     expect(await outcomeOf('{"org_id":', { type })).toEqual(parked('record_undecodable'))
     expect(await outcomeOf(JSON.stringify({ type: 'other', data }))).toEqual(parked('type_unknown'))
@@ -70,7 +72,8 @@ describe('a line', () => {
 
   test('of data keeps its bytes: a name twice is found', async () => {
     const twice = JSON.stringify(data).replace('{', '{"name":"x",')
-    const undecodable = [{ line: 1, outcome: 'parked', code: 'record_undecodable' }]
+    const detail = 'value: expected strict JSON, got an object that has a key twice'
+    const undecodable = [{ line: 1, outcome: 'parked', code: 'record_undecodable', detail }]
     expect(await outcomeOf(twice, { type })).toEqual(undecodable)
     expect(await outcomeOf(`{"Typ\u00fc": 1, "type": "${type}", "data" : ${twice} }`)).toEqual(undecodable)
   })
@@ -99,15 +102,18 @@ describe('a line', () => {
       JSON.stringify({ type: 'commission.payout.calculated.v1', data: dataOf(payout) }),
       JSON.stringify({ type, data }),
     ])
-    expect([code, out]).toEqual([3, ['line 3: parked as period_unknown']])
+    expect([code, out]).toEqual([
+      3,
+      [expect.stringMatching(/^line 3: parked as period_unknown: \/period_id: expected /)],
+    ])
     expect(said).toEqual(['1 applied, 1 duplicate, 1 parked (period_unknown 1; see docs/errors.md)'])
   })
 
   test.each([
-    [{ status: 'Active' }, '/status must be active or departed'],
+    [{ status: 'Active' }, '/status must be active or departed, got a text of 6 characters'],
     [{ departed_on: undefined }, "data must have required property 'departed_on'"],
-    [{ started_on: '2026-02-30' }, '/started_on must match format "date"'],
-    [{ name: 7 }, '/name must be string'],
+    [{ started_on: '2026-02-30' }, '/started_on must match format "date", got a text of 10 characters'],
+    [{ name: 7 }, '/name must be string, got a number'],
   ])('with wrong data names the field and the rule, not the value: %j', async (wrong, detail) => {
     const line = JSON.stringify({ type, data: { ...data, ...wrong } })
     expect(await outcomeOf(line)).toEqual([{ line: 1, outcome: 'parked', code: 'data_invalid', detail }])
@@ -119,7 +125,7 @@ describe('a line', () => {
     const payout = payoutCalculated({ org_id: 'org_1', calculation_trace: [step({ inputs })] })
     const line = JSON.stringify({ type: 'commission.payout.calculated.v1', data: dataOf(payout) })
     expect((await run([line])).out).toEqual([
-      'line 1: parked as data_invalid: /calculation_trace/0/inputs/* must be string',
+      'line 1: parked as data_invalid: /calculation_trace/0/inputs/* must be string, got a number',
     ])
   })
 

@@ -21,7 +21,7 @@ const steps: AdminSteps = {
     sources: () => [],
     ask: async () => ({ state: 'not_yet' }),
     askRun: async () => ({ state: 'unavailable' }),
-    explain: async () => undefined,
+    explain: async () => 'why',
   },
   asyncapi: () => undefined,
   log: { error: () => undefined },

@@ -1,7 +1,6 @@
-/** The field and the rule in the receipt of a record with invalid data. */
+/** The detail in the receipt of a parked record. */
 import { expect, test } from 'vitest'
-import { createParkedExplainer } from '../../../projector/admin/explain-parked.ts'
-import type { RecordLocation } from '../../../projector/admin/receipts.ts'
+import { createParkedExplainer, type ParkedLocation } from '../../../projector/admin/explain-parked.ts'
 import { Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX, RECEIPTS_POLL_TIMEOUT_MS } from '../../../projector/limits.ts'
 import { sending } from '../../support/answering.ts'
@@ -9,7 +8,15 @@ import { dataOf, payoutCalculated, periodRecorded, repRecorded } from '../../sup
 import { Clock } from '../clock.ts'
 import { everythingRuns, Held } from '../held.ts'
 
-const at: RecordLocation = { stream: 'events', topic: 't', partition: 2, offset: 7 }
+const at: ParkedLocation = {
+  stream: 'events',
+  topic: 't',
+  partition: 2,
+  partitions: 6,
+  offset: 7,
+  code: 'data_invalid',
+}
+const OF_CODE = 'data: expected the fields that the JSON Schema of its type has, got others'
 const never = new AbortController().signal
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
@@ -51,30 +58,37 @@ const setUp = (document: object | undefined) => {
 const rep = dataOf(repRecorded({ org_id: 'org_1' })) as object
 const period = dataOf(periodRecorded({ org_id: 'org_1' })) as object
 const payout = dataOf(payoutCalculated({ org_id: 'org_1' })) as object
-const SEVERAL = 'a rule of several fields: ids of lines, numbers of steps, or the boundaries of a period'
 
 test.each([
-  ['commission.rep.recorded.v1', { ...rep, name: 7 }, '/name must be string'],
-  ['commission.period.recorded.v1', { ...period, ends_at: '2020-01-01T00:00:00Z' }, SEVERAL],
-  ['commission.payout.calculated.v1', { ...payout, currency: 'euro' }, '/currency must match pattern "^[A-Z]{3}$"'],
+  ['commission.rep.recorded.v1', { ...rep, name: 7 }, '/name must be string, got a number'],
+  [
+    'commission.period.recorded.v1',
+    { ...period, ends_at: '2020-01-01T00:00:00Z' },
+    '/ends_at: expected an instant after /starts_at, got an earlier one',
+  ],
+  [
+    'commission.payout.calculated.v1',
+    { ...payout, currency: 'euro' },
+    '/currency must match pattern "^[A-Z]{3}$", got a text of 4 characters',
+  ],
   // Parked by other rules than those of this version.
-  ['commission.rep.recorded.v1', rep, undefined],
-  ['commission.rep.recorded.v2', { ...rep, name: 7 }, undefined],
+  ['commission.rep.recorded.v1', rep, OF_CODE],
+  ['commission.rep.recorded.v2', { ...rep, name: 7 }, OF_CODE],
 ])('the field and the rule are those of the stored record: %s %#', async (type, data, detail) => {
   const { explain, asked } = setUp(parkedDocument(type, data))
   expect(await explain(at, never)).toBe(detail)
   expect(asked).toEqual(['c-control/live', 'c-g2-parked/t:2:7/body_bytes', 'c-g2-parked/t:2:7'])
 })
 
-test('a large record is not read: its receipt comes without the field', async () => {
+test('a large record is not read: its receipt has the sentence of its code', async () => {
   const { explain, asked } = setUp(
     parkedDocument('commission.rep.recorded.v1', { ...rep, name: 7 }, EXPLAINED_BYTES_MAX + 1),
   )
-  expect(await explain(at, never)).toBeUndefined()
+  expect(await explain(at, never)).toBe(OF_CODE)
   expect(asked).toHaveLength(2)
 })
 
-test('a few records are explained at once; a late or stopped one gives no detail and no error', async () => {
+test('a few records are explained at once; a late or stopped one gives the sentence of its code and no error', async () => {
   const { clock, gate, explain, stop, hold } = setUp(parkedDocument('commission.rep.recorded.v1', { ...rep, name: 7 }))
   hold()
   const all = Array.from({ length: EXPLANATIONS_AT_ONCE_MAX + 1 }, () => explain(at, never))
@@ -82,12 +96,21 @@ test('a few records are explained at once; a late or stopped one gives no detail
   expect(gate.calls).toHaveLength(EXPLANATIONS_AT_ONCE_MAX)
   await clock.move(RECEIPTS_POLL_TIMEOUT_MS)
   while (gate.calls.length > 0) await gate.at(0).letGo()
-  expect(await Promise.all(all)).toEqual(all.map(() => undefined))
+  expect(await Promise.all(all)).toEqual(all.map(() => OF_CODE))
   expect(gate.count).toBe(EXPLANATIONS_AT_ONCE_MAX)
   stop.abort()
-  expect(await explain(at, never)).toBeUndefined()
+  expect(await explain(at, never)).toBe(OF_CODE)
 })
 
-test('a record that is no longer parked, after a swap, has no detail', async () => {
-  expect(await setUp(undefined).explain(at, never)).toBeUndefined()
+test('a record that is no longer parked, after a swap, has the sentence of its code', async () => {
+  expect(await setUp(undefined).explain(at, never)).toBe(OF_CODE)
+})
+
+test('a record that was too large to be kept has the sentence of its code', async () => {
+  const { body, ...document } = parkedDocument('commission.rep.recorded.v1', rep)
+  const left_out = { bytes: 9_000_000, sha256: 'x' }
+  const { explain } = setUp({ ...document, code: 'record_undecodable', body: { ...body, value: null, left_out } })
+  expect(await explain({ ...at, code: 'record_undecodable' }, never)).toBe(
+    'expected a CloudEvents event as strict JSON in UTF-8, got something else',
+  )
 })
