@@ -19,6 +19,7 @@ import { asUnavailable } from './elasticsearch/retry.ts'
 import { StopError } from './failures.ts'
 import { openPublishedPosition } from './flow/publish.ts'
 import { createPublishedTimes } from './flow/publish-times.ts'
+import type { ToldSetting } from './generations/check-index.ts'
 import { finishSwap, type Generations, readGenerations } from './generations/generations.ts'
 import {
   makeFirstLive,
@@ -98,7 +99,7 @@ export const prepare = async (
 }
 
 const stepsOf = (settings: Settings, health: Health, context: StartContext): Steps => {
-  const { elasticsearch, retryOptions, signal, rulesVersion = RULES_VERSION } = context
+  const { elasticsearch, retryOptions, signal, log, rulesVersion = RULES_VERSION } = context
   const request: Ask = asked =>
     keepTrying(() => elasticsearch.send(asked, signal), signal, {
       ...retryOptions,
@@ -109,7 +110,11 @@ const stepsOf = (settings: Settings, health: Health, context: StartContext): Ste
     ELASTICSEARCH_SHARDS: shards,
     ELASTICSEARCH_REPLICAS: replicas,
   } = settings
-  return { request, prefix, shards, replicas, rulesVersion }
+  return { request, prefix, shards, replicas, rulesVersion, tell: found => logSetting(found, log) }
+}
+const logSetting = ({ index, setting, expected, got, reason, put_back }: ToldSetting, log: Logger): void => {
+  if (put_back) log.warn({ index, setting, expected, got, reason }, 'a setting of an index was put back')
+  else log.warn({ index, setting, expected, got, reason }, 'a setting of an index is not as expected')
 }
 type Steps = PrepareSteps & { readonly rulesVersion: number }
 

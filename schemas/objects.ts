@@ -1,4 +1,4 @@
-/** Objects whose keys are known when they are compiled (TypeScript's own functions forget the keys), and what a value is. */
+/** Objects whose keys are known when they are compiled: TypeScript's own functions forget them. The type of a value. */
 
 /** The keys of an object that has no others. */
 export const keysOf = <Key extends string>(object: Readonly<Partial<Record<Key, unknown>>>): Key[] =>

@@ -3,7 +3,6 @@
  * Missing indices are created at a first start only. Later, a missing index is refused: an empty index must never look
  * like an empty organization. Two first starts at once agree: each creates or finds everything.
  */
-import { isDeepStrictEqual } from 'node:util'
 import {
   controlIndexOf,
   FIRST_GENERATION,
@@ -26,6 +25,7 @@ import { type Ask, documentPath, errorType, ifVersion } from '../elasticsearch/c
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
+import { checkIndex, type TellSetting, templatesThatApply } from './check-index.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
 
@@ -37,6 +37,8 @@ export type PrepareSteps = {
   readonly replicas?: number | undefined
   /** For tests with other rules. */
   readonly rulesVersion?: number | undefined
+  /** Called with each setting of an index that is not as expected and does not stop the projector. */
+  readonly tell?: TellSetting
 }
 
 /** Creates the control index, and the template that keeps Elasticsearch from creating indices automatically. */
@@ -48,7 +50,10 @@ export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
     // A longer prefix has priority: its template wins over that of a shorter prefix with the same beginning.
     body: { index_patterns: [`${prefix}-*`], allow_auto_create: false, priority: 500 + prefix.length },
   })
-  if (status !== 200) throw new StopError('index_unsuitable', `Elasticsearch answers ${status} to the index template`)
+  if (status !== 200) {
+    const others = await templatesThatApply(controlIndexOf(prefix), request)
+    throw new StopError('index_unsuitable', `Elasticsearch answers ${status} to the index template${others}`)
+  }
 
   const names = await prepareControl(steps)
   // An interrupted first start can leave indices of the first generation only.
@@ -67,7 +72,8 @@ export const prepareControl = async ({
   request,
   prefix,
   replicas,
-}: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas'>): Promise<readonly string[]> => {
+  tell,
+}: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas' | 'tell'>): Promise<readonly string[]> => {
   const name = controlIndexOf(prefix)
   const definition = commonIndices(prefix, replicas)[name]
   if (definition === undefined) throw new Error('the control index has no definition')
@@ -80,7 +86,7 @@ export const prepareControl = async ({
     }
     await create(name, definition, request)
   }
-  await verify(name, definition, request)
+  await checkIndex(name, definition, request, tell)
   return names
 }
 
@@ -147,7 +153,7 @@ export const openGeneration = async (
   const isKnown = ofEvents ? identity.rules_version === version : knowsKeyRules(identity)
   if (!isKnown) throw rulesChanged(identity, version)
   const indices = ofEvents ? generationIndices(prefix, generation, shards) : apiKeysIndices(prefix)
-  for (const [name, definition] of Object.entries(indices)) await verify(name, definition, request)
+  for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
   const recorded = await recordIndices(identity, Object.keys(indices), steps)
   await assertSameIndices(recorded, steps)
   return recorded
@@ -228,28 +234,7 @@ const create = async (name: string, { mappings, settings }: IndexDefinition, req
     body: { mappings, settings: { index: settings } },
   })
   const type = errorType(body)
-  // Next, `verify` checks the index of this name. 400 has other causes too: the cluster may allow no more shards.
+  // Next, `checkIndex` checks the index of this name. 400 has other causes too: the cluster may allow no more shards.
   if (status === 200 || (type !== undefined && namesTaken.has(type))) return
   throw new StopError('write_refused', `creating ${name}: Elasticsearch answers ${status}, ${type ?? 'no type'}`)
 }
-
-/** The settings that decisions and order depend on. The number of replicas is the operator's choice. */
-const verified = ['refresh_interval', 'sort'] as const
-
-const verify = async (name: string, { mappings, settings }: IndexDefinition, request: Ask): Promise<void> => {
-  const { status, body } = await request<IndexAnswer>({
-    method: 'GET',
-    path: `/${name}`,
-    query: { flat_settings: false },
-  })
-  if (status !== 200) throw new StopError('index_missing', name, { status })
-  const got = body[name]
-  if (got === undefined) throw new StopError('index_unsuitable', `${name}: the name of an alias, not of an index`)
-  if (!isDeepStrictEqual(got.mappings, mappings)) throw new StopError('index_unsuitable', `${name}: another mapping`)
-  for (const setting of verified) {
-    if (isDeepStrictEqual(got.settings.index[setting], settings[setting])) continue
-    throw new StopError('index_unsuitable', `${name}: another ${setting}`)
-  }
-}
-
-type IndexAnswer = Readonly<Record<string, { mappings: unknown; settings: { index: Record<string, unknown> } }>>

@@ -8,6 +8,7 @@ import {
   type KafkaResource,
   type KafkaRight,
 } from '../../schemas/access.ts'
+import { clusterSettingRules, indexSettingRules, type SettingRule } from '../../schemas/stored/index-settings.ts'
 
 export const ACCESS_PAGE = join(import.meta.dirname, '../../docs/access.md')
 export const ACCESS_FILES = join(import.meta.dirname, '../../deploy/access')
@@ -165,7 +166,28 @@ export const accessPage = (): string =>
             ].join('\n'),
           ],
     ),
+    '## Settings of indices and of the cluster',
+    'Somebody may change a setting of the indices, or an index template of others may set one. Each start of a projector reads the settings of its indices; `npm run doctor` tells of them and of those of the cluster. ' +
+      'A line of the log names the index, the setting, the expected and the given value. Every setting that is not in this table is yours: replicas, allocation to nodes, `search.idle`, `priority`, `hidden`, merges, limits of mappings. ' +
+      'Another mapping or sort stops the projector, too. The API does not look at settings: it refuses answers that are not complete, whatever the cause.',
+    [
+      '| setting | expected | otherwise | reason |',
+      '|---|---|---|---|',
+      ...indexSettingRules.map(rule => settingLine(`index.${rule.setting}`, rule)),
+      ...clusterSettingRules.map(rule => settingLine(rule.setting, rule)),
+    ].join('\n'),
+    '**Put back**: the projector changes it with a warning (*a setting of an index was put back*). It needs `manage` on the index for this, which its role does not have: this right could also delete indices. ' +
+      'Without the right it warns (*a setting of an index is not as expected*) and starts; put it back yourself: `curl -X PUT "$ELASTICSEARCH_URL/INDEX/_settings" --json \'{"index.refresh_interval": "-1"}\'`.',
   ].join('\n\n')}\n`
+
+const consequences: Readonly<Record<SettingRule['consequence'], string>> = {
+  'put back': 'put back',
+  'put back or stop': 'put back; without the right, `index_unsuitable`',
+  warn: 'a warning',
+  stop: '`index_unsuitable`',
+}
+const settingLine = (name: string, { expected, consequence, reason }: SettingRule): string =>
+  `| \`${name}\` | ${expected} | ${consequences[consequence]} | ${reason} |`
 
 const describeResource = ({ type, name, pattern }: KafkaResource): string =>
   type === 'Cluster' ? 'Cluster' : `${type} \`${name}\`${pattern === 'prefixed' ? ' and longer names' : ''}`

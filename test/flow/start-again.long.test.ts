@@ -149,11 +149,40 @@ describe('after an earlier run', () => {
     },
   )
 
-  test('an index with automatic refresh is refused', async t => {
+  test('an index whose documents go through a pipeline is refused', async t => {
     const settings = `/${indexNamed(prefix, 'payouts')}/_settings`
-    await call('PUT', settings, { index: { refresh_interval: '1s' } })
-    t.onTestFinished(async () => void (await call('PUT', settings, { index: { refresh_interval: '-1' } })))
-    expect(await expectUntouched(t, 'index_unsuitable')).toContain('refresh_interval')
+    await call('PUT', settings, { index: { final_pipeline: 'none-such' } })
+    t.onTestFinished(async () => void (await call('PUT', settings, { index: { final_pipeline: null } })))
+    expect(await expectUntouched(t, 'index_unsuitable')).toContain('index.final_pipeline: expected none, got none-such')
+  })
+
+  test('settings that do no harm are put back, with a warning that names index, setting, expected and got', async t => {
+    const before = await everythingStored(prefix)
+    const settings = `/${prefix}-*/_settings`
+    // The first is what somebody does who wants the default again.
+    await call('PUT', settings, { index: { refresh_interval: null, 'translog.durability': 'async', priority: 5 } })
+    const projector = await startProjector(t, { topics, prefix })
+    await untilCaughtUp(projector)
+    const names = Object.keys(definitions()).sort()
+    const told = projector.lines().filter(({ msg }) => msg === 'a setting of an index was put back')
+    for (const [setting, expected, got] of [
+      ['refresh_interval', '-1', 'nothing (the default)'],
+      ['translog.durability', 'request', 'async'],
+    ]) {
+      const ofSetting = told.filter(line => line.setting === setting)
+      expect(ofSetting.map(({ index }) => index).sort()).toEqual(names)
+      expect(ofSetting).toContainEqual(expect.objectContaining({ expected, got, level: 40 }))
+    }
+    const { text } = await call('GET', `${settings}?flat_settings=true`)
+    const found = JSON.parse(text) as Record<string, { settings: Record<string, string> }>
+    expect(Object.keys(found).sort()).toEqual(names)
+    for (const index of Object.values(found)) {
+      expect(index.settings).toMatchObject({ 'index.refresh_interval': '-1', 'index.priority': '5' })
+      expect(index.settings).not.toHaveProperty('index.translog.durability')
+    }
+    expect(await projector.stop()).toEqual({ code: 0, signal: null })
+    await call('PUT', settings, { index: { priority: null } })
+    expect(await everythingStored(prefix)).toEqual(before)
   })
 
   test('after these problems are repaired, the projector continues where it stopped', async t => {

@@ -15,6 +15,7 @@ import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 import { pairMutants } from './pair-mutants.ts'
 import { sealedMutants } from './sealed-mutants.ts'
 import { sourceMutants } from './source-mutants.ts'
+import { wordsMutants } from './words-mutants.ts'
 
 export const mutants: readonly Mutant[] = [
   // --- the order of the flow
@@ -286,6 +287,7 @@ export const mutants: readonly Mutant[] = [
   },
 
   ...sourceMutants,
+  ...wordsMutants,
   ...sealedMutants,
   ...kafkaMutants,
   ...apiMutants,

@@ -1,5 +1,6 @@
 /** Indices, control documents, and the requests so far. Answers the requests of a start like Elasticsearch. */
 import type { Answer } from '../../projector/elasticsearch/client.ts'
+import { StopError } from '../../projector/failures.ts'
 import { sending } from '../support/answering.ts'
 
 type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }
@@ -8,13 +9,18 @@ export class StartedElasticsearch {
   readonly indices = new Map<string, Index>()
   readonly documents = new Map<string, unknown>()
   readonly asked: string[] = []
+  /** Index templates of others. */
+  readonly templates: object[] = []
+  /** Whether the user may change settings. */
+  mayManage = true
   /** Indices that were restored after their creation. */
   readonly replaced = new Set<string>()
 
   readonly request = sending(async ({ method, path, body }) => {
     this.asked.push(`${method} ${path}`)
     const [, name = '', operation, id = ''] = path.split('/')
-    if (name === '_index_template') return { status: 200, body: {} }
+    if (name === '_index_template') return { status: 200, body: { index_templates: this.templates } }
+    if (operation === '_settings' && method === 'PUT') return this.#change(name, body as Index['settings'])
     if (operation === '_settings') {
       const names = [...this.indices.keys()].filter(index => index.startsWith(name.replace('*', '')))
       const settings = (index: string) => ({ index: { uuid: this.replaced.has(index) ? 'another' : `id of ${index}` } })
@@ -38,6 +44,16 @@ export class StartedElasticsearch {
       ? { status: 404, body: { found: false } }
       : { status: 200, body: { found: true, _source } }
   })
+
+  #change(name: string, { index: changes }: Index['settings']): Answer {
+    if (!this.mayManage) throw new StopError('access_refused', 'Elasticsearch answers 403', { status: 403 })
+    const settings = this.indices.get(name)?.settings.index ?? {}
+    for (const [setting, value] of Object.entries(changes)) {
+      if (value === null) delete settings[setting]
+      else settings[setting] = value
+    }
+    return { status: 200, body: {} }
+  }
 
   #index(method: string, name: string, index: Index | undefined, body: Index): Answer {
     if (method !== 'PUT') return { status: index ? 200 : 404, body: index && { [name]: index } }

@@ -1,0 +1,63 @@
+/** Bugs in what operators and publishers are told, and in what a start puts back: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+export const wordsMutants: readonly Mutant[] = [
+  // --- details of parked records
+  {
+    name: 'a detail quotes the value that breaks a rule',
+    file: 'schemas/objects.ts',
+    find: "return `${name} of ${length} character${length === 1 ? '' : 's'}`",
+    replace: 'return `${name}: ${value} (${length})`',
+  },
+  {
+    name: 'a detail names the content type that the publisher wrote',
+    file: 'projector/event/decode.ts',
+    find: "?? 'another content type'",
+    replace: '?? contentType',
+  },
+  {
+    name: 'the receipt of a record that is not data_invalid has no detail',
+    file: 'projector/admin/answer-receipt.ts',
+    find: 'const detail = await explain({ ...location, partitions, code: outcome.code }, gone)',
+    replace:
+      "const detail = outcome.code === 'data_invalid' ? await explain({ ...location, partitions, code: outcome.code }, gone) : undefined",
+  },
+  {
+    name: 'a duplicate key is told as JSON that ends too early',
+    file: 'projector/event/strict-json.ts',
+    find: "if (end === undefined) return 'an object that has a key twice'",
+    replace: "if (end === undefined) return 'no JSON: it ends too early'",
+  },
+  {
+    name: 'a period that ends when it starts is applied',
+    file: 'projector/event/validate.ts',
+    find: 'if (from !== undefined && to !== undefined && from < to) return undefined',
+    replace: 'if (from !== undefined && to !== undefined && from <= to) return undefined',
+  },
+  // --- settings of indices
+  {
+    name: 'a refresh interval that was set back to its default stops a projector',
+    file: 'projector/generations/check-index.ts',
+    find: "const [stop] = putBack ? [] : wrong.filter(({ consequence }) => consequence === 'put back or stop')",
+    replace: 'const [stop] = wrong',
+  },
+  {
+    name: 'a projector that may not change settings does not start for a harmless one',
+    file: 'projector/generations/check-index.ts',
+    find: "    if (error instanceof StopError && error.code === 'access_refused') return false\n",
+    replace: '',
+  },
+  {
+    name: 'a projector starts although acknowledged documents can be lost',
+    file: 'projector/generations/check-index.ts',
+    find: '  if (stop !== undefined) throw unsuitable(name, stop)\n',
+    replace: '',
+  },
+  {
+    name: 'a pipeline that changes documents is only told',
+    file: 'projector/generations/check-index.ts',
+    find: "const [stop] = found.filter(({ consequence }) => consequence === 'stop')",
+    replace:
+      "const [stop] = found.filter(({ consequence, setting }) => consequence === 'stop' && !setting.endsWith('pipeline'))",
+  },
+]
