@@ -57,10 +57,12 @@ export {
   assertSameSource,
   checkTopicConfiguration,
   describeSource,
+  differingField,
   type Ends,
   fetchEnds,
   type GenerationBody,
   recordHash,
+  type Source,
   TIMES_OF_PUBLISHERS,
 } from '../projector/kafka/source.ts'
 export { keptRecord, toRawRecord } from '../projector/kafka/stored-record.ts'

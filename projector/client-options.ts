@@ -10,6 +10,7 @@ import { clearBufferOnReconnect } from './kafka/patch-connections.ts'
 import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
 import { passOnRefusedRights } from './kafka/patch-refusals.ts'
 import { closeAfterTimeout } from './kafka/patch-timeouts.ts'
+import { askForTopicIds } from './kafka/patch-topic-ids.ts'
 import { ELASTICSEARCH_TIMEOUT_MS, KAFKA_TIMEOUT_MS } from './limits.ts'
 
 /**
@@ -26,6 +27,7 @@ export const kafkaConfig = (
   checkOnlyPendingRequests()
   passOnRefusedRights()
   closeAfterTimeout()
+  askForTopicIds()
   return {
     clientId,
     brokers: settings.KAFKA_BROKERS,

@@ -32,12 +32,13 @@ import {
   checkTopicConfiguration,
   type DocumentAnswer,
   describeSource,
+  differingField,
   documentPath,
   fetchEnds,
-  type GenerationBody,
   ifVersion,
   type LogReader,
   readLog,
+  type Source,
 } from '../projector.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { assertArchived, assertInTopic } from './compare-positions.ts'
@@ -58,7 +59,6 @@ export type AdoptSourceSteps = KafkaContext &
 
 type ControlSteps = Pick<KafkaContext, 'send' | 'prefix' | 'say'>
 
-type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions'>
 type Sources = Readonly<Record<Stream, Source>>
 /** A generation that names the old source, with its positions in order. Each has the version that was read. */
 type Adopted = {
@@ -234,7 +234,7 @@ export const divideNames = async (
     }
     assertEqual(`partitions of ${wanted.topic}`, body.partitions, wanted.partitions)
     const isOfArchive = body.cluster_id === archived.cluster_id
-    if (body.cluster_id === wanted.cluster_id && !(isRedacted && isOfArchive)) return false
+    if (differingField(body, wanted) === undefined && !(isRedacted && isOfArchive)) return false
     assertEqual(`cluster of ${name} and of the archive`, body.cluster_id, archived.cluster_id)
     assertEqual(`topic of ${name} and of the archive`, body.topic, archived.topic)
     assertEqual(`partitions of ${name} and of the archive`, body.partitions, archived.partitions.length)
@@ -270,24 +270,27 @@ const readAdopted = async (name: string, partitions: number, steps: AdoptSourceS
 /** Changes the positions first, so that a projector of the old source stops at its next one. */
 const changeSource = async (
   { generation, positions }: Adopted,
-  { cluster_id }: Source,
+  { cluster_id, topic_id }: Source,
   redaction: Redaction | undefined,
   steps: AdoptSourceSteps,
 ): Promise<string> => {
-  const identity = generation._source.body
+  const { topic_id: _, ...identity } = generation._source.body
+  const known = topic_id === undefined ? {} : { topic_id }
+  const source = [cluster_id, ...Object.values(known)].join('/')
   const stream = streamOf(identity.generation)
   for (const [partition, position] of positions.entries()) {
     const { last } = position._source.body
     const sha256 = redactedHash({ redaction }, stream, partition, last?.offset ?? -1) ?? last?.sha256
     const changed = last && sha256 !== undefined ? { ...last, sha256 } : last
-    const body = { ...position._source.body, last: changed, source: cluster_id }
+    const body = { ...position._source.body, last: changed, source }
     const document: PositionDocument = { kind: 'position', body }
     await replace(positionId(identity.generation, partition), position, document, steps)
   }
-  const document: GenerationDocument = { kind: 'generation', body: { ...identity, cluster_id } }
+  const document: GenerationDocument = { kind: 'generation', body: { ...identity, cluster_id, ...known } }
   await replace(generationId(identity.generation), generation, document, steps)
   const log = redaction ? 'the redacted log of cluster' : 'cluster'
-  steps.say(`${identity.generation} has ${log} ${cluster_id} as its source now; it had ${identity.cluster_id}`)
+  const before = identity.cluster_id === cluster_id ? 'another topic of this name' : identity.cluster_id
+  steps.say(`${identity.generation} has ${log} ${cluster_id} as its source now; it had ${before}`)
   return identity.generation
 }
 

@@ -16,7 +16,7 @@ export type TopicOptions = {
 export const checkTopic = async (options: TopicOptions): Promise<Finding[]> => {
   const { admin, topic, partitions: expected, messageBytes } = options
   const check = `topic ${topic}`
-  const { partitions } = await describeSource(admin, topic)
+  const { partitions, topic_id } = await describeSource(admin, topic)
   const findings: Finding[] = []
   if (expected !== undefined && partitions !== expected) {
     findings.push(failed(check, `expected ${expected} partition, got ${partitions}`, 'create it with: npm run topics'))
@@ -25,9 +25,14 @@ export const checkTopic = async (options: TopicOptions): Promise<Finding[]> => {
   await fetchEnds(admin, topic)
   findings.push(ok(check, `keeps every record, in ${partitions} partition${partitions === 1 ? '' : 's'}`))
   findings.push(...warnings.map(text => warning(check, text)))
+  if (topic_id === undefined) findings.push(warning(check, NO_TOPIC_ID, NEW_BROKERS))
   findings.push(...(await checkCopies(admin, topic)))
   return findings
 }
+
+const NO_TOPIC_ID =
+  'the brokers tell no topic id: a topic that is deleted and created again is recognized only by its records and ends'
+const NEW_BROKERS = 'Kafka 2.8 or newer, with the metadata version (inter.broker.protocol.version) of that release'
 
 const oneCopy = 'only one copy exists: if it is lost, the records are lost'
 

@@ -25,6 +25,7 @@ import {
   assertSameSource,
   type DocumentAnswer,
   describeSource,
+  differingField,
   documentPath,
   type Ends,
   fetchEnds,
@@ -96,14 +97,14 @@ export const takeOver = async (
     say(`${identity.generation} is adopted: projectors read it again ${restart.said}, and the API serves it after that`)
   }
   if (replaced.length === 0) {
-    for (const name of [API_KEYS_GENERATION, generations.live]) await assertSameCluster(name, topics, admin, context)
+    for (const name of [API_KEYS_GENERATION, generations.live]) await assertItsSource(name, topics, admin, context)
     say('no index was replaced: nothing is changed')
   }
   return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
 }
 
-/** @throws CommandError if the topics are on another cluster: a projector would refuse them */
-const assertSameCluster = async (
+/** @throws CommandError if the topics are other ones: a projector would refuse them */
+const assertItsSource = async (
   name: string,
   topics: KafkaContext['topics'],
   admin: Parameters<typeof describeSource>[0],
@@ -111,10 +112,12 @@ const assertSameCluster = async (
 ): Promise<void> => {
   const stored = await readStored<GenerationDocument>(generationId(name), context)
   const topic = topics[name === API_KEYS_GENERATION ? 'api-keys' : 'events']
-  const { cluster_id } = await describeSource(admin, topic)
-  const expected = stored?._source.body.cluster_id ?? cluster_id
-  if (cluster_id === expected) return
-  const what = `no index was replaced, but ${topic} is on cluster ${cluster_id}, and ${name} was made from ${expected}`
+  const source = await describeSource(admin, topic)
+  const expected = stored?._source.body ?? source
+  const field = differingField(expected, source)
+  if (field !== 'cluster_id' && field !== 'topic_id') return
+  const [had, has] = [`${name} was made from ${expected[field]}`, `${topic} has ${field} ${source[field]}`]
+  const what = `no index was replaced, but ${has}, and ${had}`
   throw new CommandError(`${what}. For restored topics: npm run projection -- adopt --archive DIR. Nothing is changed`)
 }
 

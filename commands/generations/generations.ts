@@ -11,6 +11,7 @@ import {
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import {
+  differingField,
   documentPath,
   type GenerationBody,
   type Generations,
@@ -98,10 +99,9 @@ export const positionDocumentsOf = async (
 
 /** @throws CommandError if their sources differ: they cannot be compared */
 export const assertOfOneSource = (a: GenerationBody, b: GenerationBody): void => {
-  for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
-    if (a[field] === b[field]) continue
-    throw new CommandError(`they are of different sources: ${field} is ${a[field]} and ${b[field]}`)
-  }
+  const field = differingField(a, b)
+  if (field === undefined) return
+  throw new CommandError(`they are of different sources: ${field} is ${a[field]} and ${b[field]}`)
 }
 
 /**

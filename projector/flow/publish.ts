@@ -101,7 +101,7 @@ const assertMonotonic = (before: Stored, found: Stored, { generation, index }: P
     throw new StopError('position_went_back', `${generation} in ${index}`, where)
   }
   if (found.position.source === before.position.source) return found
-  throw new StopError('source_changed', `${generation} was given another cluster as its source`, { generation })
+  throw new StopError('source_changed', `${generation} was given another log as its source`, { generation })
 }
 
 /** How often a time was taken back because clocks had been ahead. Readers detect a stale read by it. */

@@ -100,7 +100,7 @@ export const readGeneration = async (
 ): Promise<GenerationBody | undefined> =>
   (await readControl<GenerationDocument>(generationId(generation), steps))?._source.body
 
-type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'sandbox'>
+type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'topic_id' | 'sandbox'>
 
 /**
  * Opens a generation of a source under the present rules, with a position for every partition. Creates it if it is

@@ -10,6 +10,7 @@ import type { GenerationDocument } from '../../schemas/stored/documents.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
 import { withRight } from './access-refusal.ts'
+import { topicIdAmong } from './patch-topic-ids.ts'
 
 export type SourceAdmin = Pick<
   Admin,
@@ -22,15 +23,17 @@ export type GenerationBody = GenerationDocument['body']
 /** `end` is the last stable offset: records from there on may still be aborted. */
 export type Ends = readonly { readonly partition: number; readonly low: number; readonly end: number }[]
 
-/** Returns the cluster id and the number of partitions. @throws StopError `topic_missing` */
-export const describeSource = async (
-  admin: SourceAdmin,
-  topic: string,
-): Promise<Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions'>> => {
+/** The log of a projection. Another topic of the same name has another id; absent if the brokers have no topic ids. */
+export type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'topic_id'>
+
+/** Returns the cluster id, the topic id and the number of partitions. @throws StopError `topic_missing` */
+export const describeSource = async (admin: SourceAdmin, topic: string): Promise<Source> => {
   const { clusterId } = await admin.describeCluster()
   try {
     const { topics } = await withRight('Describe', `topic ${topic}`, admin.fetchTopicMetadata({ topics: [topic] }))
-    return { topic, cluster_id: clusterId, partitions: topics[0]?.partitions.length ?? 0 }
+    const partitions = topics[0]?.partitions ?? []
+    const topic_id = topicIdAmong(partitions)
+    return { topic, cluster_id: clusterId, partitions: partitions.length, ...(topic_id !== undefined && { topic_id }) }
   } catch (error) {
     if (isUnknownTopic(error)) {
       throw new StopError('topic_missing', `${topic} is not on this cluster; create it with: npm run topics`, { topic })
@@ -45,14 +48,23 @@ export const isUnknownTopic = (error: unknown): boolean =>
 /** Advice for `source_changed`, if the topics were restored on purpose. */
 export const ADVICE_IF_RESTORED = 'restored topics: npm run projection -- adopt --archive DIR'
 
+/** Fields of a source. Two topic ids are compared if both are known. */
+const sourceFields = ['topic', 'cluster_id', 'partitions', 'topic_id'] as const
+/** Fields that a restore of the topics changes. */
+const restoredFields: ReadonlySet<string> = new Set(['cluster_id', 'topic_id'])
+
+/** Returns the first field in which two sources differ. */
+export const differingField = (expected: Source, got: Source): (typeof sourceFields)[number] | undefined =>
+  sourceFields.find(field => {
+    if (field === 'topic_id' && (expected[field] === undefined || got[field] === undefined)) return false
+    return expected[field] !== got[field]
+  })
+
 /** @throws StopError `source_changed`, with the field that differs */
-export const assertSameSource = (
-  expected: GenerationBody,
-  got: Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions'>,
-): void => {
-  for (const field of ['topic', 'cluster_id', 'partitions'] as const) {
-    if (expected[field] === got[field]) continue
-    const next = field === 'cluster_id' ? `; ${ADVICE_IF_RESTORED}` : ''
+export const assertSameSource = (expected: Source & Pick<GenerationBody, 'generation'>, got: Source): void => {
+  const field = differingField(expected, got)
+  if (field !== undefined) {
+    const next = restoredFields.has(field) ? `; ${ADVICE_IF_RESTORED}` : ''
     throw new StopError('source_changed', `${field}: expected ${expected[field]}, got ${got[field]}${next}`, {
       topic: expected.topic,
       generation: expected.generation,

@@ -194,6 +194,8 @@ export type GenerationDocument = {
     topic: string
     cluster_id: string
     partitions: number
+    /** The topic id, as Kafka prints it; absent if the brokers have none, or until all last records were verified. */
+    topic_id?: string
     rules_version: number
     /** Only for API keys: records before this offset are decided under version 1. Absent in version 2: none are. */
     first_rules_until?: number
@@ -224,7 +226,7 @@ export type PositionDocument = {
     taken_back?: number
     /** The API serves the partition from this position on. Above 0 for API keys and for restored indices. */
     serve_from: number
-    /** The id of the cluster that `adopt --archive` made the source; absent before. Owners of another one stop. */
+    /** The ids of the cluster and topic that `adopt --archive` made the source; absent before. Other owners stop. */
     source?: string
   }
 }

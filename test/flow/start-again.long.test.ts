@@ -243,7 +243,7 @@ describe.concurrent('a topic that has changed', () => {
     const before = await everythingStored(prefix)
 
     const anew = await recreate(t, topics)
-    await startRefused(t, { topics, prefix }, 'records_deleted')
+    expect(await startRefused(t, { topics, prefix }, 'source_changed')).toContain('topic_id: expected ')
     await anew.publish(recorded(newId('org'), 3))
     await startRefused(t, { topics, prefix }, 'source_changed')
     await anew.publish(recorded(newId('org'), 3))

@@ -276,8 +276,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a projection continues from another source',
     file: 'projector/kafka/source.ts',
-    find: '    if (expected[field] === got[field]) continue',
-    replace: '    if (expected[field] === got[field] || got) continue',
+    find: '    return expected[field] !== got[field]',
+    replace: '    return expected[field] !== got[field] && !got',
   },
   {
     name: 'the log shows the text of an Elasticsearch error',

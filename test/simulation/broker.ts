@@ -28,7 +28,7 @@ export class Partition {
   }
 }
 
-export type Topic = { readonly name: string; readonly partitions: readonly Partition[] }
+export type Topic = { readonly name: string; readonly id: string; readonly partitions: readonly Partition[] }
 
 /** Producers of one topic: transactional ids with their epoch, and the partitions of an open transaction. */
 export type Producers = {
@@ -45,13 +45,25 @@ export class Broker {
   readonly #groups = new Map<string, Group>()
   readonly #makeGroup: (partitions: number) => Group
 
+  readonly #ids: string
+  #topicsMade = 0
+
   /** Session timeout of consumer groups in milliseconds. */
   readonly session: number
 
-  constructor(log: Log, session: number, clock: Clock, coverage: Coverage, onTaken: (from: SimulatedProcess) => void) {
+  /** @param ids begins the ids of its topics: no two topics have the same id, also on different brokers. */
+  constructor(
+    log: Log,
+    session: number,
+    clock: Clock,
+    coverage: Coverage,
+    onTaken: (from: SimulatedProcess) => void,
+    ids = 'first',
+  ) {
     this.session = session
+    this.#ids = ids
     for (const [name, partitions] of Object.entries(log)) {
-      this.topics.set(name, { name, partitions: partitions.map(entries => new Partition(entries)) })
+      this.topics.set(name, { name, id: this.#newId(), partitions: partitions.map(entries => new Partition(entries)) })
     }
     this.#makeGroup = partitions => new Group(partitions, session, clock, coverage, (_, from) => onTaken(from))
   }
@@ -65,8 +77,12 @@ export class Broker {
   /** Deletes a topic, and creates it with as many partitions. */
   makeAnew(name: string): void {
     const { partitions } = this.topic(name)
-    this.topics.set(name, { name, partitions: partitions.map(() => new Partition([])) })
+    this.topics.set(name, { name, id: this.#newId(), partitions: partitions.map(() => new Partition([])) })
     this.#timestampTypes.delete(name)
+  }
+
+  #newId(): string {
+    return `${this.#ids}-${++this.#topicsMade}`
   }
 
   timestampTypeOf(topic: string): string {

@@ -39,7 +39,10 @@ export const createKafka = (
     describeCluster: () => call(() => ({ clusterId: broker.clusterId, brokers: [], controller: 0 })),
     fetchTopicMetadata: ({ topics }: { topics: string[] }) =>
       call(() => ({
-        topics: topics.map(name => ({ name, partitions: broker.topic(name).partitions.map(() => ({})) })),
+        topics: topics.map(name => {
+          const { id, partitions } = broker.topic(name)
+          return { name, partitions: partitions.map(() => ({ topicId: id })) }
+        }),
       })),
     fetchTopicOffsets: (topic: string) => call(() => offsets(topic)),
     describeConfigs: ({ resources: [asked] }: Configured) =>

@@ -3,8 +3,10 @@ import type { Admin } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { checkKafkaClock, checkTopic } from '../../../commands/doctor/topics.ts'
 
-type Partition = { readonly replicas: readonly number[]; readonly isr: readonly number[] }
-const whole: Partition = { replicas: [1, 2, 3], isr: [1, 2, 3] }
+type Partition = { readonly replicas: readonly number[]; readonly isr: readonly number[]; readonly topicId?: string }
+const withoutId: Partition = { replicas: [1, 2, 3], isr: [1, 2, 3] }
+const topicId = 'AAAAAAAAAAAAAAAAAAAAAQ'
+const whole: Partition = { ...withoutId, topicId }
 const good = {
   'cleanup.policy': 'delete',
   'retention.ms': '-1',
@@ -42,13 +44,14 @@ test('a topic that keeps its promises is ok', async () => {
 })
 
 test.for([
-  [{}, [{ replicas: [1], isr: [1] }], 'warning', 'replication factor 1: only one copy exists'],
+  [{}, [{ replicas: [1], isr: [1], topicId }], 'warning', 'replication factor 1: only one copy exists'],
   [{ 'min.insync.replicas': '1' }, [whole], 'warning', 'min.insync.replicas is 1: '],
   [{ 'unclean.leader.election.enable': 'true' }, [whole], 'failed', 'unclean.leader.election.enable is true: '],
-  [{}, [{ replicas: [1, 2, 3], isr: [1, 2] }], 'warning', '1 partitions have a replica that is not in sync'],
+  [{}, [{ replicas: [1, 2, 3], isr: [1, 2], topicId }], 'warning', '1 partitions have a replica that is not in sync'],
   [{}, [whole, whole], 'failed', 'expected 1 partition, got 2'],
   [{ 'max.message.bytes': '9437183' }, [whole], 'warning', 'max.message.bytes: expected KAFKA_MAX_MESSAGE_BYTES'],
   [{ 'message.timestamp.type': 'CreateTime' }, [whole], 'warning', 'message.timestamp.type is not LogAppendTime'],
+  [{}, [withoutId], 'warning', 'the brokers tell no topic id: a topic that is deleted and created again is recognized'],
 ] as const)('%j is told: %#', async ([configuration, partitions, outcome, detail]) => {
   const found = (await examine(configuration, partitions)).filter(one => one.outcome !== 'ok')
   expect(found).toEqual([expect.objectContaining({ outcome, detail: expect.stringContaining(detail) })])

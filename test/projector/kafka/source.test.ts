@@ -28,11 +28,12 @@ type Cluster = {
   partitions?: number
   configuration?: Record<string, string>
   offsets?: { partition: number; low: string; high: string; offset: string }[]
+  topicId?: string
   error?: Error
 }
 
 /** A Kafka with one topic. It has only the calls that these tests need. */
-const cluster = ({ partitions = 2, configuration = suitable, offsets = [], error }: Cluster) => {
+const cluster = ({ partitions = 2, configuration = suitable, offsets = [], topicId, error }: Cluster) => {
   const answer = async <Result>(result: Result): Promise<Result> => {
     if (error) throw error
     return result
@@ -40,7 +41,8 @@ const cluster = ({ partitions = 2, configuration = suitable, offsets = [], error
   const configEntries = Object.entries(configuration).map(([configName, configValue]) => ({ configName, configValue }))
   const admin = {
     describeCluster: async () => ({ clusterId: 'cluster-1', brokers: [], controller: null }),
-    fetchTopicMetadata: () => answer({ topics: [{ name: topic, partitions: Array(partitions).fill({}) }] }),
+    fetchTopicMetadata: () =>
+      answer({ topics: [{ name: topic, partitions: Array(partitions).fill(topicId ? { topicId } : {}) }] }),
     fetchTopicOffsets: () => answer(offsets),
     describeConfigs: () => answer({ resources: [{ configEntries }], throttleTime: 0 }),
   }
@@ -50,12 +52,19 @@ const cluster = ({ partitions = 2, configuration = suitable, offsets = [], error
 const identity: GenerationBody = { generation: 'g1', topic, cluster_id: 'cluster-1', partitions: 2, rules_version: 1 }
 
 describe('a source', () => {
-  test('is described by cluster, topic and number of partitions', async () => {
-    expect(await describeSource(cluster({ partitions: 6 }), topic)).toEqual({
-      topic,
-      cluster_id: 'cluster-1',
-      partitions: 6,
+  test('is described by cluster, topic, number of partitions and topic id', async () => {
+    const without = { topic, cluster_id: 'cluster-1', partitions: 6 }
+    expect(await describeSource(cluster({ partitions: 6, topicId: 'id-1' }), topic)).toEqual({
+      ...without,
+      topic_id: 'id-1',
     })
+    expect(await describeSource(cluster({ partitions: 6 }), topic)).toEqual(without)
+  })
+
+  test('of an unknown topic id is not told from one with an id: its records are compared', () => {
+    const [known, unknown] = [{ ...identity, topic_id: 'id-1' }, identity]
+    expect(() => assertSameSource(known, unknown)).not.toThrow()
+    expect(() => assertSameSource(unknown, known)).not.toThrow()
   })
 
   test('that is missing is topic_missing, and the message says what to do', async () => {
@@ -76,10 +85,16 @@ describe('a source', () => {
 
   test.each([
     ['topic', { topic: 'other' }, 'expected commission.events, got other'],
-    ['cluster_id', { cluster_id: 'cluster-2' }, 'expected cluster-1, got cluster-2'],
+    ['cluster_id', { cluster_id: 'cluster-2' }, 'expected cluster-1, got cluster-2; restored topics: npm run'],
+    [
+      'topic_id',
+      { topic_id: 'id-2' },
+      'expected id-1, got id-2; restored topics: npm run projection -- adopt --archive',
+    ],
     ['partitions', { partitions: 3 }, 'expected 2, got 3'],
   ])('with another %s is source_changed, and the message names the difference', (field, change, words) => {
-    const differing = () => assertSameSource(identity, { ...identity, ...change })
+    const expected = { ...identity, topic_id: 'id-1' }
+    const differing = () => assertSameSource(expected, { ...expected, ...change })
     expect(differing).toThrow(stops('source_changed'))
     expect(differing).toThrow(`${field}: ${words}`)
   })

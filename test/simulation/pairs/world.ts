@@ -116,13 +116,15 @@ export class World {
 
   /** A Kafka of another cluster, with topics of the same names. */
   createBroker(log: Log, clusterId: string): Broker {
-    const broker = new Broker(log, SESSION, this.clock, this.#coverage, () => undefined)
+    const broker = new Broker(log, SESSION, this.clock, this.#coverage, () => undefined, `other-${++this.#brokers}`)
     broker.clusterId = clusterId
     for (const { partitions } of broker.topics.values()) {
       for (const partition of partitions) partition.end = partition.entries.length
     }
     return broker
   }
+
+  #brokers = 0
 
   async pass(milliseconds: number): Promise<void> {
     await this.clock.runUntil(() => this.failure !== undefined, milliseconds)
