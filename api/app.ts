@@ -89,8 +89,8 @@ export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, elapsed, later = scheduleTimer } = parts
   const holdings = createHoldings()
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
-  const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGet: batched }, holdings)
-  const checkIndices = createCheckIndices(prefix, batched, parts.elasticsearch.indexIds, elapsed, later)
+  const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGets: batched }, holdings)
+  const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
   const { positions, readers, createWatch } = createReaders(prefix, search, multiGet, checkIndices, parts.now, later)
   const keys = keysChecked(createApiKeyCache(prefix, multiGet, elapsed, parts.now), checkIndices)
   const limits = parts.shares ?? usualShares

@@ -1,9 +1,9 @@
 /**
  * In: an authenticated request. Out: the same request, counted, if its key may read the route and has units left.
  * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
- *   so that large answers cost more. If the client leaves before its answer is made, the bytes reserved for its reads
- *   count instead. Every answer from here on shows the units left. A 304 to an entity tag that the client has refunds
- *   the unit.
+ *   so that large answers cost more. If a read is refused because it is large, the bytes that arrived count instead. If
+ *   the client leaves before its answer is made, those that were reserved for its reads count. Every answer from here
+ *   on shows the units left. A 304 to an entity tag that the client has refunds the unit.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
@@ -55,12 +55,19 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
       void refund(counter, counterKey)
       setLeft(ctx, counted.remainingPoints + 1, left)
     }
+    const addUnits = (more: number): void => {
+      // If the window has ended, the units would count against the next one.
+      if (more <= 0 || elapsed() >= windowEnds) return
+      charge(counter, counterKey, more)
+      setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - elapsed())
+    }
     const bytesWhenGone = watchLeaving(ctx)
     try {
       await next()
     } catch (error) {
-      const more = unitsOf(bytesWhenGone()) - 1
-      if (more > 0 && elapsed() < windowEnds) charge(counter, counterKey, more)
+      const arrived = isTooLarge(error) ? (ctx.state.bytesRead ?? 0) : 0
+      const more = unitsOf(Math.max(bytesWhenGone(), arrived)) - 1
+      addUnits(more)
       throw error
     }
     const more = unitsOf(ctx.response.length ?? 0) - 1
@@ -70,15 +77,16 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
       if (since) setLeft(ctx, Math.max(0, rate.requests - since.consumedPoints), msBeforeNextOf(since))
       return
     }
-    // If the window has ended, the units would count against the next one.
-    if (more <= 0 || elapsed() >= windowEnds) return
-    charge(counter, counterKey, more)
-    setLeft(ctx, Math.max(0, counted.remainingPoints - more), windowEnds - elapsed())
+    addUnits(more)
   }
 }
 
 /** Returns the units that an answer of this number of bytes costs, at least 1. */
 export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))
+
+/** Whether a request was refused for the bytes that it asked for: its client can ask for fewer. */
+const isTooLarge = (error: unknown): boolean =>
+  error instanceof Refusal && /^(?:answer_bytes_of_|large_answers$)/.test(error.reason ?? '')
 
 /** Returns a function: the bytes that were reserved for the request when its client left; 0 if it has not left. */
 const watchLeaving = ({ state }: RequestContext): (() => number) => {

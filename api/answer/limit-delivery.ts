@@ -36,7 +36,10 @@ export const createReadReservation = (
     state.reservation = reservation
     state.turn = turn
     state.reads = []
-    holdings.set(signal, { reservation, turn, org: key.org, reads: state.reads })
+    const onRead = (bytes: number): void => {
+      state.bytesRead = (state.bytesRead ?? 0) + bytes
+    }
+    holdings.set(signal, { reservation, turn, org: key.org, reads: state.reads, onRead })
   },
   close: ({ state }) => {
     holdings.delete(state.signal)

@@ -29,7 +29,16 @@ export type Search = (
 ) => Promise<Buffer | TooMuch>
 /** @throws Refusal if these bytes may not be held: the rest of the answer is not read */
 export type CountBytes = (bytes: number) => void
-export type MultiGet = (names: readonly DocumentName[], signal: AbortSignal) => Promise<Buffer>
+export type MultiGet = (
+  names: readonly DocumentName[],
+  signal: AbortSignal,
+  limits?: {
+    /** As of a search. */
+    readonly arrived?: CountBytes | undefined
+    /** Bytes at which the rest of the answer is not read: `elasticsearch_too_large`. */
+    readonly bytesMax?: number
+  },
+) => Promise<Buffer>
 /** Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out. */
 export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
 export type SearchClient = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
@@ -41,6 +50,7 @@ export type Transport = (
 ) => Promise<{ statusCode: number | null; body: Readable }>
 
 type Asked = Parameters<Transport>[0]
+type Limits = NonNullable<Parameters<MultiGet>[2]>
 type Operation = 'search' | 'multi_get' | 'index_ids'
 
 export type Observe = (operation: Operation, outcome: string, milliseconds: number) => void
@@ -62,13 +72,17 @@ export const createSearchClient = (parts: Parts): SearchClient => {
   const { transport, otherNodes, observe, elapsed, budget } = parts
   let inFlight = 0
 
-  const ask = async (request: Asked, signal: AbortSignal, arrived?: CountBytes): Promise<Buffer | TooMuch> => {
+  const ask = async (
+    request: Asked,
+    signal: AbortSignal,
+    { arrived, bytesMax = ANSWER_BYTES_MAX }: Limits = {},
+  ): Promise<Buffer | TooMuch> => {
     const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
     const answer = await transport(request, options)
     if (answer.statusCode === OK) {
-      if (arrived) return collect(answer.body, arrived)
+      if (arrived) return collect(answer.body, bytesMax, arrived)
       const reservation = budget?.open(undefined)
-      return collect(answer.body, bytes => reservation?.add(bytes)).finally(() => reservation?.close())
+      return collect(answer.body, bytesMax, bytes => reservation?.add(bytes)).finally(() => reservation?.close())
     }
     // Read to the end and dropped, so that the connection can be reused.
     answer.body.on('error', () => undefined).resume()
@@ -76,13 +90,13 @@ export const createSearchClient = (parts: Parts): SearchClient => {
     throw new Refusal('unavailable', { reason: `elasticsearch_status_${answer.statusCode}` })
   }
 
-  const read = async (operation: Operation, request: Asked, signal: AbortSignal, arrived?: CountBytes) => {
+  const read = async (operation: Operation, request: Asked, signal: AbortSignal, limits?: Limits) => {
     if (inFlight >= READS_IN_FLIGHT_MAX) throw unavailable('reads_in_flight')
     const begun = elapsed()
     let outcome = 'ok'
     inFlight++
     try {
-      const answer = await ask(request, signal, arrived)
+      const answer = await ask(request, signal, limits)
       if (typeof answer === 'string') outcome = answer
       return answer
     } catch (error) {
@@ -98,12 +112,12 @@ export const createSearchClient = (parts: Parts): SearchClient => {
   return {
     search: async (index, body, signal, _expected, arrived) => {
       const path = `/${index}/_search?allow_partial_search_results=false`
-      return read('search', { method: 'POST', path, body }, signal, arrived)
+      return read('search', { method: 'POST', path, body }, signal, { arrived })
     },
-    multiGet: async (names, signal) => {
+    multiGet: async (names, signal, limits) => {
       // One preference for all: a position is always read from the same shard copy, so that it never seems to go back.
       const path = '/_mget?realtime=true&preference=published'
-      const answer = await read('multi_get', { method: 'POST', path, body: multiGetBody(names) }, signal)
+      const answer = await read('multi_get', { method: 'POST', path, body: multiGetBody(names) }, signal, limits)
       return requireAnswer(answer)
     },
     indexIds: async (names, signal) => {
@@ -142,7 +156,10 @@ const readIndexIds = (answer: Buffer): Map<string, string> => {
 }
 
 const multiGetBody = (names: readonly DocumentName[]): string =>
-  JSON.stringify({ docs: names.map(({ index, id }) => ({ _index: index, _id: id })) })
+  JSON.stringify({
+    docs: names.map(({ index, id, form }) => ({ _index: index, _id: id, ...(form === 'size' && SIZE_ONLY) })),
+  })
+const SIZE_ONLY = { _source: ['body_bytes'] }
 
 /** Keeps only the kind of a client error, because the error contains request and answer. */
 const asRefusal = (error: unknown): Refusal => {
@@ -151,7 +168,7 @@ const asRefusal = (error: unknown): Refusal => {
   return new Refusal('unavailable', { reason: `elasticsearch_${name.replace(/Error$/, '').toLowerCase()}` })
 }
 
-const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_large'> =>
+const collect = (body: Readable, bytesMax: number, arrived: CountBytes): Promise<Buffer | 'too_large'> =>
   new Promise((resolve, reject) => {
     const whole = createCollector()
     let bytes = 0
@@ -164,17 +181,19 @@ const collect = (body: Readable, arrived: CountBytes): Promise<Buffer | 'too_lar
     }
     body.on('data', (chunk: Buffer) => {
       bytes += chunk.length
+      if (bytes > bytesMax) {
+        whole.drop()
+        resolve('too_large')
+        body.destroy()
+        return
+      }
       try {
         arrived(chunk.length)
-        if (bytes <= ANSWER_BYTES_MAX) whole.add(chunk)
+        whole.add(chunk)
       } catch (error) {
         fail(error)
         body.destroy()
       }
-      if (bytes <= ANSWER_BYTES_MAX) return
-      whole.drop()
-      resolve('too_large')
-      body.destroy()
     })
     body.on('end', () => {
       ended = true

@@ -1,9 +1,9 @@
 /**
  * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of their request.
- * Promises: the expected bytes are reserved before the read. Further bytes of a search are reserved as they arrive, and
- *   those of a multi-get afterwards, because it may serve several requests. Then exactly the bytes that arrived are
- *   held. The expectation comes from the last read of the organization. A request that is about to hold much waits for
- *   its turn first.
+ * Promises: the expected bytes are reserved before the read, and further bytes as they arrive. Those of a multi-get
+ *   that serves several requests are reserved afterwards: they are few. Then exactly the bytes that arrived are held.
+ *   The expectation comes from the last read of the organization. A request that is about to hold much waits for its
+ *   turn first.
  * Can go wrong: the budget is used up → `unavailable`. More bytes arrive than expected while another request has the
  *   turn → the API drops the answer, and reads it again in the request's own turn.
  */
@@ -13,7 +13,8 @@ import { free, isFreeable } from '../capacity/held-bytes.ts'
 import type { Turn } from '../capacity/large-answers.ts'
 import { unavailable } from '../failures.ts'
 import { ORGANIZATIONS_REMEMBERED, RECORD_BYTES_EXPECTED, UNKNOWN_ANSWER_BYTES } from '../limits.ts'
-import type { CountBytes, MultiGet, Search, SearchClient, TooMuch } from './client.ts'
+import type { batchMultiGets } from './batch-multi-gets.ts'
+import type { CountBytes, MultiGet, Search, TooMuch } from './client.ts'
 
 /** `reads`: the answers that can be freed once the answer to the client is made. */
 type Holding = {
@@ -21,9 +22,12 @@ type Holding = {
   readonly turn: Turn
   readonly org: string
   readonly reads: Buffer[]
+  /** Called with the bytes of each read, also of one that failed or is read again. */
+  readonly onRead: (bytes: number) => void
 }
 
-type Reads = Pick<SearchClient, 'search' | 'multiGet'>
+type Reads = { readonly search: Search; readonly multiGets: ReturnType<typeof batchMultiGets> }
+type HeldReads = { readonly search: Search; readonly multiGet: MultiGet }
 
 /** Holdings by request: the abort signal of a request identifies it. */
 export type Holdings = {
@@ -43,7 +47,7 @@ export const createHoldings = (): Holdings => {
 }
 
 /** Returns the same reads, counted for requests that have a holding. */
-export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Reads => {
+export const holdReads = ({ search, multiGets }: Reads, holdings: Holdings): HeldReads => {
   const lastRead = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 
   const heldSearch: Search = async (index, body, signal, expected = UNKNOWN_ANSWER_BYTES) => {
@@ -53,10 +57,12 @@ export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Read
   }
   const heldMultiGet: MultiGet = async (names, signal) => {
     const holding = holdings.of(signal)
-    if (holding === undefined || names.every(({ form }) => form === 'small')) return multiGet(names, signal)
+    if (holding === undefined || names.every(({ form }) => form === 'small')) return multiGets.ofProcess(names, signal)
     const { org } = holding
     const before = lastRead.get(org) ?? RECORD_BYTES_EXPECTED
-    const answer = await hold(holding, before, () => multiGet(names, signal))
+    const answer = await hold(holding, before, (arrived, expected) =>
+      multiGets.ofRequest(names, signal, { expected, arrived }),
+    )
     // One small record says little about the next one: the expectation decreases slowly.
     lastRead.set(org, Math.max(answer.length, RECORD_BYTES_EXPECTED, before / 2))
     return answer
@@ -64,8 +70,11 @@ export const holdReads = ({ search, multiGet }: Reads, holdings: Holdings): Read
   return { search: heldSearch, multiGet: heldMultiGet }
 }
 
-/** Asks Elasticsearch. Calls `arrived` with the bytes of each chunk of the answer. */
-type Ask<Answer> = (arrived: CountBytes) => Promise<Answer>
+/**
+ * Asks Elasticsearch. Calls `arrived` with the bytes of each chunk of the answer. Returns a number instead of an answer
+ * that needs more bytes than expected.
+ */
+type Ask<Answer> = (arrived: CountBytes, expected: number) => Promise<Answer | number>
 
 const hold = async <Answer extends Buffer | TooMuch>(
   holding: Holding,
@@ -80,9 +89,9 @@ const hold = async <Answer extends Buffer | TooMuch>(
   }
 }
 
-/** Returns the answer; only the number of bytes that arrived if the request needs the turn to hold them. */
+/** Returns the answer; only the number of its bytes if the request must be able to hold them before it asks again. */
 const readOnce = async <Answer extends Buffer | TooMuch>(
-  { reservation, turn, reads }: Holding,
+  { reservation, turn, reads, onRead }: Holding,
   expected: number,
   ask: Ask<Answer>,
 ): Promise<Answer | number> => {
@@ -98,16 +107,18 @@ const readOnce = async <Answer extends Buffer | TooMuch>(
     reservation.add(arrived - reserved)
     reserved = arrived
   }
-  let answer: Answer
+  let answer: Answer | number
   try {
-    answer = await ask(count)
+    answer = await ask(count, expected)
+    if (Buffer.isBuffer(answer)) arrived = answer.length
   } catch (error) {
     if (needsTurn) return arrived
     throw error
   } finally {
+    onRead(arrived)
     reservation.add(-reserved)
   }
-  if (typeof answer === 'string') return answer
+  if (!Buffer.isBuffer(answer)) return answer
   if (!turn.tryNow(reservation.held() + answer.length)) {
     free(answer)
     return answer.length

@@ -28,9 +28,9 @@ export type RecordIndex = { readonly name: string; readonly kind: ListKind }
 
 /**
  * A document that a multi-get asks for. A record has the length of its body and is never scanned. A small document (of
- * the control or the API key index) is parsed as a whole.
+ * the control or the API key index) is parsed as a whole. `size`: only `body_bytes` of a document is read.
  */
-export type DocumentName = { readonly index: string; readonly id: string; readonly form: 'record' | 'small' }
+export type DocumentName = { readonly index: string; readonly id: string; readonly form: 'record' | 'small' | 'size' }
 
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACE = 0x7b

@@ -31,6 +31,8 @@ export type RequestState = {
   read?: AuditedRead
   /** Bytes of the budget that the reads of the request and its answer hold. */
   reservation?: Reservation
+  /** Bytes that all reads of the request took, also those that failed or were repeated. */
+  bytesRead?: number
   /** Answers of Elasticsearch that can be freed once the answer to the client is made. */
   reads?: Buffer[]
   /** The turn of the request for a large answer of its organization. */

@@ -2,6 +2,7 @@
 import type { Mutant } from './mutant.ts'
 
 const GONE = 'test/flow/api-gone.test.ts'
+const SHARES = 'test/flow/api-shares.test.ts'
 const ATTACKS = 'test/simulation/hostile/hostile.test.ts'
 
 export const hostileMutants: readonly Mutant[] = [
@@ -14,8 +15,8 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'the failure of a multi-get that is sent again has no listener',
     file: 'api/elasticsearch/batch-multi-gets.ts',
-    find: '      if (group.length === 1) first.resolve(await send(first.names, first.signal))\n',
-    replace: '      if (group.length === 1) void send(first.names, first.signal).then(first.resolve)\n',
+    find: '      if (group.length === 1) first.resolve(await sendAlone(first.names, first.signal, first.own))\n',
+    replace: '      if (group.length === 1) void sendAlone(first.names, first.signal, first.own).then(first.resolve)\n',
     flow: GONE,
   },
   {
@@ -28,8 +29,39 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'a batched multi-get can ask for more than one answer may hold',
     file: 'api/elasticsearch/batch-multi-gets.ts',
-    find: ' || records.size > RECORDS_SURE)',
-    replace: ')',
+    find: ' || records.size > RECORDS_SURE ||',
+    replace: ' ||',
+  },
+  {
+    name: 'requests are read together however large their records are',
+    file: 'api/elasticsearch/batch-multi-gets.ts',
+    find: '    const all = await send(names, given.signal, { bytesMax: SMALL_ANSWER_BYTES })\n',
+    replace: '    const all = await send(names, given.signal)\n',
+    flow: SHARES,
+  },
+  {
+    name: 'a large record of a group is read with the small ones again',
+    file: 'api/elasticsearch/batch-multi-gets.ts',
+    find: '      if (own > SMALL_ANSWER_BYTES) {\n',
+    replace: '      if (own > Number.MAX_VALUE) {\n',
+  },
+  {
+    name: 'a request that expects a large record is read with others',
+    file: 'api/elasticsearch/batch-multi-gets.ts',
+    find: 'inFlight === 0 || own.expected > SMALL_ANSWER_BYTES ?',
+    replace: 'inFlight === 0 ?',
+  },
+  {
+    name: 'a read that is refused for its size costs one unit, whatever arrived',
+    file: 'api/access/limit-rate.ts',
+    find: 'isTooLarge(error) ? (ctx.state.bytesRead ?? 0) : 0',
+    replace: 'isTooLarge(error) ? 0 : 0',
+  },
+  {
+    name: 'the bytes of a read that is repeated in its turn are not counted for a refusal',
+    file: 'api/elasticsearch/hold-reads.ts',
+    find: '    onRead(arrived)\n',
+    replace: '    if (!needsTurn) onRead(arrived)\n',
   },
   {
     name: 'a record that is too large for the process refuses the key look-ups and pages of the same multi-get',

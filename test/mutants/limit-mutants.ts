@@ -93,8 +93,8 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'the extra cost of a large answer is shown but not counted',
     file: 'api/access/limit-rate.ts',
-    find: '    charge(counter, counterKey, more)\n',
-    replace: '    charge(counter, counterKey, 0)\n',
+    find: '      charge(counter, counterKey, more)\n',
+    replace: '      charge(counter, counterKey, 0)\n',
     flow: RATE,
   },
   {
@@ -124,8 +124,8 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'a client that leaves before the end of a large read pays one unit',
     file: 'api/access/limit-rate.ts',
-    find: 'unitsOf(bytesWhenGone())',
-    replace: 'unitsOf(0 * bytesWhenGone())',
+    find: 'Math.max(bytesWhenGone(), arrived)',
+    replace: 'arrived',
   },
   {
     name: 'every refusal of a flood is logged',

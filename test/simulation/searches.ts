@@ -18,7 +18,8 @@ type Reads = { readonly search: Search; readonly multiGet: MultiGet }
 /** Creates the reads of an API process, which batches multi-gets of several requests. */
 export const createSearches = (clock: Clock, engine: Searched, faults: Faults): Reads => {
   const { search, multiGet } = createReads(clock, engine, faults)
-  return { search, multiGet: batchMultiGets(multiGet, (milliseconds, run) => clock.after(milliseconds, run)) }
+  const { ofProcess } = batchMultiGets(multiGet, (milliseconds, run) => clock.after(milliseconds, run))
+  return { search, multiGet: ofProcess }
 }
 
 export type Searched = Pick<SimulatedElasticsearch, 'indices'>

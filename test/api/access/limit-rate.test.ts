@@ -61,14 +61,26 @@ test.each([
   },
 )
 
-test('a request that is refused costs one unit, whatever it has read', async () => {
-  const { run, used } = created()
-  await run(async ({ reservation }) => {
-    reservation?.add(5 * RATE_UNIT_BYTES)
-    throw unavailable('elasticsearch_timeout')
-  })
-  expect([await used(), unitsOf(5 * RATE_UNIT_BYTES)]).toEqual([1, 5])
-})
+test.each([
+  // The client asked for much, and can ask for less.
+  ['answer_bytes_of_process', 5],
+  ['answer_bytes_of_organization', 5],
+  ['answer_bytes_of_key', 5],
+  ['large_answers', 5],
+  ['elasticsearch_timeout', 1],
+] as const)(
+  'a request that is refused (%s) after 5 units of bytes have arrived costs %i units',
+  async (reason, units) => {
+    const { run, used } = created()
+    const headers = await run(async state => {
+      state.reservation?.add(RATE_UNIT_BYTES)
+      state.bytesRead = 5 * RATE_UNIT_BYTES
+      throw unavailable(reason)
+    })
+    expect([await used(), unitsOf(5 * RATE_UNIT_BYTES)]).toEqual([units, 5])
+    expect(headers.get('RateLimit')).toBe(`"default";r=${RATE.requests - units};t=60`)
+  },
+)
 
 test('a clock that steps back does not make the window longer', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 2, 5, 8) })

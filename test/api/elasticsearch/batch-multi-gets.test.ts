@@ -1,19 +1,26 @@
 import { describe, expect, test } from 'vitest'
 import { batchMultiGets } from '../../../api/elasticsearch/batch-multi-gets.ts'
+import type { MultiGet } from '../../../api/elasticsearch/client.ts'
 import { type DocumentName, sliceMultiGet, smallDocument } from '../../../api/elasticsearch/slice-documents.ts'
 import { unavailable } from '../../../api/failures.ts'
-import { BATCHED_DOCUMENTS, RECORDS_SURE } from '../../../api/limits.ts'
+import { BATCHED_DOCUMENTS, RECORD_FRAME_BYTES, RECORDS_SURE, SMALL_ANSWER_BYTES } from '../../../api/limits.ts'
 import { abortReason } from '../../../api/time-limits.ts'
 import { multiGetAnswer } from '../answers.ts'
 
 const named = (id: string): DocumentName => ({ index: 'c', id, form: 'small' })
 const names = (ids: string): DocumentName[] => [...ids].map(named)
 const stored = Object.fromEntries([...'abcdefgh'].map(id => [id, JSON.stringify({ id })]))
+const records = Object.fromEntries([...'abcdefgh'].map(id => [id, `{"id":"${id}","body_bytes":2,"body":{}}`]))
+/** As they are read for their sizes: `f` is large, and documents of the control index have no size. */
+const LARGE = 8_000_000
+const sizes = { ...stored, a: '{}', b: '{}', c: '{"body_bytes":600000}', d: '{"body_bytes":600000}' }
+Object.assign(sizes, { e: '{"body_bytes":400000}', f: `{"body_bytes":${LARGE}}` })
 
 type Asked = {
   readonly names: readonly DocumentName[]
   readonly ids: string
   readonly signal: AbortSignal
+  readonly limits: Parameters<MultiGet>[2]
   readonly answer: () => void
   readonly fail: (error: Error) => void
 }
@@ -38,11 +45,13 @@ const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBu
   }
   const asked: Asked[] = []
   let ring = (): void => undefined
-  const multiGet = batchMultiGets(
-    (given, signal) =>
+  const { ofRequest, ofProcess: multiGet } = batchMultiGets(
+    (given, signal, limits) =>
       new Promise((resolve, reject) => {
-        const answer = () => resolve(moved(spoilt(multiGetAnswer(given, stored), unreadable)))
-        asked.push({ names: given, ids: given.map(({ id }) => id).join(''), signal, answer, fail: reject })
+        const texts = { small: stored, record: records, size: sizes }[given[0]?.form ?? 'small']
+        const answer = () => resolve(moved(spoilt(multiGetAnswer(given, texts), unreadable)))
+        const ids = given.map(({ id }) => id).join('')
+        asked.push({ names: given, ids, signal, limits, answer, fail: reject })
       }),
     (_, run) => {
       ring = run
@@ -56,7 +65,7 @@ const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBu
     const found = sliceMultiGet(await multiGet(names(ids), signal), names(ids))
     return found.map(cut => (cut ? (smallDocument(cut) as { id: string }).id : '-')).join('')
   }
-  return { multiGet, asked, ask, ring: () => ring(), ids: () => asked.map(({ ids }) => ids) }
+  return { multiGet, ofRequest, asked, ask, ring: () => ring(), ids: () => asked.map(({ ids }) => ids) }
 }
 const turn = () => new Promise(resolve => setImmediate(resolve))
 
@@ -186,7 +195,7 @@ describe('multi-gets of several requests', () => {
     }
   })
 
-  test.each(['elasticsearch_malformed_document', 'elasticsearch_too_large'] as const)(
+  test.each(['elasticsearch_malformed_document', 'elasticsearch_malformed_record'] as const)(
     'are sent again in halves, one after the other, until the one that fails with %s is alone',
     async reason => {
       const { asked, ask, ids } = rig()
@@ -208,6 +217,95 @@ describe('multi-gets of several requests', () => {
       ])
     },
   )
+
+  describe('of records, if the response is larger than small ones are,', () => {
+    const record = (id: string): DocumentName => ({ index: 'c', id, form: 'record' })
+    const own = (expected = 0) => ({ expected, arrived: () => undefined })
+    const askAll = (rigged: ReturnType<typeof rig>, ids: string, expected?: (id: string) => number) =>
+      [...ids].map(id => rigged.ofRequest([record(id)], new AbortController().signal, own(expected?.(id))))
+    const tooLarge = unavailable('elasticsearch_too_large')
+
+    test('are asked for their sizes: small ones go together again, and a large one gets its size', async () => {
+      const rigged = rig()
+      const { asked, ids } = rigged
+      const answers = askAll(rigged, 'acdefb')
+      asked[0]?.answer()
+      await turn()
+      asked[1]?.fail(tooLarge)
+      for (let n = 2; n < 5; n++) {
+        await turn()
+        asked[n]?.answer()
+      }
+      // No group has more than SMALL_ANSWER_BYTES, and the large record was asked for only once.
+      expect(ids()).toEqual(['a', 'cdefb', 'cdefb', 'c', 'deb'])
+      expect(asked.map(({ limits }) => limits?.bytesMax)).toEqual([
+        undefined,
+        SMALL_ANSWER_BYTES,
+        SMALL_ANSWER_BYTES,
+        undefined,
+        SMALL_ANSWER_BYTES,
+      ])
+      const found = await Promise.all(answers)
+      expect(found[4]).toBe(LARGE + RECORD_FRAME_BYTES)
+      expect(found.filter(answer => Buffer.isBuffer(answer))).toHaveLength(5)
+    })
+
+    test('are refused together if the sizes cannot be read', async () => {
+      const rigged = rig()
+      const { asked, ids } = rigged
+      const answers = Promise.allSettled(askAll(rigged, 'abc'))
+      asked[0]?.answer()
+      await turn()
+      asked[1]?.fail(tooLarge)
+      await turn()
+      asked[2]?.fail(unavailable('elasticsearch_connection'))
+      expect((await answers).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
+      expect(ids()).toEqual(['a', 'bc', 'bc'])
+    })
+
+    test('are told to go alone if the sizes were wrong', async () => {
+      const rigged = rig()
+      const { asked, ids } = rigged
+      const answers = askAll(rigged, 'abe')
+      asked[0]?.answer()
+      await turn()
+      asked[1]?.fail(tooLarge)
+      await turn()
+      asked[2]?.answer()
+      await turn()
+      asked[3]?.fail(tooLarge)
+      expect((await Promise.all(answers)).slice(1)).toEqual([SMALL_ANSWER_BYTES + 1, SMALL_ANSWER_BYTES + 1])
+      expect(ids()).toEqual(['a', 'be', 'be', 'be'])
+    })
+
+    test('are not read together if that is to be expected, and count for their own requests', async () => {
+      const rigged = rig()
+      const { asked, ids, ring } = rigged
+      const expected: Record<string, number> = { c: SMALL_ANSWER_BYTES + 1, d: 600_000, e: 400_000, f: 600_000 }
+      const answers = askAll(rigged, 'acdef', id => expected[id] ?? 0)
+      expect(ids()).toEqual(['a', 'c'])
+      ring()
+      expect(ids()).toEqual(['a', 'c', 'de', 'f'])
+      expect(asked.map(({ limits }) => limits?.arrived !== undefined)).toEqual([true, true, false, true])
+      for (const { answer } of asked) answer()
+      await Promise.all(answers)
+    })
+
+    test('a read of the process gets its response, and not its size', async () => {
+      const rigged = rig()
+      const { asked, ids, multiGet } = rigged
+      const answers = [...askAll(rigged, 'ab'), multiGet([record('f')], new AbortController().signal)]
+      asked[0]?.answer()
+      await turn()
+      asked[1]?.fail(tooLarge)
+      for (let n = 2; n < 5; n++) {
+        await turn()
+        asked[n]?.answer()
+      }
+      expect((await Promise.all(answers)).map(answer => Buffer.isBuffer(answer))).toEqual([true, true, true])
+      expect(ids().slice(2).sort()).toEqual(['b', 'bf', 'f'])
+    })
+  })
 
   test('are not sent again if Elasticsearch is overloaded: one refusal answers all', async () => {
     const { asked, ask, ids } = rig()

@@ -34,14 +34,16 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), par
     }
     return given
   }
-  const reads = holdReads({ search, multiGet: ask as () => Promise<Buffer> }, holdings)
+  const multiGet = ask as () => Promise<Buffer>
+  const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } }, holdings)
   const request = () => {
     const { signal } = new AbortController()
     const reservation = budget.open({ org: 'org_1', id: 'key_1' })
     const turn = createTurn(turns, 'org_1', LARGE_READ_BYTES, signal)
     const kept: Buffer[] = []
-    holdings.set(signal, { reservation, turn, org: 'org_1', reads: kept })
-    return { signal, reservation, turn, kept }
+    const read: number[] = []
+    holdings.set(signal, { reservation, turn, org: 'org_1', reads: kept, onRead: bytes => void read.push(bytes) })
+    return { signal, reservation, turn, kept, read }
   }
   return { budget, heldWhenAsked, cameInAll, reads, request, turns }
 }
@@ -142,11 +144,14 @@ test.each(['search', 'multiGet'] as const)(
       kind === 'search' ? reads.search('payouts', '', second.signal) : reads.multiGet([record], second.signal)
     await new Promise(resolve => setImmediate(resolve))
     expect(heldWhenAsked).toHaveLength(2)
+    expect(second.read).toEqual([2 * LARGE_READ_BYTES])
     expect(budget.held()).toBe(2 * LARGE_READ_BYTES)
     first.reservation.close()
     first.turn.end()
     expect(await waits).toHaveLength(2 * LARGE_READ_BYTES)
     expect(heldWhenAsked.at(-1)).toBe(2 * LARGE_READ_BYTES)
+    // A refusal is charged for both reads.
+    expect(second.read).toEqual([2 * LARGE_READ_BYTES, 2 * LARGE_READ_BYTES])
   },
 )
 
