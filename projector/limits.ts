@@ -107,6 +107,8 @@ export const OWNERS_GRACE_MS = 30_000
 export const CLOCK_INTERVAL_MS = 5_000
 /** Milliseconds that two clocks may differ. `as_of` waits several times as long before an instant counts as over. */
 export const CLOCKS_APART_MS = 5_000
+/** Records with a wrong time that a process names in its log, for each topic. A publisher can send any number. */
+export const WRONG_TIMES_LOGGED = 10
 /**
  * A record may appear this many milliseconds after its timestamp: a broker shows it once all replicas have it, 30 s
  * with the default `replica.lag.time.max.ms`. If it appears later, the broker's clock is behind. `as_of` waits as long.

@@ -54,3 +54,11 @@ export const API_KEY_LENGTH_MAX = 200
  * would change Elasticsearch's own maximum (2^63 - 1).
  */
 export const UNTIL_FOREVER = Number.MAX_SAFE_INTEGER
+
+/**
+ * Times of events that say something, in milliseconds. Kafka is from 2011, and a time that is further ahead of the
+ * reader's clock than clocks differ is wrong. Microseconds and nanoseconds are far ahead; seconds, 0 and -1 (no time)
+ * are long before.
+ */
+export const EVENT_TIME_MIN = Date.UTC(2000, 0)
+export const EVENT_TIME_AHEAD_MAX_MS = 5_000

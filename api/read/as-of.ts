@@ -1,14 +1,26 @@
 /**
  * In: an organization, the position of its partition, and the moment that a client asks about. Out: the position at
  *   that moment.
- * Promises: a moment has the same answer forever: on the next page, tomorrow and in another process.
- * Can go wrong: a moment that is not over, or a change of another organization → `invalid_request`.
+ * Promises: the answer for an instant has exactly the events of the organization whose `published_at` is the instant or
+ *   before it. No event of another organization has any influence. A moment has one answer for ever: on the next page,
+ *   tomorrow and in another process.
+ * Can go wrong: a moment that is not over, an instant that the times of the events do not decide, or a change of
+ *   another organization → `invalid_request`.
  *
- * An instant is over when every event with its time, or an earlier time, is published. A later published event of the
- * organization proves this, because the time of events, `at`, never goes back in a partition. Without one, the
- * projection must have passed the instant by AS_OF_MARGIN.
+ * An instant is over when every event with its time, or an earlier time, is published. A published event of the
+ * organization with a later time proves this. Without one, the projection must have passed the instant by AS_OF_MARGIN.
+ * That is enough for times of the broker. An event that a publisher sends later than that, with its old time, can still
+ * become a part of an instant without a later event.
+ *
+ * Times of events (`at`) are those of Kafka: the broker's, or the publisher's on a topic with `CreateTime`. A publisher
+ * can send anything. The position at an instant is that of the first event with a later time. The instant is refused if
+ * an event after that one has an earlier time: then no position separates the times. A time that is ahead of our clock,
+ * or far before Kafka existed, says nothing. Between the neighbours of such an event it is not known whether it was
+ * published, and the instant is refused. Such a time may come true later, and then takes part. This can only change
+ * answers into refusals, because an event after it has an earlier time.
  */
 import { LRUCache } from 'lru-cache'
+import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../schemas/limits.ts'
 import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
 import { type Search, searchSmall } from '../elasticsearch/client.ts'
 import { smallSearch } from '../elasticsearch/slice-documents.ts'
@@ -36,19 +48,20 @@ export const createPositionAt = (
 ): PositionAt => {
   const remembered = new LRUCache<string, number>({ max: AS_OF_REMEMBERED })
 
-  /** Returns the offset of the first event after an instant, if there is one. */
-  const firstAfter = async (
-    org: string,
+  /** Returns the first event of an organization in an order, with its offset and time, if there is one. */
+  const firstEvent = async (
     position: ReadPosition,
-    instant: number,
+    order: 'asc' | 'desc',
+    filter: readonly object[],
     signal: AbortSignal,
-  ): Promise<number | undefined> => {
+  ): Promise<{ readonly seq: number; readonly at: number } | undefined> => {
     const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind))
-    const [hit] = smallSearch(await searchSmall(search, indices, firstAfterBody(org, position, instant), signal)).hits
+    const body = { size: 1, _source: false, sort: [{ seq: order }, { at: order }], query: { bool: { filter } } }
+    const [hit] = smallSearch(await searchSmall(search, indices, body, signal)).hits
     if (!hit) return undefined
-    const [seq] = hit.sort
-    if (typeof seq !== 'number' || !Number.isSafeInteger(seq)) throw unavailable('elasticsearch_malformed_search')
-    return seq
+    const [seq, at] = hit.sort
+    if (!Number.isSafeInteger(seq) || !Number.isSafeInteger(at)) throw unavailable('elasticsearch_malformed_search')
+    return { seq: Number(seq), at: Number(at) }
   }
 
   return async (org, position, asOf, changeOffset, signal) => {
@@ -63,7 +76,10 @@ export const createPositionAt = (
     const key = `${position.generation.name}:${position.takenBack}:${org}:${milliseconds}`
     const known = remembered.get(key)
     if (known !== undefined) return { ...position, publishedTo: known }
-    const after = await firstAfter(org, position, milliseconds, signal)
+    const ours = { term: { org_id: org } }
+    const latestTime = now() + EVENT_TIME_AHEAD_MAX_MS
+    const isLater = { range: { at: { gt: Math.max(milliseconds, EVENT_TIME_MIN - 1), lte: latestTime } } }
+    const after = await firstEvent(position, 'asc', [ours, isLater, { range: { seq: visibleRange(position) } }], signal)
     if (after === undefined) {
       const time = await projectionTime(org, position, 'unknown', signal)
       // Only the projection time proves that an instant is over. But the projector's clock may have been ahead: an
@@ -71,7 +87,15 @@ export const createPositionAt = (
       const latest = Math.min(time, now()) - AS_OF_MARGIN
       if (milliseconds > latest) throw notOver(latest)
     }
-    const publishedTo = after ?? position.publishedTo
+    const publishedTo = after?.seq ?? position.publishedTo
+    const isBefore = { range: { seq: { lt: publishedTo } } }
+    const last = await firstEvent(position, 'desc', [ours, isBefore], signal)
+    if (last && (last.at < EVENT_TIME_MIN || last.at > latestTime)) throw undecided()
+    if (after) {
+      const isEarlier = { range: { at: { gte: EVENT_TIME_MIN, lte: milliseconds } } }
+      const isAfter = { range: { seq: { gt: after.seq, ...visibleRange(position) } } }
+      if (await firstEvent(position, 'asc', [ours, isEarlier, isAfter], signal)) throw undecided()
+    }
     remembered.set(key, publishedTo)
     return { ...position, publishedTo }
   }
@@ -82,17 +106,10 @@ const notOver = (latest: number): Refusal =>
     message: `\`as_of\` must not be later than ${new Date(latest).toISOString()}: later events may not be known yet.`,
   })
 
-const firstAfterBody = (org: string, position: ReadPosition, instant: number): object => ({
-  size: 1,
-  _source: false,
-  sort: [{ seq: 'asc' }],
-  query: {
-    bool: {
-      filter: [
-        { term: { org_id: org } },
-        { range: { at: { gt: instant } } },
-        { range: { seq: visibleRange(position) } },
-      ],
-    },
-  },
-})
+const undecided = (): Refusal =>
+  new Refusal('invalid_request', {
+    message: [
+      '`as_of`: the times of the events of this organization do not say what was published by then.',
+      'One of them is wrong, or not in the order of publishing. Use the id of a change, or another instant.',
+    ].join(' '),
+  })

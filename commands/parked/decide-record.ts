@@ -56,7 +56,7 @@ export const decideRecord = async (
   const pending = { event: verdict, reads, rules, seq: record.offset, at: record.timestamp }
   const { state } = await load([pending], known, read)
   before(verdict, state)
-  const { counts, parkedCodes, changes } = project([assessed], state, source, record.timestamp)
+  const { counts, parkedCodes, changes } = project([assessed], state, source)
   const [code] = parkedCodes
   const outcome: Outcome =
     code !== undefined ? parkedAs(code) : { outcome: counts.duplicate > 0 ? 'duplicate' : 'applied' }

@@ -180,7 +180,7 @@ const decide = async (
       new Cache({ fromFirstRecord: false }),
       async keys => new Map(keys.map(key => [key, draftIn(documents.get(key))])),
     )
-    const { changes, counts, parkedCodes } = project([assessed], state, source, time)
+    const { changes, counts, parkedCodes } = project([assessed], state, source)
     const serialized = changes.map(change => {
       const { key, kind, id, version, line: text } = serialize(change)
       if (key !== `${kind}/${id}` || version !== line) throw new TypeError('a change of another document or offset')

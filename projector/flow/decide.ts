@@ -1,7 +1,7 @@
 /**
  * The first half of the flow: decides one batch.
- * In: a batch, the highest record time before it, and the cache. Out: the documents to write, the outcomes, and the
- * rest of the batch for later: the part that the followed generation has not decided, and the part not loaded.
+ * In: a batch, and the cache. Out: the documents to write, the outcomes, and the rest of the batch for later: the part
+ * that the followed generation has not decided, and the part not loaded.
  * Promises: each decision sees all earlier ones. For this, the caller decides one batch after the other, and adds its
  * documents to the cache before the next.
  * Can go wrong: as `load` and `follow`.
@@ -29,12 +29,7 @@ export type DecidedBatch = Omit<ProjectedBatch, 'changes'> & {
   readonly documents: readonly SerializedChange[]
 }
 
-export const decideBatch = async (
-  given: Batch,
-  atBefore: number,
-  cache: Cache,
-  steps: DecideSteps,
-): Promise<DecidedBatch> => {
+export const decideBatch = async (given: Batch, cache: Cache, steps: DecideSteps): Promise<DecidedBatch> => {
   const followed = await steps.follow?.(given)
   const [taken, notFollowed] = splitAtOffset(given, followed?.decidableTo ?? given.end)
   const assessed = taken.records.map(record => parkAsFollowed(assessOrSkip(record, steps), followed?.parked))
@@ -43,6 +38,6 @@ export const decideBatch = async (
   const firstNotLoaded = events[loaded.count]
   const [batch, notLoaded] = splitAtOffset(taken, firstNotLoaded?.seq ?? taken.end)
   const decidable = assessed.slice(0, batch.records.length)
-  const { changes, ...outcomes } = project(decidable, loaded.state, steps.source, atBefore)
+  const { changes, ...outcomes } = project(decidable, loaded.state, steps.source)
   return { batch, rest: [notFollowed, notLoaded], documents: changes.map(serialize), ...outcomes }
 }

@@ -22,7 +22,7 @@ import type { WeightedSemaphore } from '../semaphore.ts'
 import { Cache } from './cache.ts'
 import { type DecidedBatch, type DecideSteps, decideBatch } from './decide.ts'
 import { IncludedTime } from './included-time.ts'
-import type { ProjectedBatch } from './project.ts'
+import { type ProjectedBatch, timeOfRecord } from './project.ts'
 import type { PublishedState } from './publish.ts'
 import { type BatchWrite, InOrderPublisher, type PublishInOrderSteps } from './publish-in-order.ts'
 import { type Batch, bytesOfAll, Queue } from './queue.ts'
@@ -165,7 +165,7 @@ export class PartitionFlow {
   /** Returns the write under way; undefined if the partition was closed meanwhile. */
   async #decideAndWrite(taken: Batch): Promise<BatchWrite | undefined> {
     if (this.#closed) return undefined
-    const decided = await decideBatch(taken, this.#at, this.#cache, this.#steps)
+    const decided = await decideBatch(taken, this.#cache, this.#steps)
     if (!this.#closed) for (const later of decided.rest) this.#read.putBack(later)
     const acknowledge = this.#cache.addDecided(decided.documents)
     this.#steps.onProjected(decided.counts, decided.parkedCodes)
@@ -175,18 +175,19 @@ export class PartitionFlow {
       await this.#publisher.unfinished()[0]?.done
     }
     if (this.#closed) return undefined
-    this.#at = decided.at
     return this.#startWriting(decided, write, acknowledge)
   }
 
   #startWriting(decided: DecidedBatch, write: () => Promise<void>, acknowledge: () => void): BatchWrite {
     const { end, records } = decided.batch
+    const last = records.at(-1)
+    if (last !== undefined) this.#at = timeOfRecord(last)
     const bytes = bytesOfAll(records)
     const writing = write()
     const batchWrite: BatchWrite = {
       end,
       last: lastOf(records),
-      at: decided.at,
+      at: this.#at,
       kinds: new Set(decided.documents.map(({ kind }) => kind)),
       done: this.#run(async () => {
         await writing

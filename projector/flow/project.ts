@@ -27,7 +27,7 @@ export type Assessed = {
   | { readonly verdict: ParkCode; readonly rules: undefined }
 )
 
-/** A record of an organization that is not projected. Only its timestamp counts. */
+/** A record of an organization that is not projected. */
 export type Skipped = { readonly record: RawRecord; readonly skipped: true; readonly rules: undefined }
 
 export type ProjectedBatch = {
@@ -35,25 +35,20 @@ export type ProjectedBatch = {
   readonly changes: readonly DocumentChange[]
   readonly counts: Readonly<Record<Decision['outcome'], number>>
   readonly parkedCodes: readonly ParkCode[]
-  /** The highest record timestamp up to the end of the batch, milliseconds. */
-  readonly at: number
 }
 
 export const project = (
   assessed: readonly (Assessed | Skipped)[],
   state: State,
   source: { readonly topic: string; readonly partition: number },
-  atBefore: number,
 ): ProjectedBatch => {
   const changes = new Map<string, DocumentChange>()
   const counts = { applied: 0, duplicate: 0, parked: 0 }
   const parkedCodes: ParkCode[] = []
-  let at = atBefore
 
   for (const item of assessed) {
-    // A publisher can send any timestamp. Above this bound it is not an integer that Elasticsearch takes.
-    at = Math.max(at, Math.min(item.record.timestamp, Number.MAX_SAFE_INTEGER))
     if ('skipped' in item) continue
+    const at = timeOfRecord(item.record)
     const decision = decide(item, state, at)
     counts[decision.outcome]++
     if (decision.outcome === 'applied') {
@@ -65,8 +60,15 @@ export const project = (
       parkedCodes.push(decision.code)
     }
   }
-  return { changes: [...changes.values()], counts, parkedCodes, at }
+  return { changes: [...changes.values()], counts, parkedCodes }
 }
+
+/**
+ * The time of a record that its documents get: its own, whatever the records around it have. Publishers can send any
+ * timestamp. Above the upper bound it is not an integer that Elasticsearch takes; below 0 it is no time.
+ */
+export const timeOfRecord = ({ timestamp }: RawRecord): number =>
+  Math.min(Math.max(0, timestamp), Number.MAX_SAFE_INTEGER)
 
 const decide = ({ verdict, record, reads, rules }: Assessed, state: State, at: number): Decision => {
   if (rules === undefined) return { outcome: 'parked', code: verdict }

@@ -21,7 +21,7 @@ export type EventToLoad<Data, Needed = Reads> = {
   readonly seq: number
 }
 
-/** An event to decide. `at`: the highest event time so far, in milliseconds. */
+/** An event to decide. `at`: the time of its record, in milliseconds. It never decides anything. */
 export type SequencedEvent<Data, Needed = Reads> = EventToLoad<Data, Needed> & { readonly at: number }
 
 /**

@@ -50,6 +50,7 @@ import { openPartition } from './open-partition.ts'
 import { type Bounds, restingAt, upToBound } from './stop-at.ts'
 import type { Consumption, LogHandlers, StreamLog } from './stream-log.ts'
 import { disturbing, Watchdog } from './watchdog.ts'
+import { createWrongTimes } from './wrong-times.ts'
 
 export type StreamOptions = {
   readonly stream: Stream
@@ -133,11 +134,15 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     elapsed: context.elapsed,
   })
 
+  const nameWrongTimes = createWrongTimes(identity.topic, context)
   // The first assignment can come before `open` returns: it waits for `opened`.
   const opened = Promise.withResolvers<void>()
   const handlers: LogHandlers = {
     onAssigned: partitions => void opened.promise.then(() => assignment.onAssigned(partitions)),
-    onBatch: (partition, batch) => assignment.onBatch(partition, upToBound(partition, batch, options.bounds)),
+    onBatch: (partition, batch) => {
+      nameWrongTimes(partition, batch)
+      assignment.onBatch(partition, upToBound(partition, batch, options.bounds))
+    },
     onReconnected: () => assignment.onReconnected(),
     onRebalancing: () => assignment.onRebalancing(),
     onTrouble: name => {

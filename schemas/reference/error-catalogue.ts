@@ -14,7 +14,7 @@ export type CatalogueEntry = {
 export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
   invalid_request: {
     cause:
-      'A parameter is wrong, unknown or repeated. Or `as_of` is an instant that is not over. Or the bytes are not HTTP.',
+      'A parameter is wrong, unknown or repeated. Or `as_of` is an instant that is not over, or that the times of the events do not decide. Or the bytes are not HTTP.',
     action: 'Correct the request. `message` names the parameter and the values that it can have.',
     example: '`GET /api/v1/payouts?limit=0`',
   },

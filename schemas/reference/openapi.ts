@@ -289,6 +289,8 @@ export const openapi = {
         description: [
           'Reads the organization as published at an earlier moment: a past instant (RFC 3339;',
           'write a plus sign as %2B), or the id of a change, which is included.',
+          'An instant includes the changes whose `published_at` is the instant or before it.',
+          'If the order of the changes contradicts their times there, the instant is refused: use the id of a change.',
           'Later records are absent, and cursors must be ids of records of that moment.',
           'All pages that are read with the same `as_of` show one state.',
         ].join(' '),

@@ -46,8 +46,8 @@ export const versionId = (org: string, id: string, seq: number): string => `${or
 export const chainId = (org: string, rep: string, period: string): string => `${org}:${rep}:${period}`
 export const parkedId = (topic: string, partition: number, offset: number): string => `${topic}:${partition}:${offset}`
 
-// --- documents of a generation. `seq`: the offset of the event that made the record. `at`: the highest event time so
-// far in its partition, in milliseconds. `until_seq`: the offset of the event that replaced the record.
+// --- documents of a generation. `seq`: the offset of the event that made the record. `at`: the time of that event in
+// Kafka, in milliseconds. `until_seq`: the offset of the event that replaced the record.
 
 /** A version of a rep or a period: id `versionId`. Lists are ordered by `first_seq`. */
 export type VersionDocument = {
@@ -219,7 +219,7 @@ export type PositionDocument = {
     position: number
     /** The last record read, control records excluded, to recognize a recreated topic; null before the first record. */
     last: { offset: number; sha256: string } | null
-    /** The highest record time so far in the partition, in milliseconds; 0 before the first record. */
+    /** The time of the last record, in milliseconds; 0 before the first. For metrics: nothing is decided by it. */
     at: number
     time: number
     /** How many times `time` was set back because clocks had been ahead. */

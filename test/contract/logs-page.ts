@@ -44,6 +44,7 @@ const meanings: Readonly<Record<string, string>> = {
   low: 'first offset that the topic still has',
   members: 'number of members of the group that do not name their installation',
   method: 'HTTP method',
+  more: 'number of lines like this one that can still follow',
   ms: 'milliseconds from the request to its answer, without the time that it waited for a change (`wait`)',
   offset: 'offset of a record',
   operation: 'operation that Kafka refuses',
@@ -68,6 +69,7 @@ const meanings: Readonly<Record<string, string>> = {
   signal: 'signal that ends the process',
   status: 'HTTP status: in `answered` that of the API, for a stop code that of Elasticsearch',
   their_prefix: 'index prefix of the other installation',
+  timestamp: 'time of a record in Kafka, in milliseconds since 1970',
   topic: 'topic of Kafka',
   unlogged:
     'number of requests of this address, without a valid key or over a limit, that got no line since its last one; absent if 0',

@@ -100,15 +100,13 @@ async function* projectPartition(
   const cache = new Cache({ fromFirstRecord: true })
   const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1, firstKeyRulesUntil }
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
-  let atBefore = 0
   for (const [offset, record] of records.entries()) {
     const assessed = assess(rawOf(record, offset), { decode, source, rules: builtInRules })
     const { reads } = assessed
     const events: PendingEvent[] =
       assessed.rules === undefined ? [] : [{ event: assessed.verdict, reads, rules: assessed.rules, seq: offset }]
     const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
-    const { changes, counts, parkedCodes, at } = project([assessed], state, { topic, partition }, atBefore)
-    atBefore = at
+    const { changes, counts, parkedCodes } = project([assessed], state, { topic, partition })
     const serialized = changes.map(serialize)
     cache.addDecided(serialized)
     const type = typeof assessed.verdict === 'string' ? '' : `${assessed.verdict.type} `

@@ -5,6 +5,7 @@ import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 const FILTERS = 'test/flow/api-filters.test.ts'
 const WAIT = 'test/flow/api-wait.test.ts'
 const WATCH = 'test/simulation/watch-changes.test.ts'
+const STRANGERS = 'test/flow/strangers-times.test.ts'
 const MOMENTS = 'test/flow/promises/moments.long.test.ts'
 const ORGANIZATIONS = 'test/flow/promises/organizations.test.ts'
 const SHARDS = 'test/flow/promises/shards.long.test.ts'
@@ -170,9 +171,37 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'an instant excludes events with exactly its time',
     file: 'api/read/as-of.ts',
-    find: '{ range: { at: { gt: instant } } }',
-    replace: '{ range: { at: { gte: instant } } }',
+    find: 'gt: Math.max(milliseconds, EVENT_TIME_MIN - 1)',
+    replace: 'gte: Math.max(milliseconds, EVENT_TIME_MIN - 1)',
     flow: MOMENTS,
+  },
+  {
+    name: 'an instant is answered beside an event whose time says nothing',
+    file: 'api/read/as-of.ts',
+    find: 'if (last && (last.at < EVENT_TIME_MIN || last.at > latestTime)) throw undecided()',
+    replace: '',
+    flow: STRANGERS,
+  },
+  {
+    name: 'an instant is answered although a later event has an earlier time',
+    file: 'api/read/as-of.ts',
+    find: "if (await firstEvent(position, 'asc', [ours, isEarlier, isAfter], signal)) throw undecided()",
+    replace: "await firstEvent(position, 'asc', [ours, isEarlier, isAfter], signal)",
+    flow: STRANGERS,
+  },
+  {
+    name: 'a time ahead of the clock proves that an instant is over',
+    file: 'api/read/as-of.ts',
+    find: ', lte: latestTime } } }',
+    replace: ' } } }',
+    flow: STRANGERS,
+  },
+  {
+    name: 'the position of an instant is searched among the events of all organizations',
+    file: 'api/read/as-of.ts',
+    find: "firstEvent(position, 'asc', [ours, isLater,",
+    replace: "firstEvent(position, 'asc', [isLater,",
+    flow: STRANGERS,
   },
   {
     name: 'a moment accepts the cursor of a later record',

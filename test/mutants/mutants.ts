@@ -233,6 +233,13 @@ export const mutants: readonly Mutant[] = [
       "  if (verdict === 'type_unknown') return { outcome: 'duplicate' }\n  if (rules === undefined) return { outcome: 'parked', code: verdict }",
   },
   {
+    name: 'the highest time of a batch is that of all its records',
+    file: 'projector/flow/project.ts',
+    find: '    const at = timeOfRecord(item.record)\n',
+    replace: '    const at = Math.max(...assessed.map(({ record }) => timeOfRecord(record)))\n',
+    flow: 'test/flow/strangers-times.test.ts',
+  },
+  {
     name: 'an amount is converted to a number and back',
     file: 'projector/rules/payouts.ts',
     find: '    net_amount: data.net_amount,',

@@ -68,7 +68,6 @@ export const projectBatch = async (
   records: readonly RawRecord[],
   cache: Cache,
   read: ReadDocuments,
-  atBefore = 0,
   source: StreamSource = { stream: 'events' },
 ): Promise<ProjectedBatch & { readonly acknowledged: () => void }> => {
   const assessed = records.map(record => assess(record, { ...source, partition: 0, partitions: 1 }))
@@ -77,33 +76,26 @@ export const projectBatch = async (
   )
   const loaded = await load(events, cache, read)
   if (loaded.count < events.length) throw new Error('these documents are too large to be loaded together')
-  const projection = project(assessed, loaded.state, { topic: TOPIC, partition: 0 }, atBefore)
+  const projection = project(assessed, loaded.state, { topic: TOPIC, partition: 0 })
   return { ...projection, acknowledged: cache.addDecided(projection.changes.map(serialize)) }
 }
 
-export type Decided = { readonly outcome: string; readonly changes: readonly DocumentChange[]; readonly at: number }
+export type Decided = { readonly outcome: string; readonly changes: readonly DocumentChange[] }
 
 /** Projects one record after the other, with a write after each. Returns the decision for each record. */
 export const decideOneByOne = async (
   records: readonly RawRecord[],
   documents: Documents,
   source: StreamSource = { stream: 'events' },
-  atBefore = 0,
 ): Promise<Decided[]> => {
   const cache = new Cache({ fromFirstRecord: false })
   const decided: Decided[] = []
   for (const record of records) {
-    const { changes, counts, parkedCodes, at, acknowledged } = await projectBatch(
-      [record],
-      cache,
-      documents.read,
-      decided.at(-1)?.at ?? atBefore,
-      source,
-    )
+    const { changes, counts, parkedCodes, acknowledged } = await projectBatch([record], cache, documents.read, source)
     documents.write(changes)
     acknowledged()
     const outcome = parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate')
-    decided.push({ outcome, changes: changes.map(change => ({ ...change, draft: copy(change.draft) })), at })
+    decided.push({ outcome, changes: changes.map(change => ({ ...change, draft: copy(change.draft) })) })
   }
   return decided
 }
@@ -130,12 +122,12 @@ export const tellAfter = async (
   )
 
   const together = given.copy()
-  together.write((await projectBatch(records, new Cache({ fromFirstRecord: false }), together.read, 0, source)).changes)
+  together.write((await projectBatch(records, new Cache({ fromFirstRecord: false }), together.read, source)).changes)
   expect(together.all(), 'one batch with all events writes the same documents').toEqual(documents.all())
 
   for (let start = 0; start < records.length; start++) {
     const again = documents.copy()
-    const redelivered = await decideOneByOne(records.slice(start), again, source, decided[start - 1]?.at)
+    const redelivered = await decideOneByOne(records.slice(start), again, source)
     expect(redelivered, `a redelivery from event ${start} decides the same`).toEqual(decided.slice(start))
     expect(again.all(), `a redelivery from event ${start} changes nothing`).toEqual(documents.all())
   }

@@ -50,8 +50,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = 
   const pressure: boolean[] = []
   /** The published position at each call of `endRefreshDelay`. */
   const endedDelays: number[] = []
-  const atBefore = 7
-  let current: PublishedState = { position, last: null, at: atBefore, time: 0, serve_from: 0 }
+  let current: PublishedState = { position, last: null, at: 0, time: 0, serve_from: 0 }
   let advanced: Promise<void> = Promise.resolve()
   /** Which stages are held. The others complete at once. */
   const holds = { reads: false, writes: false, refreshes: false, advances: false }
@@ -107,7 +106,6 @@ export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = 
 
   return {
     flow,
-    atBefore,
     steps,
     documents,
     story,

@@ -22,6 +22,8 @@ export type Outgoing = {
   readonly headers: Readonly<Record<string, Header>>
   readonly value: Buffer | string | null
   readonly partition?: number
+  /** Milliseconds. Counts on topics with times of publishers; by default the time of sending. */
+  readonly timestamp?: number | string
 }
 type Header = string | Buffer | (string | Buffer)[]
 

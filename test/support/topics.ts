@@ -166,11 +166,12 @@ function* split(records: readonly Placed[]): Generator<Placed[]> {
   if (part.length > 0) yield part
 }
 
-export const toMessage = ({ key, headers, value, partition }: Placed) => ({
+export const toMessage = ({ key, headers, value, partition, timestamp }: Placed) => ({
   key,
   headers: headers as IHeaders,
   value,
   partition,
+  ...(timestamp !== undefined && { timestamp: String(timestamp) }),
 })
 
 export const toPublished = ({ stream, partition, key, headers, value }: Placed, offset: number): Published => ({

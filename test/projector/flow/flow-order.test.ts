@@ -57,7 +57,7 @@ test('for any order of completion, positions increase strictly and the documents
       expect(published).toEqual(ends.filter(position => published.includes(position)))
 
       const expected = new Documents()
-      await decideOneByOne(records, expected, { stream: 'events' }, running.atBefore)
+      await decideOneByOne(records, expected)
       expect(running.documents.all()).toEqual(expected.all())
     }),
     { numRuns: 60 },

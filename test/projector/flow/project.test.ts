@@ -67,7 +67,7 @@ describe('a parked record', () => {
   })
 
   const fieldsOf = (raw: ReturnType<typeof record>) => {
-    const { changes } = project([assess(raw, source)], new State(), { topic: TOPIC, partition: 0 }, 0)
+    const { changes } = project([assess(raw, source)], new State(), { topic: TOPIC, partition: 0 })
     return changes[0]?.draft
   }
 
@@ -119,24 +119,22 @@ describe('a parked record', () => {
 })
 
 describe('the time of a record', () => {
-  test('never goes back within a partition, whatever timestamps the publishers set', async () => {
-    const times = [5_000, 3_000, 9_000, 1_000]
+  test('is its own, whatever times the records around it have', async () => {
+    // Microseconds, behind, none, the beginning of 1970, and more than Elasticsearch takes.
+    const times = [5_000, 1_700_000_000_000_000, 3_000, -1, 0, 2 ** 60, 9_000]
     const records = times.map((time, offset) => eventRecord(rep({ name: `${offset}` }), offset, time))
     const documents = new Documents()
-    const decided = await decideOneByOne(records, documents, { stream: 'events' }, 4_000)
-    expect(decided.map(({ at }) => at)).toEqual([5_000, 5_000, 9_000, 9_000])
-    expect(documents.get('reps/org_1:rep_1:3')).toMatchObject({ at: 9_000 })
+    await decideOneByOne(records, documents)
+    for (const [offset, time] of times.entries()) {
+      const at = Math.min(Math.max(0, time), Number.MAX_SAFE_INTEGER)
+      expect(documents.get(`reps/org_1:rep_1:${offset}`)).toMatchObject({ at })
+    }
   })
 
-  test('starts at the highest time of the batches before', async () => {
-    const { at, changes } = await projectBatch(
-      [eventRecord(rep(), 0, 1)],
-      new Cache({ fromFirstRecord: false }),
-      new Documents().read,
-      77,
-    )
-    expect([at, changes[0]?.draft]).toMatchObject([77, { at: 77 }])
-    expect((await projectBatch([], new Cache({ fromFirstRecord: false }), new Documents().read, 77)).at).toBe(77)
+  test('is that of a parked record, too', async () => {
+    const records = [eventRecord(rep(), 0, 2 ** 50), eventRecord(payout('payout_1'), 1, 70)]
+    const [, parked] = await decideOneByOne(records, new Documents())
+    expect(parked?.changes[0]?.draft).toMatchObject({ code: 'period_unknown', at: 70 })
   })
 })
 

@@ -95,7 +95,6 @@ export const createProbeStore = async () => {
         batch,
         new Cache({ fromFirstRecord: true }),
         new Documents().read,
-        0,
         { stream },
       )
       if (counts.applied !== batch.length) throw new Error(`applied ${counts.applied} of ${batch.length} events`)
