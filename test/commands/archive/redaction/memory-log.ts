@@ -71,7 +71,7 @@ export const decisionsOn = async (stream: Stream, entries: readonly LogEntry[]):
         ? []
         : [{ event: assessed.verdict, reads: assessed.reads, rules: assessed.rules, seq: record.offset }]
     const { state } = await load(pending, cache, async keys => new Map(keys.map(key => [key, null])))
-    const { counts, parkedCodes, changes } = project([assessed], state, source, 0)
+    const { counts, parkedCodes, changes } = project([assessed], state, source)
     const outcome = parkedCodes[0] ?? (counts.duplicate > 0 ? 'duplicate' : 'applied')
     const serialized = changes.map(serialize)
     // Never acknowledged: all documents stay in the cache.
