@@ -210,9 +210,7 @@ describe('for any history of commission events', patient, () => {
         const start = choice % records.length
         const crashed = anyDocumentsSince(records[start]?.offset ?? 0, decided, chances)
         const rest = records.slice(start)
-        expect(await projectAnyhow(rest, crashed, chances)).toEqual(
-          summary(decided.slice(start)),
-        )
+        expect(await projectAnyhow(rest, crashed, chances)).toEqual(summary(decided.slice(start)))
         expect(crashed.all()).toEqual(documents.all())
       }),
       { numRuns: 150 },
