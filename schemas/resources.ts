@@ -175,7 +175,11 @@ const ChangeId = Type.String({
 
 const changeFields = {
   id: ChangeId,
-  published_at: { ...Instant, description: 'When it was published: the time of its event in Kafka. If clocks of publishers are wrong, it can be earlier than that of the change before.' },
+  published_at: {
+    ...Instant,
+    description:
+      'When it was published: the time of its event in Kafka. If clocks of publishers are wrong, it can be earlier than that of the change before.',
+  },
   supersedes_id: {
     ...Nullable(ChangeId),
     description: 'The change whose record this one replaced; null if it replaced none.',
