@@ -1,7 +1,8 @@
 /**
- * The simulated Kafka: partitions that grow, their last stable offsets, and consumer groups. Not simulated: several
- * brokers, new leaders, and records that are lost or deleted.
+ * The simulated Kafka: partitions that grow, their last stable offsets, topics that are deleted and made anew, and
+ * consumer groups. Not simulated: several brokers, and new leaders.
  */
+import kafkajs from 'kafkajs'
 import type { Clock, SimulatedProcess } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { Group } from './group.ts'
@@ -21,6 +22,11 @@ export class Partition {
     this.end = this.entries.length
     return offset
   }
+  /** Loses the entries from an offset on, as after an election of a leader that lacks them. */
+  cut(offset: number): void {
+    this.entries.length = Math.min(this.entries.length, offset)
+    this.end = Math.min(this.end, offset)
+  }
   /** @returns undefined when the offset is out of range */
   read(offset: number, count: number): readonly Entry[] | undefined {
     if (offset < 0 || offset > this.end) return undefined
@@ -37,9 +43,16 @@ export type Producers = {
 }
 const LOG_APPEND_TIME = 'LogAppendTime'
 
+const unknownTopic = (): Error =>
+  Object.assign(new kafkajs.KafkaJSError('there is no such topic', { retriable: true }), {
+    type: 'UNKNOWN_TOPIC_OR_PARTITION',
+  })
+
 export class Broker {
   readonly topics = new Map<string, Topic>()
   clusterId = 'simulated'
+  /** Whether topics have ids, as in Kafka 2.8 and later. */
+  hasTopicIds = true
   readonly #timestampTypes = new Map<string, string>()
   readonly #producers = new Map<string, Producers>()
   readonly #groups = new Map<string, Group>()
@@ -70,15 +83,26 @@ export class Broker {
 
   topic(name: string): Topic {
     const topic = this.topics.get(name)
-    if (topic === undefined) throw new Error(`there is no topic ${name}`)
+    if (topic === undefined) throw unknownTopic()
     return topic
+  }
+
+  delete(name: string): void {
+    this.topics.delete(name)
+    this.#timestampTypes.delete(name)
+    for (const { open } of this.producersOf(name).transactions.values()) open.clear()
+  }
+
+  create(name: string, partitions: number): void {
+    const empty = Array.from({ length: partitions }, () => new Partition([]))
+    this.topics.set(name, { name, id: this.#newId(), partitions: empty })
   }
 
   /** Deletes a topic, and creates it with as many partitions. */
   makeAnew(name: string): void {
     const { partitions } = this.topic(name)
-    this.topics.set(name, { name, id: this.#newId(), partitions: partitions.map(() => new Partition([])) })
-    this.#timestampTypes.delete(name)
+    this.delete(name)
+    this.create(name, partitions.length)
   }
 
   #newId(): string {
@@ -105,9 +129,10 @@ export class Broker {
     return group
   }
 
-  /** Returns the number of members, including those that are joining. */
-  membersOf(id: string): number {
-    return this.#groups.get(id)?.size ?? 0
+  /** Returns the number of members, including those that are joining, and their partitions. */
+  membersOf(id: string): { readonly count: number; readonly assignments: readonly (readonly number[])[] | undefined } {
+    const group = this.#groups.get(id)
+    return { count: group?.size ?? 0, assignments: group?.assignments }
   }
 
   /** Returns the group of a generation; undefined before its first member. */

@@ -11,6 +11,7 @@ export const createCall =
   <Result>(work: ((answer: (result: Result) => void) => void) | (() => Result)) =>
     new Promise<Result>((resolve, reject) => {
       const { clock } = host
+      host.onRequest()
       let isOver = false
       const settle = (after: number, end: () => void): void => {
         clock.after(after, () =>
@@ -31,7 +32,11 @@ export const createCall =
       }
       clock.after(faults.delay(), () => {
         if (faults.kafkaIsAway || host.isDead) return fail()
-        if (work.length === 0) answer((work as () => Result)())
-        else (work as (answer: (result: Result) => void) => void)(answer)
+        try {
+          if (work.length === 0) answer((work as () => Result)())
+          else (work as (answer: (result: Result) => void) => void)(answer)
+        } catch (error) {
+          settle(faults.delay(), () => reject(error))
+        }
       })
     })

@@ -111,6 +111,8 @@ export class SimulatedProcess {
   #state: 'running' | 'frozen' | 'dead' = 'running'
   /** Called before the process sends a request. */
   onStep: () => void = () => undefined
+  /** Called with each request to Kafka or Elasticsearch, those of fetches and looks at topics included. */
+  onRequest: () => void = () => undefined
   #waiting: (() => void)[] = []
 
   constructor(clock: Clock, name: string) {

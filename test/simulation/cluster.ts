@@ -22,7 +22,7 @@ export const openSimulatedCluster = (
   topic: string,
 ): LogCluster => {
   const call = createCall(host, faults)
-  const { partitions } = broker.topic(topic)
+  const partitionsNow = () => broker.topic(topic).partitions
   const step = <Result>(work: () => Result): Promise<Result> => {
     host.onStep()
     return host.isDead ? new Promise(() => undefined) : call(() => attempt(work)).then(settle)
@@ -30,11 +30,11 @@ export const openSimulatedCluster = (
   const fetch: LogBroker['fetch'] = ({ topics }) =>
     step(() => {
       const { partition = 0, fetchOffset } = topics[0]?.partitions[0] ?? {}
-      const { end } = partitions[partition] ?? { end: 0 }
+      const { end } = partitionsNow()[partition] ?? { end: 0 }
       const from = Number(fetchOffset)
       if (from > end) throw protocolError('OFFSET_OUT_OF_RANGE')
       const count = 1 + faults.random.below(faults.random.pick([2, 5, 40]))
-      const entries = partitions[partition]?.read(from, count) ?? []
+      const entries = partitionsNow()[partition]?.read(from, count) ?? []
       const messages = entries.map(({ kind, message }) => ({
         ...message,
         isControlRecord: kind !== 'record',
@@ -45,7 +45,7 @@ export const openSimulatedCluster = (
   const listOffsets: LogBroker['listOffsets'] = ({ topics, isolationLevel }) =>
     step(() => {
       const { partition = 0 } = topics[0]?.partitions[0] ?? {}
-      const { end = 0, entries = [] } = partitions[partition] ?? {}
+      const { end = 0, entries = [] } = partitionsNow()[partition] ?? {}
       return { responses: [{ partitions: [{ offset: `${isolationLevel === 1 ? end : entries.length}` }] }] }
     })
   const producers = broker.producersOf(topic)
@@ -77,12 +77,12 @@ export const openSimulatedCluster = (
     [...producers.transactions.values()].some(({ open }) => open.has(partition))
   /** The last stable offset moves unless a transaction is open. */
   const settleEnds = (): void => {
-    for (const [number, partition] of partitions.entries()) {
+    for (const [number, partition] of partitionsNow().entries()) {
       if (!isOpen(number)) partition.end = partition.entries.length
     }
   }
   const append = (number: number, kind: Entry['kind'], record: Appended, timestamp: number): number => {
-    const entries = partitions[number]?.entries ?? []
+    const entries = partitionsNow()[number]?.entries ?? []
     const offset = entries.length
     const time = broker.timestampTypeOf(topic) === 'CreateTime' ? timestamp : host.clock.now()
     const { key, value, headers } = record

@@ -59,6 +59,12 @@ export class Group {
     return this.#members.size
   }
 
+  /** The partitions of each member; undefined while they are assigned anew. */
+  get assignments(): readonly (readonly number[])[] | undefined {
+    if (this.#rebalancingSince !== undefined) return undefined
+    return [...this.#members.values()].map(({ partitions }) => partitions)
+  }
+
   ownerOf(partition: number): SimulatedProcess | undefined {
     return this.#owners.get(partition)
   }

@@ -1,14 +1,15 @@
 /** The Kafka client of one process: the calls that projector and commands use. */
-import type { Kafka } from 'kafkajs'
+import kafkajs, { type Kafka } from 'kafkajs'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Broker } from './broker.ts'
 import { type Call, createCall } from './call.ts'
 import type { Clock, SimulatedProcess } from './clock.ts'
 import { Consumer } from './consumer.ts'
 import type { Coverage } from './coverage.ts'
 import type { Faults } from './faults.ts'
-import type { Entry } from './history.ts'
+import { API_KEYS, type Entry, EVENTS } from './history.ts'
 
 export const createKafka = (
   host: SimulatedProcess,
@@ -33,7 +34,7 @@ export const createKafka = (
     disconnect: async () => undefined,
     describeGroups: (ids: readonly string[]) =>
       step(() => ({
-        groups: ids.map(id => ({ members: Array.from({ length: broker.membersOf(id) }, () => member) })),
+        groups: ids.map(id => describeGroup(id, broker)),
       })),
     deleteGroups: () => step(() => []),
     describeCluster: () => call(() => ({ clusterId: broker.clusterId, brokers: [], controller: 0 })),
@@ -41,7 +42,7 @@ export const createKafka = (
       call(() => ({
         topics: topics.map(name => {
           const { id, partitions } = broker.topic(name)
-          return { name, partitions: partitions.map(() => ({ topicId: id })) }
+          return { name, partitions: partitions.map(() => (broker.hasTopicIds ? { topicId: id } : {})) }
         }),
       })),
     fetchTopicOffsets: (topic: string) => call(() => offsets(topic)),
@@ -104,8 +105,20 @@ const entryOf = (sent: SentMessage, offset: number, clock: Clock): Entry => {
   }
 }
 
-/** A group member without metadata and without an assignment. */
-const member = { memberMetadata: Buffer.alloc(0), memberAssignment: Buffer.alloc(0) }
+/** The members have no metadata, and during a rebalance no assignment. Only projectors ask for the assignments. */
+const describeGroup = (id: string, broker: Broker) => {
+  const { count, assignments } = broker.membersOf(id)
+  const topic = id.endsWith(`-${API_KEYS_GENERATION}`) ? API_KEYS : EVENTS
+  const members = Array.from({ length: count }, (_, at) => ({
+    memberMetadata: Buffer.alloc(0),
+    memberAssignment: kafkajs.AssignerProtocol.MemberAssignment.encode({
+      version: 1,
+      assignment: { [topic]: [...(assignments?.[at] ?? [])] },
+      userData: Buffer.alloc(0),
+    }),
+  }))
+  return { state: assignments === undefined ? 'PreparingRebalance' : 'Stable', members }
+}
 
 type Configured = {
   readonly resources: readonly [

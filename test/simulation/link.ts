@@ -90,6 +90,7 @@ export const createLink = (
       const step = stepOf(request)
       watcher.onSend(host, step)
       host.onStep()
+      host.onRequest()
       // The host was killed before it sent the request: the promise never settles.
       if (host.isDead) return
       let isOver = false

@@ -2,11 +2,12 @@
  * `npm run simulate -- --seeds N [--seed S]` runs schedules until one fails. `--seed` alone runs that schedule.
  * `--pairs all` runs all pairs of commands instead, and kills each command at each of its requests; `--pairs
  * rebuild,drop --kill first:7` is one of these runs, and `archive,alone` a command alone. With `--attacks` hostile
- * clients attack API processes instead.
+ * clients attack API processes instead. With `--logs` topics are lost, made anew by a stranger, cut and restored.
  */
 import { parseArgs } from 'node:util'
 import { progressBar } from '../../services/progress-bar.ts'
 import { attacks, Coverage } from './coverage.ts'
+import { runManyLogs } from './foreign-logs/many.ts'
 import { runAttack } from './hostile/run.ts'
 import { repeatAttackWith, repeatWith } from './many.ts'
 import { runAnyPair, runPairs } from './pairs/many.ts'
@@ -14,13 +15,20 @@ import { runSchedule } from './run.ts'
 
 const text = { type: 'string' } as const
 const { values } = parseArgs({
-  options: { seeds: text, seed: text, pairs: text, kill: text, attacks: { type: 'boolean' } },
+  options: {
+    seeds: text,
+    seed: text,
+    pairs: text,
+    kill: text,
+    attacks: { type: 'boolean' },
+    logs: { type: 'boolean' },
+  },
 })
 const first = Number(values.seed ?? 1)
 const count = Number(values.seeds ?? (values.seed === undefined ? 300 : 1))
 if (!Number.isSafeInteger(first) || !Number.isSafeInteger(count) || count < 1) {
   process.stderr.write(
-    'usage: npm run simulate -- [--seeds COUNT] [--seed FIRST] [--attacks] [--pairs all | one,other [--kill first:N]]\n',
+    'usage: npm run simulate -- [--seeds COUNT] [--seed FIRST] [--attacks | --logs | --pairs all | --pairs one,other [--kill first:N]]\n',
   )
   process.exit(2)
 }
@@ -57,6 +65,18 @@ const simulatePairs = async (pairs: string): Promise<void> => {
 }
 const draw = (line: string): void => {
   if (process.stdout.isTTY) process.stdout.write(`\r\u001b[K${line}`)
+}
+if (values.logs) {
+  const onRun = (done: number): void => progress({ what: 'logs', done, total: count })
+  const { failure, outcomes, stops, answers } = await runManyLogs(first, count, undefined, onRun)
+  if (failure !== undefined) {
+    say(failure)
+    process.exit(1)
+  }
+  const counted = (of: ReadonlyMap<string, number>): string =>
+    [...of].map(([what, often]) => `${often} ${what}`).join(', ')
+  say(`logs: ${counted(outcomes)}; projectors stopped: ${counted(stops)}; ${answers} answers compared`)
+  process.exit(0)
 }
 if (values.pairs !== undefined) {
   await simulatePairs(values.pairs)

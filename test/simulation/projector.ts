@@ -1,13 +1,13 @@
 /**
  * A projector process: the real `prepare` and the real streams on a simulated Kafka and Elasticsearch, assembled as in
- * `projector/projector.ts`. Not simulated: the admin port, the report, and the end of a process after a `StopError`.
+ * `projector/projector.ts`. Not simulated: the admin port and the report.
  */
 
 import { createClocks } from '../../projector/elasticsearch/clocks.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
 import { readGenerations } from '../../projector/generations/generations.ts'
-import { createHealth } from '../../projector/health.ts'
-import { GENERATIONS_POLL_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
+import { createHealth, type Health } from '../../projector/health.ts'
+import { GENERATIONS_POLL_MS, LEAVE_TIMEOUT_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
 import { RULES_VERSION } from '../../projector/rules/rules.ts'
 import { prepare, type Settings } from '../../projector/start.ts'
 import { kafkaLog } from '../../projector/stream/kafka-log.ts'
@@ -56,6 +56,7 @@ export class Projector {
   readonly #kafka: ReturnType<typeof createKafka>['kafka']
   readonly #stopping = new AbortController()
   readonly #onSpareFailed: (details: object, message: string) => void
+  readonly #health: Health
   #keepUp: KeepUp | undefined
   /** Error of the machine's clock in milliseconds. */
   skew = 0
@@ -80,6 +81,8 @@ export class Projector {
     const { kafka, consumers } = createKafka(this.host, broker, faults, coverage)
     this.#kafka = kafka
     this.consumers = consumers
+    this.#health = createHealth({ warn: () => undefined, info: () => undefined }, () => clock.elapsed)
+    this.#health.prepare('start', 'preparing')
     coverage.count('projectors started')
     const fail = (error: unknown): void => {
       if (!this.#stopping.signal.aborted && !this.host.isDead) onStopped(error)
@@ -93,7 +96,7 @@ export class Projector {
     const log = { warn: () => undefined, info: () => undefined, error: this.#onSpareFailed }
     const elapsed = () => clock.elapsed
     const now = () => clock.now() + this.skew
-    const health = createHealth(log, elapsed)
+    const health = this.#health
     const retryOptions = { sleep: this.host.sleep, random: faults.random.next }
     const kafkaWithConnectHook = () => this.#kafka
     const shared = { kafkaWithConnectHook, elasticsearch: this.link, retryOptions, now, elapsed }
@@ -117,6 +120,7 @@ export class Projector {
     this.#keepUp = keepUp
     for (;;) {
       await keepUp.run(await look(keepUp.failed()))
+      health.set('start', undefined)
       await this.host.sleep(GENERATIONS_POLL_MS, signal)
     }
   }
@@ -145,6 +149,18 @@ export class Projector {
       }
     }
     return { wrapSteps }
+  }
+
+  /** The reasons that `/readyz` gives; none if it is ready. */
+  notReady(): Record<string, string> {
+    return this.#health.reasons()
+  }
+
+  /** Ends as after a `StopError`: leaves its groups at once. */
+  end(): void {
+    const gone = (): void => this.host.kill()
+    this.host.after(2 * LEAVE_TIMEOUT_MS, gone)
+    void Promise.allSettled((this.#keepUp?.streams() ?? []).map(stream => stream.abandon())).then(gone)
   }
 
   /** Stops as on SIGTERM. After `STOP_TIMEOUT_MS` the process ends in any case. */
