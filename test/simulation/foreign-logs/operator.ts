@@ -23,7 +23,10 @@ type Given = {
   readonly snapshot: ReturnType<World['beginSnapshot']>
 }
 
-/** Returns whether the log was taken over; otherwise it was refused, because readers have seen more than the archive. */
+/**
+ * Returns whether the log was taken over; otherwise it was refused, because readers have seen more than the archive
+ * has.
+ */
 export const bringBack = async (plan: Plan, world: World, { directory, lost, snapshot }: Given): Promise<boolean> => {
   const archive = join(directory, 'archive')
   const archived = await archiveForeign(plan, world, archive, await archiveLost(plan, world, archive, lost))
