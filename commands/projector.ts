@@ -34,6 +34,7 @@ export { Cache } from '../projector/flow/cache.ts'
 export { load, type ReadDocuments, readDocuments } from '../projector/flow/load.ts'
 export { type Assessed, orgOf, project } from '../projector/flow/project.ts'
 export { type SerializedChange, serialize } from '../projector/flow/serialize.ts'
+export type { ToldSetting } from '../projector/generations/check-index.ts'
 export {
   changeGenerations,
   finishSwap,
@@ -44,6 +45,7 @@ export { readIndexIds } from '../projector/generations/indices.ts'
 export { firstKeyRulesUntil, knowsKeyRules } from '../projector/generations/key-rules.ts'
 export { listPastPositions, type PastPositions, readPastPositions } from '../projector/generations/past-positions.ts'
 export { prepareControl, prepareGeneration, readGeneration } from '../projector/generations/prepare.ts'
+export { assertRulesKnown, type InspectSteps, inspectCommon, inspectStream } from '../projector/inspect-start.ts'
 export { accessRefusal, withRight } from '../projector/kafka/access-refusal.ts'
 export {
   type AuthorizedOperations,

@@ -13,6 +13,7 @@ import {
   type AuthorizedOperations,
   assertSameSource,
   describeSource,
+  type InspectSteps,
   RULES_VERSION,
   readGeneration,
   readGenerations,
@@ -37,6 +38,7 @@ import {
 } from './finding.ts'
 import { tryKafkaRights } from './kafka-rights.ts'
 import { type CheckedSealKeys, checkSealKeys } from './seal-keys.ts'
+import { checkStart } from './start.ts'
 import { checkKafkaClock, checkTopic } from './topics.ts'
 
 export type DoctorOptions = {
@@ -113,7 +115,9 @@ const examine = async (
   if (kafka) await examineKafka(name, values, kafka, attempt, now)
   if (send) await examineElasticsearch(name, values, send, attempt, now)
   const stream = streamOf(name)
-  if (kafka && send && stream) {
+  if (kafka && send && name === 'projector') {
+    await checkStart(attempt, signal => startSteps(kafka.admin, send, values, signal))
+  } else if (kafka && send && stream) {
     await attempt('projection', signal => checkProjection(stream, kafka.admin, send, values, signal))
   }
   if (sealKeys) await attempt('seal keys', () => checkSealKeys(sealKeys))
@@ -191,8 +195,22 @@ const examineElasticsearch = async (
   await attempt('Elasticsearch: nodes', signal => checkNodes({ send, now, signal }))
 }
 
+const startSteps = (
+  admin: Admin,
+  send: Send,
+  values: CheckedIdentity['values'],
+  signal: AbortSignal,
+): InspectSteps => ({
+  admin,
+  send,
+  request: asked => send(asked, signal),
+  prefix: values.ELASTICSEARCH_INDEX_PREFIX ?? '',
+  topics: { events: values.KAFKA_EVENTS_TOPIC ?? '', 'api-keys': values.KAFKA_API_KEYS_TOPIC ?? '' },
+  groupId: values.KAFKA_GROUP_ID ?? '',
+})
+
 /**
- * The live generation is of this topic and of this version of the rules, as the projector demands at its start; the one
+ * For other identities than the projector. The live generation is of this topic and of this version of the rules, as the projector demands at its start; the one
  * of API keys is of this topic.
  */
 const checkProjection = async (

@@ -1,4 +1,5 @@
 /** Checks of the Elasticsearch cluster: version, health, cluster.no_master_block, disks and clocks. Reads only. */
+import { brokenSettings, clusterSettingRules } from '../../schemas/stored/index-settings.ts'
 import { CLOCKS_APART_MS, type Request, type Send } from '../projector.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
@@ -62,10 +63,19 @@ export const checkNodes = async ({ send, signal, now }: ClusterSteps): Promise<F
   const settings = { ...found.defaults, ...found.persistent, ...found.transient }
   const nodes = Object.values(body.nodes)
   return [
+    ...checkSettings(settings),
     checkMasterBlock(nodes, settings['cluster.no_master_block']),
     ...nodes.flatMap(node => [checkClock(node, begun, ended), ...checkDisk(node, settings)]),
   ]
 }
+
+const checkSettings = (settings: Flat): Finding[] =>
+  brokenSettings(
+    clusterSettingRules,
+    new Map(Object.entries(settings).map(([name, value]) => [name, String(value)])),
+  ).map(({ setting, expected, got, reason }) =>
+    warning(`Elasticsearch: ${setting}`, `expected ${expected}, got ${got}; ${reason}`, 'PUT /_cluster/settings'),
+  )
 
 const checkMasterBlock = (nodes: readonly NodeStats[], value: unknown): Finding => {
   const check = 'Elasticsearch: cluster.no_master_block'

@@ -6,7 +6,9 @@ import {
   generationId,
   type PositionDocument,
   positionId,
+  type TimesDocument,
   timesId,
+  withTime,
 } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -80,7 +82,10 @@ export const seenPositionsOf = async (
 export const recordsBefore = (positions: readonly number[]): number =>
   positions.reduce((sum, position) => sum + position, 0)
 
-/** Returns the published position of every partition with its times, in order. */
+/**
+ * Returns the published position of every partition, in order. At rest only the document of times tells up to when
+ * everything is included: its times count here too.
+ */
 export const positionDocumentsOf = async (
   { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
   { send, prefix }: CommandContext,
@@ -90,9 +95,14 @@ export const positionDocumentsOf = async (
     _index,
     _id: positionId(generation, partition),
   }))
-  const documents = await getEach(docs, part => multiGet<PositionDocument>(send, part))
-  return documents.map((found, partition) => {
-    if (found.found) return found._source.body
+  const all = [...docs, { _index, _id: timesId(generation) }]
+  const documents = await getEach(all, part => multiGet<PositionDocument | TimesDocument>(send, part))
+  const times = documents.flatMap(found => (found.found && found._source.kind === 'times' ? [found._source.body] : []))
+  return docs.map((_, partition) => {
+    const found = documents[partition]
+    if (found?.found && found._source.kind === 'position') {
+      return withTime(found._source.body, times[0]?.partitions[partition])
+    }
     throw new CommandError(`generation ${generation} has no position for partition ${partition}`)
   })
 }

@@ -47,6 +47,19 @@ export const inspectIndex = async (
   throw unsuitable(name, stop, await templatesThatApply(name, request))
 }
 
+/** Inspects several indices. @throws StopError as `inspectIndex` */
+export const inspectIndices = async (
+  indices: Readonly<Record<string, IndexDefinition>>,
+  request: Ask,
+): Promise<readonly ToldSetting[]> => {
+  const told: ToldSetting[] = []
+  for (const [index, definition] of Object.entries(indices)) {
+    const found = await inspectIndex(index, definition, request)
+    told.push(...found.map(setting => ({ ...setting, index, put_back: false })))
+  }
+  return told
+}
+
 /** Puts back what can be put back. @throws StopError as `inspectIndex` */
 export const checkIndex = async (
   name: string,

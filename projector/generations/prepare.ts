@@ -21,11 +21,11 @@ import {
   type IndexDefinition,
 } from '../../schemas/stored/mappings.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
-import { type Ask, documentPath, errorType, ifVersion } from '../elasticsearch/client.ts'
+import { type Ask, documentPath, errorType, ifVersion, type Request } from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
-import { checkIndex, type TellSetting, templatesThatApply } from './check-index.ts'
+import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
 
@@ -43,19 +43,33 @@ export type PrepareSteps = {
 
 /** Creates the control index, and the template that keeps Elasticsearch from creating indices automatically. */
 export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
-  const { request, prefix } = steps
+  const { prefix } = steps
+  await putTemplate({ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }, steps)
+  await assertLiveNotLost(await prepareControl(steps), steps)
+}
+
+/** The same request to another path only asks whether Elasticsearch would accept the template. */
+export const putTemplate = async (
+  { method, path }: Pick<Request, 'method' | 'path'>,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<void> => {
   const { status } = await request({
-    method: 'PUT',
-    path: `/_index_template/${templateNameOf(prefix)}`,
+    method,
+    path,
     // A longer prefix has priority: its template wins over that of a shorter prefix with the same beginning.
     body: { index_patterns: [`${prefix}-*`], allow_auto_create: false, priority: 500 + prefix.length },
   })
-  if (status !== 200) {
-    const others = await templatesThatApply(controlIndexOf(prefix), request)
-    throw new StopError('index_unsuitable', `Elasticsearch answers ${status} to the index template${others}`)
-  }
+  if (status === 200) return
+  const others = await templatesThatApply(controlIndexOf(prefix), request)
+  throw new StopError('index_unsuitable', `Elasticsearch answers ${status} to the index template${others}`)
+}
 
-  const names = await prepareControl(steps)
+/** @throws StopError `index_missing` */
+export const assertLiveNotLost = async (
+  names: readonly string[],
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<void> => {
+  const { prefix } = steps
   // An interrupted first start can leave indices of the first generation only.
   const others = [...generationsAmong(prefix, names)].filter(generation => generation !== FIRST_GENERATION)
   if (others.length === 0 || (await readControl<LiveDocument>(LIVE_ID, steps)) !== undefined) return
@@ -74,20 +88,30 @@ export const prepareControl = async ({
   replicas,
   tell,
 }: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas' | 'tell'>): Promise<readonly string[]> => {
-  const name = controlIndexOf(prefix)
-  const definition = commonIndices(prefix, replicas)[name]
-  if (definition === undefined) throw new Error('the control index has no definition')
+  const [name, definition] = controlDefinition(prefix, replicas)
   const names = [...(await listIndices({ request, prefix })).keys()]
   if (!names.includes(name)) {
-    const projected = projectedIn(prefix, names)
-    if (projected.length > 0) {
-      const there = `${projected.slice(0, 3).join(', ')}${projected.length > 3 ? `, … (${projected.length} in all)` : ''}`
-      throw new StopError('index_missing', `${name}, but there are ${there}; ${adviceFor(name)}`)
-    }
+    assertControlNotLost(names, prefix)
     await create(name, definition, request)
   }
   await checkIndex(name, definition, request, tell)
   return names
+}
+
+export const controlDefinition = (prefix: string, replicas?: number): [name: string, definition: IndexDefinition] => {
+  const name = controlIndexOf(prefix)
+  const definition = commonIndices(prefix, replicas)[name]
+  if (definition === undefined) throw new Error('the control index has no definition')
+  return [name, definition]
+}
+
+/** @param names all indices, without the control index. @throws StopError `index_missing` */
+export const assertControlNotLost = (names: readonly string[], prefix: string): void => {
+  const name = controlIndexOf(prefix)
+  const projected = projectedIn(prefix, names)
+  if (projected.length === 0) return
+  const there = `${projected.slice(0, 3).join(', ')}${projected.length > 3 ? `, … (${projected.length} in all)` : ''}`
+  throw new StopError('index_missing', `${name}, but there are ${there}; ${adviceFor(name)}`)
 }
 
 const adviceFor = (lost: string): string =>
@@ -116,8 +140,8 @@ export const prepareGeneration = async (
   steps: PrepareSteps,
   follows?: string,
 ): Promise<GenerationBody> => {
-  const { request, prefix, shards, replicas } = steps
-  const indices = ofEvents ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
+  const { request } = steps
+  const indices = indicesOf(generation, ofEvents, steps)
   if ((await readGeneration(generation, steps)) === undefined) {
     for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
     for (const { partition, end } of ends) {
@@ -145,19 +169,50 @@ export const openGeneration = async (
   ofEvents: boolean,
   steps: PrepareSteps,
 ): Promise<GenerationBody> => {
-  const { request, prefix, shards } = steps
-  const identity = await readGeneration(generation, steps)
-  if (identity === undefined) throw generationMissing(generation, prefix)
-  assertSameSource(identity, source)
-  const version = versionOf(ofEvents, steps)
-  const isKnown = ofEvents ? identity.rules_version === version : knowsKeyRules(identity)
-  if (!isKnown) throw rulesChanged(identity, version)
-  const indices = ofEvents ? generationIndices(prefix, generation, shards) : apiKeysIndices(prefix)
+  const { request } = steps
+  const identity = await readKnown(generation, source, ofEvents, steps)
+  const indices = indicesOf(generation, ofEvents, steps)
   for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
   const recorded = await recordIndices(identity, Object.keys(indices), steps)
   await assertSameIndices(recorded, steps)
   return recorded
 }
+
+/** The checks of `openGeneration` without its changes. @returns also the settings of its indices that it would tell */
+export const inspectGeneration = async (
+  generation: string,
+  source: Source,
+  ofEvents: boolean,
+  steps: PrepareSteps,
+): Promise<{ readonly identity: GenerationBody; readonly told: readonly ToldSetting[] }> => {
+  const identity = await readKnown(generation, source, ofEvents, steps)
+  const told = await inspectIndices(indicesOf(generation, ofEvents, steps), steps.request)
+  await assertSameIndices(identity, steps)
+  return { identity, told }
+}
+
+/** @throws StopError `index_missing`, `source_changed`, `rules_changed` */
+const readKnown = async (
+  generation: string,
+  source: Source,
+  ofEvents: boolean,
+  steps: PrepareSteps,
+): Promise<GenerationBody> => {
+  const identity = await readGeneration(generation, steps)
+  if (identity === undefined) throw generationMissing(generation, steps.prefix)
+  assertSameSource(identity, source)
+  const version = versionOf(ofEvents, steps)
+  const isKnown = ofEvents ? identity.rules_version === version : knowsKeyRules(identity)
+  if (!isKnown) throw rulesChanged(identity, version)
+  return identity
+}
+
+export const indicesOf = (
+  generation: string,
+  ofEvents: boolean,
+  { prefix, shards, replicas }: Pick<PrepareSteps, 'prefix' | 'shards' | 'replicas'>,
+): Record<string, IndexDefinition> =>
+  ofEvents ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
 
 /**
  * Records the ids of a generation's indices if they are absent: older versions did not record them, so the first

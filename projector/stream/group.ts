@@ -33,7 +33,10 @@ export type Group = {
 
 export type GroupAdmin = Pick<Admin, 'describeGroups'>
 
-const installationOf = async (prefix: string, { send }: Pick<Elasticsearch, 'send'>): Promise<InstallationIdentity> => {
+export const installationOf = async (
+  prefix: string,
+  { send }: Pick<Elasticsearch, 'send'>,
+): Promise<InstallationIdentity> => {
   try {
     const request = { method: 'GET', path: '/', query: { filter_path: 'cluster_uuid' } } as const
     const { body } = await send<{ readonly cluster_uuid?: unknown } | undefined>(request)
@@ -110,7 +113,7 @@ export const enterGroup = async (
 }
 
 /** @throws StopError `group_shared`, `access_refused`; Unavailable when Kafka does not answer */
-const assertOwnGroup = async (
+export const assertOwnGroup = async (
   admin: GroupAdmin,
   groupId: string,
   topic: string,

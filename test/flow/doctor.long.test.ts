@@ -42,8 +42,12 @@ function describeRight({ operation, resource }: KafkaRight): string {
 }
 /** The finding about the projection, of the identities that look at it. */
 const ofEvents = [`generation g1 is of topic ${topics.KAFKA_EVENTS_TOPIC}`]
+const whole = 'and its indices and positions are whole'
 const projections: Readonly<Record<string, readonly string[]>> = {
-  projector: ofEvents,
+  projector: [
+    `generation g1 is of topic ${topics.KAFKA_EVENTS_TOPIC}, ${whole}`,
+    `generation api-keys is of topic ${topics.KAFKA_API_KEYS_TOPIC}, ${whole}`,
+  ],
   projection: ofEvents,
   parked: ofEvents,
   keys: [`generation api-keys is of topic ${topics.KAFKA_API_KEYS_TOPIC}`],

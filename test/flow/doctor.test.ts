@@ -1,9 +1,10 @@
 /** `npm run doctor` on plain services: before the first start and on a running installation. It leaves nothing. */
 import { expect, test } from 'vitest'
+import { generationId } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { startProjection } from '../support/projection.ts'
-import { createPrefix, indicesOf } from '../support/stored.ts'
+import { call, createPrefix, indexNamed, indicesOf, store, storedById } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
 type Document = {
@@ -31,10 +32,38 @@ test('of a running installation it finds no fault, warns of one copy, and says s
   const ran = await runCommand(['doctor'], commandSettings(topics, prefix))
   expect(ran, `${ran.out}${ran.said}`).toMatchObject({ code: 0 })
   const lines = ran.out.toString().split('\n')
-  expect(lines).toContainEqual(expect.stringMatching(/^ok {9}projector {2}projection; generation g1 is of topic/))
+  for (const generation of ['g1', 'api-keys']) {
+    const found = new RegExp(`^ok {9}projector {2}projection; generation ${generation} is of topic .*, and its indices`)
+    expect(lines).toContainEqual(expect.stringMatching(found))
+  }
   expect(lines).toContainEqual(expect.stringMatching(/^warning .*replication factor 1: only one copy exists/))
   expect(lines.at(-2)).toMatch(/^0 failed, \d+ warning, \d+ not tried, \d+ ok$/)
   expect(await indicesOf(prefix)).toEqual(indices)
+})
+
+test('it finds the restored index with which a projector ends at its start, and a setting that it puts back', async t => {
+  const { topics, prefix, projector } = await startProjection(t, [repRecorded({ org_id: newId('org') })])
+  await projector.stop()
+  const control = indexNamed(prefix, 'control')
+  const id = generationId('api-keys')
+  const document = (await storedById(control, id)) as { body: { indices: object } }
+  const indices = { ...document.body.indices, [indexNamed(prefix, 'api-keys')]: 'another' }
+  await store(control, id, { ...document, body: { ...document.body, indices } })
+  await call('PUT', `/${indexNamed(prefix, 'reps')}/_settings`, { index: { refresh_interval: null } })
+  const ran = await runCommand(['doctor', 'projector', '--json'], commandSettings(topics, prefix))
+  const { checks } = documentIn(ran.out)
+  const failed = checks.filter(({ outcome }) => outcome === 'failed')
+  expect([ran.code, failed.map(({ detail }) => detail)]).toEqual([
+    1,
+    [expect.stringMatching(/: index_replaced: .*-api-keys/)],
+  ])
+  const warned = checks.filter(({ check }) => check === `index ${indexNamed(prefix, 'reps')}`)
+  expect(warned).toEqual([
+    expect.objectContaining({
+      outcome: 'warning',
+      detail: expect.stringMatching(/refresh_interval: expected -1, got nothing/),
+    }),
+  ])
 })
 
 test('a wrong setting ends it with exit code 2, and names the setting', async () => {

@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
 /** Bugs in what operators and publishers are told, and in what a start puts back: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
@@ -59,5 +60,30 @@ export const wordsMutants: readonly Mutant[] = [
     find: "const [stop] = found.filter(({ consequence }) => consequence === 'stop')",
     replace:
       "const [stop] = found.filter(({ consequence, setting }) => consequence === 'stop' && !setting.endsWith('pipeline'))",
+  },
+  // --- the doctor, and the status of a projection
+  {
+    name: 'the doctor does not ask what a start asks of the API keys',
+    file: 'projector/generations/prepare.ts',
+    find: '  await assertSameIndices(identity, steps)\n  return { identity, told }',
+    replace: '  if (ofEvents) await assertSameIndices(identity, steps)\n  return { identity, told }',
+  },
+  {
+    name: 'the doctor does not look at positions',
+    file: 'projector/inspect-start.ts',
+    find: '  await inspectPositions(inspected.identity, ends, steps)\n',
+    replace: '',
+  },
+  {
+    name: 'the doctor creates the index template that it only asks about',
+    file: 'projector/inspect-start.ts',
+    find: "{ method: 'POST', path: `/_index_template/_simulate/${templateNameOf(prefix)}` }",
+    replace: "{ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }",
+  },
+  {
+    name: 'the status of a projection at rest shows the time of its last record',
+    file: 'commands/generations/generations.ts',
+    find: 'return withTime(found._source.body, times[0]?.partitions[partition])',
+    replace: 'return found._source.body',
   },
 ]

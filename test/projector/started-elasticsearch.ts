@@ -11,6 +11,10 @@ export class StartedElasticsearch {
   readonly asked: string[] = []
   /** Index templates of others. */
   readonly templates: object[] = []
+  /** The answer to a template of ours. */
+  templateStatus = 200
+  /** Names of indices that are aliases instead. */
+  readonly aliases = new Set<string>()
   /** Whether the user may change settings. */
   mayManage = true
   /** Indices that were restored after their creation. */
@@ -19,7 +23,10 @@ export class StartedElasticsearch {
   readonly request = sending(async ({ method, path, body }) => {
     this.asked.push(`${method} ${path}`)
     const [, name = '', operation, id = ''] = path.split('/')
-    if (name === '_index_template') return { status: 200, body: { index_templates: this.templates } }
+    if (name === '_index_template') {
+      return { status: method === 'GET' ? 200 : this.templateStatus, body: { index_templates: this.templates } }
+    }
+    if (name === '') return { status: 200, body: { cluster_uuid: 'elasticsearch-1' } }
     if (operation === '_settings' && method === 'PUT') return this.#change(name, body as Index['settings'])
     if (operation === '_settings') {
       const names = [...this.indices.keys()].filter(index => index.startsWith(name.replace('*', '')))
@@ -56,7 +63,9 @@ export class StartedElasticsearch {
   }
 
   #index(method: string, name: string, index: Index | undefined, body: Index): Answer {
-    if (method !== 'PUT') return { status: index ? 200 : 404, body: index && { [name]: index } }
+    if (method !== 'PUT') {
+      return { status: index ? 200 : 404, body: index && { [this.aliases.has(name) ? `${name}-1` : name]: index } }
+    }
     if (index) return { status: 400, body: { error: { type: 'resource_already_exists_exception' } } }
     this.indices.set(name, structuredClone(body))
     return { status: 200, body: {} }
