@@ -210,8 +210,8 @@ const startSteps = (
 })
 
 /**
- * For other identities than the projector. The live generation is of this topic and of this version of the rules, as the projector demands at its start; the one
- * of API keys is of this topic.
+ * For other identities than the projector: the live generation is of this topic and of this version of the rules; the
+ * one of API keys is of this topic.
  */
 const checkProjection = async (
   stream: Stream,

@@ -6,8 +6,8 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a lost control index is created again although projected indices exist',
     file: 'projector/generations/prepare.ts',
-    find: '    if (projected.length > 0) {\n',
-    replace: '    if (projected.length < 0) {\n',
+    find: '    assertControlNotLost(names, prefix)\n',
+    replace: '',
   },
   {
     name: 'only the first generation proves that something was projected',

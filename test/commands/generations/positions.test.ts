@@ -1,4 +1,4 @@
-/** Published positions, as commands read them: also of a projection at rest, whose times are in a document of their own. */
+/** Published positions, as commands read them. The times of a projection at rest are in a document of their own. */
 import { expect, test } from 'vitest'
 import type { CommandContext } from '../../../commands/context.ts'
 import { positionDocumentsOf } from '../../../commands/generations/generations.ts'
