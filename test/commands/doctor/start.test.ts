@@ -35,6 +35,7 @@ const GROUP = settings.KAFKA_GROUP_ID
 class World {
   readonly elasticsearch = new StartedElasticsearch()
   clusterId = 'cluster-1'
+  topicId = 'AAAAAAAAAAAAAAAAAAAAAA'
   readonly partitions: Record<string, number> = { [EVENTS]: 2, [KEYS]: 1 }
   readonly configuration: Record<string, string> = {
     'cleanup.policy': 'delete',
@@ -54,7 +55,13 @@ class World {
     fetchTopicMetadata: async ({ topics: [topic = ''] }: { topics: string[] }) => {
       const partitions = this.partitions[topic]
       if (partitions === undefined) throw unknownTopic()
-      return { topics: [{ partitions: Array.from({ length: partitions }, () => ({ replicas: [1], isr: [1] })) }] }
+      return {
+        topics: [
+          {
+            partitions: Array.from({ length: partitions }, () => ({ replicas: [1], isr: [1], topicId: this.topicId })),
+          },
+        ],
+      }
     },
     describeConfigs: async () => ({
       resources: [
@@ -160,6 +167,7 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
   ['the topic of keys has two partitions', 'topic_unsuitable', world => (world.partitions[KEYS] = 2)],
   ['records were deleted', 'records_deleted', world => (world.low = '3')],
   ['the cluster is another one', 'source_changed', world => (world.clusterId = 'cluster-2')],
+  ['a topic was made anew', 'source_changed', world => (world.topicId = 'BBBBBBBBBBBBBBBBBBBBBB')],
   ['the topic has another number of partitions', 'source_changed', world => (world.partitions[EVENTS] = 3)],
   [
     'the log ends before a position of events',
