@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { type Figure, type FigureName, figureNames } from '../rig/bench.ts'
 import type { Machine } from '../rig/machine.ts'
 import { drawPicture } from './picture.ts'
+import { quotedFigures, withFigures } from './quoted-figures.ts'
 import { pictureFile, renderPage } from './report.ts'
 
 export type Results = { readonly machine: Machine; readonly figures: readonly Figure[] }
@@ -47,11 +48,15 @@ export const replaceFigures = (stored: Results, { machine, figures }: Results): 
   }
 }
 
-/** Writes docs/performance.md and its pictures. */
+/** Writes docs/performance.md, its pictures, and the lines of other pages that quote figures. */
 export const renderResults = async (results: Results): Promise<void> => {
   const template = await readFile(templateFile, 'utf8')
   await writeFile(join(docs, 'performance.md'), renderPage(template, results.machine, results.figures))
   for (const picture of results.figures.flatMap(({ pictures = [] }) => pictures)) {
     await writeFile(join(docs, pictureFile(picture)), drawPicture(picture))
+  }
+  for (const quoted of quotedFigures) {
+    const page = join(root, quoted.file)
+    await writeFile(page, withFigures(await readFile(page, 'utf8'), quoted, results.figures))
   }
 }

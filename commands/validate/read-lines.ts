@@ -9,10 +9,12 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { eventSchemas, type Stream } from '../../schemas/events.ts'
+import { DATA_DEPTH_MAX } from '../../schemas/limits.ts'
+import { typeNameOf } from '../../schemas/objects.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { rangeOf } from '../archive/redaction/json-ranges.ts'
 import { CommandError } from '../failures.ts'
-import { encodeHeaders, type RawRecord } from '../projector.ts'
+import { encodeHeaders, type ForeignKind, foreignForm, type RawRecord, whyNotStrictJson } from '../projector.ts'
 
 export type ReadRecord = {
   readonly stream: Stream
@@ -35,6 +37,7 @@ const CARRIAGE_RETURN = 0x0d
 export const readLine = (text: Buffer, lineNumber: number, options: ReadOptions): ReadRecord => {
   const line = text.at(-1) === CARRIAGE_RETURN ? text.subarray(0, -1) : text
   const { type } = options
+  assertOneJson(line, lineNumber)
   if (type !== undefined) return recordOf(eventParts(type, line, orgIn(parsed(line)), lineNumber), options)
   const given = parsed(line)
   if (isObject(given) && 'value' in given) return recordOf(givenParts(given, lineNumber), options)
@@ -48,8 +51,34 @@ export const readLine = (text: Buffer, lineNumber: number, options: ReadOptions)
     const headers: Parts['headers'] = [['content-type', Buffer.from('application/cloudevents+json')]]
     return recordOf({ type: given.type, key, headers, value: line }, options)
   }
-  const expected = 'an object with `value` (a record) or with `type` and `data` (an event); --type for data alone'
-  throw new CommandError(`line ${lineNumber}: expected ${expected}`)
+  throw new CommandError(`line ${lineNumber}: expected ${LINE}, got ${describeLine(line, given)}`)
+}
+
+const LINE = 'an object with `value` (a record) or with `type` and `data` (an event); --type for data alone'
+
+const describeLine = (line: Buffer, given: unknown): string => {
+  if (Array.isArray(given)) return `a list of ${given.length} items: write each in a line of its own (jq -c '.[]' FILE)`
+  if (given !== undefined) return isObject(given) ? 'an object without them' : typeNameOf(given)
+  return whyNotStrictJson(line, DATA_DEPTH_MAX)
+}
+
+/** Files that are no lines of JSON in UTF-8, as tools write them. @throws CommandError that says which, and the mend */
+const assertOneJson = (line: Buffer, lineNumber: number): void => {
+  const expected = `line ${lineNumber}: expected JSON in UTF-8, one record in each line, got`
+  const form = foreignForm(line)
+  if (form !== undefined) throw new CommandError(`${expected} ${form.name}: ${mends[form.kind]}`)
+  const text = line.toString('latin1').trim()
+  if (text !== '{' && text !== '[') return
+  const mend = text === '{' ? 'jq -c . FILE' : "jq -c '.[]' FILE"
+  throw new CommandError(`${expected} ${text === '{' ? 'a record' : 'a list'} over several lines: ${mend} writes lines`)
+}
+
+const AS_UTF8 = 'write it as UTF-8 without a byte-order mark (PowerShell 7: -Encoding utf8NoBOM)'
+const mends: Readonly<Record<ForeignKind, string>> = {
+  'byte-order mark': AS_UTF8,
+  'utf-16': AS_UTF8,
+  compressed: 'decompress it first',
+  framed: 'write the JSON alone',
 }
 
 type Parts = {

@@ -8,7 +8,7 @@
 
 import { BATCHED_BYTES, BATCHED_IDS, MGET_BYTES } from '../limits.ts'
 import type { BulkItem } from './answers.ts'
-import { type Answer, isTransient, type Request, type Send, Unavailable } from './client.ts'
+import { type Answer, errorType, isTransient, type Request, type Send, Unavailable } from './client.ts'
 
 /** Requests that can be combined, and how their answer is divided. */
 export type BatchableKind = {
@@ -175,5 +175,5 @@ const answerOf = (
   const status = index?.status
   if (index?._id !== _id || index._index !== _index || typeof status !== 'number') return undefined
   if (status === 200 || status === 201 || status === 404 || status === 409) return { status, body: index }
-  return isTransient(status, index) ? new Unavailable(status) : undefined
+  return isTransient(status, index) ? new Unavailable(status, errorType(index), _index) : undefined
 }

@@ -12,9 +12,9 @@ import type { DocumentVersion } from './answers.ts'
 export class Unavailable extends Error {
   override name = 'Unavailable'
   readonly status: number
-  /** @param type of the error, if it is about a single document */
-  constructor(status: number, type?: string) {
-    const answer = type === undefined ? String(status) : `${status}, ${type}`
+  /** @param type of the error, if it is about a single document or a block; @param index which one, if it is known */
+  constructor(status: number, type?: string, index?: string) {
+    const answer = [status, type, index && `index ${index}`].filter(part => part !== undefined).join(', ')
     super(status === 0 ? 'Elasticsearch does not answer' : `Elasticsearch answers ${answer}`)
     this.status = status
   }
@@ -80,6 +80,7 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
       if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
       const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
       const answer = error instanceof errors.ResponseError ? error.body : undefined
+      if (isBlock(answer)) throw new Unavailable(status, errorType(answer), blockedIndex(answer))
       if (isTransient(status, answer) || (status === 401 && credentials.renew(headers))) throw new Unavailable(status)
       if (returnedStatuses.has(status)) return { status, body: answer }
       if (status === 401 || status === 403) {
@@ -96,7 +97,13 @@ export const isTransient = (status: number, answer: unknown): boolean => retriab
 /** A read-only index answers 403: a temporary state of the cluster, not a matter of credentials. */
 const isBlock = (answer: unknown): boolean => errorType(answer) === 'cluster_block_exception'
 
-/** Returns the type of an Elasticsearch error. Its reason is never read, because it quotes values. */
+/** Returns the index that a block is on, from the reason of the error. This form of a reason quotes no document. */
+const blockedIndex = (answer: unknown): string | undefined => {
+  const { reason } = ((answer as { error?: unknown }).error ?? {}) as { reason?: unknown }
+  return /^index \[([^\]\s"]{1,255})\] blocked by: \[/.exec(String(reason))?.[1]
+}
+
+/** Returns the type of an Elasticsearch error. Other reasons are never read, because they quote values. */
 export const errorType = (answer: unknown): string | undefined => {
   const error = typeof answer === 'object' && answer !== null && 'error' in answer ? answer.error : undefined
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined

@@ -74,7 +74,7 @@ const documentOf = <Source>(
   if (item?._index !== _index || item._id !== _id || typeof status !== 'number') return undefined
   if (type === 'document_missing_exception') return { _id, found: false }
   if (type !== undefined) {
-    if (isTransient(status, item) || !refused.has(status)) throw new Unavailable(status, type)
+    if (isTransient(status, item) || !refused.has(status)) throw new Unavailable(status, type, _index)
     throw new StopError('write_refused', `status ${status}, ${type}, while reading`, { index: _index })
   }
   if (result !== 'noop' || typeof _version !== 'number' || (fields !== false && !get?._source)) return undefined

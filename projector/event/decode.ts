@@ -41,7 +41,8 @@ const readEnvelope = (record: RawRecord): Envelope | string => {
   if (value.length > RECORD_VALUE_BYTES_MAX) {
     return `value: expected at most ${RECORD_VALUE_BYTES_MAX} bytes, got ${value.length}`
   }
-  if (!isUtf8(value)) return `value: expected JSON in UTF-8, got ${foreignForm(value) ?? 'bytes that are not UTF-8'}`
+  if (!isUtf8(value))
+    return `value: expected JSON in UTF-8, got ${foreignForm(value)?.name ?? 'bytes that are not UTF-8'}`
   const [contentType, ...attributes] = record.headers.textsOf(headerNames)
   if (contentType === null) return notOnce('content-type')
   if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(attributes, value)
@@ -79,11 +80,18 @@ const decodeBinary = (attributes: readonly (string | null | undefined)[], value:
   const parsed = plain ? { value: plain.data } : parseStrictJson(value, DATA_DEPTH_MAX)
   if (parsed === undefined) return notJson(value, DATA_DEPTH_MAX)
   const read = envelope({ specversion, id, type, source, time }, parsed.value, 'header ce_')
+  if (typeof read === 'string' && specversion === undefined && isStructured(parsed.value))
+    return `${read}; ${STRUCTURED}`
   return plain && typeof read !== 'string' ? { ...read, plain } : read
 }
 
+/** Some clients write an event in structured mode without its content type. */
+const isStructured = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, 'specversion')
+const STRUCTURED = 'the value is an event in structured mode, which needs content-type application/cloudevents+json'
+
 const notJson = (value: Buffer, depthMax: number): string =>
-  `value: expected strict JSON, got ${foreignForm(value) ?? whyNotStrictJson(value, depthMax)}`
+  `value: expected strict JSON, got ${foreignForm(value)?.name ?? whyNotStrictJson(value, depthMax)}`
 
 /** The envelope is level 0 of nesting, so that its data object is level 1, as in binary mode. */
 const decodeStructured = (value: Buffer): Envelope | string => {

@@ -153,7 +153,7 @@ const itemOutcomes = (
     if (status === 409) return 'stale'
     const type = errorType(item)
     if (isTransient(status, item)) {
-      onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}`)
+      onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}, index ${index}`)
       return 'retry'
     }
     if (status === 404) throw new StopError('index_missing', `${index}, while writing`)

@@ -86,4 +86,23 @@ export const wordsMutants: readonly Mutant[] = [
     find: 'return withTime(found._source.body, times[0]?.partitions[partition])',
     replace: 'return found._source.body',
   },
+  // --- files, blocks, figures
+  {
+    name: 'validate does not tell UTF-16 from a wrong line',
+    file: 'commands/validate/read-lines.ts',
+    find: '  if (form !== undefined) throw new CommandError(`${expected} ${form.name}: ${mends[form.kind]}`)\n',
+    replace: '',
+  },
+  {
+    name: 'a block quotes the whole reason of Elasticsearch',
+    file: 'projector/elasticsearch/client.ts',
+    find: 'blocked by: \\[/.exec(String(reason))?.[1]',
+    replace: 'blocked by: \\[/.exec(String(reason))?.[1] ?? String(reason)',
+  },
+  {
+    name: 'README keeps the figure of an older run',
+    file: 'bench/report/quoted-figures.ts',
+    find: 'return page.replace(before, () => quoted.text(figures, before))',
+    replace: 'return page',
+  },
 ]

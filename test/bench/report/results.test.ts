@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { compareRatios } from '../../../bench/report/compare.ts'
 import { drawPicture } from '../../../bench/report/picture.ts'
+import { quotedFigures, twoDigits, withFigures } from '../../../bench/report/quoted-figures.ts'
 import { renderPage } from '../../../bench/report/report.ts'
 import { readResults, replaceFigures, requireMeasured } from '../../../bench/report/results.ts'
 import { type Figure, figureNames } from '../../../bench/rig/bench.ts'
@@ -83,6 +84,35 @@ test('bars with their spread, and lines, are drawn', () => {
     ],
   })
   for (const text of ['<svg', '>Growth<', '>payouts<', '>page<', '</svg>']) expect(lines).toContain(text)
+})
+
+test.each(quotedFigures)('$file quotes the stored results: $line', async quoted => {
+  const { figures } = await readResults()
+  const page = await readFile(join(root, quoted.file), 'utf8')
+  expect(withFigures(page, quoted, figures)).toBe(page)
+})
+
+test('a figure of another run is found, and replaced', async () => {
+  const { figures } = await readResults()
+  const [first] = quotedFigures
+  const old = 'a\nOn two cores for everything: half of them are visible after 25 to 35 ms\nb'
+  expect(first && withFigures(old, first, figures)).toMatch(
+    /^a\nOn two cores for everything: a replay projects 8,400 payouts\/s; at 200 payouts\/s, half of them are visible after 49 ms; the API answers 330 pages of 200 a second\nb$/,
+  )
+  expect([8421, 49.18, 333, 0.1003, 0.107, 1.0].map(twoDigits)).toEqual(['8,400', '49', '330', '0.10', '0.11', '1.0'])
+})
+
+test('README and the pages quote rates and times of the bench only where they are written from it', async () => {
+  const quoting = /[0-9] ?(?:payouts|events)\/s|^On two cores|visible after [0-9]/
+  const pages = ['README.md', ...(await readdir(join(root, 'docs'))).map(name => `docs/${name}`)]
+  for (const page of pages.filter(name => name.endsWith('.md') && name !== 'docs/performance.md')) {
+    const own = quotedFigures.filter(({ file }) => file === page)
+    const lines = (await readFile(join(root, page), 'utf8')).split('\n').filter(line => quoting.test(line))
+    expect(
+      lines.filter(line => !own.some(quoted => quoted.line.test(line))),
+      page,
+    ).toEqual([])
+  }
 })
 
 test('docs/performance.md is rendered from the stored results', async () => {

@@ -1,10 +1,11 @@
+import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { CommandError } from '../../../commands/failures.ts'
 import { type ValidateOptions, validateFile } from '../../../commands/validate/validate.ts'
 import { storedRecords } from '../../contract/contract.ts'
 import { dataOf, payoutCalculated, periodRecorded, repRecorded, step } from '../../support/events.ts'
 
-const run = async (lines: readonly string[], options: Partial<ValidateOptions> = {}) => {
+const run = async (lines: readonly (string | Buffer)[], options: Partial<ValidateOptions> = {}) => {
   const out: string[] = []
   const said: string[] = []
   const code = await validateFile(
@@ -12,7 +13,7 @@ const run = async (lines: readonly string[], options: Partial<ValidateOptions> =
     {
       // In chunks that end within lines and within characters.
       open: async function* () {
-        const bytes = Buffer.from(lines.join('\n'))
+        const bytes = Buffer.concat(lines.flatMap(line => [Buffer.from('\n'), Buffer.from(line)]).slice(1))
         for (let from = 0; from < bytes.length; from += CHUNK) yield bytes.subarray(from, from + CHUNK)
       },
       out: text => void out.push(text.trimEnd()),
@@ -80,8 +81,16 @@ describe('a line', () => {
 
   test.each([
     ['no JSON', 'line 2: expected an object with `value` (a record) or with `type` and `data` (an event)'],
+    ['no JSON', ', got no JSON: wrong at character 2'],
+    ['{"rep_1":', ', got no JSON: it ends too early, after 9 characters'],
+    ['[{"rep_1":1},{}]', ", got a list of 2 items: write each in a line of its own (jq -c '.[]' FILE)"],
     ['[]', 'line 2: expected an object'],
     ['{"type":"x"}', 'line 2: expected an object'],
+    ['{"type":"x"}', ', got an object without them'],
+    ['7', ', got a number'],
+    ['  {  ', 'got a record over several lines: jq -c . FILE writes lines'],
+    ['[', "got a list over several lines: jq -c '.[]' FILE writes lines"],
+    ['\ufeff{}', 'got a byte-order mark (EF BB BF) in front of UTF-8: write it as UTF-8 without a byte-order mark'],
     ['{"type":"x","data":{},"data":{"a":1}}', 'line 2: `data` must be there once'],
     ['{"value":7}', 'line 2: `value` must be a text'],
     ['{"value":null,"headers":[["x"]]}', 'line 2: `headers` must be a text'],
@@ -92,6 +101,28 @@ describe('a line', () => {
     expect(failed).toBeInstanceOf(CommandError)
     expect(String(failed)).toContain(message)
     expect(String(failed)).not.toContain('rep_1')
+  })
+
+  test.each<[string, Buffer, string]>([
+    [
+      'UTF-16 with its mark',
+      Buffer.from('\ufeff{"rep_1":1}', 'utf16le'),
+      'UTF-16 (it begins with FF FE): write it as UTF-8',
+    ],
+    ['UTF-16', Buffer.from('{"rep_1":1}', 'utf16le'), 'UTF-16 without a byte-order mark: write it as UTF-8'],
+    ['gzip', gzipSync('{"rep_1":1}'), 'gzip (it begins with 1F 8B): decompress it first'],
+    [
+      'of a schema registry',
+      Buffer.from('\0\0\0\0\x07{}'),
+      'a zero byte in front, as clients of a schema registry write it: write the JSON alone',
+    ],
+  ])('that is %s ends the command, also with --type, and the message says what to do', async (_, line, message) => {
+    for (const options of [{}, { type }]) {
+      const failed = await run([line], options).catch((error: unknown) => error)
+      expect(failed).toBeInstanceOf(CommandError)
+      expect(String(failed)).toContain(`line 1: expected JSON in UTF-8, one record in each line, got ${message}`)
+      expect(String(failed)).not.toContain('rep_1')
+    }
   })
 
   test('that is empty is passed over; parked ones are listed with their place', async () => {

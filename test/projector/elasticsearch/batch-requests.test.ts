@@ -217,7 +217,7 @@ describe('positions', () => {
       const { sent, outcomes } = await started()
       const answered = [item('position:g1:1', refused), item('position:g1:2', { status: 200 })]
       await sent.at(0).letGo({ status: 200, body: { items: answered } })
-      expect(outcomes.a).toEqual(new Unavailable(refused.status))
+      expect(outcomes.a).toEqual(new Unavailable(refused.status, refused.error?.type, 'control'))
       expect(outcomes.b).toMatchObject({ status: 200 })
     },
   )

@@ -104,6 +104,17 @@ describe('a request', () => {
   })
 
   test.each([
+    ['index [c-g1-reps] blocked by: [FORBIDDEN/8/index write (api)];', ', index c-g1-reps'],
+    ['blocked by: [FORBIDDEN/6/cluster read-only (api)];', ''],
+    ['Ada has index [c] blocked by: [', ''],
+    ['index [Ada Lovelace] blocked by: [FORBIDDEN/8/index write (api)];', ''],
+  ])('names the index of a block, and nothing else of the reason: %s', async (reason, index) => {
+    const error = { type: 'cluster_block_exception', reason }
+    const { send } = setUp(new errors.ResponseError(metaOf(403, { error })))
+    await expect(send(request)).rejects.toThrow(new Unavailable(403, `cluster_block_exception${index}`))
+  })
+
+  test.each([
     new errors.ConnectionError('connect ECONNREFUSED 10.0.0.1:9200'),
     new errors.TimeoutError('Request timed out'),
     new errors.NoLivingConnectionsError('There are no living connections', metaOf(0, undefined)),

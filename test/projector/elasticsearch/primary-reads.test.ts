@@ -85,7 +85,7 @@ describe('a read from the primaries', () => {
     [404, 'index_shard_closed_exception'],
     [500, 'already_closed_exception'],
   ])('of which an item is answered %i %s may work later', async (status, type) => {
-    await expect(read(itemsOf(a, failed(status, type)))).rejects.toEqual(new Unavailable(status, type))
+    await expect(read(itemsOf(a, failed(status, type)))).rejects.toEqual(new Unavailable(status, type, 'test-reps'))
   })
 
   test.each([

@@ -128,6 +128,15 @@ describe('an undecodable record', () => {
   })
 })
 
+test('an event in structured mode without its content type is told, as an older SDK for Python writes it', () => {
+  const event = { specversion: '1.0', id: '1', type, source: '/t', data: {} }
+  for (const headers of [[], [['content-type', 'application/json']]] as Headers[])
+    expect(undecodable(JSON.stringify(event), headers)).toBe(
+      'header ce_specversion: expected 1.0, got nothing; the value is an event in structured mode, which needs content-type application/cloudevents+json',
+    )
+  expect(undecodable('{}', [])).toBe('header ce_specversion: expected 1.0, got nothing')
+})
+
 const withData = (code: ParkCode, eventType: string, data: object, stream: Stream = 'events'): string =>
   detailOf({
     code,

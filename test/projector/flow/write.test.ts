@@ -118,7 +118,7 @@ describe('a temporary failure is retried only for its documents:', () => {
     expect(pauses).toEqual([1, 2])
     // Reported while any document is refused, and not longer.
     const { status, type = 'no type' } = typeof failure === 'number' ? { status: failure } : failure
-    const said = `Elasticsearch refuses documents for now: ${status}, ${type}`
+    const said = `Elasticsearch refuses documents for now: ${status}, ${type}, index test-statements`
     expect(refusals).toEqual([said, said, said, undefined])
     expect(counted).toEqual({ written: 4, stale: 0, retried: 3 })
   })
