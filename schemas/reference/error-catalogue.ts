@@ -127,7 +127,7 @@ export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
     cause: 'The record is not in the partition of its organization.',
     action:
       'Use the partitioner that publishing.md describes, and check that the producer knows the number of partitions.',
-    example: "the default partitioner of librdkafka (CRC32) or Sarama (FNV-1a), which is not `murmur2`",
+    example: 'the default partitioner of librdkafka (CRC32) or Sarama (FNV-1a), which is not `murmur2`',
   },
   lines_do_not_sum: {
     cause: 'The amounts of the lines do not add up to `net_amount`.',
