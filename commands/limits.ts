@@ -150,3 +150,18 @@ export const TIMES_KEPT_WAIT_MS = 2_000
  * not differ by more: one node dates the positions, another one the snapshot.
  */
 export const REWIND_MARGIN_MS = 60_000
+
+/** Documents of one search, and of one bulk request, while documents that no log has are found and removed. */
+export const LEFTOVERS_PAGE = 5_000
+export const LEFTOVERS_REMOVED_AT_ONCE = 100
+/** Documents that are found once. If there are more, each is looked for again when it is removed. */
+export const LEFTOVERS_HELD = 100_000
+/** Ids of removed documents that are printed. */
+export const LEFTOVERS_SHOWN = 20
+/** Milliseconds until requests to the API that have read a position are over: three times its `READ_TIME_MAX`. */
+export const READERS_GONE_MS = 10_000
+/**
+ * Milliseconds until Elasticsearch takes an earlier version of a deleted document, at most. It remembers the later one
+ * for a minute (`index.gc_deletes`), unless the setting is another.
+ */
+export const FORGET_WAIT_MS = 600_000

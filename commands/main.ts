@@ -36,7 +36,7 @@ import { writeReference } from './export/reference.ts'
 import { openSealKeys } from './export/seal-keys.ts'
 import { showTotals } from './export/totals.ts'
 import { exitCodes, messageOf } from './failures.ts'
-import { adopt } from './generations/adopt.ts'
+import { adopt, type TakeOverContext } from './generations/adopt.ts'
 import { diff } from './generations/diff.ts'
 import { drop } from './generations/drop.ts'
 import { listGenerations } from './generations/generations.ts'
@@ -185,6 +185,16 @@ const main = async (args: readonly string[]): Promise<number> => {
       openCluster: topic => openCluster({ config, logger: kafka.logger() }, topic, targets.signal),
     }
   }
+  const takingOver = (): TakeOverContext => {
+    registerCodecs()
+    const context = kafkaContext()
+    const config = kafkaConfig(readSettings(kafkaSettings, process.env, readFileSync), 'commission-adopt', readFileSync)
+    const { signal } = new AbortController()
+    return {
+      ...context,
+      openCluster: topic => openCluster({ config, logger: context.kafka.logger() }, topic, signal),
+    }
+  }
   const adopting = (steps = archiving()): AdoptSourceSteps => ({
     ...steps,
     ...interruptible(kafkaContext(), steps.signal),
@@ -241,10 +251,10 @@ const main = async (args: readonly string[]): Promise<number> => {
       verify: async options => verify(options, readContext()),
       swap: async options => swap(options, readContext()),
       rollback: async options => rollback(options, readContext()),
-      rewind: async options => rewind(options, kafkaContext()),
+      rewind: async options => rewind(options, takingOver(), groupId()),
       adopt: async ({ archive: address, redacted, json }) =>
         address === undefined
-          ? adopt({ json }, kafkaContext())
+          ? adopt({ json }, takingOver(), groupId())
           : adoptSource({ archive: address, redacted, json }, adopting(), groupId()),
       drop: async options => drop(options, kafkaContext(), groupId()),
       replay: async options => {

@@ -195,12 +195,12 @@ export const identities = {
       '`npm run projection`: `rebuild`, `replay`, `status`, `adopt`, `rewind`, `drop` and the others; `npm run subjects`',
     kafka: [
       ...rights(events, readsTopic),
+      ...rights(apiKeys, { Describe: 'checks that the topic is the projected one' }, '`upgrade-keys`'),
       ...rights(
         apiKeys,
-        { Describe: 'checks that the topic is the projected one' },
-        '`adopt`, `rewind`, `upgrade-keys`',
+        { ...readsTopic, Read: 'compares the records with an archive, or with what was read last' },
+        '`adopt`, `rewind`',
       ),
-      ...rights(apiKeys, { ...readsTopic, Read: 'compares the records with an archive' }, '`adopt --archive`'),
       ...rights(groups, {
         Read: 'joins the consumer group of the generation or sandbox that it makes',
         Delete: 'deletes the consumer group of what it drops',

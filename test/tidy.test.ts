@@ -116,6 +116,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   commands: {
     order: [
       'documents',
+      'leftovers',
       'generations',
       'parked',
       'keys',

@@ -313,8 +313,9 @@ const asPosition = (
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')
   }
-  // After a restore the projector reads the topic again. Until `serve_from` documents may be old or missing.
-  if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')
+  // After a restore the projector reads the topic again. Until `serve_from` documents may be old or missing; while a
+  // command removes documents that no log has, others are missing for a moment.
+  if (body.position < (body.serve_from ?? 0) || body.removing) throw unavailable('not_read_again_yet')
   const { position, time, taken_back = 0 } = withLatestTime(body)
   return { publishedTo: position, time, takenBack: taken_back }
 }

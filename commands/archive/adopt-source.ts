@@ -10,6 +10,7 @@
  *   a redaction, they have the redacted records instead, and the positions get their hashes. A projector that still
  *   runs on the old cluster stops at its next position: each position changes with the source.
  *   A generation that has this source already is compared with the ends of the topics and with its last record.
+ *   Documents at and after the positions are removed, because the topics may have other records there (`leftovers/`).
  * Can go wrong: the first difference is named with its partition and offset. An interrupted run can be repeated.
  */
 import type { Admin } from 'kafkajs'
@@ -24,10 +25,12 @@ import {
 } from '../../schemas/stored/documents.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { assertArchived, assertInTopic } from '../generations/compare-positions.ts'
 import { waitUntilNobodyWrites } from '../generations/drop.ts'
 import { namesOf, readAll, skipBadSpare } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
+import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import {
   checkTopicConfiguration,
   type DocumentAnswer,
@@ -41,7 +44,6 @@ import {
   type Source,
 } from '../projector.ts'
 import type { ArchiveSteps } from './archive.ts'
-import { assertArchived, assertInTopic } from './compare-positions.ts'
 import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
 import type { Redaction } from './redaction/redact-log.ts'
@@ -86,7 +88,7 @@ export const adoptSource = async (
   const archived = await readManifests(target)
   const isRedacted = redacted !== undefined
   const { names, unchanged } = await divideNames(all, generations.live, archived, sources, isRedacted, steps)
-  await checkUnchanged(unchanged, generations.live, sources, admin, steps, stack)
+  await checkUnchanged(unchanged, generations.live, sources, admin, steps, stack, groupId)
   const changed: string[] = []
   if (names.length > 0) {
     say(`verifying ${archive}`)
@@ -97,8 +99,9 @@ export const adoptSource = async (
     // After what can be refused at once, and before what projectors change.
     await waitUntilProjectorsStopped(names, sources, admin, steps, groupId)
     const logs: Logs = { archived, redaction }
-    const adopted = await readAllAdopted(names, generations.live, sources, logs, steps)
-    await compareTopics(adopted, logs, manifests, admin, steps, stack)
+    const checked = await readAllAdopted(names, generations.live, sources, logs, steps)
+    await compareTopics(checked, logs, manifests, admin, steps, stack)
+    const adopted = await removeAllLeftovers(checked, generations.live, steps)
     // The events last: commands look at the source of the live generation.
     for (const one of adopted) changed.push(await changeSource(one, sources[one.stream], redaction, steps))
   }
@@ -152,6 +155,33 @@ const readAllAdopted = async (
   return adopted
 }
 
+/** Removes the documents at and after the positions: the archive may have other records there, or none. */
+const removeAllLeftovers = async (
+  checked: readonly Adopted[],
+  live: string,
+  steps: AdoptSourceSteps,
+): Promise<Adopted[]> => {
+  const adopted: Adopted[] = []
+  for (const one of checked) {
+    const name = one.generation._source.body.generation
+    const partitions = one.positions.length
+    const remove = async (): Promise<Adopted> => {
+      if (!(await removeLeftovers({ generation: name, partitions, from }, steps))) return one
+      const now = await readAdopted(name, partitions, steps)
+      const isAsChecked = now.positions.every(
+        ({ _source }, partition) => from(_source.body) === one.positions[partition]?._source.body.position,
+      )
+      if (isAsChecked) return now
+      throw new CommandError(`positions of ${name} were changed meanwhile: stop all projectors, and run the same again`)
+    }
+    const found = await skipBadSpare(name, live, remove, steps)
+    if (found !== undefined) adopted.push(found)
+  }
+  return adopted
+}
+
+const from = ({ position }: PositionDocument['body']): number => position
+
 /** Generations that have the source already: a projector must be able to go on with them. */
 const checkUnchanged = async (
   names: readonly string[],
@@ -160,15 +190,18 @@ const checkUnchanged = async (
   admin: Admin,
   steps: AdoptSourceSteps,
   stack: AsyncDisposableStack,
+  groupId: string,
 ): Promise<void> => {
   for (const name of names) {
     const { topic, partitions } = sources[streamOf(name)]
+    const waitUntilNobodyWrites = () => waitUntilProjectorsStopped([name], sources, admin, steps, groupId)
     const cluster = await steps.openCluster(topic)
     stack.defer(cluster.disconnect)
     const check = async (): Promise<void> => {
       // Before the ends, which may grow.
       const found = await readAdopted(name, partitions, steps)
       await assertInTopic(found, readLog(cluster, topic), await fetchEnds(admin, topic))
+      await removeLeftovers({ generation: name, partitions, from, waitUntilNobodyWrites }, steps)
     }
     await skipBadSpare(name, live, check, steps)
   }

@@ -1,12 +1,18 @@
 /**
- * `npm run projection -- adopt`: takes over indices that were restored from a snapshot.
+ * `npm run projection -- adopt`: takes over indices that were restored from a snapshot, and removes documents that no
+ * log stands behind.
  *
  * A snapshot may hold a position without its documents, because projectors wrote while it was taken. So `adopt` sets
  * every position back to the first record. Projectors then read the topics again, write missing documents, and stop if
  * a document contradicts the log. Readers get 503 until a partition has reached the end that its topic has now. `adopt`
  * can be interrupted and repeated: it writes the ids of the indices last.
+ *
+ * Documents at and after the stored positions are removed first (`leftovers/`), also if no index was replaced: a broker
+ * that lost its last records can have others at their offsets. If the topic has not what a stored position names,
+ * documents before it are of another log, too: then all go that are read again.
  */
 
+import type { Admin } from 'kafkajs'
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
@@ -21,6 +27,7 @@ import { apiKeysIndices, generationIndices } from '../../schemas/stored/mappings
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { connectAdmin } from '../kafka.ts'
+import { type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import {
   assertSameSource,
   type DocumentAnswer,
@@ -31,14 +38,26 @@ import {
   fetchEnds,
   type GenerationBody,
   ifVersion,
+  type LogCluster,
   type PastPositions,
   readGeneration,
   readIndexIds,
+  readLog,
+  withRight,
 } from '../projector.ts'
-import { namesOf, readAll, skipBadSpare } from './generations.ts'
+import { isInTopic } from './compare-positions.ts'
+import { waitUntilNobodyWrites } from './drop.ts'
+import { identityOf, namesOf, positionDocumentsOf, readAll, skipBadSpare } from './generations.ts'
 
-export const adopt = async ({ json }: { readonly json: boolean }, context: KafkaContext): Promise<ExitCode> => {
-  const adopted = await takeOver(fromFirstRecord, context)
+/** Also reads the topics. */
+export type TakeOverContext = KafkaContext & { readonly openCluster: (topic: string) => Promise<LogCluster> }
+
+export const adopt = async (
+  { json }: { readonly json: boolean },
+  context: TakeOverContext,
+  groupId: string,
+): Promise<ExitCode> => {
+  const adopted = await takeOver(fromFirstRecord, context, groupId)
   if (json) context.out(`${JSON.stringify({ adopted: adopted.map(({ generation }) => generation) })}\n`)
   return exitCodes.done
 }
@@ -57,7 +76,8 @@ export type TakenOver = Restart & { readonly generation: string }
  */
 export const takeOver = async (
   restartOf: (identity: GenerationBody) => Promise<Restart>,
-  context: KafkaContext,
+  context: TakeOverContext,
+  groupId: string,
 ): Promise<readonly TakenOver[]> => {
   const { topics, say } = context
   await using stack = new AsyncDisposableStack()
@@ -66,6 +86,34 @@ export const takeOver = async (
   const names = [API_KEYS_GENERATION, ...namesOf(generations)]
   const topicOf = ({ generation }: GenerationBody): string =>
     topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
+  /** @throws CommandError if the topic is not the one of the positions from which a generation is read again */
+  const firstToRemoveOf = async (identity: GenerationBody, restart: Restart, topic: string): Promise<number[]> => {
+    // Before the ends, which may grow.
+    const positions = await positionDocumentsOf(identity, context)
+    const cluster = await context.openCluster(topic)
+    stack.defer(cluster.disconnect)
+    const log = readLog(cluster, topic)
+    const ends = await fetchEnds(admin, topic)
+    const from: number[] = []
+    for (const [partition, position] of positions.entries()) {
+      if (await isInTopic(partition, position, log, ends)) {
+        from.push(firstToRemove(position))
+        continue
+      }
+      const past = restart.positions?.[partition] ?? FIRST_RECORD
+      const what = `partition ${partition} of ${topic} is not what ${identity.generation} has read to offset ${position.position}`
+      if (!(await isInTopic(partition, past, log, ends))) throw new CommandError(`${what}, nor to ${past.position}`)
+      say(`${what}: all documents from offset ${past.position} on are removed`)
+      from.push(past.position)
+    }
+    return from
+  }
+  const remove = ({ generation, partitions }: GenerationBody, removeFrom?: readonly number[]): Promise<boolean> => {
+    const group = `${groupId}-${generation}`
+    const wait = () => waitUntilNobodyWrites(generation, partitions, group, admin, context, 'run the same again')
+    const from: Removal['from'] = (position, partition) => removeFrom?.[partition] ?? firstToRemove(position)
+    return removeLeftovers({ generation, partitions, from, waitUntilNobodyWrites: wait }, context)
+  }
   const replaced: Replaced[] = []
   // Checks everything before it changes anything.
   for (const name of names) {
@@ -75,12 +123,13 @@ export const takeOver = async (
       const topic = topicOf(found.identity)
       assertSameSource(found.identity, await describeSource(admin, topic))
       assertReached(found.identity, found.restart, await fetchEnds(admin, topic))
-      return found
+      return { ...found, removeFrom: await firstToRemoveOf(found.identity, found.restart, topic) }
     }
     const found = await skipBadSpare(name, generations.live, check, context)
     if (found !== undefined) replaced.push(found)
   }
-  for (const { stored, identity, ids, restart } of replaced) {
+  for (const { stored, identity, ids, restart, removeFrom } of replaced) {
+    await remove(identity, removeFrom)
     const times = await readTimes(identity, context)
     for (const { partition, end } of await fetchEnds(admin, topicOf(identity))) {
       const from = restart.positions?.[partition] ?? FIRST_RECORD
@@ -98,9 +147,44 @@ export const takeOver = async (
   }
   if (replaced.length === 0) {
     for (const name of [API_KEYS_GENERATION, generations.live]) await assertItsSource(name, topics, admin, context)
-    say('no index was replaced: nothing is changed')
+    const removed = await removeFromAll(names, generations.live, remove, admin, context, groupId)
+    say(`no index was replaced: nothing ${removed ? 'else ' : ''}is changed`)
   }
   return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
+}
+
+/** While a partition is read again, documents after its position are those of the same log. */
+const firstToRemove = ({ position, serve_from = 0 }: PositionDocument['body']): number =>
+  position < serve_from ? Number.POSITIVE_INFINITY : position
+
+/**
+ * Looks for documents that no log has in all generations that no projector writes. Under a projector there always are
+ * documents that it has written and not published yet.
+ * @returns whether something was removed
+ */
+const removeFromAll = async (
+  names: readonly string[],
+  live: string,
+  remove: (identity: GenerationBody) => Promise<boolean>,
+  admin: Admin,
+  context: KafkaContext,
+  groupId: string,
+): Promise<boolean> => {
+  let hasRemoved = false
+  for (const name of names) {
+    const { groups } = await withRight(
+      'Describe',
+      `group ${groupId}-${name}`,
+      admin.describeGroups([`${groupId}-${name}`]),
+    )
+    if ((groups[0]?.members.length ?? 0) > 0) {
+      context.say(`projectors keep ${name} up: documents that no log has are looked for only while none does`)
+      continue
+    }
+    const removing = async (): Promise<boolean> => remove(await identityOf(name, context))
+    if (await skipBadSpare(name, live, removing, context)) hasRemoved = true
+  }
+  return hasRemoved
 }
 
 /** @throws CommandError if the topics are other ones: a projector would refuse them */
@@ -127,6 +211,8 @@ type Replaced = {
   readonly stored: DocumentAnswer<GenerationDocument>
   readonly ids: Record<string, string>
   readonly restart: Restart
+  /** By partition, the first offset whose documents are removed. */
+  readonly removeFrom: readonly number[]
 }
 
 const FIRST_RECORD = { position: 0, last: null, at: 0 }
@@ -136,7 +222,7 @@ const checkIndices = async (
   name: string,
   restartOf: (identity: GenerationBody) => Promise<Restart>,
   context: KafkaContext,
-): Promise<Replaced | undefined> => {
+): Promise<Omit<Replaced, 'removeFrom'> | undefined> => {
   const { send: request, prefix } = context
   const stored = await readStored<GenerationDocument>(generationId(name), context)
   if (stored === undefined) throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)

@@ -11,7 +11,7 @@ import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { REWIND_MARGIN_MS } from '../limits.ts'
 import { type GenerationBody, readPastPositions } from '../projector.ts'
-import { type Restart, takeOver } from './adopt.ts'
+import { type Restart, type TakeOverContext, takeOver } from './adopt.ts'
 
 export type RewindOptions = {
   /** When the snapshot began, in milliseconds since 1970: its `start_time`. Of several snapshots the earliest. */
@@ -19,11 +19,15 @@ export type RewindOptions = {
   readonly json: boolean
 }
 
-export const rewind = async ({ snapshotStart, json }: RewindOptions, context: KafkaContext): Promise<ExitCode> => {
+export const rewind = async (
+  { snapshotStart, json }: RewindOptions,
+  context: TakeOverContext,
+  groupId: string,
+): Promise<ExitCode> => {
   if (snapshotStart > context.now()) {
     throw new CommandError(`the snapshot began at ${instantOf(snapshotStart)}: expected a time that is over`)
   }
-  const taken = await takeOver(identity => restartBefore(snapshotStart, identity, context), context)
+  const taken = await takeOver(identity => restartBefore(snapshotStart, identity, context), context, groupId)
   if (json) {
     const rewound = taken.map(({ generation, positions }) => ({
       generation,

@@ -35,8 +35,8 @@ allow commission-parked --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write  # p
 
 # projection: npm run projection: rebuild, replay, status, adopt, rewind, drop and the others; npm run subjects
 allow commission-projection --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation DescribeConfigs
-allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Describe  # adopt, rewind, upgrade-keys
-allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --operation DescribeConfigs  # adopt --archive
+allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Describe  # upgrade-keys
+allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --operation DescribeConfigs  # adopt, rewind
 allow commission-projection --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read --operation Delete
 
 # archive: npm run archive

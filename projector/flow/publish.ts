@@ -86,6 +86,10 @@ type Stored = { readonly position: PublishedState; readonly version: DocumentVer
 const readStored = async (path: string, { request, generation, index }: PositionSteps): Promise<Stored> => {
   const { status, body } = await request<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
   if (status !== 200) throw new StopError('index_missing', `a position of ${generation} in ${index}`, { status })
+  if (body._source.body.removing) {
+    const what = `documents of ${generation} are being removed`
+    throw new StopError('position_went_back', `${what}: let adopt or rewind end; if it was interrupted, run it again`)
+  }
   return { position: body._source.body, version: body }
 }
 

@@ -38,6 +38,8 @@ export const LIVE_ID = 'live'
 export const generationId = (generation: string): string => `generation:${generation}`
 export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
 export const timesId = (generation: string): string => `times:${generation}`
+/** @param digest of the index and the id of the document that it keeps */
+export const keptFormId = (digest: string): string => `kept-form:${digest}`
 export const pastPositionsId = (generation: string, slot: number): string => `past:${generation}:${slot}`
 
 /** Ids of projected documents. Each contains the organization, so that no id names another organization's document. */
@@ -228,7 +230,21 @@ export type PositionDocument = {
     serve_from: number
     /** The ids of the cluster and topic that `adopt --archive` made the source; absent before. Other owners stop. */
     source?: string
+    /**
+     * Present while `adopt` or `rewind` removes documents of the partition that no log has: some of the others are gone
+     * for a moment. Until then nobody may read or write them.
+     */
+    removing?: true
   }
+}
+
+/**
+ * A document that is removed, and comes back in an earlier form with an earlier version. Elasticsearch takes an earlier
+ * version only after it has forgotten the later one. Until then it is kept here, so that no interruption loses it.
+ */
+export type KeptFormDocument = {
+  kind: 'kept-form'
+  body: { index: string; id: string; version: number; source: Readonly<Record<string, unknown>> }
 }
 
 /**

@@ -5,6 +5,7 @@ const KILLED = 'test/flow/archive-killed.long.test.ts'
 const RESTORED = 'test/flow/archive.test.ts'
 const IN_S3 = 'test/flow/archive-s3.long.test.ts'
 const REDACTED = 'test/flow/redacted-killed.long.test.ts'
+const LEFT_OVER = 'test/flow/leftover-documents.long.test.ts'
 const ADOPTED = 'test/flow/adopt-archive.long.test.ts'
 
 export const archiveMutants: readonly Mutant[] = [
@@ -202,15 +203,67 @@ export const archiveMutants: readonly Mutant[] = [
   },
   {
     name: 'adopt takes an archive that ends before a position',
-    file: 'commands/archive/compare-positions.ts',
+    file: 'commands/generations/compare-positions.ts',
     find: 'await archived.read(partition, 0)\n    if (position > end) {\n',
     replace: 'await archived.read(partition, 0)\n    if (position < 0) {\n',
   },
   {
     name: 'adopt does not compare the record that was read last',
-    file: 'commands/archive/compare-positions.ts',
+    file: 'commands/generations/compare-positions.ts',
     find: '        if (got === expected) continue\n',
     replace: '        if (got === expected || entry.offset === last?.offset) continue\n',
+  },
+  {
+    name: 'adopt leaves documents that the archive does not have',
+    file: 'commands/archive/adopt-source.ts',
+    find: 'if (!(await removeLeftovers({ generation: name, partitions, from }, steps))) return one',
+    replace: 'if (partitions > 0) return one',
+    flow: LEFT_OVER,
+  },
+  {
+    name: 'adopt leaves documents of lost records if the cluster is the same',
+    file: 'commands/archive/adopt-source.ts',
+    find: '      await removeLeftovers({ generation: name, partitions, from, waitUntilNobodyWrites }, steps)\n',
+    replace: '',
+    flow: LEFT_OVER,
+  },
+  {
+    name: 'rewind leaves documents at and after the stored positions',
+    file: 'commands/generations/adopt.ts',
+    find: '    await remove(identity, removeFrom)\n',
+    replace: '',
+    flow: 'test/simulation/pairs-restored.test.ts',
+  },
+  {
+    name: 'a document that only later offsets made stays',
+    file: 'commands/leftovers/find-leftovers.ts',
+    find: 'if (version < (positions[partition] ?? 0)) return []',
+    replace: 'if (version <= (positions[partition] ?? 0) + 2) return []',
+  },
+  {
+    name: 'the earlier form of a document keeps the later version',
+    file: 'commands/leftovers/earlier-form.ts',
+    find: 'version: Math.max(...offsetsIn(kind, earlier))',
+    replace: 'version: Math.max(...offsetsIn(kind, source))',
+  },
+  {
+    name: 'an earlier form is not stored before its document is deleted',
+    file: 'commands/leftovers/remove-leftovers.ts',
+    find: '  await carryOut(kept, steps)\n  await carryOut(leftovers.map(deletionOf), steps)\n',
+    replace: '  await carryOut(leftovers.map(deletionOf), steps)\n  await carryOut(kept, steps)\n',
+  },
+  {
+    name: 'an interrupted removal is not finished',
+    file: 'commands/leftovers/remove-leftovers.ts',
+    find: '  if (isInterrupted) await putBackAll(steps)\n',
+    replace: '',
+  },
+  {
+    name: 'a key that no log revokes stays revoked',
+    file: 'commands/leftovers/earlier-form.ts',
+    find: 'return { ...source, revoked: false }',
+    replace: 'return source',
+    flow: LEFT_OVER,
   },
   {
     name: 'a projector of the old cluster goes on after adopt',

@@ -105,8 +105,20 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'after a restore the API serves a partition before it is read again',
     file: 'api/read/position.ts',
-    find: "  if (body.position < (body.serve_from ?? 0)) throw unavailable('not_read_again_yet')\n",
-    replace: '',
+    find: 'if (body.position < (body.serve_from ?? 0) || body.removing) throw',
+    replace: 'if (body.removing) throw',
+  },
+  {
+    name: 'the API reads a partition while documents that no log has are removed',
+    file: 'api/read/position.ts',
+    find: ' || body.removing) throw',
+    replace: ') throw',
+  },
+  {
+    name: 'a projector opens a partition while documents that no log has are removed',
+    file: 'projector/flow/publish.ts',
+    find: '  if (body._source.body.removing) {\n',
+    replace: '  if (body._source.body.removing && false) {\n',
   },
   {
     name: 'a key that was decided under version 1 of the rules is stored as under version 2',

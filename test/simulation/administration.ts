@@ -2,7 +2,7 @@
 import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
 import type { Index, Stored } from './stored.ts'
 
-type Scan = { readonly index: Index; readonly documents: readonly Stored[] }
+type Scan = { readonly indices: readonly Index[]; readonly documents: readonly (readonly [Index, Stored])[] }
 
 export class Administration {
   readonly #indices: Map<string, Index>
@@ -67,21 +67,27 @@ export class Administration {
   }
 
   #open(name: string): Answer {
-    const index = this.#indices.get(name)
-    if (index === undefined) return NO_INDEX
+    const names = name.split(',')
+    const indices = names.flatMap(one => this.#indices.get(one) ?? [])
+    if (indices.length < names.length) return NO_INDEX
     const id = `pit-${++this.#names}`
-    this.#scans.set(id, { index, documents: searchable(index) })
+    const documents = indices.flatMap(index => searchable(index).map(stored => [index, stored] as const))
+    this.#scans.set(id, { indices, documents })
     return { status: 200, body: { id } }
   }
 
   #scan({ pit: { id }, size, search_after: [after] = [-1], query: { term, bool } }: ScanAsked): Answer {
-    const { index, documents } = this.#scans.get(id) ?? {}
-    if (index === undefined || this.#indices.get(index.name) !== index) return NO_INDEX
-    const hits = (documents ?? [])
-      .map(({ id, source, fields }, place) => ({ _id: id, fields, _source: JSON.parse(source), sort: [place] }))
+    const { indices = [], documents = [] } = this.#scans.get(id) ?? {}
+    if (indices.length === 0 || indices.some(index => this.#indices.get(index.name) !== index)) return NO_INDEX
+    const hits = documents
+      .map(([{ name }, { id, version, seqNo, source, fields }], place) => ({
+        ...{ _index: name, _id: id, _version: version, _seq_no: seqNo, _primary_term: 1, _source: JSON.parse(source) },
+        ...{ fields, sort: [place] },
+      }))
       .filter(({ sort: [place = 0] }) => place > after)
       .filter(({ fields }) => (!term || fields.org_id === term.org_id) && (!bool || fields.org_id === undefined))
       .slice(0, size)
+      .map(({ fields: { org_id, partition }, ...hit }) => ({ ...hit, fields: listed({ org_id, partition }) }))
     return { status: 200, body: { pit_id: id, timed_out: false, _shards: { failed: 0 }, hits: { hits } } }
   }
 
@@ -89,6 +95,10 @@ export class Administration {
     return { status: this.#scans.delete(id) ? 200 : 404, body: {} }
   }
 }
+
+/** Fields as Elasticsearch answers them from its columns: each has a list of values. */
+const listed = (fields: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, [value]]])))
 
 type Searched = {
   readonly terms?: { readonly kind: string[] }

@@ -96,8 +96,8 @@ export class SimulatedElasticsearch {
   }
 
   #bulk(text: string, answer: (answer: Answer) => void, onWritten: (id: string) => void): void {
-    const lines = text.split('\n')
-    const count = (lines.length - 1) / 2
+    const operations = operationsIn(text)
+    const count = operations.length
     const { bulkDocuments } = this.#faults.knobs
     if (bulkDocuments > 0 && count > bulkDocuments) {
       this.#coverage.count('bulk requests too large')
@@ -107,17 +107,16 @@ export class SimulatedElasticsearch {
     this.#coverage.count('bulk requests')
     const items: unknown[] = []
     const moments = this.#moments(count)
-    for (let place = 0; place < count; place++) {
-      const operation = (JSON.parse(lines[2 * place] ?? '') as { index: Item }).index
-      const { _index, _id } = operation
+    for (const [place, { name, item, source }] of operations.entries()) {
+      const { _index, _id } = item
       this.#clock.after(moments[place] ?? 0, () => {
-        const item = this.#write(operation, lines[2 * place + 1] ?? '')
-        items[place] = { index: { _index, _id, ...item } }
-        if (item.status < 300) onWritten(_id)
+        const written = name === 'delete' ? this.#delete(item) : this.#write(item, source)
+        items[place] = { [name]: { _index, _id, ...written } }
+        if (written.status < 300) onWritten(_id)
       })
     }
     this.#clock.after(moments.last, () => {
-      const refused = items.filter(item => (item as { index: { status: number } }).index.status === 429).length
+      const refused = items.filter(item => (item as { index?: { status: number } }).index?.status === 429).length
       if (refused > 0 && refused < count) this.#coverage.count('bulk requests of which some items failed')
       answer({ status: 200, body: reader.deserialize(JSON.stringify({ items })) })
     })
@@ -145,6 +144,16 @@ export class SimulatedElasticsearch {
     const stored = index.documents.get(id)
     if (stored !== undefined) this.#observer.onStored(index, before, stored)
     return { status }
+  }
+
+  #delete({ _index: name, _id: id, if_seq_no }: Item) {
+    const index = this.indices.get(name)
+    if (index === undefined) return { status: 404, error: { type: 'index_not_found_exception' } }
+    const stored = index.documents.get(id)
+    if (if_seq_no !== undefined && stored?.seqNo !== if_seq_no) {
+      return { status: 409, error: { type: 'version_conflict_engine_exception' } }
+    }
+    return { status: index.delete(id) ? 200 : 404 }
   }
 
   #refresh(names: readonly string[], answer: (answer: Answer) => void): void {
@@ -282,6 +291,20 @@ type MultiGet = { readonly docs: readonly { readonly _index: string; readonly _i
 type CreateIndex = {
   readonly mappings: IndexDefinition['mappings']
   readonly settings: { readonly index: IndexDefinition['settings'] }
+}
+
+type Operation = { readonly name: 'index' | 'delete'; readonly item: Item; readonly source: string }
+
+/** Only a write is followed by a line with the document. */
+const operationsIn = (text: string): Operation[] => {
+  const operations: Operation[] = []
+  const lines = text.split('\n').slice(0, -1)
+  for (let at = 0; at < lines.length; at++) {
+    const { index, delete: deleted } = JSON.parse(lines[at] ?? '') as { readonly index?: Item; readonly delete?: Item }
+    if (deleted) operations.push({ name: 'delete', item: deleted, source: '' })
+    else if (index) operations.push({ name: 'index', item: index, source: lines[++at] ?? '' })
+  }
+  return operations
 }
 
 const describe = ({ name, definition: { mappings, settings } }: Index) => ({

@@ -155,6 +155,15 @@ describe('the position of a request', () => {
     expect((await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.publishedTo).toBe(10)
   })
 
+  test('is unknown while documents that no log has are removed: others are missing for a moment', async () => {
+    const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 0 }
+    const stored = (fields: object) => JSON.stringify({ kind: 'position', body: { ...body, ...fields } })
+    const { documents, reader } = control({ 'position:g1:0': stored({ removing: true }) })
+    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('not_read_again_yet')
+    documents['position:g1:0'] = stored({})
+    expect((await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.publishedTo).toBe(9)
+  })
+
   test('is read by one multi-get once the generation is known', async () => {
     const { asked, reader } = control({})
     await reader.readAt('org_a', () => [], 'may-be-older', signal)

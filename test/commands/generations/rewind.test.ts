@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { adopt } from '../../../commands/generations/adopt.ts'
 import { rewind } from '../../../commands/generations/rewind.ts'
 import { REWIND_MARGIN_MS } from '../../../commands/limits.ts'
+import type { LogCluster } from '../../../commands/projector.ts'
 import { copyOf } from '../../../projector/generations/past-positions.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
 import { sending } from '../../support/answering.ts'
@@ -48,6 +49,12 @@ const given = (past: Readonly<Record<string, object>>, ends = [50, 50]) => {
     if (first === '_mget') {
       return { status: 200, body: { docs: (body as { docs: { _id: string }[] }).docs.map(({ _id }) => found(_id)) } }
     }
+    // No document is at or after a position.
+    if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: 'pit' } }
+    if (first === '_search') {
+      return { status: 200, body: { pit_id: 'pit', timed_out: false, _shards: { failed: 0 }, hits: { hits: [] } } }
+    }
+    if (first === '_pit') return { status: 200, body: {} }
     if (operation === '_settings') {
       const names = ['p-control', ...['api-keys', 'g1', 'g2'].flatMap(namesOf)]
       const settings = { settings: { index: { uuid: 'restored' } } }
@@ -61,6 +68,7 @@ const given = (past: Readonly<Record<string, object>>, ends = [50, 50]) => {
   const admin = {
     connect: async () => undefined,
     disconnect: async () => undefined,
+    describeGroups: async () => ({ groups: [{ members: [] }] }),
     describeCluster: async () => ({ clusterId: 'c' }),
     fetchTopicMetadata: async ({ topics: [topic] }: { topics: string[] }) => ({
       topics: [{ partitions: topic === 'k' ? [{}] : [{}, {}] }],
@@ -79,14 +87,15 @@ const given = (past: Readonly<Record<string, object>>, ends = [50, 50]) => {
     sleep: async () => undefined,
     now: () => NOW,
     elapsed: () => 0,
+    openCluster: async () => ({ disconnect: async () => undefined }) as unknown as LogCluster,
   }
   return {
     bodies,
     written,
     out,
     said,
-    rewind: (snapshotStart = START) => rewind({ snapshotStart, json: true }, context),
-    adopt: () => adopt({ json: true }, context),
+    rewind: (snapshotStart = START) => rewind({ snapshotStart, json: true }, context, 'group'),
+    adopt: () => adopt({ json: true }, context, 'group'),
   }
 }
 
@@ -125,9 +134,12 @@ test('API keys are read again from the first record: a revoked key is never acce
 })
 
 test('readers that saw a later position than the topic has now wait for that position', async () => {
-  const { bodies, rewind } = given({ 'past:g1:2': pastOf('g1', old, 20, 21) }, [30, 30])
+  const past = pastOf('g1', old, 20, 21)
+  const noRecords = { ...past, partitions: past.partitions.map(position => ({ ...position, last: null })) }
+  const { bodies, said, rewind } = given({ 'past:g1:2': noRecords }, [30, 30])
   await rewind()
   expect(bodies.get('position:g1:0')).toMatchObject({ position: 20, serve_from: 40 })
+  expect(said.join()).toContain('is not what g1 has read to offset 40: all documents from offset 20 on are removed')
 })
 
 test('without past positions that are old enough nothing is changed, and adopt is named', async () => {

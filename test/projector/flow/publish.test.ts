@@ -204,6 +204,15 @@ describe('if another owner writes first', () => {
     expect(history).toEqual([adopted])
   })
 
+  test('and removes documents that no log has, this owner stops; none opens the partition meanwhile', async () => {
+    const removing = { ...start, ...at(100), removing: true } as PublishedState
+    const { published, next, history } = await setUp({ ...start, ...at(100) } as PublishedState)
+    next.push({ before: removing })
+    await expect(published.advance(at(101))).rejects.toMatchObject({ code: 'position_went_back' })
+    expect(history).toEqual([removing])
+    await expect(setUp(removing)).rejects.toThrow('documents of g1 are being removed: let adopt or rewind end')
+  })
+
   test('its source stays with each later position', async () => {
     const { published, document } = await setUp({ ...start, ...at(100), source: 'another cluster' } as PublishedState)
     await published.advance(at(101))

@@ -19,17 +19,19 @@ import {
 import { createRandom, type Random } from '../../support/random.ts'
 import { Broker } from '../broker.ts'
 import { Clock, SimulatedProcess } from '../clock.ts'
+import { openSimulatedCluster } from '../cluster.ts'
 import { Coverage } from '../coverage.ts'
 import { SimulatedElasticsearch } from '../elasticsearch.ts'
 import { CALM, Faults } from '../faults.ts'
 import { API_KEYS, EVENTS, History } from '../history.ts'
 import { createKafka } from '../kafka.ts'
 import { createLink } from '../link.ts'
-import { Projector } from '../projector.ts'
+import { Projector, settings } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
 import { Index } from '../stored.ts'
 
 const MINUTE = 60_000
+const GROUP = settings.KAFKA_GROUP_ID
 /** Virtual milliseconds in which a command ends and everything catches up. */
 const PATIENCE = 20 * MINUTE
 const SESSION = 10_000
@@ -186,15 +188,16 @@ class World {
    */
   async rewindOrAdopt(snapshotStart: number): Promise<number | undefined> {
     const options = { snapshotStart, json: true }
-    if (this.#random.chance(0.3)) await this.#command(context => rewind(options, context), 1 + this.#random.below(30))
-    const error = await this.#command(context => rewind(options, context))
+    if (this.#random.chance(0.3))
+      await this.#command(context => rewind(options, context, GROUP), 1 + this.#random.below(30))
+    const error = await this.#command(context => rewind(options, context, GROUP))
     if (error === undefined) {
       return this.#broker
         .topic(EVENTS)
         .partitions.reduce((sum, _, partition) => sum + this.#position(FIRST_GENERATION, partition), 0)
     }
     if (!(error instanceof CommandError && error.message.includes('no positions'))) this.failure ??= `rewind: ${error}`
-    const refused = await this.#command(context => adopt({ json: true }, context))
+    const refused = await this.#command(context => adopt({ json: true }, context, GROUP))
     if (refused !== undefined) this.failure ??= `adopt: ${refused}`
     return undefined
   }
@@ -235,6 +238,7 @@ class World {
       elapsed: () => this.#clock.elapsed,
       kafka,
       topics: { events: EVENTS, 'api-keys': API_KEYS },
+      openCluster: async topic => openSimulatedCluster(host, this.#broker, this.#faults, topic),
     }).then(
       () => {
         ended = { error: undefined }

@@ -38,13 +38,10 @@ export const createLog = (random: Random, isMixed = false): PairLog => {
   const parked: { topic: string; partition: number; offset: number }[] = []
   let time = BEGINNING - 1_000_000
   const add = (record: Outgoing): Entry => {
-    const placed = place(record, PARTITIONS)
-    const entries = log[record.stream === 'events' ? EVENTS : API_KEYS]?.[placed.partition] ?? []
+    const { partition } = place(record, PARTITIONS)
+    const entries = log[record.stream === 'events' ? EVENTS : API_KEYS]?.[partition] ?? []
     time += 1 + random.below(50)
-    const published = toPublished(placed, entries.length)
-    const { offset, key, value, headers } = published
-    const message = { offset: `${offset}`, timestamp: `${time}`, key, value, headers: encodeHeaders(headers) }
-    const entry: Entry = { offset, kind: 'record', published, message }
+    const entry = entryOf(record, entries.length, time)
     entries.push(entry)
     return entry
   }
@@ -84,6 +81,13 @@ export const createLog = (random: Random, isMixed = false): PairLog => {
     add(repRecorded({ org_id, id: 'rep_1', name: 'Grace' }))
   }
   return { log, organizations, before, parked }
+}
+
+export const entryOf = (record: Outgoing, at: number, time: number): Entry => {
+  const published = toPublished(place(record, PARTITIONS), at)
+  const { offset, key, value, headers } = published
+  const message = { offset: `${offset}`, timestamp: `${time}`, key, value, headers: encodeHeaders(headers) }
+  return { offset, kind: 'record', published, message }
 }
 
 /** The ids of the seal keys in a mixed log: two of `rep_3`, one of `rep_4`. */

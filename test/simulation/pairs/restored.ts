@@ -9,6 +9,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { partitionOf } from '../../../schemas/partition.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -17,13 +18,22 @@ import {
   generationId,
   positionId,
 } from '../../../schemas/stored/documents.ts'
+import {
+  keyCreated,
+  keyRevoked,
+  type Outgoing,
+  payoutCalculated,
+  payrollRecorded,
+  periodRecorded,
+  repRecorded,
+} from '../../support/events.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 import type { Broker } from '../broker.ts'
-import { EVENTS } from '../history.ts'
+import { API_KEYS, EVENTS } from '../history.ts'
 import { PREFIX } from '../promises.ts'
 import { Index } from '../stored.ts'
 import type { Running, Told } from './commands.ts'
-import { createLog, type PairLog } from './log.ts'
+import { createLog, entryOf, PARTITIONS, type PairLog } from './log.ts'
 import { bringToEnd } from './run.ts'
 import { type Kill, type PairVerdict, runAgain, runTogether, type Started, unclear, verdictOf } from './together.ts'
 import { assertLiveIs, remainsOf } from './truth.ts'
@@ -57,11 +67,47 @@ const createBase = async (isSwapped: boolean): Promise<Base> => {
   for (const partition of world.broker.topic(EVENTS).partitions) partition.end += 2
   await world.untilCaughtUp()
   const snapshotStart = world.clock.now()
+  const copies = new Map([...world.engine.indices].map(([name, index]) => [name, copyOf(index)]))
+  publishLost(world, log.organizations)
+  await world.untilCaughtUp()
+  // All documents of the lost records, and none of their positions.
   const indices = new Map([...world.engine.indices].map(([name, index]) => [name, copyOf(index)]))
+  const control = copies.get(controlIndexOf(PREFIX))
+  if (control) indices.set(control.name, control)
   if (world.failure !== undefined) throw new Error(world.failure)
   const before = (log.log[EVENTS] ?? []).map(entries => entries.length)
   return { log: { ...log, before }, indices, snapshotStart }
 }
+
+/**
+ * Publishes records that no log has any more: documents of each kind are made or touched. Afterwards other records are
+ * at their offsets.
+ */
+const publishLost = ({ broker, clock }: World, organizations: readonly string[]): void => {
+  const publish = (topic: string, partition: number, records: readonly Outgoing[]): void => {
+    const lost = broker.topic(topic).partitions[partition]
+    if (lost === undefined) return
+    lost.entries.splice(lost.end)
+    for (const record of records) lost.append(offset => entryOf(record, offset, clock.now()))
+  }
+  for (const org_id of organizations) {
+    publish(EVENTS, partitionOf(org_id, PARTITIONS), [
+      repRecorded({ org_id, id: 'rep_1', name: LOST }),
+      repRecorded({ org_id, id: `rep_${LOST}` }),
+      periodRecorded({ org_id, name: LOST }),
+      payoutCalculated({ org_id, id: `payout_${LOST}`, supersedes_id: 'payout_1x4' }),
+      payoutCalculated({ org_id, id: `payout_${LOST}2`, rep_id: `rep_${LOST}` }),
+      payrollRecorded({ org_id, id: `payroll_${LOST}`, rep_id: `rep_${LOST}`, payout_id: `payout_${LOST}2` }),
+      payoutCalculated({ org_id, id: `payout_${LOST}3`, rep_id: 'rep_unknown' }),
+    ])
+  }
+  const [org_id = ''] = organizations
+  publish(API_KEYS, 0, [
+    keyRevoked({ org_id, id: 'key_1' }),
+    keyCreated({ org_id, id: `key_${LOST}`, text: `ck_pair_${LOST}_0000000000` }),
+  ])
+}
+const LOST = 'lost'
 
 /** A restored index has another id. */
 const copyOf = (index: Index): Index => {
@@ -185,9 +231,14 @@ const finish = async (
   if (later !== undefined) return later
   world.startProjector()
   await world.untilCaughtUp()
+  const left = keysOf(world).filter(source => source.includes(LOST) || source.includes('"revoked":true'))
+  if (left.length > 0) return `keys that no log has: ${left.join(', ')}`
   const quiet = await quietContentOf(world)
   return world.failure ?? assertLiveIs(world, quiet) ?? (await bringToEnd(world, quiet))
 }
+
+const keysOf = ({ engine }: World): string[] =>
+  [...(engine.indices.get(apiKeysIndexOf(PREFIX))?.documents.values() ?? [])].map(({ source }) => source)
 
 /** Whether another command has taken back what this one has done. */
 const isTakenBack = ({ told, code }: Running, world: World): string | undefined => {

@@ -51,9 +51,9 @@ export const carryOutOnSource = async (told: SourceTold, steps: Steps): Promise<
   const unlimited = { maxRate: Number.POSITIVE_INFINITY, json }
   switch (told.name) {
     case 'adopt':
-      return adopt({ json }, steps)
+      return adopt({ json }, steps, steps.groupId)
     case 'rewind':
-      return rewind({ snapshotStart: told.snapshotStart, json }, steps)
+      return rewind({ snapshotStart: told.snapshotStart, json }, steps, steps.groupId)
     case 'upgrade-keys':
       return upgradeKeys({ from: undefined, json }, steps, steps.groupId)
     case 'archive':

@@ -3,11 +3,11 @@ import { hash } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { assertArchived } from '../../../commands/archive/compare-positions.ts'
 import { compareWithArchive } from '../../../commands/archive/restore-partition.ts'
+import { assertArchived } from '../../../commands/generations/compare-positions.ts'
 import { EncodedHeaders, type LogEntry, type LogReader, recordHash } from '../../../commands/projector.ts'
 import { seedOfRun } from '../../support/random.ts'
-import { anyEntry, entriesFrom } from './any-entries.ts'
+import { anyEntry, entriesFrom } from '../archive/any-entries.ts'
 
 const seed = seedOfRun()
 console.log(`seed ${seed}`)

@@ -1,0 +1,173 @@
+/**
+ * Documents that no log stands behind are removed, whatever interrupts it: afterwards each document is as before them,
+ * with the version that it had.
+ */
+import { expect, test } from 'vitest'
+import { type Removal, removeLeftovers } from '../../../commands/leftovers/remove-leftovers.ts'
+import { Unavailable } from '../../../commands/projector.ts'
+import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
+import { partitionOf } from '../../../schemas/partition.ts'
+import { indexOf, type Kind, kinds, positionId } from '../../../schemas/stored/documents.ts'
+import { type Document, MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
+
+const PARTITIONS = 2
+/** Two organizations, each in a partition of its own. */
+const orgOf = (partition: number): string => {
+  for (let number = 0; ; number++) if (partitionOf(`org_${number}`, PARTITIONS) === partition) return `org_${number}`
+}
+const [org, other] = [orgOf(0), orgOf(1)]
+const sized = (fields: object, body: object) => ({
+  ...fields,
+  body_bytes: Buffer.byteLength(JSON.stringify(body)),
+  body,
+})
+const POSITION = 10
+
+type Given = readonly (readonly [kind: Kind, id: string, version: number, source: Document['source']])[]
+
+const payout = (id: string, seq: number, until?: number): Given[number] => [
+  'payouts',
+  `${org}:${id}`,
+  until ?? seq,
+  sized(
+    { org_id: org, seq, until_seq: until ?? UNTIL_FOREVER, superseded_by_id: until ? 'payout_9' : null },
+    { id, text: 'ü' },
+  ),
+]
+const chain = (...payouts: readonly number[]): Given[number] => [
+  'chains',
+  `${org}:rep_1:period_1`,
+  payouts.at(-1) ?? 0,
+  sized({ org_id: org }, { payouts: payouts.map(seq => ({ seq, id: `payout_${seq}` })), payroll: [] }),
+]
+
+/** Documents of offsets before the position in partition 0, and later ones in partition 1, whose position is later. */
+const before: Given = [
+  payout('payout_5', 5),
+  chain(5),
+  ['statements', `${org}:payout_5`, 5, sized({ org_id: org, seq: 5 }, {})],
+  ['payouts', `${other}:payout_1`, 70, sized({ org_id: other, seq: 70, until_seq: UNTIL_FOREVER }, {})],
+  ['parked', 't:1:60', 60, sized({ topic: 't', partition: 1, offset: 60, org_id: org }, {})],
+]
+/** What a projector has written of the offsets 12 and 13. */
+const leftovers: Given = [
+  payout('payout_5', 5, 12),
+  chain(5, 12),
+  payout('payout_12', 12),
+  ['statements', `${org}:payout_12`, 12, sized({ org_id: org, seq: 12 }, {})],
+  ['parked', 't:0:13', 13, sized({ topic: 't', partition: 0, offset: 13, org_id: other }, {})],
+]
+
+const given = (documents: Given = leftovers) => {
+  const engine = new MemoryElasticsearch()
+  for (const [kind, id, version, source] of [...before, ...documents]) {
+    engine.put(indexOf('p', 'g1', kind), id, version, source)
+  }
+  for (const [partition, position] of [POSITION, 100].entries()) {
+    const body = { position, last: null, at: 1, time: 2, serve_from: 0 }
+    engine.put('p-control', positionId('g1', partition), 1, { kind: 'position', body })
+  }
+  const said: string[] = []
+  const remove = (changed: Partial<Removal> = {}) =>
+    removeLeftovers(
+      { generation: 'g1', partitions: PARTITIONS, from: ({ position }) => position, ...changed },
+      {
+        send: engine.send,
+        prefix: 'p',
+        say: line => void said.push(line),
+        elapsed: () => engine.time,
+        sleep: async milliseconds => {
+          engine.time += milliseconds
+        },
+      },
+    )
+  return { engine, said, remove }
+}
+
+const documentsOf = (engine: MemoryElasticsearch) =>
+  Object.fromEntries(kinds.map(kind => [kind, engine.all(indexOf('p', 'g1', kind))]))
+/** Positions, and what is kept of removed documents. */
+const controlOf = (engine: MemoryElasticsearch) => Object.values(engine.all('p-control')).map(({ source }) => source)
+const asBefore = documentsOf(given([]).engine)
+
+test('documents of later offsets are deleted, and older ones have their earlier form and version again', async () => {
+  const { engine, said, remove } = given()
+  expect(documentsOf(engine)).not.toEqual(asBefore)
+  expect(await remove()).toBe(true)
+  expect(documentsOf(engine)).toEqual(asBefore)
+  expect(controlOf(engine)).toEqual(controlOf(given([]).engine))
+  expect(said.join('\n')).toContain(`g1: 3 documents that the log does not have are removed, 2 have their earlier form`)
+  expect(said).toContain(`  removed: payouts ${org}:payout_12`)
+})
+
+test('where nothing is left over nobody waits, and nothing is written', async () => {
+  const { engine, remove } = given([])
+  const content = controlOf(engine)
+  expect(await remove({ waitUntilNobodyWrites: () => Promise.reject(new Error('waited')) })).toBe(false)
+  expect(documentsOf(engine)).toEqual(asBefore)
+  expect(controlOf(engine)).toEqual(content)
+  expect(engine.time).toBe(0)
+})
+
+test('any part of a batch can have been written: a chain without its payout is taken back, too', async () => {
+  for (const [place] of leftovers.entries()) {
+    const { engine, remove } = given(leftovers.slice(place, place + 1))
+    await remove()
+    expect(documentsOf(engine), `leftover ${place}`).toEqual(asBefore)
+  }
+})
+
+test('from before the first deletion until the end, readers and projectors are kept out of the partition', async () => {
+  const { engine, remove } = given()
+  const marks: string[] = []
+  engine.onRequest = ({ path, bulk }) => {
+    if (path !== '/_bulk' || !String(bulk).includes('"delete":{"_index":"p-g1')) return
+    const marked = controlOf(engine).filter(({ body }) => (body as { removing?: true }).removing)
+    marks.push(`${marked.length} marked after ${engine.time} ms`)
+  }
+  await remove()
+  expect(new Set(marks)).toEqual(new Set(['1 marked after 10000 ms']))
+})
+
+test('a removal that ended at any request can be repeated, and loses no document', async () => {
+  const requests = { count: 0 }
+  const whole = given()
+  whole.engine.onRequest = () => void requests.count++
+  await whole.remove()
+  for (let endsAt = 1; endsAt <= requests.count; endsAt++) {
+    const { engine, remove } = given()
+    let count = 0
+    engine.onRequest = () => {
+      if (++count >= endsAt) throw new Error('killed')
+    }
+    await expect(remove()).rejects.toThrow('killed')
+    engine.onRequest = () => undefined
+    engine.time += 5_000
+    await remove()
+    expect(documentsOf(engine), `killed at request ${endsAt}`).toEqual(asBefore)
+    expect(controlOf(engine), `killed at request ${endsAt}`).toEqual(controlOf(given([]).engine))
+  }
+})
+
+test('a request whose answer is lost is sent again', async () => {
+  const { engine, remove } = given()
+  let count = 0
+  engine.onRequest = ({ path }) => {
+    if (path === '/_bulk' && ++count % 2 === 0) throw new Unavailable(503)
+  }
+  await remove()
+  expect(documentsOf(engine)).toEqual(asBefore)
+})
+
+test('a document that somebody writes meanwhile ends the removal with the next step', async () => {
+  const { engine, remove } = given()
+  engine.onRequest = ({ path, bulk }) => {
+    if (path !== '/_bulk' || !String(bulk).includes('"delete":{"_index":"p-g1')) return
+    engine.onRequest = () => undefined
+    const [kind, id, , source] = payout('payout_12', 12)
+    engine.put(indexOf('p', 'g1', kind), id, 14, source)
+  }
+  await expect(remove()).rejects.toThrow('somebody writes documents meanwhile: stop all projectors')
+  await remove()
+  expect(documentsOf(engine)).toEqual(asBefore)
+})

@@ -1,0 +1,150 @@
+/**
+ * Documents in memory, for the requests of commands that find, delete and write documents. Like Elasticsearch it
+ * remembers the version of a deleted document for a minute, and a search finds what was refreshed.
+ */
+import type { Answer, Request, Send } from '../../projector/elasticsearch/client.ts'
+import { isRead, sending, updatesIn } from './answering.ts'
+
+export type Document = { readonly version: number; readonly source: Readonly<Record<string, unknown>> }
+type Kept = Document & { readonly seqNo: number }
+type Item = { readonly _index: string; readonly _id: string; readonly version?: number; readonly if_seq_no?: number }
+
+const GC_DELETES_MS = 60_000
+
+export class MemoryElasticsearch {
+  readonly #documents = new Map<string, Map<string, Kept>>()
+  readonly #searchable = new Map<string, Map<string, Kept>>()
+  readonly #deleted = new Map<string, { readonly version: number; readonly at: number }>()
+  readonly #pits = new Map<string, readonly (readonly [index: string, id: string, Kept])[]>()
+  #seqNo = 0
+  /** Milliseconds that have passed. */
+  time = 0
+  /** Called before each request. @throws to end the command there */
+  onRequest: (request: Request) => void = () => undefined
+
+  put(index: string, id: string, version: number, source: Document['source']): void {
+    this.#of(index).set(id, { version, source, seqNo: this.#seqNo++ })
+    this.#refresh(index)
+  }
+
+  /** Every document of an index: id → version and source. */
+  all(index: string): Readonly<Record<string, Document>> {
+    const documents = [...this.#of(index)].sort(([a], [b]) => (a < b ? -1 : 1))
+    return Object.fromEntries(documents.map(([id, { version, source }]) => [id, { version, source }]))
+  }
+
+  get send(): Send {
+    return sending(async request => {
+      this.onRequest(request)
+      // The document that was given may change afterwards.
+      return structuredClone(this.#answer(request))
+    })
+  }
+
+  #answer({ method, path, body, query, bulk }: Request): Answer {
+    const [, first = '', operation = '', id = ''] = path.split('/').map(decodeURIComponent)
+    if (isRead(bulk)) return this.#read(updatesIn(bulk))
+    if (first === '_bulk') return this.#bulk(String(bulk))
+    if (first === '_pit') return { status: 200, body: {} }
+    if (first === '_search') return this.#scan(body as Scan)
+    if (operation === '_pit') return this.#open(first)
+    if (operation === '_refresh') return this.#refresh(first)
+    if (operation === '_search') return this.#searchKinds(first, body as Kinds)
+    const stored = this.#of(first).get(id)
+    if (method === 'GET') return stored ? { status: 200, body: answerOf(id, stored) } : { status: 404, body: {} }
+    if (query?.if_seq_no !== undefined && stored?.seqNo !== query.if_seq_no) return { status: 409, body: {} }
+    const written = this.#write(first, id, (stored?.version ?? 0) + 1, body as Document['source'])
+    return { status: 200, body: answerOf(id, written) }
+  }
+
+  #bulk(text: string): Answer {
+    const lines = text.trim().split('\n')
+    const items: object[] = []
+    for (let at = 0; at < lines.length; at++) {
+      const { delete: deleted, index } = JSON.parse(lines[at] ?? '') as { delete?: Item; index?: Item }
+      if (deleted) items.push({ delete: { status: this.#delete(deleted) } })
+      else if (index) items.push({ index: { status: this.#index(index, JSON.parse(lines[++at] ?? '')) } })
+    }
+    return { status: 200, body: { items } }
+  }
+
+  #index({ _index, _id, version }: Item, source: Document['source']): number {
+    const stored = this.#of(_index).get(_id)
+    const deleted = this.#deleted.get(`${_index}/${_id}`)
+    const remembered = deleted && this.time - deleted.at < GC_DELETES_MS ? deleted.version : -1
+    if (version !== undefined && version <= Math.max(stored?.version ?? -1, remembered)) return 409
+    this.#write(_index, _id, version ?? (stored?.version ?? 0) + 1, source)
+    return stored ? 200 : 201
+  }
+
+  #delete({ _index, _id, if_seq_no }: Item): number {
+    const stored = this.#of(_index).get(_id)
+    if (if_seq_no !== undefined && stored?.seqNo !== if_seq_no) return 409
+    if (stored === undefined) return 404
+    this.#of(_index).delete(_id)
+    this.#deleted.set(`${_index}/${_id}`, { version: stored.version + 1, at: this.time })
+    return 200
+  }
+
+  #read(addresses: readonly Item[]): Answer {
+    const items = addresses.map(({ _index, _id }) => {
+      const stored = this.#of(_index).get(_id)
+      const missing = { status: 404, error: { type: 'document_missing_exception' } }
+      const found = { status: 200, result: 'noop', _version: stored?.version, get: { _source: stored?.source } }
+      return { update: { _index, _id, ...(stored ? found : missing) } }
+    })
+    return { status: 200, body: { items } }
+  }
+
+  #open(indices: string): Answer {
+    const id = `pit-${this.#pits.size}`
+    const of = (index: string) =>
+      [...(this.#searchable.get(index) ?? [])].map(([_id, kept]) => [index, _id, kept] as const)
+    this.#pits.set(id, indices.split(',').flatMap(of))
+    return { status: 200, body: { id } }
+  }
+
+  #scan({ pit: { id }, size, search_after: [after] = [-1] }: Scan): Answer {
+    const hits = (this.#pits.get(id) ?? [])
+      .map(([_index, _id, kept], at) => ({ _index, ...answerOf(_id, kept), fields: fieldsOf(kept), sort: [at] }))
+      .slice(after + 1, after + 1 + size)
+      .map(({ _source, ...hit }) => hit)
+    return { status: 200, body: { ...WHOLE, pit_id: id, hits: { hits } } }
+  }
+
+  #searchKinds(index: string, { size, query }: Kinds): Answer {
+    const found = [...(this.#searchable.get(index) ?? [])]
+    const hits = found.flatMap(([_id, { source }]) => (query.terms.kind.includes(String(source.kind)) ? [{ _id }] : []))
+    return { status: 200, body: { ...WHOLE, hits: { hits: hits.slice(0, size) } } }
+  }
+
+  #refresh(indices: string): Answer {
+    for (const index of indices.split(',')) this.#searchable.set(index, new Map(this.#of(index)))
+    return { status: 200, body: WHOLE }
+  }
+
+  #write(index: string, id: string, version: number, source: Document['source']): Kept {
+    const written = { version, source, seqNo: this.#seqNo++ }
+    this.#of(index).set(id, written)
+    return written
+  }
+
+  #of(index: string): Map<string, Kept> {
+    const documents = this.#documents.get(index) ?? new Map<string, Kept>()
+    this.#documents.set(index, documents)
+    return documents
+  }
+}
+
+const WHOLE = { timed_out: false, _shards: { failed: 0 } }
+type Scan = { readonly pit: { readonly id: string }; readonly size: number; readonly search_after?: [number] }
+type Kinds = { readonly size: number; readonly query: { readonly terms: { readonly kind: readonly string[] } } }
+
+const answerOf = (_id: string, { version, source, seqNo }: Kept) => ({
+  ...{ _id, found: true, _version: version, _seq_no: seqNo, _primary_term: 1, _source: source },
+})
+
+const fieldsOf = ({ source: { org_id, partition } }: Kept) => ({
+  ...(org_id !== undefined && { org_id: [org_id] }),
+  ...(partition !== undefined && { partition: [partition] }),
+})
