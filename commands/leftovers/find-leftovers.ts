@@ -1,6 +1,6 @@
 /**
- * In: the indices of a generation, and the positions of its partitions. Out: the documents that an event at or after the
- *   position of their partition has made or touched.
+ * In: the indices of a generation, and the positions of its partitions. Out: the documents that an event at or after
+ *   the position of their partition has made or touched.
  * Promises: each document is looked at, because a bulk request that was cut off can have written any part of a batch: a
  *   chain without its payout, for example, that no search for records finds. Only versions and fields that
  *   Elasticsearch has in columns are read.
