@@ -118,6 +118,7 @@ const cases = [
 
 test.concurrent.for(cases)(
   'adopt removes $what that the archive does not have, on $where',
+  { timeout: TIME_MAX },
   async ({ point, where }, t) => {
     const { topics, prefix, org, directory, projected } = await setUp(t)
     // Otherwise adopt waits a minute, as for the keys below.
@@ -139,7 +140,6 @@ test.concurrent.for(cases)(
     expect(payouts.filter(id => id.includes('ghost'))).toEqual([])
     await expectAsRebuilt(restored, prefix)
   },
-  TIME_MAX,
 )
 
 test.concurrent(
