@@ -230,13 +230,9 @@ const checkIndices = async (
   const ids = await readIndexIds(indicesOf(name, prefix), { request, prefix })
   const isReplaced = Object.entries(ids).some(([index, id]) => identity.indices?.[index] !== id)
   if (!isReplaced) return undefined
-  await refuseWithoutFollowed(identity, context)
-  return {
-    identity,
-    stored,
-    ids,
-    restart: name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity),
-  }
+  const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity)
+  await refuseWithoutFollowed(identity, restart, context)
+  return { identity, stored, ids, restart }
 }
 
 /** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */
@@ -251,8 +247,15 @@ const assertReached = ({ generation, topic }: GenerationBody, { positions = [] }
 const indicesOf = (name: string, prefix: string): string[] =>
   Object.keys(name === API_KEYS_GENERATION ? apiKeysIndices(prefix) : generationIndices(prefix, name, 1))
 
-/** All indices of the generation that it follows must exist: the follower reads again which records that one parked. */
-const refuseWithoutFollowed = async ({ generation, follows }: GenerationBody, context: KafkaContext): Promise<void> => {
+/**
+ * All indices of the generation that it follows must exist: the follower reads again which records that one parked. It
+ * can be gone if no such record is read again: all restart positions are where the follower already decided alone.
+ */
+const refuseWithoutFollowed = async (
+  { generation, follows, partitions }: GenerationBody,
+  { positions }: Restart,
+  context: KafkaContext,
+): Promise<void> => {
   if (follows === undefined) return
   const steps = { request: context.send, prefix: context.prefix }
   if ((await readGeneration(follows, steps)) !== undefined) {
@@ -260,9 +263,22 @@ const refuseWithoutFollowed = async ({ generation, follows }: GenerationBody, co
     context.say(`${generation} waits until ${follows}, which it followed, has read again what it parked`)
     return
   }
+  const alone = (await readAll(context)).independentFrom[generation]
+  const early = Array.from({ length: partitions }, (_, partition) => partition).find(
+    partition => (positions?.[partition]?.position ?? 0) < (alone?.[partition] ?? Number.POSITIVE_INFINITY),
+  )
+  if (early === undefined) {
+    context.say(`${follows}, which ${generation} followed, is gone: no record that it decided is read again`)
+    return
+  }
   const what = `${generation} took over what ${follows} parked, and ${follows} is gone`
-  throw new CommandError(`${what}: it cannot be read again. Project again under another prefix`)
+  const [from, until] = [positions?.[early]?.position ?? 0, alone?.[early] ?? 'its end']
+  const where = `partition ${early} would be read again from offset ${from}, and ${follows} decided up to ${until}`
+  throw new CommandError(`${what}: ${where}. ${WITHOUT_FOLLOWED}`)
 }
+
+const WITHOUT_FOLLOWED =
+  'rewind goes back less far, to a snapshot from after the swap. Do not project again from the first record: what was parked there would be paid beside its corrections (docs/generations.md, "When the followed generation is gone")'
 
 const readTimes = async ({ generation }: GenerationBody, context: KafkaContext) =>
   (await readStored<TimesDocument>(timesId(generation), context))?._source.body.partitions ?? {}

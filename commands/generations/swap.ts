@@ -11,7 +11,7 @@ import { lagOf } from '../live.ts'
 import { changeGenerations, finishSwap, type GenerationBody, type Generations } from '../projector.ts'
 import { refuseUnparked } from './check-parked.ts'
 import { assertComparedEqual } from './compared.ts'
-import { identityOf, positionsOf, readAll, seenPositionsOf } from './generations.ts'
+import { assertOfOneSource, identityOf, positionsOf, readAll, seenPositionsOf } from './generations.ts'
 
 export type SwapOptions = { readonly generation: string; readonly force: string | undefined; readonly json: boolean }
 
@@ -68,6 +68,8 @@ const makeLive = async (
 ): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
   const [identity, liveIdentity] = [await identityOf(generation, context), await identityOf(before, context)]
+  // `adopt --archive` may have skipped it: no projector of the present topics keeps it up.
+  assertOfOneSource(identity, liveIdentity)
   const { independentFrom } = await readAll(context)
   const isFollowing = identity.follows !== undefined && independentFrom[generation] === undefined
   if (isFollowing && identity.follows !== before) {

@@ -203,6 +203,24 @@ export const generationMutants: readonly Mutant[] = [
       '  await readElasticsearchClock(send)\n  const partitions = await readPositions(identity, { send, prefix })\n',
   },
   {
+    name: 'a rollback does not compare the sources',
+    file: 'commands/generations/swap.ts',
+    find: '  assertOfOneSource(identity, liveIdentity)\n',
+    replace: '',
+  },
+  {
+    name: 'rewind goes back to records that a dropped generation decided',
+    file: 'commands/generations/adopt.ts',
+    find: '(positions?.[partition]?.position ?? 0) < (alone?.[partition] ?? Number.POSITIVE_INFINITY)',
+    replace: '(positions?.[partition]?.position ?? 0) < (alone?.[partition] ?? 0) - 2',
+  },
+  {
+    name: 'adopt decides anew what a dropped generation parked',
+    file: 'commands/generations/adopt.ts',
+    find: '  if (early === undefined) {\n',
+    replace: '  if (early === undefined || positions === undefined) {\n',
+  },
+  {
     name: 'rewind serves readers before the positions that they saw',
     file: 'commands/generations/adopt.ts',
     find: 'const serve_from = Math.max(end, before.position, before.serve_from ?? 0)',

@@ -42,7 +42,8 @@ const given = (past: Readonly<Record<string, object>>, ends = [50, 50]) => {
   const found = (_id: string) => {
     const body = bodies.get(_id)
     if (body === undefined) return { _id, found: false }
-    return { _id, found: true, _version: 1, _source: { kind: 'any', body }, _seq_no: 1, _primary_term: 1 }
+    const [kind] = _id.split(':')
+    return { _id, found: true, _version: 1, _source: { kind, body }, _seq_no: 1, _primary_term: 1 }
   }
   const send = sending(async ({ method, path, body }) => {
     const [, first = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
@@ -187,6 +188,33 @@ test('a spare generation with past positions after the end of the topic is skipp
   await rewind()
   expect(JSON.parse(out.join('')).rewound).toMatchObject([{ generation: 'api-keys' }, { generation: 'g1' }])
   expect(said.join()).toContain('g2 is skipped: partition 1 of t ends at 50, before 51 of g2')
+})
+
+/** The live generation has other rules than the one that it followed, which was dropped. */
+const followed = (alone: readonly number[]) => ({
+  live: { generation: 'g1', kept: ['g1', 'g2'], alone: { g1: alone } },
+  'generation:g1': { ...source, generation: 'g1', indices: recorded('g1'), follows: 'g0' },
+})
+
+test('rewind goes back to positions at which a generation decided alone, after the one that it followed was dropped', async () => {
+  const { bodies, said, rewind } = given({ ...followed([20, 20]), 'past:g1:2': pastOf('g1', old, 20, 21) })
+  expect(await rewind()).toBe(0)
+  expect(bodies.get('position:g1:1')).toMatchObject({ position: 21 })
+  expect(said.join()).toContain('g0, which g1 followed, is gone: no record that it decided is read again')
+})
+
+test('what a dropped generation parked is never decided anew: rewind and adopt refuse, and name the partition', async () => {
+  const past = { 'past:g1:2': pastOf('g1', old, 20, 21) }
+  const early = given({ ...followed([20, 22]), ...past })
+  await expect(early.rewind()).rejects.toThrow(
+    'g1 took over what g0 parked, and g0 is gone: partition 1 would be read again from offset 21, and g0 decided up to 22',
+  )
+  const all = given({ ...followed([20, 20]), ...past })
+  await expect(all.adopt()).rejects.toThrow('partition 0 would be read again from offset 0, and g0 decided up to 20')
+  const { live, ...unknown } = followed([])
+  const never = given({ ...unknown, ...past })
+  await expect(never.rewind()).rejects.toThrow('g0 decided up to its end')
+  expect([early.written, all.written, never.written]).toEqual([[], [], []])
 })
 
 test('a topic that ends before the past positions, and a snapshot of the future, are refused before anything changes', async () => {

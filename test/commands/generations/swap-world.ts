@@ -6,6 +6,8 @@ type Given = {
   readonly live?: object
   /** Of g2: the generation that it follows. */
   readonly follows?: string
+  /** Of g2: the cluster of its topic. */
+  readonly cluster?: string
   readonly positions: Readonly<Record<'g1' | 'g2', readonly number[]>>
   /** After a restore: the positions from which each generation is served. */
   readonly servedFrom?: Readonly<Partial<Record<'g1' | 'g2', readonly number[]>>>
@@ -13,7 +15,14 @@ type Given = {
   readonly parked?: Readonly<Record<'g1' | 'g2', readonly string[]>>
 }
 
-export const given = ({ live = {}, follows, positions, servedFrom = {}, parked = { g1: [], g2: [] } }: Given) => {
+export const given = ({
+  live = {},
+  follows,
+  cluster = 'c',
+  positions,
+  servedFrom = {},
+  parked = { g1: [], g2: [] },
+}: Given) => {
   const state = { seqNo: 1, live: { generation: 'g1', kept: ['g1', 'g2'], ...live } as Record<string, unknown> }
   const reached = { g1: [...positions.g1], g2: [...positions.g2] }
   let time = 0
@@ -32,7 +41,8 @@ export const given = ({ live = {}, follows, positions, servedFrom = {}, parked =
     }
     const rules_version = generation === 'g2' && follows !== undefined ? 2 : 1
     const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
-    return { kind, body: { generation, topic: 't', cluster_id: 'c', partitions: 2, rules_version, ...followed } }
+    const cluster_id = generation === 'g2' ? cluster : 'c'
+    return { kind, body: { generation, topic: 't', cluster_id, partitions: 2, rules_version, ...followed } }
   }
   const send = sending(async request => {
     const { method, path, body, query } = request
