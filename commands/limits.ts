@@ -84,6 +84,13 @@ export const SWAP_UNCOMPARED_RECORDS = 100_000
 export const SWAP_UNCOMPARED_PART = 10
 /** Milliseconds between two progress lines of a long command without a terminal. */
 export const PROGRESS_INTERVAL_MS = 10_000
+/** Forms within forms, and bytes of all of them, in which a record that cannot be decoded is searched for a person. */
+export const READING_DEPTH = 4
+export const READING_BYTES = 64 * MiB
+/** Positions of one kind that a redaction prints; its list has all of them. */
+export const REDACTED_SHOWN = 20
+/** Characters of a name or e-mail address, at least, that is searched for in other places. */
+export const SEARCHED_CHARACTERS = 4
 /** Records of one page of an export. */
 export const EXPORT_PAGE = 200
 /** Rows of a Parquet table in memory: some 40 MB of lines with the longest descriptions. */

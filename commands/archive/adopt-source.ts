@@ -236,7 +236,11 @@ const compareTopics = async (
     const ends = await fetchEnds(admin, topic)
     for (const { partition, end } of manifests[stream].partitions) {
       const upTo = ends.find(found => found.partition === partition)?.end ?? 0
-      const reached = await compareWithArchive({ archived, log, partition, end, onDone, signal }, upTo)
+      const compared = compareWithArchive({ archived, log, partition, end, onDone, signal }, upTo)
+      const reached = await compared.catch(error => {
+        if (redaction !== undefined || !(error instanceof CommandError)) throw error
+        throw new CommandError(`${error.message}: was the log redacted? Add --redacted FILE. Nothing is changed`)
+      })
       if (reached === end) continue
       const what = `partition ${partition} of ${topic} ends at offset ${reached}, the archive at ${end}`
       throw new CommandError(`${what}. Nothing is changed`)

@@ -11,7 +11,17 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_LAST_ATTEMPTS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
-import { describeSource, fetchEnds, type LogCluster, type LogPart, type LogReader, readLog } from '../projector.ts'
+import {
+  describeSource,
+  differingField,
+  fetchEnds,
+  type LogCluster,
+  type LogPart,
+  type LogReader,
+  readLog,
+  type Source,
+  StopError,
+} from '../projector.ts'
 import { timeOf } from '../terminal.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
@@ -42,10 +52,12 @@ export type ArchiveSteps = LockSteps & {
 type TopicCopy = readonly [log: Log, archive: TopicArchive]
 type Log = {
   readonly stream: Stream
-  readonly clusterId: string
+  readonly source: Source
   readonly partitions: number
   readonly reader: LogReader
   readonly ends: readonly number[]
+  /** The topic as Kafka describes it now. */
+  readonly describe: () => Promise<Source>
 }
 
 export const archive = async (
@@ -61,11 +73,16 @@ export const archive = async (
     stack.defer(lock.release)
     const copy: TopicCopy[] = []
     for (const log of logs) {
-      const source = { stream: log.stream, cluster_id: log.clusterId, topic: log.reader.topic }
-      copy.push([log, await openTopicArchive(target, source, log.partitions, lock.assertHeld)])
+      const { cluster_id, topic, topic_id } = log.source
+      const source = { stream: log.stream, cluster_id, topic }
+      copy.push([log, await openTopicArchive(target, source, log.partitions, lock.assertHeld, topic_id)])
     }
     copies.push(copy)
   }
+  // Of all targets, before anything is archived in any of them.
+  await verifyTopics(copies.flat(), steps).catch(error => {
+    throw withEnds(error, to, copies)
+  })
   const total = sumOf(logs.map(({ ends }) => sumOf(ends)))
   const report = reportProgress(steps, maxRate)
   let hasCaughtUp = false
@@ -115,11 +132,13 @@ const openLogs = async (
   const logs: Log[] = []
   for (const stream of archivedStreams) {
     const topic = topics[stream]
-    const { cluster_id: clusterId, partitions } = await describeSource(admin, topic)
+    const describe = (): Promise<Source> => describeSource(admin, topic)
+    const source = await describe()
     const ends = (await fetchEnds(admin, topic)).toSorted((a, b) => a.partition - b.partition).map(({ end }) => end)
     const cluster = await openCluster(topic)
     stack.defer(cluster.disconnect)
-    logs.push({ stream, clusterId, partitions, reader: readLog(cluster, topic, fetchBytesAt(maxRate)), ends })
+    const reader = readLog(cluster, topic, fetchBytesAt(maxRate))
+    logs.push({ stream, source, partitions: source.partitions, reader, ends, describe })
   }
   return logs
 }
@@ -171,6 +190,44 @@ const reachedOf = ({ ends }: Log, topic: TopicArchive): number =>
   sumOf(topic.positions().map((position, partition) => Math.min(position, ends[partition] ?? 0)))
 
 type Waits = Pick<ArchiveSteps, 'sleep' | 'signal'>
+
+/**
+ * Compares the last archived entry of every partition with its log, then notes the topic ids.
+ * @throws StopError if a topic is not the archived one
+ */
+const verifyTopics = async (all: readonly TopicCopy[], waits: Waits): Promise<void> => {
+  for (const one of all) await verifyRecords(one, waits)
+  // After the records, which were of a topic with this id: an id never comes back.
+  for (const [log] of all) await verifyId(log)
+  for (const [{ source }, topic] of waits.signal.aborted ? [] : all) await topic.noteTopicId(source.topic_id)
+}
+
+const verifyRecords = async ([{ reader }, topic]: TopicCopy, waits: Waits): Promise<void> => {
+  for (const [partition, position] of topic.positions().entries()) {
+    if (position === 0 || waits.signal.aborted) continue
+    const { entries } = await readLast(reader, partition, topic.readFrom(partition), waits)
+    topic.compareLast(partition, entries[0])
+  }
+}
+
+const verifyId = async ({ source, describe }: Log): Promise<void> => {
+  const now = await describe()
+  const field = differingField(source, now)
+  if (field === undefined) return
+  const { topic } = source
+  const what = `${topic} was made anew meanwhile: ${field}: expected ${source[field]}, got ${now[field]}`
+  throw new StopError('source_changed', what, { topic })
+}
+
+/**
+ * Everything that was read before is of the archived topic. Without topic ids, its last records tell.
+ * @throws StopError
+ */
+const verifyTopic = async (copy: TopicCopy, waits: Waits): Promise<void> => {
+  const [log] = copy
+  await verifyId(log)
+  if (log.source.topic_id === undefined) await verifyRecords(copy, waits)
+}
 
 /**
  * Reads on from the last archived entry.
@@ -228,8 +285,10 @@ const copyLogs = async (
   const { signal, sleep } = waits
   // Segments are written while the next entries are read. At most one write runs; the next `cut` waits for it.
   let writing: Promise<void> = Promise.resolve()
-  const cut = async (olderThan: number): Promise<void> => {
+  const cut = async (olderThan: number, isVerified = false): Promise<void> => {
     await writing
+    // Once more: the broker that told the id may have been behind the one that was read.
+    for (const [log, topic] of copy) if (!isVerified && topic.isDue(olderThan)) await verifyId(log)
     writing = (async () => {
       for (const [, topic] of copy) await topic.cut(olderThan)
     })()
@@ -237,20 +296,21 @@ const copyLogs = async (
     writing.catch(() => undefined)
   }
   const copyAll = async (): Promise<void> => {
-    for (let isFirst = true; !signal.aborted; isFirst = false) {
+    while (!signal.aborted) {
       let moved = false
-      for (const [log, topic] of copy) {
+      for (const one of copy) {
+        const [log, topic] = one
         for (let partition = 0; partition < log.partitions && !signal.aborted; partition++) {
           const position = topic.positions()[partition] ?? 0
           const known = log.ends[partition] ?? 0
-          // Once also without new records: the log must still have the last archived entry.
-          const isCompared = !isFirst || position === 0
-          if (!follow && position >= known && isCompared) {
+          if (!follow && position >= known) {
             topic.see(partition, known)
             continue
           }
           const { entries, end } = await readNext(log.reader, partition, topic, waits).catch(unlessStopped)
           if (signal.aborted) break
+          // Before the entries count: a topic that was made anew may have some in a partition that was empty.
+          if ((entries.at(-1)?.offset ?? 0) >= position) await verifyTopic(one, waits)
           topic.add(partition, entries, elapsed())
           topic.see(partition, end)
           moved ||= (topic.positions()[partition] ?? 0) > position
@@ -265,7 +325,8 @@ const copyLogs = async (
     }
   }
   const finish = async (): Promise<void> => {
-    await cut(Number.POSITIVE_INFINITY)
+    // All entries were verified when they were read. Kafka may be gone now.
+    await cut(Number.POSITIVE_INFINITY, true)
     await writing
   }
   try {

@@ -28,12 +28,15 @@ export type ArchivedPartition = {
 }
 export type ArchiveManifest = ArchivedSource & {
   readonly format: typeof MANIFEST_FORMAT
+  /** An archive follows one topic. Absent if the brokers have no topic ids, or in an archive of an earlier version. */
+  readonly topic_id?: string
   readonly partitions: readonly ArchivedPartition[]
 }
 
-export const newManifest = (source: ArchivedSource, partitions: number): ArchiveManifest => ({
+export const newManifest = (source: ArchivedSource, partitions: number, topicId?: string): ArchiveManifest => ({
   format: MANIFEST_FORMAT,
   ...source,
+  ...(topicId !== undefined && { topic_id: topicId }),
   partitions: Array.from({ length: partitions }, (_, partition) => ({
     partition,
     from: 0,

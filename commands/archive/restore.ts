@@ -11,7 +11,7 @@ import type { Stream } from '../../schemas/events.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
-import { TIMES_KEPT_WAIT_MS } from '../limits.ts'
+import { REDACTED_SHOWN, TIMES_KEPT_WAIT_MS } from '../limits.ts'
 import {
   appendLog,
   checkTopicConfiguration,
@@ -25,7 +25,7 @@ import {
 import type { ArchiveSteps } from './archive.ts'
 import { type ArchiveManifest, archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
-import { type Redaction, type RedactOptions, redactLogs } from './redaction/redact-log.ts'
+import { type Passes, type Redaction, type RedactOptions, redactLogs } from './redaction/redact-log.ts'
 import { completeRedaction, findRedactions, writeRedaction } from './redaction/redaction-files.ts'
 import { appendFrom, compareWithArchive, LongerThanArchive, type PartitionRestore } from './restore-partition.ts'
 import type { ArchiveTarget } from './target.ts'
@@ -81,7 +81,7 @@ const restoreTopics = async (
   if (keysDirectory !== undefined) await checkRedactions(keysDirectory, manifests, redact, say)
 
   const counted = countOffsets(total, maxRate, steps)
-  const redaction = redact && (await redactTopics(target, manifests, redact, counted.onDone, steps))
+  const redaction = redact && (await redactTopics(target, manifests, redact, counted, steps))
   if (redaction) counted.startAgain()
   const parts: PartitionRestore[] = []
   for (const stream of archivedStreams) {
@@ -161,15 +161,33 @@ const redactTopics = async (
   target: ArchiveTarget,
   manifests: Manifests,
   redact: RedactOptions,
-  onDone: (offsets: number) => Promise<void>,
+  passes: Passes,
   { say, signal }: RestoreSteps,
 ): Promise<Redaction> => {
   say(`looking for texts of ${redact.rep} of ${redact.org}`)
   const archived = (stream: Stream): LogReader => readArchivedLog(target, manifests[stream])
-  const redaction = await redactLogs({ manifests, archived }, redact, onDone, signal)
-  const { length } = redaction.list.changes
-  say(`${length} ${length === 1 ? 'record has' : 'records have'} texts in the open`)
+  const redaction = await redactLogs({ manifests, archived }, redact, passes, signal)
+  const { changes, unclear, mentions } = redaction.list
+  say(`${changes.length} ${changes.length === 1 ? 'record has' : 'records have'} texts in the open`)
+  if (mentions.length > 0) {
+    const what = `records that have a name or e-mail address of ${redact.rep} in another place, which stays`
+    say(`warning: ${what}: ${shown(mentions)}`)
+  }
+  if (unclear.length === 0) return redaction
+  const what = `records that nobody can read, and that may concern ${redact.rep}: ${shown(unclear)}`
+  if (!redact.keepUnclear) {
+    const next =
+      'Look at them (npm run parked -- show POSITION). Replace them with --also POSITION, or leave the others with --keep-unclear'
+    throw new CommandError(`${what}. ${next}. Nothing is changed`)
+  }
+  say(`warning: ${what}: they stay`)
   return redaction
+}
+
+/** The first of some positions, and how many more there are. */
+const shown = (positions: readonly string[]): string => {
+  const more = positions.length - REDACTED_SHOWN
+  return `${positions.slice(0, REDACTED_SHOWN).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }
 
 /** Shows the progress of one pass over all offsets, and keeps to the limit of the rate. */

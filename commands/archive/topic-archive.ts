@@ -9,7 +9,7 @@
  */
 import { CommandError } from '../failures.ts'
 import { SEGMENT_BYTES, SEGMENTS_BYTES } from '../limits.ts'
-import { type LogEntry, StopError } from '../projector.ts'
+import { differingField, type LogEntry, StopError } from '../projector.ts'
 import {
   type ArchivedPartition,
   type ArchiveManifest,
@@ -49,6 +49,12 @@ export type Reached = { readonly isBehind: boolean; readonly time: number | unde
 export type TopicArchive = {
   readonly source: ArchivedSource
   readonly positions: () => readonly number[]
+  /** Compares the last archived entry with what the log has there. @throws StopError if it is another one */
+  readonly compareLast: (partition: number, entry: LogEntry | undefined) => void
+  /** Notes the topic id, once the last entries of all partitions were compared. */
+  readonly noteTopicId: (id: string | undefined) => Promise<void>
+  /** Whether `cut` would write a segment. */
+  readonly isDue: (olderThan: number) => boolean
   /** The offset to read from: that of the last archived entry, to check that the log still has it. */
   readonly readFrom: (partition: number) => number
   /** Takes entries from `readFrom` or the position on. @throws StopError if the last archived entry is another one */
@@ -67,11 +73,12 @@ export const openTopicArchive = async (
   source: ArchivedSource,
   partitions: number,
   assertHeld: () => Promise<void>,
+  topicId?: string,
 ): Promise<TopicArchive> => {
   const { stream } = source
   const before = await readManifest(target, stream)
-  if (before) assertSameLog(target, before, source, partitions)
-  let manifest = before ?? newManifest(source, partitions)
+  if (before) assertSameLog(target, before, source, partitions, topicId)
+  let manifest = before ?? newManifest(source, partitions, topicId)
   if (before === undefined) await writeManifest(target, manifest)
   const growing: Growing[] = []
   // Each partition has one growing segment in memory.
@@ -80,6 +87,8 @@ export const openTopicArchive = async (
     manifest = await takeInStored(target, manifest, partition)
     growing.push(await continueAt(target, manifest, partition))
   }
+  const isDue = ({ entries, bytes, since }: Growing, olderThan: number): boolean =>
+    entries.length > 0 && (bytes >= segmentBytes || since < olderThan)
 
   const closeSegment = async (part: Growing): Promise<void> => {
     const archived = archivedPartition(manifest, part.partition)
@@ -126,10 +135,16 @@ export const openTopicArchive = async (
       }
     },
     cut: async olderThan => {
-      for (const part of growing) {
-        const isDue = part.entries.length > 0 && (part.bytes >= segmentBytes || part.since < olderThan)
-        if (isDue) await closeSegment(part)
-      }
+      for (const part of growing) if (isDue(part, olderThan)) await closeSegment(part)
+    },
+    isDue: olderThan => growing.some(part => isDue(part, olderThan)),
+    compareLast: (partition, entry) => assertStillThere(source, partOf(partition), entry),
+    noteTopicId: async id => {
+      if (id === undefined || manifest.topic_id !== undefined) return
+      await assertHeld()
+      const noted = { ...manifest, topic_id: id }
+      await writeManifest(target, noted)
+      manifest = noted
     },
     manifest: () => manifest,
     see: (partition, end) => {
@@ -213,14 +228,15 @@ const assertSameLog = (
   before: ArchiveManifest,
   source: ArchivedSource,
   partitions: number,
+  topicId: string | undefined,
 ): void => {
+  const got = { ...source, partitions, ...(topicId !== undefined && { topic_id: topicId }) }
   const expected = { ...before, partitions: before.partitions.length }
-  const got = { ...source, partitions }
-  for (const field of ['cluster_id', 'topic', 'partitions'] as const) {
-    if (expected[field] === got[field]) continue
-    const what = `${target.name} has the archive of another log of ${source.stream}`
-    throw new CommandError(`${what}: ${field}: expected ${expected[field]}, got ${got[field]}. Nothing is changed`)
-  }
+  const field = differingField(expected, got)
+  if (field === undefined) return
+  const what = `${target.name} has the archive of another log of ${source.stream}`
+  const next = field === 'topic_id' ? '. The topic was made anew: begin a new archive in another target' : ''
+  throw new CommandError(`${what}: ${field}: expected ${expected[field]}, got ${got[field]}${next}. Nothing is changed`)
 }
 
 /** @throws StopError if the log was made anew, or ends before what was archived */

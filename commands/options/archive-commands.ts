@@ -52,17 +52,25 @@ export const addArchive = (program: Command, actions: ArchiveActions, run: RunAc
     .addOption(new Option('--from <archive>', 'a directory, or s3://BUCKET/PREFIX').makeOptionMandatory())
     .addOption(new Option('--redact <organization rep...>', 'replaces the unsealed texts of this rep'))
     .option('--changes <file>', 'with --redact: the list of all records that differ from the archive')
+    .option(
+      '--also <position...>',
+      'with --redact: a record that nobody can read, replaced, too: TOPIC:PARTITION:OFFSET',
+    )
+    .option('--keep-unclear', 'with --redact: leaves the other records that nobody can read')
     .addOption(maxRateOption())
     .option('--json', 'as JSON')
     .action(
-      run(({ from, redact, changes, maxRate, json = false }: RestoreFlags, command: Command) => {
+      run((flags: RestoreFlags, command: Command) => {
+        const { from, redact, changes, also = [], keepUnclear = false, maxRate, json = false } = flags
         if ((redact === undefined) !== (changes === undefined))
           command.error('error: give --redact ORGANIZATION REP and --changes FILE together')
+        if (redact === undefined && (also.length > 0 || keepUnclear))
+          command.error('error: --also and --keep-unclear belong to --redact')
         if (redact === undefined || changes === undefined) return actions.restore({ from, maxRate, json })
         const [org, rep, ...others] = redact
         if (!isId('org', org) || !isId('rep', rep) || others.length > 0)
           command.error(`error: --redact: expected org_… rep_…; got ${redact.join(' ')}`)
-        return actions.restore({ from, redact: { org, rep, changes }, maxRate, json })
+        return actions.restore({ from, redact: { org, rep, changes, also, keepUnclear }, maxRate, json })
       }),
     )
     .addHelpText('after', restoreHelp)
@@ -72,6 +80,8 @@ type RestoreFlags = {
   readonly from: string
   readonly redact?: string[]
   readonly changes?: string
+  readonly also?: string[]
+  readonly keepUnclear?: boolean
   readonly maxRate: number
   readonly json?: boolean
 }
@@ -99,5 +109,6 @@ Needs the rights of restore in docs/access.md: Read, Write, DescribeConfigs and 
 transactional ids that begin with commission-restore-. It verifies the archive, sets message.timestamp.type to CreateTime, appends, sets LogAppendTime
 and compares every record. The same command continues a restore that was stopped or killed.
 --redact replaces the name, e-mail address and labels of a rep that were published in the open by sealed texts that nobody can open (docs/privacy.md), and
-writes their receipt into SEAL_KEYS_DIR. Offsets, times and decisions stay.
+writes their receipt into SEAL_KEYS_DIR. Offsets, times and decisions stay. Records that nobody can read and that may concern the rep are named, and nothing is
+written until each of them is named with --also, which replaces it, or --keep-unclear leaves them.
 Exit codes: 0 restored and compared; 1 it could not be done, or was stopped; 2 the command line is wrong.`

@@ -4,19 +4,15 @@
  */
 import { hash } from 'node:crypto'
 import { partitionOf } from '../../schemas/partition.ts'
+import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { KeySources } from '../api.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { identityOf, readAll } from '../generations/generations.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
-import {
-  type FoundText,
-  findTexts,
-  type SearchedGeneration,
-  type Subject,
-  searchedGenerations,
-} from './find-subjects.ts'
+import { type FoundText, findTexts, type SearchedGeneration, searchedGenerations } from './find-subjects.ts'
+import type { Subject } from './person-in-bytes.ts'
 
 export type SubjectsContext = CommandContext & {
   /** Undefined if SEAL_KEYS_DIR is not set. */
@@ -40,7 +36,7 @@ export const listSubjects = async ({ org, json }: ListSubjectsOptions, context: 
   const live = await liveGeneration(context)
   // Counts and key ids only: an organization may have more texts than memory holds.
   const reps = new Map<string, { readonly counts: Counts; readonly ids: Set<string> }>()
-  for await (const found of withProgress(findTexts(live, org), context)) {
+  for await (const found of withProgress(findTexts(live, org, undefined), context)) {
     if (found.kind === 'parked' || found.subject?.org !== org) continue
     const { rep } = found.subject
     const ofRep = reps.get(rep) ?? { counts: noTexts(), ids: new Set() }
@@ -72,8 +68,11 @@ export const reportSubject = async (
   for (const { generation, texts } of await findEverywhere({ org, rep }, context)) {
     generations.push({
       generation,
-      ...countsOf(texts),
-      records: texts.map(({ kind, id, offset, keys, plain = null }) => ({ kind, id, offset, keys, plain })),
+      ...countsOf(texts.filter(isNamed)),
+      records: texts
+        .filter(isNamed)
+        .map(({ kind, id, offset, keys, plain = null }) => ({ kind, id, offset, keys, plain })),
+      unclear: texts.filter(text => !isNamed(text)).map(({ id }) => id),
     })
   }
   const all = generations.flatMap(({ records }) => records.flatMap(({ keys }) => keys))
@@ -83,7 +82,7 @@ export const reportSubject = async (
     return exitCodes.done
   }
   out(`${rep} of ${org}, in partition ${partition} of ${topic}\nkeys: ${shownKeys(keys)}\n`)
-  for (const { generation, versions, labels, parked, plain, records } of generations) {
+  for (const { generation, versions, labels, parked, plain, records, unclear } of generations) {
     out(`${generation}: ${versions} versions, ${labels} labels, ${parked} parked records; ${plain} texts in the open\n`)
     const rows = records.map(({ kind, id, offset, keys, plain }) => [
       kind,
@@ -91,10 +90,14 @@ export const reportSubject = async (
       `offset ${offset}`,
       keys.length > 0 ? `sealed with ${keys.join(', ')}` : plain === null ? 'parked: look at its value' : 'in the open',
     ])
-    out(`${aligned(rows).replaceAll(/^/gm, '  ')}\n`)
+    if (rows.length > 0) out(`${aligned(rows).replaceAll(/^/gm, '  ')}\n`)
+    for (const id of unclear) out(`  ${id}  nobody can read it: it may have texts of ${rep}\n`)
   }
   return exitCodes.done
 }
+
+/** The others are parked records that may concern the person. */
+const isNamed = ({ concern }: FoundText): boolean => concern === 'named'
 
 /** Destroys the keys of a person. Without `confirm` it only shows what would be lost. */
 export const eraseSubject = async (
@@ -107,7 +110,7 @@ export const eraseSubject = async (
     throw new CommandError(`--confirm: expected ${rep}, the rep whose data is to be lost; got ${confirm}`)
   }
   const found = await findEverywhere({ org, rep }, context)
-  const texts = found.flatMap(({ texts }) => texts)
+  const texts = found.flatMap(({ texts }) => texts.filter(isNamed))
   const keys = keysOf(texts)
   if (keys.length === 0) {
     throw new CommandError(`no text of ${rep} is sealed: there is no key to destroy (docs/privacy.md)`)
@@ -149,30 +152,40 @@ export const eraseSubject = async (
     say(`erased ${key_id}; its receipt is ${key_id}.erased.json`)
   }
   say('Every API answers without these texts within 2 s. Remove the key from all copies of the directory, too.')
+  say(`What was published and not projected yet is not in this. Look again: npm run subjects -- report ${org} ${rep}`)
   return exitCodes.done
 }
 
 /** Says how many texts an erasure makes unreadable, and how many stay readable. */
 const lossLines = (found: readonly FoundIn[], texts: readonly FoundText[]): string[] => {
   const { versions, labels, parked, plain } = countsOf(texts)
+  const unclear = new Set(found.flatMap(one => one.texts.filter(text => !isNamed(text)).map(({ id }) => id))).size
   const generations = found.map(({ generation }) => generation).join(', ')
   return [
     `in ${generations}: ${versions} versions, ${labels} labels, ${parked} parked records`,
     ...(plain > 0 ? [`${plain} texts were published in the open: they stay readable (docs/privacy.md)`] : []),
+    ...(unclear > 0
+      ? [`${unclear} parked records cannot be read by anybody, and may have texts: report names them`]
+      : []),
   ]
 }
 
 /** @throws CommandError if a key seals the text of somebody else: the text would be lost, too */
 const refuseShared = async (subject: Subject, keys: readonly string[], context: SubjectsContext): Promise<void> => {
   const live = await liveGeneration(context)
+  const searched = (await searchedGenerations(context)).filter(({ label }) =>
+    [live.label, API_KEYS_GENERATION].includes(label),
+  )
   const others = new Map<string, string>()
   let texts = 0
-  for await (const found of withProgress(findTexts(live, undefined), context)) {
-    const key = found.keys.find(one => keys.includes(one))
-    if (key === undefined || isOf(subject, found)) continue
-    texts += found.sealed.length
-    const { subject: other } = found
-    others.set(other ? `${other.rep} of ${other.org}` : `parked record ${found.id}`, key)
+  for (const one of searched) {
+    for await (const found of withProgress(findTexts(one, undefined, subject), context)) {
+      const key = found.keys.find(one => keys.includes(one))
+      if (key === undefined || isNamed(found)) continue
+      texts += found.sealed.length
+      const { subject: other } = found
+      others.set(other ? `${other.rep} of ${other.org}` : `parked record ${found.id}`, key)
+    }
   }
   const [first] = others
   if (first === undefined) return
@@ -181,8 +194,6 @@ const refuseShared = async (subject: Subject, keys: readonly string[], context: 
   throw new CommandError(`${what}: nothing was destroyed. ${advice}`)
 }
 
-const isOf = ({ org, rep }: Subject, { subject }: FoundText): boolean => subject?.org === org && subject.rep === rep
-
 type FoundIn = { readonly generation: string; readonly texts: readonly FoundText[] }
 
 /** @throws CommandError if no generation has a rep of this id */
@@ -190,12 +201,12 @@ const findEverywhere = async (subject: Subject, context: SubjectsContext): Promi
   const found: FoundIn[] = []
   for (const generation of await searchedGenerations(context)) {
     const texts: FoundText[] = []
-    for await (const text of withProgress(findTexts(generation, subject.org), context)) {
-      if (isOf(subject, text)) texts.push(text)
+    for await (const text of withProgress(findTexts(generation, subject.org, subject), context)) {
+      if (text.concern !== 'other') texts.push(text)
     }
     if (texts.length > 0) found.push({ generation: generation.label, texts })
   }
-  if (found.length > 0) return found
+  if (found.some(({ texts }) => texts.some(isNamed))) return found
   throw new CommandError(`${subject.org} has no ${subject.rep} (npm run subjects -- list ${subject.org})`)
 }
 

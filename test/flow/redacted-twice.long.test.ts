@@ -6,8 +6,9 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { logOf, newDirectory } from '../support/archives.ts'
-import { commandSettings, runCommand } from '../support/commands.ts'
-import { payrollRecorded, periodRecorded, repRecorded } from '../support/events.ts'
+import { structured, withText } from '../support/bad-event.ts'
+import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
+import { payrollRecorded, periodRecorded, repRecorded, withData } from '../support/events.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { eventually } from '../support/scope.ts'
@@ -85,4 +86,65 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
   }
   const onwards = await startProjector(t, { topics: twice, prefix })
   await untilCaughtUp(onwards)
+}, 240_000)
+
+test('copies in both topics are reported, and gone after a redaction; what nobody can read is refused until it is named', async t => {
+  const inKeys = { ...named('Canary in Keys'), stream: 'api-keys' } as const
+  const text = '{"org_id":"org_a","id":"rep_1","name":"Canary in UTF-16"'
+  const { topics, prefix, projector } = await startProjection(
+    t,
+    [
+      periodRecorded({ org_id: org }),
+      named('Canary'),
+      structured(named(''), { data: undefined, data_base64: Buffer.from(text).toString('base64') }),
+      withText(named(''), Buffer.from(text, 'utf16le')),
+      { ...withData(named('Canary Mismatch'), { org_id: 'org_b' }), key: org },
+      { ...named('Canary Header'), headers: { ...named('').headers, 'x-name': 'Canary' } },
+      inKeys,
+      withText(inKeys, Buffer.from([1, 2, 3, 0xff])),
+    ],
+    { partitions: 1 },
+  )
+  await projector.stop()
+  const keys = createKeys(t, [])
+  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, SEAL_KEYS_DIR: keys.directory }
+  const unread = `${topics.apiKeys}:0:1`
+  const reported = async () => {
+    const ran = await runCommand(['subjects', 'report', org, 'rep_1', '--json'], settings)
+    const [{ generations = [] } = {}] = jsonLines(ran) as { generations?: Record<string, unknown>[] }[]
+    return generations.map(({ generation, parked, unclear }) => ({ generation, parked, unclear }))
+  }
+  expect(await reported()).toEqual([
+    { generation: 'api-keys', parked: 1, unclear: [unread] },
+    { generation: 'g1', parked: 3, unclear: [] },
+  ])
+  const directory = await newDirectory(t)
+  const changes = `${directory}-changes.json`
+  t.onTestFinished(async () => rmSync(changes, { force: true }))
+  expect((await runCommand(['archive', '--to', directory], settings)).code).toBe(0)
+  const names = { events: topics.events, apiKeys: topics.apiKeys }
+  await topics.admin.deleteTopics({ topics: Object.values(names) })
+  await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(names.events))
+  const restored = await createTopics(t, { partitions: 1, named: names })
+  const redact = ['restore', '--from', directory, '--redact', org, 'rep_1', '--changes', changes]
+  const refused = await runCommand(redact, settings)
+  expect([refused.code, refused.said]).toEqual([
+    1,
+    expect.stringContaining(`may concern rep_1: ${unread}. Look at them`),
+  ])
+  expect(await logOf(t, restored, restored.apiKeys, 0)).toEqual([])
+  expect(readdirSync(keys.directory)).toEqual([])
+  const done = await runCommand([...redact, '--also', unread], settings)
+  expect(done.code, done.said).toBe(0)
+  const adopted = await runCommand(['projection', 'adopt', '--archive', directory, '--redacted', changes], settings)
+  expect(adopted.code, adopted.said).toBe(0)
+  const all = [...(await logOf(t, restored, restored.events, 0)), ...(await logOf(t, restored, restored.apiKeys, 0))]
+  const bytes = Buffer.concat(
+    all.flatMap(({ key, value, headers }) => [key ?? Buffer.of(), value ?? Buffer.of(), headers.bytes]),
+  )
+  for (const hidden of ['Canary', Buffer.from('Canary', 'utf16le'), Buffer.from(text).toString('base64').slice(-20)]) {
+    expect(bytes.includes(hidden)).toBe(false)
+  }
+  const going = await startProjector(t, { topics: restored, prefix })
+  await untilCaughtUp(going)
 }, 240_000)

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { readSealKey } from '../../api/sealed/key-directory.ts'
-import { recordHash } from '../../commands/projector.ts'
+import { encodeHeaders, recordHash } from '../../commands/projector.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'
 import { createClient } from '../support/client.ts'
@@ -145,7 +145,10 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
   const differing = log.flatMap((entry, index) => {
     const now = redacted[index]
     if (now === undefined) throw new Error('the log is shorter')
-    expect({ ...now, value: null }).toEqual({ ...entry, value: null })
+    // Of a record that cannot be decoded, the headers go, too.
+    const isUndecodable = String(now.value) === 'redacted'
+    const headers = isUndecodable ? encodeHeaders([]) : entry.headers
+    expect({ ...now, value: null }).toEqual({ ...entry, headers, value: null })
     const hashes = { before: recordHash(entry), after: recordHash(now) }
     return hashes.before === hashes.after ? [] : [{ stream: 'events', partition: 0, offset: entry.offset, ...hashes }]
   })
@@ -177,11 +180,11 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
     })
   })
   // Sizes and hashes follow from the texts.
-  expect(new Set(paths.map(path => path.replace(/\.\d+\./, '.n.')))).toEqual(
+  expect(new Set(paths.map(path => path.replace(/\.\d+\./, '.n.').replace(/(headers)\..*/, '$1')))).toEqual(
     new Set([
       ...['reps .body.name', 'reps .body.email', 'reps .hash', 'reps .body_bytes', 'reps .body.versions.n.hash'],
       ...['payroll_files .body.destination.label', 'payroll_files .hash', 'payroll_files .body_bytes'],
-      ...['parked .body.value', 'parked .body_bytes'],
+      ...['parked .body.value', 'parked .body_bytes', 'parked .body.headers'],
     ]),
   )
   expect(texts(after)).not.toMatch(FORGOTTEN)
@@ -313,6 +316,6 @@ test.concurrent('a projection that has read a redacted record last adopts the lo
   // The archive ends before the projection.
   await restore(...redact)
   const short = await runCommand(adopt.toSpliced(4, 2), settings)
-  const what = /g1 has read partition 0 of \S+ to offset 4, the topic ends at 3\. .*project again/
+  const what = /g1 has read partition 0 of \S+ to offset 4, the archive ends at 3\. Nothing is changed/
   expect([short.code, short.said]).toEqual([1, expect.stringMatching(what)])
 }, 240_000)

@@ -25,15 +25,34 @@ export const replaceRanges = (json: string, replaced: readonly (Range & { readon
   return text
 }
 
-const startOfMember = (json: string, object: number, name: string): number | undefined => {
-  if (json[object] !== '{') return undefined
+/** A member of an object: from its name to the end of its value. */
+export type Member = Range & { readonly name: string; readonly value: Range }
+
+/** Yields the members of the object that begins at an index; nothing if no object begins there. */
+export const membersAt = function* (json: string, object: number): Generator<Member> {
+  if (json[object] !== '{') return
   for (let at = skipSpace(json, object + 1); json[at] === '"'; ) {
-    const end = endOfString(json, at)
-    const start = skipSpace(json, skipSpace(json, end) + 1)
-    if (JSON.parse(json.slice(at, end)) === name) return start
-    const next = skipSpace(json, endOfValue(json, start))
-    at = skipSpace(json, next + 1)
+    const endOfName = endOfString(json, at)
+    const start = skipSpace(json, skipSpace(json, endOfName) + 1)
+    const end = endOfValue(json, start)
+    yield { start: at, end, name: JSON.parse(json.slice(at, endOfName)), value: { start, end } }
+    at = skipSpace(json, skipSpace(json, end) + 1)
   }
+}
+
+/** Yields the elements of the array that begins at an index; nothing if no array begins there. */
+export const elementsAt = function* (json: string, array: number): Generator<Range> {
+  if (json[array] !== '[') return
+  for (let start = skipSpace(json, array + 1); json[start] !== ']'; ) {
+    const end = endOfValue(json, start)
+    yield { start, end }
+    const next = skipSpace(json, end)
+    start = json[next] === ',' ? skipSpace(json, next + 1) : next
+  }
+}
+
+const startOfMember = (json: string, object: number, name: string): number | undefined => {
+  for (const member of membersAt(json, object)) if (member.name === name) return member.value.start
   return undefined
 }
 

@@ -8,7 +8,9 @@
 import { hash } from 'node:crypto'
 import type { Stream } from '../../../schemas/events.ts'
 import { CommandError } from '../../failures.ts'
+import { SEARCHED_CHARACTERS } from '../../limits.ts'
 import { type LogReader, type RawRecord, recordHash } from '../../projector.ts'
+import { hasText, partsOf } from '../../subjects/person-in-bytes.ts'
 import { type ArchiveManifest, archivedStreams } from '../manifest.ts'
 import type { Manifests } from '../read-archive.ts'
 import { addEntryToDigest, NO_RECORDS } from '../segment.ts'
@@ -20,6 +22,17 @@ export type RedactOptions = {
   readonly rep: string
   /** The file of the list. */
   readonly changes: string
+  /** Positions of records that are replaced, too, as far as no decision reads them: TOPIC:PARTITION:OFFSET. */
+  readonly also: readonly string[]
+  /** Leaves records that may concern the rep, and that nobody can read. */
+  readonly keepUnclear: boolean
+}
+
+/** The archive is read twice. */
+export type Passes = {
+  /** Called with the number of offsets that are done, and awaited. */
+  readonly onDone: (offsets: number) => Promise<void>
+  readonly startAgain: () => void
 }
 
 /** An archive that was verified. */
@@ -45,13 +58,19 @@ export type RedactionChanges = {
     readonly before: string
     readonly after: string
   }[]
+  /** The positions that the operator has named. */
+  readonly also: readonly string[]
   readonly changes: readonly RedactionChange[]
+  /** Records that stay, and that nobody can read: they may concern the rep. */
+  readonly unclear: readonly string[]
+  /** Records that have a name or e-mail address of the rep in a place that stays, such as a description. */
+  readonly mentions: readonly string[]
 }
 export type RedactionChange = {
   readonly stream: Stream
   readonly partition: number
   readonly offset: number
-  /** `value` if the whole value was replaced. */
+  /** `data` or `record` if all of it was replaced, `unknown` for members that no schema has. */
   readonly fields: readonly string[]
   /** SHA-256 of time, key, value and headers, as the projection keeps it of the last record. */
   readonly before: string
@@ -83,14 +102,16 @@ const keyIdOf = (manifests: Manifests, org: string, rep: string): string => {
 /** Reads the whole archive. @throws CommandError if the rep has no text in the open, or a decision would differ */
 export const redactLogs = async (
   { manifests, archived }: ArchivedLogs,
-  { org, rep }: Pick<RedactOptions, 'org' | 'rep'>,
-  onDone: (offsets: number) => Promise<void>,
+  { org, rep, also }: Pick<RedactOptions, 'org' | 'rep' | 'also'>,
+  { onDone, startAgain }: Passes,
   signal: AbortSignal,
 ): Promise<Redaction> => {
+  assertThere(also, manifests)
   const keyId = keyIdOf(manifests, org, rep)
   const redactor = createRedactor({ org, rep, keyId })
   const redacted = new Map<string, <Entry extends RawRecord>(entry: Entry) => Entry>()
   const changes: RedactionChange[] = []
+  const unclear: string[] = []
   const compared: RedactionChanges['partitions'][number][] = []
   for (const { stream, topic, partition, partitions, end, digest: before } of partitionsOf(manifests)) {
     const log = archived(stream)
@@ -101,7 +122,11 @@ export const redactLogs = async (
       signal.throwIfAborted()
       const { entries } = await log.read(partition, offset)
       for (const entry of entries) {
-        const change = entry.kind === 'record' ? redactor.redact(entry, where) : undefined
+        const isNamed = also.includes(namedPosition(topic, partition, entry.offset))
+        const found = entry.kind === 'record' ? redactor.redact(entry, where, isNamed) : undefined
+        if (found === 'unclear') unclear.push(namedPosition(topic, partition, entry.offset))
+        const change = found === 'unclear' ? undefined : found
+        if (isNamed && change === undefined) refuseNamed(topic, partition, entry.offset)
         const after = change?.redacted(entry) ?? entry
         if (entry.kind === 'record') decisions.next(entry, after)
         digest = addEntryToDigest(digest, after)
@@ -122,20 +147,77 @@ export const redactLogs = async (
   )
   const topics = { events: manifests.events.topic, 'api-keys': manifests['api-keys'].topic }
   const named = { organization: org, rep, key_id: keyId, cluster_id: manifests.events.cluster_id, topics }
+  const reader: Redaction['reader'] = (stream, log) => ({
+    topic: log.topic,
+    read: async (partition, from) => {
+      const { entries, end } = await log.read(partition, from)
+      const all = entries.map(entry => redacted.get(positionOf(stream, partition, entry.offset))?.(entry) ?? entry)
+      return { entries: all, end }
+    },
+  })
+  const redactedLogs = { manifests, archived: (stream: Stream) => reader(stream, archived(stream)) }
+  startAgain()
+  const mentions = await findMentions(redactedLogs, redactor.replaced(), onDone, signal)
+  const found = { partitions: compared, also: [...also], changes, unclear, mentions }
+  const list: RedactionChanges = { format: REDACTION_FORMAT, ...named, ...found }
   return {
-    list: { format: REDACTION_FORMAT, ...named, partitions: compared, changes },
+    list,
     sealed: redactor.sealed(),
     hashOf: (stream, partition, offset) => hashes.get(positionOf(stream, partition, offset)),
-    reader: (stream, log) => ({
-      topic: log.topic,
-      read: async (partition, from) => {
-        const { entries, end } = await log.read(partition, from)
-        const all = entries.map(entry => redacted.get(positionOf(stream, partition, entry.offset))?.(entry) ?? entry)
-        return { entries: all, end }
-      },
-    }),
+    reader,
   }
 }
+
+/** @throws CommandError for a position that the archive does not have */
+const assertThere = (also: readonly string[], manifests: Manifests): void => {
+  for (const position of also) {
+    const [topic, partition, offset, ...more] = position.split(':')
+    const manifest = archivedStreams.map(stream => manifests[stream]).find(one => one.topic === topic)
+    const { end = 0 } = manifest?.partitions[Number(partition)] ?? {}
+    if (more.length === 0 && /^[0-9]+$/.test(offset ?? '') && Number(offset) < end) continue
+    throw new CommandError(`--also ${position}: the archive has no such record. Nothing is changed`)
+  }
+}
+
+const refuseNamed = (topic: string, partition: number, offset: number): never => {
+  const what = `--also ${namedPosition(topic, partition, offset)}: nothing of this record can be replaced`
+  throw new CommandError(`${what}: it is no record, or a decision reads all of it. Nothing is changed`)
+}
+
+/**
+ * Searches the redacted logs for names and e-mail addresses of the rep.
+ * @returns positions of records that have one: in a text that decisions read, or as another person of this name
+ */
+const findMentions = async (
+  { manifests, archived }: ArchivedLogs,
+  replaced: readonly string[],
+  onDone: (offsets: number) => Promise<void>,
+  signal: AbortSignal,
+): Promise<string[]> => {
+  const long = replaced.filter(text => [...text].length >= SEARCHED_CHARACTERS)
+  // As it is, and as JSON writes it.
+  const texts = [...new Set(long.flatMap(text => [text, JSON.stringify(text).slice(1, -1)]))].map(text =>
+    Buffer.from(text),
+  )
+  const found: string[] = []
+  for (const { stream, topic, partition, end } of texts.length === 0 ? [] : partitionsOf(manifests)) {
+    const log = archived(stream)
+    for (let offset = 0; offset < end; ) {
+      signal.throwIfAborted()
+      const { entries } = await log.read(partition, offset)
+      for (const entry of entries) {
+        const isFound = entry.kind === 'record' && partsOf(entry).some(part => hasText(part, texts))
+        if (isFound) found.push(namedPosition(topic, partition, entry.offset))
+      }
+      offset += entries.length
+      await onDone(entries.length)
+    }
+  }
+  return found
+}
+
+/** As `npm run parked` names a record. */
+const namedPosition = (topic: string, partition: number, offset: number): string => `${topic}:${partition}:${offset}`
 
 const positionOf = (stream: Stream, partition: number, offset: number): string => `${stream}:${partition}:${offset}`
 

@@ -29,17 +29,19 @@ import {
  */
 export const readRedaction = async (file: string, logs: ArchivedLogs, signal: AbortSignal): Promise<Redaction> => {
   const list = await readList(file)
-  const { organization: org, rep } = list
+  const { organization: org, rep, also = [] } = list
   if (list.format !== REDACTION_FORMAT || !isId('org', org) || !isId('rep', rep)) {
     throw new CommandError(`${file}: expected a list of ${REDACTION_FORMAT}`)
   }
-  const redaction = await redactLogs(logs, { org, rep }, async () => undefined, signal).catch(error => {
+  const redaction = await redactLogs(logs, { org, rep, also }, SILENT, signal).catch(error => {
     if (!(error instanceof CommandError)) throw error
     throw new CommandError(`${error.message}. Is ${file} the list of this archive? Nothing is changed`)
   })
   if (isDeepStrictEqual(list, redaction.list)) return redaction
   throw new CommandError(`${file} is not the list of this archive and ${rep} of ${org}. Nothing is changed`)
 }
+
+const SILENT = { onDone: async () => undefined, startAgain: () => undefined }
 
 /** @throws CommandError if the file cannot be read, or is no JSON */
 const readList = async (file: string): Promise<Partial<RedactionChanges>> => {

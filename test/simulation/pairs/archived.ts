@@ -118,7 +118,10 @@ const tell = (
     case 'restore':
       return { told: { name, directory, keys }, broker: target }
     case 'redact':
-      return { told: { name, directory, keys, redact: { org, rep: 'rep_1', changes } }, broker: target }
+      return {
+        told: { name, directory, keys, redact: { org, rep: 'rep_1', changes, also: [], keepUnclear: true } },
+        broker: target,
+      }
     case 'replay-archive':
       return told({ name, directory, sandbox: 's1' })
     case 'erase':
