@@ -40,6 +40,7 @@ import {
   fetchEnds,
   ifVersion,
   type LogReader,
+  listPastPositions,
   readLog,
   type Source,
 } from '../projector.ts'
@@ -323,12 +324,22 @@ const changeSource = async (
     const document: PositionDocument = { kind: 'position', body }
     await replace(positionId(identity.generation, partition), position, document, steps)
   }
+  if (redaction !== undefined) await forgetPastPositions(identity.generation, steps)
   const document: GenerationDocument = { kind: 'generation', body: { ...identity, cluster_id, ...known } }
   await replace(generationId(identity.generation), generation, document, steps)
   const log = redaction ? 'the redacted log of cluster' : 'cluster'
   const before = identity.cluster_id === cluster_id ? 'another topic of this name' : identity.cluster_id
   steps.say(`${identity.generation} has ${log} ${cluster_id} as its source now; it had ${before}`)
   return identity.generation
+}
+
+/** Past positions have hashes of records before the redaction, and lead to snapshots that have the texts. */
+const forgetPastPositions = async (generation: string, { send, prefix }: AdoptSourceSteps): Promise<void> => {
+  for (const id of await listPastPositions(generation, { send, prefix })) {
+    const { status } = await send({ method: 'DELETE', path: documentPath(controlIndexOf(prefix), id) })
+    if (status !== 200 && status !== 404)
+      throw new CommandError(`${id} cannot be deleted: Elasticsearch answers ${status}`)
+  }
 }
 
 const replace = async <Document extends object>(

@@ -13,7 +13,7 @@ import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { eventually } from '../support/scope.ts'
 import { createKeys } from '../support/seal.ts'
-import { createPrefix, everythingProjected } from '../support/stored.ts'
+import { createPrefix, elasticsearchOf, everythingProjected } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const org = 'org_a'
@@ -32,7 +32,6 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
     [periodRecorded({ org_id: org }), named('Canary'), paid('Canary Konto')],
     { partitions: 1 },
   )
-  await projector.stop()
   const keys = createKeys(t, [])
   const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, SEAL_KEYS_DIR: keys.directory }
   const run = async (...args: string[]) => {
@@ -40,6 +39,12 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
     expect(ran.code, ran.said).toBe(0)
     return ran
   }
+  const pastPositions = async (): Promise<number> => {
+    const answer = await fetch(`${elasticsearchOf(prefix)}/${prefix}-control/_search?q=kind:past`)
+    return ((await answer.json()) as { hits: { hits: object[] } }).hits.hits.length
+  }
+  await eventually(async () => expect(await pastPositions()).toBeGreaterThan(0))
+  await projector.stop()
   const redact = async (): Promise<Topics> => {
     const directory = await newDirectory(t)
     const changes = `${directory}-changes.json`
@@ -51,6 +56,8 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
     const restored = await createTopics(t, { partitions: 1, named: names })
     await run('restore', '--from', directory, '--redact', org, 'rep_1', '--changes', changes)
     await run('projection', 'adopt', '--archive', directory, '--redacted', changes)
+    // They had hashes of records with the texts.
+    await eventually(async () => expect(await pastPositions()).toBe(0))
     return restored
   }
   const restored = await redact()
@@ -68,6 +75,7 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
   // The installation itself goes on, too: its positions are adopted.
   const going = await startProjector(t, { topics: restored, prefix })
   await untilCaughtUp(going)
+  await eventually(async () => expect(await pastPositions()).toBeGreaterThan(0))
   await going.stop()
 
   const twice = await redact()

@@ -156,7 +156,7 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
   const list = JSON.parse(listed)
   expect(list.changes.map(({ fields: _, ...change }: { fields: string[] }) => change)).toEqual(differing)
   expect(differing.map(({ offset }) => offset)).toEqual(events.flatMap(([isOpen], offset) => (isOpen ? [offset] : [])))
-  expect(list).toMatchObject({ organization: org, rep: 'rep_1', topic: topics.events })
+  expect(list).toMatchObject({ organization: org, rep: 'rep_1', topics: { events: topics.events } })
   expect(listed).not.toMatch(/canary/i)
   const values = redacted.map(({ value }) => String(value)).join('\n')
   expect(values).not.toMatch(FORGOTTEN)
