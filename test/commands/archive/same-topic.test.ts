@@ -86,8 +86,12 @@ const setUp = async (t: Scope) => {
     run,
     manifest,
     target,
-    replaceBy: (log: Log, topic = 'events') => void (logs[topic] = log),
-    whileItSleeps: (then: () => void) => void (onSleep = then),
+    replaceBy: (log: Log, topic = 'events'): void => {
+      logs[topic] = log
+    },
+    whileItSleeps: (then: () => void): void => {
+      onSleep = then
+    },
     /** The archive is whole, and has nothing of another topic. */
     expectUnchanged: async () => {
       await verifyArchive(target, { report: () => undefined }, new AbortController().signal)
