@@ -99,10 +99,10 @@ export const createApi = (parts: ApiParts): Api => {
   const admitKey = createAdmitKey(keys, createFailedLogins(elapsed, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
   const admitLine = createRefusalLog(elapsed)
-  const watch = createWatch(runPermitted(shares.readsOfOrganization), elapsed)
+  const watch = createWatch(runPermitted(shares.readsOfOrganization), shares.waits, elapsed)
   const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
-  const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch.remember)
+  const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
   // So `answerErrors` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has

@@ -14,7 +14,7 @@ export const PARSER_BYTES_MAX = 16 * 1024
 /**
  * Waiting for the next change. In order: seconds that a request may wait; milliseconds between two searches for all
  * waiting requests; milliseconds after a search that failed; maximum age of a search that may answer; requests that one
- * search may wake; milliseconds between two searches for the filter of one request, less than the maximum age.
+ * search may wake; milliseconds between two searches for the filters of one organization, less than the maximum age.
  */
 export const WAIT_SECONDS_MAX = 60
 export const LOOK_INTERVAL = 34
@@ -51,6 +51,15 @@ export const CONNECTIONS_MAX = 1_500
 export const ENCRYPTED_CONNECTIONS_MAX = 600
 export const CONNECTION_BYTES = 40 * 1024
 export const ENCRYPTED_CONNECTION_BYTES = 104 * 1024
+
+/**
+ * Requests that wait for a change at once. Each holds its connection for up to a minute, so waits of all organizations
+ * leave half of the connections to others, and those of one organization leave most waits to others. A further request
+ * does not wait: its page is read at once, so that it holds a connection for a moment only.
+ */
+export const WAITS_OF_ORGANIZATION = { permits: 50, queue: 0, waitMax: 0 }
+export const WAITS = { permits: CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
+export const ENCRYPTED_WAITS = { permits: ENCRYPTED_CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
 
 /** Milliseconds for all reads of one request, and for one search: Elasticsearch gives up before the API does. */
 export const READ_TIME_MAX = 3_000

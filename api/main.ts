@@ -24,6 +24,7 @@ import { createApi } from './app.ts'
 import { openAudit } from './audit/open-audit.ts'
 import { createAuditReport } from './audit/report-lines.ts'
 import { createAnswerBudget } from './capacity/answer-budget.ts'
+import { encryptedShares, usualShares } from './capacity/shares.ts'
 import { createSearchClient } from './elasticsearch/client.ts'
 import { clientOptions } from './elasticsearch/client-options.ts'
 import { createTransport } from './elasticsearch/transport.ts'
@@ -132,12 +133,14 @@ const start = async (): Promise<void> => {
           later: scheduleTimer,
         })
   const keyUses = createKeyUses(Date.now)
+  const tls = readTls(settings)
   const api = createApi({
     elasticsearch,
     prefix,
     rate,
     counter: shared ?? createLocalCounter(rate),
     trustedProxies: settings.API_TRUSTED_PROXIES,
+    shares: tls === undefined ? usualShares : encryptedShares,
     mayStore: settings.API_CACHE !== 'no-store',
     budget,
     ...sealKeysOf(settings, elapsed),
@@ -158,7 +161,6 @@ const start = async (): Promise<void> => {
   let stopping = false
   const readiness = async () => (stopping ? { notReady: ['stopping'], positions: undefined } : api.readiness())
   metrics.watchPositions(async () => (await readiness()).positions)
-  const tls = readTls(settings)
   const server = createApiServer({
     listener: closingConnections(api.listener, () => stopping),
     tls,

@@ -26,7 +26,7 @@ import type { OpenRecords } from './sealed/open-records.ts'
 export const createRoutes = (
   { list, records, history, totals }: Readers,
   openRecords: OpenRecords,
-  remember: ChangeWatch['remember'],
+  watch: Pick<ChangeWatch, 'confirm' | 'remember'>,
 ): Router<RequestState> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<RequestState>({ prefix: BASE_PATH, sensitive: true, strict: true })
@@ -51,13 +51,14 @@ export const createRoutes = (
   router.get(COPIED, '/changes', async ctx => {
     const { nothingBefore, signal, query } = ctx.state
     const parameters = rememberAsked(ctx, readListParameters('changes', query))
-    const page = nothingBefore
-      ? { position: nothingBefore, hits: [], hasMore: false }
+    const position = nothingBefore && (await watch.confirm(orgOf(ctx), parameters, nothingBefore, signal))
+    const page = position
+      ? { position, hits: [], hasMore: false }
       : await opened(ctx, await list(orgOf(ctx), 'changes', parameters, signal))
     const last = page.hits.at(-1)
     if (parameters.wait && !page.hasMore) {
       const startingAfter = last ? changeNameOf(last) : parameters.startingAfter
-      remember(orgOf(ctx), { ...parameters, startingAfter }, page.position)
+      watch.remember(orgOf(ctx), { ...parameters, startingAfter }, page.position)
     }
     await answerChanges(ctx, page, parameters.startingAfter, usualPace(signal))
   })

@@ -15,7 +15,8 @@ import { countHeader, type RequestContext, type RequestStep } from '../http/requ
 import type { ApiKeyCache, KeyHolder } from '../read/api-keys.ts'
 import type { AdmitKey } from './admit-keys.ts'
 
-const grammar = new RegExp(`^Bearer ([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
+/** Any number of spaces may follow the scheme: RFC 9110. */
+const grammar = new RegExp(`^Bearer +([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
 
 type Parts = {
   readonly keys: ApiKeyCache

@@ -2,8 +2,10 @@
  * In: a request for changes with `wait`. Out: the same request as soon as there may be a change behind its cursor; or,
  *   when its time is up or the process stops, with the position before which there is no change.
  * Promises: a waiting request holds no read permit and no answer bytes, only its connection and its permits in flight.
- *   It counts once. A key that was revoked or expired meanwhile gets no page, also no empty one.
+ *   It counts once. It ends with its connection; also when its client sends more behind it, because then the end of the
+ *   connection is not seen. A key that was revoked or expired meanwhile gets no page, also no empty one.
  */
+import { onceFurtherBytes } from '../http/further-bytes.ts'
 import { holderOf, type RequestStep } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
 import { readListParameters } from '../read/read-parameters.ts'
@@ -26,12 +28,13 @@ export const waitForChange = (
     if (asked?.wait) {
       const milliseconds = asked.wait * 1_000
       let begun: number | undefined
-      const onWait = (): void => {
+      const onWait = (end: () => void): void => {
         begun = elapsed()
         reservation.close(ctx)
         state.renewTime(milliseconds)
         // No byte passes while the request waits.
         ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)
+        onceFurtherBytes(ctx.res, end)
       }
       reservation.open(ctx)
       try {

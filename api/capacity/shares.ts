@@ -1,6 +1,7 @@
 /** The semaphores of the API, but those for seal keys: what a client, an organization or a kind of work may take. */
 
 import {
+  ENCRYPTED_WAITS,
   IN_FLIGHT_OF_KEY,
   IN_FLIGHT_OF_ORGANIZATION,
   KEY_LOOKUPS,
@@ -8,6 +9,8 @@ import {
   LARGE_ANSWERS,
   LARGE_ANSWERS_OF_ORGANIZATION,
   READS_OF_ORGANIZATION,
+  WAITS,
+  WAITS_OF_ORGANIZATION,
 } from '../limits.ts'
 import type { Schedule } from '../time-limits.ts'
 import {
@@ -27,11 +30,15 @@ export type Shares = {
   readonly readsOfOrganization: Semaphores
   /** Requests that read and make a large answer: per organization, within the limit of the process. */
   readonly largeAnswers: Semaphores
+  /** Requests that wait for a change: per organization, within the limit of the process. */
+  readonly waits: Semaphores
   readonly keyLookups: Semaphore
   /** For addresses that tried too many unknown keys. */
   readonly keyLookupsExhausted: Semaphore
 }
-export type ShareLimits = { readonly [Name in keyof Shares | 'largeAnswersOfProcess']: SemaphoreLimits }
+export type ShareLimits = {
+  readonly [Name in keyof Shares | 'largeAnswersOfProcess' | 'waitsOfProcess']: SemaphoreLimits
+}
 
 /** The limits of api/limits.ts. */
 export const usualShares: ShareLimits = {
@@ -40,9 +47,14 @@ export const usualShares: ShareLimits = {
   readsOfOrganization: READS_OF_ORGANIZATION,
   largeAnswers: LARGE_ANSWERS_OF_ORGANIZATION,
   largeAnswersOfProcess: LARGE_ANSWERS,
+  waits: WAITS_OF_ORGANIZATION,
+  waitsOfProcess: WAITS,
   keyLookups: KEY_LOOKUPS,
   keyLookupsExhausted: KEY_LOOKUPS_EXHAUSTED,
 }
+
+/** The same for a process with encrypted connections, which are fewer. */
+export const encryptedShares: ShareLimits = { ...usualShares, waitsOfProcess: ENCRYPTED_WAITS }
 
 /** Creates all semaphores of a process. */
 export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
@@ -53,6 +65,7 @@ export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
     createSemaphore(limits.largeAnswersOfProcess, later),
     createSemaphores(limits.largeAnswers, later),
   ),
+  waits: within(createSemaphore(limits.waitsOfProcess, later), createSemaphores(limits.waits, later)),
   keyLookups: createSemaphore(limits.keyLookups, later),
   keyLookupsExhausted: createSemaphore(limits.keyLookupsExhausted, later),
 })

@@ -1,11 +1,13 @@
 /**
  * In: a request that Node parsed as HTTP. Out: the same request, small enough, with a valid host, and under the base
  *   path.
- * Promises: refuses before any key is looked at, and never reads a body.
+ * Promises: refuses before any key is looked at. A body is read up to BODY_BYTES_MAX and dropped: behind unread bytes,
+ *   the end of the connection would not be seen.
  */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../failures.ts'
 import { BODY_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_COUNT_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
+import { noteFurtherBytes } from './further-bytes.ts'
 import { BASE_PATH, countHeader, type RequestStep } from './request.ts'
 
 /** Step: passes a request that is small enough and well-formed. @throws Refusal for any other */
@@ -21,10 +23,26 @@ export const refuseEarly: RequestStep = async (ctx, next) => {
   if (req.headers.expect !== undefined && !isContinue(req.headers.expect)) throw new Refusal('expectation_failed')
   if (Number(req.headers['content-length'] ?? 0) > BODY_BYTES_MAX) throw new Refusal('request_too_large')
   // The bytes after the headers are not read as the next request.
-  if (hasBody(req)) ctx.set('Connection', 'close')
+  if (hasBody(req)) {
+    ctx.set('Connection', 'close')
+    dropBody(req, ctx.res)
+  }
   const { path } = ctx.state
   if (path !== BASE_PATH && !path.startsWith(`${BASE_PATH}/`)) throw new Refusal('not_found')
   await next()
+}
+
+/** Above the limit the rest is left unread. */
+const dropBody = (req: IncomingMessage, res: ServerResponse): void => {
+  let bytes = 0
+  const drop = (chunk: Buffer): void => {
+    bytes += chunk.length
+    if (bytes <= BODY_BYTES_MAX) return
+    req.removeListener('data', drop).pause()
+    noteFurtherBytes(res)
+  }
+  // An aborted body is an error of the request. The response is not affected.
+  req.on('error', () => undefined).on('data', drop)
 }
 
 const isContinue = (expect: string): boolean => expect.toLowerCase() === '100-continue'

@@ -1,38 +1,51 @@
 /**
  * In: the requests of a connection. Out: the same requests, each started when the answer before it is delivered.
  * Promises: a connection holds one answer at a time, however many requests it sends ahead. While one waits, the socket
- *   is paused.
+ *   is paused, and the end of the connection is not seen: the request under way is told (further-bytes.ts).
  * Can go wrong: more than REQUESTS_AHEAD_MAX come in bytes that were already read → the connection is closed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { REQUESTS_AHEAD_MAX } from '../limits.ts'
+import { noteFurtherBytes } from './further-bytes.ts'
 
 type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
+type Request = Parameters<RequestListener>
 
-/** Returns a listener that starts the requests of a connection one after the other. */
-export const oneAtATime = (listener: RequestListener): RequestListener => {
-  const waitingOn = new WeakMap<Socket, [IncomingMessage, ServerResponse][]>()
+type Ordered = {
+  /** Starts the requests of a connection one after the other. */
+  readonly listener: RequestListener
+  /** Returns the answer that the connection waits for, or that is delivered; undefined if there is none. */
+  readonly underWay: (socket: object) => ServerResponse | undefined
+}
 
-  const answer = (req: IncomingMessage, res: ServerResponse): void => {
-    const { socket } = req
+export const oneAtATime = (listener: RequestListener): Ordered => {
+  const connections = new WeakMap<object, { res: ServerResponse; readonly waiting: Request[] }>()
+
+  const answer = (socket: Socket, waiting: Request[], [req, res]: Request): void => {
+    connections.set(socket, { res, waiting })
     res.once('close', () => {
-      const waiting = waitingOn.get(socket) ?? []
       const next = waiting.shift()
       if (waiting.length === 0) socket.resume()
       // A response with `Connection: close` has ended the connection: nothing more can be written.
-      if (next && socket.writable) answer(...next)
-      else waitingOn.delete(socket)
+      if (next && socket.writable) answer(socket, waiting, next)
+      else connections.delete(socket)
     })
+    if (waiting.length > 0) noteFurtherBytes(res)
     listener(req, res)
   }
-  return (req, res) => {
-    const { socket } = req
-    const waiting = waitingOn.get(socket)
-    if (waiting === undefined) {
-      waitingOn.set(socket, [])
-      answer(req, res)
-    } else if (waiting.push([req, res]) > REQUESTS_AHEAD_MAX) socket.destroy()
-    else socket.pause()
+  return {
+    listener: (req, res) => {
+      const { socket } = req
+      const connection = connections.get(socket)
+      if (connection === undefined) {
+        answer(socket, [], [req, res])
+      } else if (connection.waiting.push([req, res]) > REQUESTS_AHEAD_MAX) socket.destroy()
+      else {
+        socket.pause()
+        noteFurtherBytes(connection.res)
+      }
+    },
+    underWay: socket => connections.get(socket)?.res,
   }
 }

@@ -1,7 +1,9 @@
 /**
  * In: connections. Out: requests for the app, including those with an `Expect` header. The server answers bytes that
  *   are not a request, incomplete requests and CONNECT with a refusal as JSON. Then it closes the connection.
- * Promises: Node itself answers nothing. Its own 400, 408, 413, 417 and 431 have no body and no request id.
+ * Promises: Node itself answers nothing. Its own 400, 408, 413, 417 and 431 have no body and no request id. A client
+ *   that ends its side of a connection has gone: the answer that it waits for is given up. Also if its last bytes are
+ *   only a part of a request.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -19,6 +21,7 @@ import {
   SOCKET_SILENCE_MAX,
   TIMEOUT_CHECK_INTERVAL,
 } from '../limits.ts'
+import { noteFurtherBytes } from './further-bytes.ts'
 import { limitConnections } from './limit-connections.ts'
 import { oneAtATime } from './one-at-a-time.ts'
 
@@ -58,11 +61,12 @@ const socketsOf = new WeakMap<Server, ReadonlySet<Socket>>()
 export const createApiServer = (parts: Parts): Server => {
   const { listener: answer, tls, newRequestId, onRefused } = parts
   const ordered = oneAtATime(answer)
+  /** The last answer of each connection. */
   const answering = new WeakMap<Duplex, ServerResponse>()
   const listener: RequestListener = (req, res) => {
     answering.set(req.socket, res)
     requestBegins(res)
-    ordered(req, res)
+    ordered.listener(req, res)
   }
   const server: Server = tls
     ? createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener)
@@ -85,8 +89,17 @@ export const createApiServer = (parts: Parts): Server => {
     closeWith(socket, code, requestId)
   }
 
+  /** Closes the connection of a client that has gone while it waited for an answer. Returns whether it did. */
+  const closeIfWaiting = (socket: Duplex): boolean => {
+    const isWaiting = ordered.underWay(socket)?.headersSent === false
+    if (isWaiting) socket.destroy()
+    return isWaiting
+  }
+
   /** Refuses bytes that are not a request. Waits for the answer before them: a client would mix up the two. */
   const refuseNext = (socket: Duplex, code: RefusalCode) => {
+    const underWay = ordered.underWay(socket)
+    if (underWay) noteFurtherBytes(underWay)
     const current = answering.get(socket)
     if (current && !current.writableFinished && !current.destroyed) current.once('close', () => refuse(socket, code))
     else refuse(socket, code)
@@ -96,6 +109,7 @@ export const createApiServer = (parts: Parts): Server => {
     // Nothing can be written before the handshake: the refusal would wait, and hold its connection forever.
     if ('secureConnecting' in socket && socket.secureConnecting) return void socket.destroy()
     if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy()
+    if (error.code === ENDED_EARLY && closeIfWaiting(socket)) return
     refuseNext(socket, codeOf(error))
   })
   server.on('connect', ({ socket }) => {
@@ -103,6 +117,8 @@ export const createApiServer = (parts: Parts): Server => {
     // process. Without a timeout, a client that reads nothing holds the socket forever.
     socket.on('error', () => socket.destroy())
     socket.setTimeout(SOCKET_SILENCE_MAX, () => socket.destroy())
+    // Nobody else reads from this socket now, and only who reads sees its end.
+    socket.on('end', () => closeIfWaiting(socket)).resume()
     refuseNext(socket, 'invalid_request')
   })
   // `Expect: 100-continue` gets the final answer at once: no body is read. The app refuses any other expectation.
@@ -110,6 +126,9 @@ export const createApiServer = (parts: Parts): Server => {
   server.on('checkExpectation', listener)
   return server
 }
+
+/** The error of Node's parser if a connection ends within a request. */
+const ENDED_EARLY = 'HPE_INVALID_EOF_STATE'
 
 /** Maps a parser error to a refusal code. */
 const codeOf = (error: NodeJS.ErrnoException & { rawPacket?: Buffer }): RefusalCode => {

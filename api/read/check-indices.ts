@@ -142,7 +142,7 @@ export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache
 
 /** Returns the same positions, served only while the indices of their generation are those that were recorded. */
 export const positionsChecked = (
-  { readAt, oldestTime, readLivePositions, readServedPositions }: PositionReader,
+  { readAt, oldestTime, readLivePositions, readServedPositions, latest }: PositionReader,
   check: CheckIndices,
 ): PositionReader => ({
   readAt: async (org, documents, freshness, signal) => {
@@ -161,4 +161,5 @@ export const positionsChecked = (
     await waitFor(check(positions.generation.name), signal)
     return positions
   },
+  latest,
 })

@@ -85,6 +85,11 @@ export type PositionReader = {
   readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
   /** The same, with undefined for a position that `readAt` would refuse. Empty if another generation is live by now. */
   readonly readServedPositions: (signal: AbortSignal) => Promise<ServedPositions>
+  /**
+   * Returns the position with the latest time that this process has shown for it; undefined if it has shown a later
+   * position of the organization, another generation, or a time that was taken back.
+   */
+  readonly latest: (org: string, position: ReadPosition) => ReadPosition | undefined
 }
 /** The positions of the live generation, by partition. */
 export type LivePositions = { readonly generation: Generation; readonly partitions: readonly PartitionPosition[] }
@@ -256,7 +261,15 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     return { generation, partitions: served }
   }
 
-  return { readAt, oldestTime, readLivePositions, readServedPositions } satisfies PositionReader
+  const latest: PositionReader['latest'] = (org, position) => {
+    const { generation, publishedTo } = position
+    const seenNow = seenOf(generation, partitionOf(org, generation.partitions))
+    const { time, takenBack } = laterTime(seenNow, { ...position, timeFrom: generation.name })
+    const isSame = live?.name === generation.name && takenBack === position.takenBack
+    return isSame && seenNow.publishedTo <= publishedTo ? { ...position, time } : undefined
+  }
+
+  return { readAt, oldestTime, readLivePositions, readServedPositions, latest } satisfies PositionReader
 }
 
 type Time = Pick<Seen, 'time' | 'takenBack' | 'timeFrom'>

@@ -1,5 +1,6 @@
 /** Creates the readers for the paths, one for each kind of answer. All share positions, cursors and moments. */
 
+import type { Semaphores } from '../capacity/semaphore.ts'
 import type { MultiGet, Search } from '../elasticsearch/client.ts'
 import type { Schedule } from '../time-limits.ts'
 import { createPositionAt } from './as-of.ts'
@@ -12,7 +13,13 @@ import { createReadList, type ReadList } from './read-list.ts'
 import { createReadPage } from './read-page.ts'
 import { createReadRecords, type ReadRecords } from './read-record.ts'
 import { createReadTotals, type ReadTotals } from './read-totals.ts'
-import { type ChangeWatch, createChangeWatch, createFindChange, type RunPermitted } from './watch-changes.ts'
+import {
+  type ChangeWatch,
+  createChangeWatch,
+  createFindChange,
+  createFindLast,
+  type RunPermitted,
+} from './watch-changes.ts'
 
 export type Readers = {
   readonly list: ReadList
@@ -22,7 +29,11 @@ export type Readers = {
 }
 
 /** Creates the watch of changes. */
-type CreateWatch = (permitted: RunPermitted, elapsed: () => number) => ChangeWatch
+type CreateWatch = (
+  permitted: RunPermitted,
+  waits: Pick<Semaphores, 'tryAcquire'>,
+  elapsed: () => number,
+) => ChangeWatch
 
 /** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
 export const createReaders = (
@@ -52,19 +63,12 @@ export const createReaders = (
     history: createReadHistory(parts),
     totals: createReadTotals(parts, search),
   }
-  const createWatch: CreateWatch = (permitted, elapsed) => {
+  const createWatch: CreateWatch = (permitted, waits, elapsed) => {
     const findChange = createFindChange(parts, search)
-    const { readServedPositions } = positions
-    return createChangeWatch({
-      prefix,
-      search,
-      findChange,
-      readServedPositions,
-      projectionTime,
-      permitted,
-      later,
-      elapsed,
-    })
+    const findLast = createFindLast(prefix, search)
+    const { readServedPositions, latest } = positions
+    const reads = { search, findChange, findLast, readServedPositions, latest, projectionTime }
+    return createChangeWatch({ prefix, ...reads, permitted, waits, later, elapsed })
   }
   return { positions, readers, createWatch }
 }

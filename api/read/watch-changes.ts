@@ -1,19 +1,23 @@
 /**
  * Waits for changes. In: an organization, a cursor of its feed and perhaps a filter. Out: `undefined` as soon as there
  *   may be a change after the cursor: the caller reads the page. When the time is up: a position. There is no change
- *   between the cursor and it. The caller answers an empty page without a read.
+ *   between the cursor and it. The caller answers an empty page without a read, if `confirm` still permits this.
  * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
- *   only if one has moved, one search finds the organizations with a change since. No change is overlooked: a waiter
- *   keeps the position up to which a search found nothing, and the next search begins there.
+ *   only if one has moved, one search finds the organizations with a change since. One search for each of them serves
+ *   all their filters. No change is overlooked: a waiter keeps the position up to which a search found nothing, and the
+ *   next search begins there. Few requests wait: a bounded number of each organization, and of the process. Above it,
+ *   a request does not wait, and reads its page.
  * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
  *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
  *   restored copy was adopted → the same: it may have lacked changes.
  */
 import { LRUCache } from 'lru-cache'
 import { partitionOf } from '../../schemas/partition.ts'
-import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { filteredKinds, indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import type { Semaphores } from '../capacity/semaphore.ts'
 import { type Search, searchSmall } from '../elasticsearch/client.ts'
 import { anyHit, smallSearch } from '../elasticsearch/slice-documents.ts'
+import { unavailable } from '../failures.ts'
 import {
   FIND_INTERVAL,
   LAST_CURSOR_AGE_MAX,
@@ -28,6 +32,7 @@ import { abortRefusal, type Schedule, withTimeLimit } from '../time-limits.ts'
 import { type Generation, type PositionReader, type ReadPosition, visibleRange } from './position.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import { kindsOf, type ReaderParts, resolveCursor } from './read-list.ts'
+import type { ListFilter } from './read-page.ts'
 import { type ListParameters, textOfName } from './read-parameters.ts'
 
 export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
@@ -36,6 +41,15 @@ export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
 export type FindChange = (org: string, asked: ChangesAsked, signal: AbortSignal) => Promise<ChangeFound>
 type ChangeFound = { readonly found: boolean; readonly position: ReadPosition }
 
+/** Returns, for each filter, the offset of the last change that it matches, from an offset up to a position. */
+export type FindLast = (
+  org: string,
+  filters: readonly ListFilter[],
+  from: number,
+  position: ReadPosition,
+  signal: AbortSignal,
+) => Promise<readonly (number | undefined)[]>
+
 export type ChangeWatch = {
   /** Resolves with undefined if the page must be read; with a position if no change is between the cursor and it. */
   readonly wait: (
@@ -43,8 +57,18 @@ export type ChangeWatch = {
     asked: ChangesAsked,
     milliseconds: number,
     signal: AbortSignal,
-    /** Called when the request begins to wait. */
-    onWait: () => void,
+    /** Called when the request begins to wait, with a function that ends the wait as if its time was up. */
+    onWait: (end: () => void) => void,
+  ) => Promise<ReadPosition | undefined>
+  /**
+   * Returns the position with which an empty page may be answered now; undefined if the page must be read: another
+   * request has shown a later position since. The time of answers never goes back.
+   */
+  readonly confirm: (
+    org: string,
+    asked: ChangesAsked,
+    position: ReadPosition,
+    signal: AbortSignal,
   ) => Promise<ReadPosition | undefined>
   /** Remembers that no change lies between a cursor and a position. A wait soon after needs no read to begin. */
   readonly remember: (org: string, asked: ChangesAsked, position: ReadPosition) => void
@@ -59,10 +83,25 @@ export const createFindChange = (parts: ReaderParts, search: Search): FindChange
   return async (org, { startingAfter, filter = {} }, signal) => {
     const { position, after = -1 } = await resolveCursor(parts, org, { startingAfter, asOf: undefined }, signal)
     const indices = kindsOf('changes', filter).map(kind => indexOf(parts.prefix, position.generation.name, kind))
-    const terms = Object.entries({ ...filter, org_id: org }).map(([field, value]) => ({ term: { [field]: value } }))
+    const terms = Object.entries({ ...filter, org_id: org }).map(termOf)
     const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
     const body = { size: 1, _source: false, terminate_after: 1, query: { bool: { filter: [...terms, range] } } }
     return { position, found: anyHit(await searchSmall(search, indices, body, signal)) }
+  }
+}
+
+/** Creates the search that serves all filters of an organization. */
+export const createFindLast = (prefix: string, search: Search): FindLast => {
+  return async (org, filters, from, position, signal) => {
+    const indices = filteredKinds.map(kind => indexOf(prefix, position.generation.name, kind))
+    const ofFilters = filters.map(filter => ({ bool: { filter: Object.entries(filter).map(termOf) } }))
+    const aggs = { filters: { filters: { filters: ofFilters }, aggs: { last: { max: { field: 'seq' } } } } }
+    const range = { range: { seq: { gte: from, ...visibleRange(position) } } }
+    const body = { size: 0, query: { bool: { filter: [termOf(['org_id', org]), range] } }, aggs }
+    const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, indices, body, signal))
+    const { buckets } = aggregations.filters
+    if (buckets.length !== filters.length) throw unavailable('elasticsearch_malformed_search')
+    return buckets.map(({ last }) => last.value ?? undefined)
   }
 }
 
@@ -78,17 +117,19 @@ type Waiter = {
   seenAt: number
   /** Ends the wait. */
   readonly settle: (position: ReadPosition | undefined) => void
-  /** When a search for its filter may begin: not while one is under way, and not soon after the last one began. */
-  findsFrom: number
 }
 
 type WatchParts = {
   readonly prefix: string
   readonly search: Search
   readonly findChange: FindChange
+  readonly findLast: FindLast
   readonly readServedPositions: PositionReader['readServedPositions']
+  readonly latest: PositionReader['latest']
   readonly projectionTime: ProjectionTime
   readonly permitted: RunPermitted
+  /** Requests of each organization that may wait. */
+  readonly waits: Pick<Semaphores, 'tryAcquire'>
   readonly later: Schedule
   /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number
@@ -96,8 +137,10 @@ type WatchParts = {
 
 /** Creates the watch of a process. */
 export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
-  const { prefix, search, findChange, readServedPositions, projectionTime, permitted, later, elapsed } = parts
+  const { prefix, search, findChange, findLast, readServedPositions, permitted, waits, later, elapsed } = parts
   const waiters = new Set<Waiter>()
+  /** Organizations whose filters are searched now, or were a short time ago. */
+  const finding = new Set<string>()
   // A look searches from the oldest position of all waiters: one old position would make it slow for all of them.
   const lastCursors = new LRUCache<string, ReadPosition>({
     max: LAST_CURSORS_REMEMBERED,
@@ -109,35 +152,41 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   let ended = false
 
   const wait: ChangeWatch['wait'] = async (org, asked, milliseconds, signal, onWait) => {
-    const begun = elapsed()
-    const remembered = lastCursors.get(cursorKeyOf(org, asked))
-    const known = remembered
-      ? { found: false, position: remembered }
-      : await permitted(org, signal, () => findChange(org, asked, signal))
-    if (known.found || ended) return undefined
-    onWait()
-    const last = await waitForLook(
-      org,
-      asked,
-      { position: known.position, seenAt: remembered ? NEVER : begun },
-      milliseconds,
-      signal,
-    )
-    if (last === undefined) return undefined
-    remember(org, asked, last)
+    const leave = waits.tryAcquire(org)
+    if (leave === undefined) return undefined
+    try {
+      const begun = elapsed()
+      const remembered = lastCursors.get(cursorKeyOf(org, asked))
+      const known = remembered
+        ? { found: false, position: remembered }
+        : await permitted(org, signal, () => findChange(org, asked, signal))
+      if (known.found || ended) return undefined
+      const { position } = known
+      return await waitForLook(
+        { org, asked, position, seenAt: remembered ? NEVER : begun },
+        milliseconds,
+        signal,
+        onWait,
+      )
+    } finally {
+      leave()
+    }
+  }
+
+  const confirm: ChangeWatch['confirm'] = async (org, asked, position, signal) => {
+    const latest = parts.latest(org, position)
+    if (latest === undefined) return undefined
     // A cursor proves that the organization has records: then the time needs no read.
-    if (asked.startingAfter !== undefined) return { ...last, time: await projectionTime(org, last, 'records', signal) }
-    const time = await permitted(org, signal, () => projectionTime(org, last, 'unknown', signal))
-    return { ...last, time }
+    const found = asked.startingAfter === undefined ? 'unknown' : 'records'
+    return { ...latest, time: await parts.projectionTime(org, latest, found, signal) }
   }
 
   /** Resolves with undefined when there may be a change, or with a position when the time is up. */
   const waitForLook = (
-    org: string,
-    asked: ChangesAsked,
-    known: Pick<Waiter, 'position' | 'seenAt'>,
+    known: Omit<Waiter, 'settle'>,
     milliseconds: number,
     signal: AbortSignal,
+    onWait: (end: () => void) => void,
   ): Promise<ReadPosition | undefined> => {
     if (signal.aborted) throw abortRefusal(signal)
     const { promise, resolve, reject } = Promise.withResolvers<ReadPosition | undefined>()
@@ -152,9 +201,6 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     }
     const waiter: Waiter = {
       ...known,
-      findsFrom: NEVER,
-      org,
-      asked,
       settle: position => {
         stop()
         resolve(position)
@@ -164,6 +210,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     signal.addEventListener('abort', leave, { once: true })
     waiters.add(waiter)
     keepLooking()
+    onWait(() => settleWithLook(waiter))
     return promise
   }
 
@@ -208,38 +255,47 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     })
     const behind = current.filter(({ waiter, position }) => position.publishedTo > waiter.position.publishedTo)
     const last = behind.length === 0 ? new Map<string, number>() : await lastChanges(generation, behind, signal)
-    for (const { waiter, position } of current) {
+    const filtered: Behind[] = []
+    for (const one of current) {
+      const { waiter, position } = one
       const hasChange = (last.get(waiter.org) ?? -1) >= waiter.position.publishedTo
       // The indices may be a restored copy that was read again since: there may be a change before the position.
       if (waiter.position.takenBack !== position.takenBack) wake(waiter)
       else if (!hasChange) Object.assign(waiter, { position, seenAt: begun })
-      else if (isFiltered(waiter.asked)) findForFilter(waiter)
+      else if (isFiltered(waiter.asked)) filtered.push(one)
       else wake(waiter)
     }
+    for (const [org, some] of Map.groupBy(filtered, ({ waiter }) => waiter.org)) findForFilters(org, some, begun)
     return behind.length === 0 ? LOOK_INTERVAL : 2 * LOOK_INTERVAL
   }
 
   /**
-   * A change of the organization may be one that the filter leaves out. No look waits for this search: it waits for a
-   * read permit of the organization, and would delay all others. If it fails, or another change comes, a later look
-   * begins another one. While the organization changes often, each waiter searches only once in FIND_INTERVAL.
+   * A change of the organization may be one that the filters leave out: one search finds out for all of them. No look
+   * waits for it: it waits for a read permit of the organization, and would delay all others. If it fails, or another
+   * change comes, a later look begins another one. While the organization changes often, it is searched only once in
+   * FIND_INTERVAL, however many of its requests wait.
    */
-  const findForFilter = (waiter: Waiter): void => {
-    const begun = elapsed()
-    if (begun < waiter.findsFrom) return
-    waiter.findsFrom = Number.POSITIVE_INFINITY
-    const finding = withTimeLimit(READ_TIME_MAX, later, signal =>
-      permitted(waiter.org, signal, () => findChange(waiter.org, waiter.asked, signal)),
+  const findForFilters = (org: string, behind: readonly Behind[], begun: number): void => {
+    const [first] = behind
+    if (first === undefined || finding.has(org)) return
+    finding.add(org)
+    const byFilter = [...Map.groupBy(behind, ({ waiter }) => filterKeyOf(waiter.asked)).values()]
+    const filters = byFilter.map(([one]) => one?.waiter.asked.filter ?? {})
+    const from = Math.min(...behind.map(({ waiter }) => waiter.position.publishedTo))
+    const searching = withTimeLimit(READ_TIME_MAX, later, signal =>
+      permitted(org, signal, () => findLast(org, filters, from, first.position, signal)),
     )
-    void finding
-      .then(({ found, position }) => {
-        if (found) waiter.settle(undefined)
-        else Object.assign(waiter, { position, seenAt: begun })
+    void searching
+      .then(last => {
+        for (const [index, group] of byFilter.entries()) {
+          for (const { waiter, position } of group) {
+            if ((last[index] ?? -1) >= waiter.position.publishedTo) waiter.settle(undefined)
+            else Object.assign(waiter, { position, seenAt: begun })
+          }
+        }
       })
       .catch(() => undefined)
-      .finally(() => {
-        waiter.findsFrom = begun + FIND_INTERVAL
-      })
+      .finally(() => later(Math.max(0, begun + FIND_INTERVAL - elapsed()), () => void finding.delete(org)))
   }
 
   /** Returns the offset of the last change of each organization that has one since the position of a waiter. */
@@ -260,6 +316,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
 
   return {
     wait,
+    confirm,
     remember,
     end: () => {
       ended = true
@@ -276,9 +333,17 @@ type LastChanges = {
   }
 }
 
+type LastOfFilters = {
+  readonly filters: { readonly buckets: readonly { readonly last: { readonly value: number | null } }[] }
+}
+
+const termOf = ([field, value]: readonly [string, unknown]) => ({ term: { [field]: value } })
+
 const NEVER = Number.NEGATIVE_INFINITY
 
 const isFiltered = ({ filter = {} }: ChangesAsked): boolean => Object.keys(filter).length > 0
 
-const cursorKeyOf = (org: string, { startingAfter, filter = {} }: ChangesAsked): string =>
-  [org, startingAfter && textOfName(startingAfter), filter.rep_id, filter.period_id].join(' ')
+const filterKeyOf = ({ filter = {} }: ChangesAsked): string => [filter.rep_id, filter.period_id].join(' ')
+
+const cursorKeyOf = (org: string, asked: ChangesAsked): string =>
+  [org, asked.startingAfter && textOfName(asked.startingAfter), filterKeyOf(asked)].join(' ')

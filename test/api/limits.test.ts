@@ -54,6 +54,17 @@ describe('the limits of the API', () => {
     expect(limits.FIND_INTERVAL + 4 * limits.LOOK_INTERVAL).toBeLessThan(limits.LOOK_AGE_MAX)
   })
 
+  test('leave half of the connections to requests that do not wait, and most waits to other organizations', () => {
+    expect(limits.WAITS.permits).toBeLessThanOrEqual(limits.CONNECTIONS_MAX / 2)
+    expect(limits.ENCRYPTED_WAITS.permits).toBeLessThanOrEqual(limits.ENCRYPTED_CONNECTIONS_MAX / 2)
+    const ofOrganization = limits.WAITS_OF_ORGANIZATION.permits
+    expect(ofOrganization).toBeLessThanOrEqual(limits.ENCRYPTED_WAITS.permits / 5)
+    // The other requests of a key, and of its organization, can read meanwhile.
+    expect(ofOrganization).toBeLessThanOrEqual(limits.IN_FLIGHT_OF_KEY.permits / 2)
+    // Nobody queues for a wait: a request without one is answered.
+    for (const { queue } of [limits.WAITS_OF_ORGANIZATION, limits.WAITS, limits.ENCRYPTED_WAITS]) expect(queue).toBe(0)
+  })
+
   test('allow fewer reads at once than the client has connections', () => {
     expect(limits.READS_IN_FLIGHT_MAX).toBeLessThan(256)
   })

@@ -103,7 +103,7 @@ describe('a key', () => {
     ['without a scheme', { authorization: 'KEY' }],
     ['of another scheme', { authorization: 'Basic KEY' }],
     ['without a space', { authorization: 'BearerKEY' }],
-    ['after two spaces', { authorization: 'Bearer  KEY' }],
+    ['after a space and a tab', { authorization: 'Bearer \tKEY' }],
     ['after a tab', { authorization: 'Bearer\tKEY' }],
     ['with a space in it', { authorization: 'Bearer KE Y' }],
     ['with a comma', { authorization: 'Bearer KEY,KEY' }],
@@ -130,6 +130,12 @@ describe('a key', () => {
     expect(answer.headers.get('www-authenticate')).toBe('Bearer')
     expect(answer.headers.get('cache-control')).toBe('private, no-cache')
     expect(answer.headers.has('ratelimit')).toBe(false)
+  })
+
+  test.each([' ', '  ', ' '.repeat(50)])('may come after any number of spaces: %j', async spaces => {
+    const { ask, key } = await shared
+    const headers = { authorization: `Bearer${spaces}${key}` }
+    expect((await ask('/payouts', undefined, { headers })).status).toBe(200)
   })
 
   const everyRoute = [

@@ -1,7 +1,8 @@
 /** Requests that wait for the next change. */
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { unavailable } from '../../api/failures.ts'
+import { WAITS_OF_ORGANIZATION } from '../../api/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
@@ -119,16 +120,121 @@ test('a change that the filter leaves out ends no wait', async t => {
   expect(ids(await ofPeriod)).toEqual([])
 })
 
+const WAIT = '/changes?wait=60&starting_after=payout_1'
+const leaving = {
+  closes: (socket: Socket) => void socket.destroy(),
+  'closes its side': (socket: Socket) => void socket.end(),
+  resets: (socket: Socket) => void socket.resetAndDestroy(),
+}
+const waysToLeave = Object.keys(leaving) as (keyof typeof leaving)[]
+const get = (key: string, headers: readonly string[] = []): string =>
+  [`GET /api/v1${WAIT} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${key}`, ...headers, '', ''].join('\r\n')
+
+test.each(
+  [
+    ['a request', (key: string) => get(key)],
+    ['an incomplete body', (key: string) => `${get(key, ['Content-Length: 10'])}abc`],
+    ['an incomplete body of 60 KB', (key: string) => get(key, ['Content-Length: 65000']) + 'x'.repeat(60_000)],
+    ['an endless body', (key: string) => `${get(key, ['Transfer-Encoding: chunked'])}fffff\r\n${'x'.repeat(300_000)}`],
+    ['half a request behind it', (key: string) => `${get(key)}GET / HTT`],
+    ['a POST behind it', (key: string) => `${get(key)}POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab`],
+    ['many requests behind it', (key: string) => get(key).repeat(20)],
+    ['CONNECT behind it', (key: string) => `${get(key)}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`],
+  ].flatMap(([name, bytes]) => waysToLeave.map(how => [name, how, bytes] as const)),
+)('a wait ends with its client: after %s it %s', async (_, how, bytes) => {
+  const { api, key } = await shared
+  const before = api.usage().requests.held
+  const sockets = Array.from({ length: 5 }, () => {
+    const socket = connect(api.port, '127.0.0.1').on('error', () => undefined)
+    socket.write((bytes as (key: string) => string)(key))
+    return socket
+  })
+  await eventually(() => expect(sockets.every(({ bytesWritten }) => bytesWritten > 0)).toBe(true))
+  // Some of them wait, and those with further bytes are answered.
+  await new Promise(resolve => setTimeout(resolve, 200))
+  for (const socket of sockets) leaving[how](socket)
+  await eventually(
+    () => expect(api.usage()).toMatchObject({ requests: { held: before }, waits_for_changes: { waiting: 0 } }),
+    { within: 8_000 },
+  )
+})
+
+test('a request with more bytes behind it does not wait: its page comes at once, and then the other answer', async () => {
+  const { api, key } = await shared
+  const began = performance.now()
+  const text = await api.send(`${get(key)}no request\r\n\r\n`)
+  expect(performance.now() - began).toBeLessThan(10_000)
+  expect(text.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
+})
+
+test('above the waits of an organization an empty page comes at once, and costs a unit', async t => {
+  const { store, key } = await setUp(t)
+  const waits = { permits: 3, queue: 0, waitMax: 0 }
+  const api = await serveApi(t, store.prefix, { shares: { waits } })
+  const waiting = Array.from({ length: 3 }, () => api.ask(WAIT, key))
+  await eventually(() => expect(api.usage().waits_for_changes.waiting).toBe(3), { every: 5 })
+  const leftOf = (answer: Answer) => Number(/r=(\d+)/.exec(answer.headers.get('RateLimit') ?? '')?.[1])
+  const before = leftOf(await api.ask('/changes?limit=1', key))
+  const above = await api.ask(WAIT, key)
+  expect([above.status, listed(above)]).toEqual([200, { data: [], has_more: false, next_cursor: 'payout_1' }])
+  const again = await api.ask(WAIT, key, { headers: { 'if-none-match': above.headers.get('etag') ?? '' } })
+  expect([again.status, before - leftOf(again)]).toEqual([304, 2])
+  api.endWaits()
+  for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200)
+})
+
+test('Projection-Time does not go back when a wait ends after another answer', async t => {
+  const { store, ask, untilWaiting } = await setUp(t)
+  const times: string[] = []
+  const keep = (answer: Answer): void => void times.push(answer.headers.get('Projection-Time') ?? '')
+  const waits = Array.from({ length: 5 }, (_, n) => ask(`wait=${1 + n}&starting_after=payout_1`).then(keep))
+  await untilWaiting(5)
+  let time = 1_700_000_010_000
+  let isOver = false
+  const reading = (async () => {
+    while (!isOver) {
+      await store.publish(org, 1, time++)
+      keep(await ask('limit=1'))
+    }
+  })()
+  await Promise.all(waits)
+  isOver = true
+  await reading
+  expect(times).toEqual(times.toSorted())
+})
+
+test('one search for an organization serves the filters of all who wait', async t => {
+  const { api, change, ask, ids, reads, untilWaiting } = await setUp(t)
+  const REPS = 30
+  const waiting = Array.from({ length: REPS }, (_, n) => ask(`wait=20&starting_after=payout_1&rep_id=rep_${100 + n}`))
+  const ofPeriod = ask('wait=60&starting_after=payout_1&period_id=period_7')
+  await untilWaiting(REPS + 1)
+  const searches = reads.searches
+  const began = performance.now()
+  await change(org, { rep: 'rep_99' })
+  await change(org, { rep: 'rep_99' })
+  const first = await change(org, { rep: 'rep_107' })
+  expect(ids(await (waiting[7] ?? ofPeriod))).toEqual([first])
+  const second = await change(org, { period: 'period_7' })
+  expect(ids(await ofPeriod)).toEqual([second])
+  // Of each half second: one for all organizations, one for all filters. And the two pages.
+  const halfSeconds = (performance.now() - began) / 500
+  expect(reads.searches - searches).toBeLessThan(4 * halfSeconds + 10)
+  await untilWaiting(REPS - 1)
+  api.endWaits()
+  await Promise.all(waiting)
+})
+
 test('all who wait share one look, and a request that leaves is forgotten', async t => {
   const { api, key, reads, untilWaiting, change, ask, ids } = await setUp(t)
-  const sockets = Array.from({ length: 90 }, () => {
+  const sockets = Array.from({ length: WAITS_OF_ORGANIZATION.permits }, () => {
     const socket = connect(api.port, '127.0.0.1')
     socket.write(
       `GET /api/v1/changes?wait=60&starting_after=payout_1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
     )
     return socket
   })
-  await untilWaiting(90)
+  await untilWaiting(WAITS_OF_ORGANIZATION.permits)
   const before = { ...reads }
   const began = performance.now()
   await eventually(() => expect(reads.multiGets - before.multiGets).toBeGreaterThanOrEqual(20))

@@ -101,8 +101,8 @@ export const answerMutants: readonly Mutant[] = [
   {
     name: 'pipelined requests of one connection run at the same time',
     file: 'api/http/one-at-a-time.ts',
-    find: '    if (waiting === undefined) {\n',
-    replace: '    if (socket) {\n',
+    find: '      if (connection === undefined) {\n',
+    replace: '      if (socket) {\n',
   },
   {
     name: 'one key may use the whole budget of answer bytes',

@@ -63,8 +63,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a wait overlooks a change exactly at its position',
     file: 'api/read/watch-changes.ts',
-    find: '>= waiter.position.publishedTo',
-    replace: '> waiter.position.publishedTo',
+    find: 'last.get(waiter.org) ?? -1) >= waiter.position.publishedTo',
+    replace: 'last.get(waiter.org) ?? -1) > waiter.position.publishedTo',
     flow: WATCH,
   },
   {

@@ -2,6 +2,7 @@
 import type { Mutant } from './mutant.ts'
 
 const GONE = 'test/flow/api-gone.test.ts'
+const WAIT = 'test/flow/api-wait.test.ts'
 const SHARES = 'test/flow/api-shares.test.ts'
 const ATTACKS = 'test/simulation/hostile/hostile.test.ts'
 
@@ -154,5 +155,84 @@ export const hostileMutants: readonly Mutant[] = [
     file: 'api/read/read-totals.ts',
     find: '      await each(all.buckets)\n',
     replace: "      signal.addEventListener('abort', () => void all)\n      await each(all.buckets)\n",
+  },
+  {
+    name: 'any number of requests of an organization may wait for a change',
+    file: 'api/capacity/shares.ts',
+    find: '  waits: within(createSemaphore(limits.waitsOfProcess, later), createSemaphores(limits.waits, later)),\n',
+    replace: '  waits: createSemaphores({ ...limits.waits, permits: 10 * limits.waitsOfProcess.permits }, later),\n',
+    flow: WAIT,
+  },
+  {
+    name: 'the waits of all organizations together have no bound',
+    file: 'api/capacity/semaphore.ts',
+    find: '      if (one && ofAll) return releaseBoth(one, ofAll)\n      one?.()\n',
+    replace: '      if (one) return releaseBoth(one, ofAll ?? one)\n',
+  },
+  {
+    name: 'a request whose client ends the connection within another one is answered to the end',
+    file: 'api/http/server.ts',
+    find: '    if (error.code === ENDED_EARLY && closeIfWaiting(socket)) return\n',
+    replace: '',
+    flow: ATTACKS,
+  },
+  {
+    name: 'the end of a connection is not seen behind CONNECT',
+    file: 'api/http/server.ts',
+    find: "    socket.on('end', () => closeIfWaiting(socket)).resume()\n",
+    replace: '',
+  },
+  {
+    name: 'a wait goes on behind another request of its connection',
+    file: 'api/http/one-at-a-time.ts',
+    find: '        noteFurtherBytes(connection.res)\n',
+    replace: '',
+    flow: ATTACKS,
+  },
+  {
+    name: 'the end of a connection is not seen behind a body',
+    file: 'api/http/check-request.ts',
+    find: '    dropBody(req, ctx.res)\n',
+    replace: '',
+    flow: ATTACKS,
+  },
+  {
+    name: 'the filters of an organization are searched at each look',
+    file: 'api/read/watch-changes.ts',
+    find: 'if (first === undefined || finding.has(org)) return',
+    replace: 'if (first === undefined) return',
+  },
+  {
+    name: 'the search for one filter wakes the waits of all filters of an organization',
+    file: 'api/read/watch-changes.ts',
+    find: '            if ((last[index] ?? -1) >=',
+    replace: '            if (Math.max(...last.map(one => one ?? -1)) >=',
+  },
+  {
+    name: 'a change between the search for filters and their position is overlooked',
+    file: 'api/read/watch-changes.ts',
+    find: 'range: { seq: { gte: from, ...visibleRange(position) } }',
+    replace: 'range: { seq: { gt: from, ...visibleRange(position) } }',
+    flow: WAIT,
+  },
+  {
+    name: 'the empty page of a wait has the time of its last look',
+    file: 'api/read/position.ts',
+    find: 'seenNow.publishedTo <= publishedTo ? { ...position, time } : undefined',
+    replace: 'seenNow.publishedTo <= publishedTo ? position : undefined',
+    flow: WAIT,
+  },
+  {
+    name: 'the empty page of a wait is answered although a later position was shown',
+    file: 'api/read/position.ts',
+    find: 'isSame && seenNow.publishedTo <= publishedTo ?',
+    replace: 'isSame ?',
+  },
+  {
+    name: 'a key must come after exactly one space',
+    file: 'api/access/authenticate.ts',
+    find: '`^Bearer +(',
+    replace: '`^Bearer (',
+    flow: 'test/flow/api-refusals.test.ts',
   },
 ]

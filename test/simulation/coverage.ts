@@ -83,6 +83,7 @@ export const attacks = [
   'requests of a flood',
   'pipelines',
   'unknown keys',
+  'waits that lost their client',
   'bytes that are no request',
   'Elasticsearch frozen during an attack',
   'answers that were cut off',

@@ -20,6 +20,7 @@ const SEEDS = 40
 
 type Log = { readonly org: string; readonly rep: string }[][]
 const ANYTHING: ChangesAsked = { startingAfter: undefined }
+const unbounded = { tryAcquire: () => () => undefined }
 const newLog = (): Log => Array.from({ length: PARTITIONS }, () => [])
 
 /** One run. Returns how often each outcome was seen. */
@@ -30,7 +31,7 @@ const run = async (seed: number) => {
   const logs = new Map([['g1', log]])
   let generation: Generation = { name: 'g1', source: 'cluster/topic', partitions: PARTITIONS, rules: 1 }
   let isAway = false
-  const seen = { page: 0, empty: 0, left: 0, refused: 0, looks: 0 }
+  const seen = { page: 0, empty: 0, left: 0, refused: 0, looks: 0, finds: 0 }
 
   const partitionIn = (org: string): number => partitionOf(org, PARTITIONS)
   const positionIn = (partition: number): ReadPosition => ({
@@ -84,6 +85,13 @@ const run = async (seed: number) => {
       })
       return lastOffsetsAnswer(last)
     },
+    findLast: (org, filters, from, { publishedTo }) =>
+      read(() => {
+        seen.finds++
+        return filters.map(filter => offsets(log, org, { ...ANYTHING, filter }, from - 1, publishedTo).at(-1))
+      }),
+    latest: (_, position) => position,
+    waits: unbounded,
     permitted: (_org, _signal, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     elapsed: () => clock.elapsed,
@@ -163,10 +171,10 @@ const run = async (seed: number) => {
 }
 
 test('no wait ends with an empty page that hides a change, and none is forgotten', async () => {
-  const all = { page: 0, empty: 0, left: 0, refused: 0, looks: 0 }
+  const all = { page: 0, empty: 0, left: 0, refused: 0, looks: 0, finds: 0 }
   for (let seed = 1; seed <= SEEDS; seed++) {
     const seen = await run(seed)
-    for (const outcome of ['page', 'empty', 'left', 'refused', 'looks'] as const) all[outcome] += seen[outcome]
+    for (const outcome of ['page', 'empty', 'left', 'refused', 'looks', 'finds'] as const) all[outcome] += seen[outcome]
   }
   for (const [outcome, count] of Object.entries(all)) expect(count, outcome).toBeGreaterThan(SEEDS)
 })
@@ -181,9 +189,16 @@ const positionOf = (name: string, publishedTo: number): ReadPosition => ({
 type WatchParts = Parameters<typeof createChangeWatch>[0]
 
 /** A watch of one partition, whose reads take no time unless they are given. */
-const watchOn = (clock: Clock, position: () => ReadPosition, reads: Pick<WatchParts, 'findChange' | 'search'>) =>
+const watchOn = (
+  clock: Clock,
+  position: () => ReadPosition,
+  reads: Pick<WatchParts, 'findChange' | 'search'> & Partial<Pick<WatchParts, 'findLast'>>,
+) =>
   createChangeWatch({
     prefix: 'p',
+    findLast: async (_, filters) => filters.map(() => undefined),
+    latest: (_, position) => position,
+    waits: unbounded,
     readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
     permitted: (_org, _signal, read) => read(),
@@ -228,13 +243,13 @@ test('a change ends all waits of its organization soon; a swap ends at most some
 test('a search for a filter that takes long delays no other wait', async () => {
   const clock = new Clock()
   let publishedTo = 1
-  let isSlow = false
   const position = (): ReadPosition => positionOf('g1', publishedTo)
   const changed = ['org_filtered', 'org_other']
   const watch = watchOn(clock, position, {
-    findChange: async () => {
-      if (isSlow) await new Promise<void>(resolve => clock.after(2_000, resolve))
-      return { found: isSlow, position: position() }
+    findChange: async () => ({ found: false, position: position() }),
+    findLast: async (_, filters) => {
+      await new Promise<void>(resolve => clock.after(2_000, resolve))
+      return filters.map(() => publishedTo - 1)
     },
     search: async () => lastOffsetsAnswer(changed.map(org => [org, publishedTo - 1])),
   })
@@ -247,7 +262,6 @@ test('a search for a filter that takes long delays no other wait', async () => {
   wait('org_filtered', { rep_id: 'rep_1' })
   wait('org_other', {})
   await clock.runUntil(() => watch.waiting() === 2, 1_000)
-  isSlow = true
   publishedTo = 2
   const published = clock.elapsed
   await clock.runUntil(() => watch.waiting() === 0, 10_000)

@@ -195,7 +195,7 @@ describe('pipelined requests on one connection', () => {
       oneAtATime((req, res) => {
         begun.push(req.url ?? '')
         waiting.push(() => res.end(`answer to ${req.url}\n`))
-      }),
+      }).listener,
     )
     return { port, begun, answerNext: () => waiting.shift()?.() }
   }
@@ -234,7 +234,7 @@ describe('pipelined requests on one connection', () => {
         begun.push(req.url ?? '')
         res.setHeader('Connection', 'close')
         setTimeout(() => res.end('the answer'))
-      }),
+      }).listener,
     )
     const body = 'GET /1 HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx'
     const socket = connected(scope, port, body + request('/2'))

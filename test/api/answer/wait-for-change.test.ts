@@ -11,13 +11,14 @@ const nothing = () => undefined
 /** Runs a request whose wait ends like this, and returns whether the next step runs. */
 const run = async (end: 'change' | 'time is up', recheckKey: () => Promise<void>): Promise<boolean> => {
   const wait: ChangeWatch['wait'] = async (_org, _asked, _milliseconds, _signal, onWait) => {
-    onWait()
+    onWait(nothing)
     return end === 'change' ? undefined : position
   }
   const step = waitForChange('/changes', { wait } as ChangeWatch, { open: nothing, close: nothing }, () => 0)
   const state = { route: '/changes', query: 'wait=60', key: { org: 'org_a' }, renewTime: nothing, recheckKey }
   let isAnswered = false
-  await step({ state, req: { socket: { setTimeout: nothing } } } as unknown as Parameters<typeof step>[0], async () => {
+  const ctx = { state, req: { socket: { setTimeout: nothing } }, res: { once: nothing } }
+  await step(ctx as unknown as Parameters<typeof step>[0], async () => {
     isAnswered = true
   })
   return isAnswered

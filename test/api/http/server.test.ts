@@ -1,10 +1,11 @@
 /** The API server on a real port, with clients that violate HTTP. */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
+import { onceFurtherBytes } from '../../../api/http/further-bytes.ts'
 import { createApiServer, listen, type RequestListener, stop, type Tls } from '../../../api/http/server.ts'
 import { sendBytes } from '../../support/api.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
@@ -77,6 +78,73 @@ test('a CONNECT after a request is refused after the answer to that request', as
   expect(text.indexOf('the answer')).toBeGreaterThan(0)
   expect(text.indexOf('HTTP/1.1 400')).toBeGreaterThan(text.indexOf('the answer'))
   expect(refusals()).toBe(1)
+})
+
+const leaving = {
+  closes: (socket: Socket) => void socket.destroy(),
+  'closes its side': (socket: Socket) => void socket.end(),
+  resets: (socket: Socket) => void socket.resetAndDestroy(),
+}
+const waysToLeave = Object.keys(leaving) as (keyof typeof leaving)[]
+const bytesBeforeLeaving = [
+  ['a request', GET],
+  ['a request whose body is not complete', GET.replace('\r\n\r\n', '\r\nContent-Length: 10\r\n\r\nabc')],
+  ['a chunked body that is not complete', GET.replace('\r\n\r\n', '\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab')],
+  ['a POST whose body is not complete', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc'],
+  ['half a request behind another one', `${GET}GET / HTT`],
+  ['CONNECT behind a request', `${GET}${CONNECT}`],
+  ['CONNECT and more behind a request', `${GET}${CONNECT}${'x'.repeat(100_000)}`],
+] as const
+test.each(bytesBeforeLeaving.flatMap(([name, bytes]) => waysToLeave.map(how => [name, how, bytes] as const)))(
+  'the end of a connection is seen while its answer waits: after %s the client %s',
+  async (_, how, bytes) => {
+    const scope: (() => Promise<void>)[] = []
+    const begun = Promise.withResolvers<void>()
+    let isClosed = false
+    const { port } = await serve({ onTestFinished: end => void scope.push(end) }, (req, res) => {
+      req.on('error', () => undefined).resume()
+      res.once('close', () => {
+        isClosed = true
+      })
+      begun.resolve()
+    })
+    const socket = await reading({ onTestFinished: end => void scope.push(end) }, port, bytes)
+    await begun.promise
+    leaving[how](socket)
+    await eventually(() => expect(isClosed).toBe(true), { within: 5_000, every: 5 })
+    for (const end of scope) await end()
+  },
+)
+
+test('an answer that is being delivered is not cut off by the end of a request behind it', async scope => {
+  const { port } = await serve(scope, (_, res) => void res.end(Buffer.alloc(8 * 1024 * 1024)))
+  const socket = await reading(scope, port, `${GET}GET / HTT`)
+  socket.end()
+  let bytes = 0
+  socket.on('data', chunk => {
+    bytes += chunk.length
+  })
+  socket.resume()
+  await once(socket, 'close')
+  expect(bytes).toBeGreaterThan(8 * 1024 * 1024)
+})
+
+test.each([
+  ['another request', GET],
+  ['CONNECT', CONNECT],
+  ['bytes that are no request', 'no request\r\n\r\n'],
+])('a request that waits is told of %s behind it', async (_, bytes) => {
+  const scope: (() => Promise<void>)[] = []
+  const isTold = Promise.withResolvers<void>()
+  const { port } = await serve({ onTestFinished: end => void scope.push(end) }, (_, res) => {
+    onceFurtherBytes(res, () => {
+      isTold.resolve()
+      res.end('the answer')
+    })
+  })
+  await reading({ onTestFinished: end => void scope.push(end) }, port, `${GET}${bytes}`)
+  await isTold.promise
+  for (const end of scope) await end()
 })
 
 /** A client that sends requests and keeps its connection open. */

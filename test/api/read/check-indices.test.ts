@@ -175,6 +175,7 @@ describe('a request', () => {
     oldestTime: async () => 0,
     readLivePositions: async () => ({ generation, partitions: [position] }),
     readServedPositions: async () => ({ generation, partitions: [position] }),
+    latest: () => position,
   }
   const keys: ApiKeyCache = {
     remembered: () => holder,

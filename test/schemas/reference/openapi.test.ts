@@ -35,7 +35,7 @@ describe('the OpenAPI document', () => {
         totals: nothing,
       },
       { record: nothing, hits: nothing },
-      nothing,
+      { confirm: nothing, remember: nothing },
     )
     const routed = router.stack.map(({ path }) => String(path).replace('/api/v1', '').replace(':id', '{id}'))
     expect(Object.keys(openapi.paths).toSorted()).toEqual([...routed, '/openapi.json'].toSorted())

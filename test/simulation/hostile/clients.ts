@@ -18,6 +18,9 @@ export type Attack = {
 /** Opens connections and attacks over them. They stay open unless leaving is the attack. */
 type Way = (attack: Attack) => Client[]
 
+/** Virtual milliseconds until every client that waits for changes has left. */
+export const LEFT_WITHIN = 5_000
+
 const habits = (random: Random, rate: number) => ({
   address: `10.0.0.${1 + random.below(3)}`,
   rate,
@@ -94,6 +97,30 @@ export const ways: Readonly<Record<string, Way>> = {
       const key = `ck_unknown_${random.below(1_000_000_000)}_0123456789`
       void client.ask('GET', '/payouts', [bearer(key)])
       if (random.chance(0.3)) clock.after(random.next() * 20, () => client.leave('resets'))
+      return client
+    })
+  },
+  'clients that leave their waits': attack => {
+    const { clock, random, store, coverage } = attack
+    const { name, key } = store.attacker
+    const last = `rep_${name.slice(4)}23.1`
+    return many(random, 80).map(() => {
+      coverage.count('waits that lost their client')
+      const client = connect(attack, random.pick([0, FAST]))
+      const path = random.pick([`/changes?wait=60&starting_after=${last}`, '/changes?wait=60&rep_id=rep_nobody'])
+      const wait = requestText('GET', path, [bearer(key)])
+      client.send(
+        random.pick([
+          wait,
+          `${requestText('GET', path, [bearer(key), 'Content-Length: 10'])}abc`,
+          `${requestText('GET', path, [bearer(key), 'Transfer-Encoding: chunked'])}fffff\r\n${'x'.repeat(100_000)}`,
+          `${wait}GET /api/v1/pay`,
+          `${wait}POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nab`,
+          wait.repeat(1 + random.below(30)),
+          `${wait}CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`,
+        ]),
+      )
+      clock.after(random.next() * LEFT_WITHIN, () => client.leave(random.pick(['closes', 'resets'])))
       return client
     })
   },

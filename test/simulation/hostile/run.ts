@@ -3,6 +3,7 @@
  * of another organization. Checks:
  * - victims get the correct answer or a clear refusal; while Elasticsearch is well, the correct answer;
  * - no request fails with an internal error, and no promise rejection is unhandled;
+ * - a wait for a change ends with its client;
  * - when all clients have left, everything that was held is released.
  */
 import { createRandom, type Random } from '../../support/random.ts'
@@ -11,13 +12,17 @@ import { attacks, Coverage } from '../coverage.ts'
 import { CALM, Faults, type Knobs } from '../faults.ts'
 import { type ApiProcess, startApiProcess } from './api-process.ts'
 import { type Answer, bearer, Client } from './client.ts'
-import { type Attack, ways } from './clients.ts'
+import { type Attack, LEFT_WITHIN, ways } from './clients.ts'
 import { createStore, type Store } from './store.ts'
 
 export type Verdict = { readonly failure: string | undefined; readonly coverage: Coverage; readonly trace: string }
 
-/** Virtual milliseconds: of the attack, until everything under way has ended, and until idle connections are closed. */
+/**
+ * Virtual milliseconds: of the attack, until the end of a connection is seen, until everything under way has ended, and
+ * until idle connections are closed.
+ */
 const ATTACK = 20_000
+const SEEN_WITHIN = 5_000
 const SETTLED = 40_000
 const IDLE = 120_000
 /** A victim must have its answer after this many tries, while Elasticsearch is well. */
@@ -91,6 +96,9 @@ const attack = async (world: World): Promise<void> => {
   faults.end()
   // The API must close the connections of clients that stay.
   for (const client of hostile) if (random.chance(0.7)) client.leave(random.pick(['closes', 'resets']))
+  // All of these clients have gone, and no wait takes longer than a read to see it.
+  const noWaits = () => api.usage().waits_for_changes.waiting === 0
+  if (!(await clock.runUntil(noWaits, LEFT_WITHIN + SEEN_WITHIN))) fail('a wait goes on without its client')
   await untilSettled(clock, Promise.all(victims), SETTLED, fail)
   await clock.runUntil(() => isIdle(api), SETTLED)
   // The idle timeout ends connections of clients that read too slowly.

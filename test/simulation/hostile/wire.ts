@@ -24,6 +24,7 @@ export class Wire extends Duplex {
   readonly #clock: Clock
   readonly #options: Options
   #silence = 0
+  #isReset = false
   #cancelSilence: Cancel = () => undefined
 
   constructor(clock: Clock, options: Options) {
@@ -50,9 +51,20 @@ export class Wire extends Duplex {
   leave(how: 'closes' | 'resets'): void {
     this.#clock.after(this.#options.latency, () => {
       if (this.destroyed) return
-      if (how === 'resets') this.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
-      else this.push(null)
+      if (how === 'closes') this.push(null)
+      else if (this.isPaused()) this.#isReset = true
+      else this.#reset()
     })
+  }
+
+  /** Like a socket: a reset is seen only by who reads or writes. */
+  override resume(): this {
+    if (this.#isReset) this.#reset()
+    return super.resume()
+  }
+
+  #reset(): void {
+    this.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }))
   }
 
   override _read(): void {
@@ -60,6 +72,7 @@ export class Wire extends Duplex {
   }
 
   override _write(bytes: Buffer, _encoding: BufferEncoding, done: (error?: Error) => void): void {
+    if (this.#isReset) this.#reset()
     const { rate, latency, onBytes } = this.#options
     const most = pieceOf(rate)
     const takeFrom = (from: number): void => {
