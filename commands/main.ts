@@ -260,7 +260,7 @@ const main = async (args: readonly string[]): Promise<number> => {
       replay: async options => {
         if (options.fromArchive === undefined) {
           const steps = rebuilding()
-          return replay(options, steps, sourceInKafka(steps))
+          return replay(options, steps, sourceInKafka({ ...steps, openCluster: archiving().openCluster }))
         }
         const steps = replayingArchive()
         return replay(options, steps, sourceInArchive(options.fromArchive, { ...steps, ...targetSteps(steps.signal) }))

@@ -84,7 +84,7 @@ export {
 export { appendLog, type LogAppender } from '../projector/log/append-log.ts'
 export { type LogCluster, openCluster } from '../projector/log/open-cluster.ts'
 export { type LogEntry, type LogPart, type LogReader, readLog } from '../projector/log/read-log.ts'
-export { BATCH_TIME_SPAN } from '../projector/log/record-batch.ts'
+export { BATCH_TIME_SPAN, kafkaTime } from '../projector/log/record-batch.ts'
 export { type RebuildContext, type RebuildProgress, rebuildGeneration } from '../projector/rebuild.ts'
 export type { Decision, Rules, SequencedEvent } from '../projector/rules/decision.ts'
 export {

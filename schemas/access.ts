@@ -94,7 +94,8 @@ const restoresTopic = {
   Read: 'compares the topic with the archive, before and after',
   Write: 'appends the records of the archive',
   DescribeConfigs: 'checks that the topic keeps every record, and reads its settings before it changes one',
-  AlterConfigs: 'lets the records keep their times: `message.timestamp.type` is CreateTime meanwhile',
+  AlterConfigs:
+    'lets the records keep their times: `message.timestamp.type` is CreateTime meanwhile, and `message.timestamp.*.max.ms` have no limit',
 }
 const restoreTransactions: KafkaResource = { type: 'TransactionalId', name: 'commission-restore-', pattern: 'prefixed' }
 

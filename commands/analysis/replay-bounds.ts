@@ -29,7 +29,7 @@ export const requestedUntil = (until: Until, org: string | undefined, partitions
 }
 
 /**
- * An instant is over in a partition that has a later record, because record times never go back. Without a later record
+ * An instant is over in a partition that has a later record: the times of brokers never go back. Without a later record
  * the instant must be so old that no new record can get that time: `AS_OF_MARGIN`, as for `as_of` in the API.
  * @throws CommandError if the instant is not over in every replayed partition: the same replay could give another
  * result a moment later

@@ -6,7 +6,7 @@
  * the comparison, only a transaction that an earlier run left open is ended: Kafka appends an abort marker. A run that
  * was stopped or killed continues where it was, and nothing is there twice: `test/flow/archive-killed.long.test.ts`.
  */
-import kafkajs, { type Admin } from 'kafkajs'
+import type { Admin } from 'kafkajs'
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
@@ -20,11 +20,11 @@ import {
   type LogReader,
   readLog,
   TIMES_OF_PUBLISHERS,
-  withRight,
 } from '../projector.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { type ArchiveManifest, archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
+import { keepTimes, putTimesBack } from './record-times.ts'
 import { type Passes, type Redaction, type RedactOptions, redactLogs } from './redaction/redact-log.ts'
 import { completeRedaction, findRedactions, writeRedaction } from './redaction/redaction-files.ts'
 import { appendFrom, compareWithArchive, LongerThanArchive, type PartitionRestore } from './restore-partition.ts'
@@ -102,12 +102,18 @@ const restoreTopics = async (
   if (redaction && redact && keysDirectory) await writeRedaction(redaction, redact, keysDirectory, steps.now())
   if (begun.some((position, index) => position < (parts[index]?.end ?? 0))) {
     say('appending')
-    for (const stream of archivedStreams) await setTimestampType(admin, topics[stream], 'CreateTime')
-    // A broker uses the new setting shortly after it shows it. An append that is too early is noticed and refused.
-    await steps.sleep(TIMES_KEPT_WAIT_MS)
-    await Promise.all(parts.map((part, index) => appendFrom(part, begun[index] ?? 0)))
+    try {
+      for (const stream of archivedStreams) await keepTimes(admin, topics[stream])
+      // A broker uses the new setting shortly after it shows it. An append that is too early is noticed and refused.
+      await steps.sleep(TIMES_KEPT_WAIT_MS)
+      await appendAll(parts, begun, signal)
+    } catch (error) {
+      await putAllBack(admin, topics).catch((failed: unknown) => say(`${SETTINGS_LEFT}: ${messageOf(failed)}`))
+      throw error
+    }
   }
-  for (const stream of archivedStreams) await setTimestampType(admin, topics[stream], 'LogAppendTime')
+  // Also what a run that was killed has left.
+  await putAllBack(admin, topics)
   say('comparing every record')
   counted.startAgain()
   for (const part of parts) {
@@ -126,6 +132,34 @@ const restoreTopics = async (
   const none = redact ? '' : '; no text was redacted'
   say(`restored and compared: ${records} records, ${total} offsets, in ${Object.values(topics).join(' and ')}${none}`)
   return exitCodes.done
+}
+
+const SETTINGS_LEFT =
+  'the settings message.timestamp.* of the topics could not be put back; the same command does it when it continues'
+
+const putAllBack = async (admin: Admin, topics: RestoreSteps['topics']): Promise<void> => {
+  for (const stream of archivedStreams) await putTimesBack(admin, topics[stream])
+}
+
+/**
+ * Appends all partitions at once. After the first failure no other partition begins another batch, and this ends when
+ * none is under way: a batch that is appended later would get the time of the broker.
+ */
+const appendAll = async (
+  parts: readonly PartitionRestore[],
+  begun: readonly number[],
+  stopped: AbortSignal,
+): Promise<void> => {
+  const failed = new AbortController()
+  const signal = AbortSignal.any([stopped, failed.signal])
+  const appending = parts.map((part, index) =>
+    appendFrom({ ...part, signal }, begun[index] ?? 0).catch((error: unknown) => {
+      failed.abort(error)
+      throw error
+    }),
+  )
+  await Promise.allSettled(appending)
+  await Promise.all(appending)
 }
 
 const HAS_MORE =
@@ -242,23 +276,3 @@ const stableEndOf = async ({ appender, log, partition, end: archived }: Partitio
   if (end > archived) throw new CommandError(`${what}. ${HAS_MORE}`)
   throw new CommandError(`${what}, delete and create the topic, and run the same again`)
 }
-
-type TimestampType = 'CreateTime' | 'LogAppendTime'
-
-/** Kafka replaces all settings of a topic at once: those that the topic has are sent along. */
-const setTimestampType = async (admin: Admin, topic: string, wanted: TimestampType): Promise<void> => {
-  const type = kafkajs.ConfigResourceTypes.TOPIC
-  const asked = { includeSynonyms: false, resources: [{ type, name: topic }] }
-  const { resources } = await withRight('DescribeConfigs', `topic ${topic}`, admin.describeConfigs(asked))
-  const own = (resources[0]?.configEntries ?? []).filter(({ configSource }) => configSource === OF_TOPIC)
-  const entries = new Map(own.map(({ configName, configValue }) => [configName, configValue]))
-  if (entries.get(TIMESTAMP_TYPE) === wanted) return
-  entries.set(TIMESTAMP_TYPE, wanted)
-  const configEntries = [...entries].map(([name, value]) => ({ name, value }))
-  const altered = admin.alterConfigs({ validateOnly: false, resources: [{ type, name: topic, configEntries }] })
-  await withRight('AlterConfigs', `topic ${topic}`, altered)
-}
-
-const TIMESTAMP_TYPE = 'message.timestamp.type'
-/** Kafka's number for a setting that the topic itself has. */
-const OF_TOPIC = 1

@@ -16,7 +16,7 @@ import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError } from '../failures.ts'
 import { ENTRY_BYTES_MAX, SEGMENT_BYTES } from '../limits.ts'
-import { EncodedHeaders, type LogEntry } from '../projector.ts'
+import { EncodedHeaders, kafkaTime, type LogEntry } from '../projector.ts'
 
 /** Identifies the log that an archive is made from. */
 export type ArchivedSource = {
@@ -47,14 +47,11 @@ const kindCodes = ['record', 'aborted', 'control'] as const satisfies readonly L
 const FIXED_BYTES = 29
 
 export const encodeEntry = ({ kind, offset, timestamp, key, value, headers }: LogEntry): Buffer => {
-  // A number that is not exact could not be restored.
-  if (!Number.isSafeInteger(timestamp))
-    throw new CommandError(`the time of the record at offset ${offset} is too large`)
   const parts = [key, value, headers.bytes]
   const fixed = Buffer.allocUnsafe(FIXED_BYTES)
   fixed.writeInt8(kindCodes.indexOf(kind), 0)
   fixed.writeBigInt64BE(BigInt(offset), 1)
-  fixed.writeBigInt64BE(BigInt(timestamp), 9)
+  fixed.writeBigInt64BE(kafkaTime(timestamp), 9)
   for (const [index, part] of parts.entries()) fixed.writeInt32BE(part === null ? -1 : part.length, 17 + 4 * index)
   return Buffer.concat([fixed, ...parts.filter(part => part !== null)])
 }

@@ -82,5 +82,11 @@ export const checkKafkaClock = async (admin: Admin, topic: string, now: number):
   const ahead = later.filter(({ partition, offset }) => Number(offset) < (ends.get(partition) ?? 0))
   if (ahead.length === 0) return [ok(check, `no record is more than ${AHEAD_MS} ms after the clock of this machine`)]
   const detail = `records are more than ${AHEAD_MS} ms after the clock of this machine`
-  return [warning(check, detail, 'synchronize the clocks of the brokers and of this machine')]
+  return [
+    warning(
+      check,
+      detail,
+      'synchronize the clocks of the brokers and of this machine; with CreateTime, a publisher can have sent this time',
+    ),
+  ]
 }

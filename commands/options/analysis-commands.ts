@@ -212,7 +212,8 @@ With --org an offset needs no partition: --org org_1 --until-offset 1200.
 --from-archive reads an archive (npm run archive) and needs no Kafka, nor settings for it. It verifies the archive first, and refuses a damaged one
 by name. The sandbox is the one that a replay from Kafka makes up to the same offsets: diff compares it with generations and sandboxes of the topic,
 and either replay continues the other. --until-time then needs a later record in each partition.
---until-time uses the times that Kafka gave the records. It must be over: each partition has a later record, or the time is 30 s ago.
+--until-time uses the times of the records in Kafka: everything before the first later record of a partition is replayed. It must be over: each
+partition has a later record, or the time is 30 s ago. It is refused if an earlier record follows a later one there (with --org only its records count).
 The same command with --name continues a replay that was stopped.
 Other commands call a sandbox sandbox:NAME; list --sandbox lists sandboxes, drop sandbox:NAME deletes one.
 --rules names a module (.ts or .js). Its default export is a function that gets the built-in table of rules and returns another one, as

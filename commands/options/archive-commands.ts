@@ -106,8 +106,9 @@ const restoreHelp = `
 Reads the projector's settings for Kafka from the environment: KAFKA_EVENTS_TOPIC and KAFKA_API_KEYS_TOPIC name the topics, which must exist (npm run topics)
 with as many partitions as in the archive. They must be empty, or have the beginning of this archive. Stop all publishers before.
 Needs the rights of restore in docs/access.md: Read, Write, DescribeConfigs and AlterConfigs on both topics, and Write and Describe on the
-transactional ids that begin with commission-restore-. It verifies the archive, sets message.timestamp.type to CreateTime, appends, sets LogAppendTime
-and compares every record. The same command continues a restore that was stopped or killed.
+transactional ids that begin with commission-restore-. It verifies the archive, sets message.timestamp.type to CreateTime without a limit of times
+(message.timestamp.*.max.ms), appends, puts these settings back (LogAppendTime), also if it fails or is stopped, and compares every record. The same
+command continues a restore that was stopped or killed.
 --redact replaces the name, e-mail address and labels of a rep that were published in the open by sealed texts that nobody can open (docs/privacy.md), and
 writes their receipt into SEAL_KEYS_DIR. Offsets, times and decisions stay. Records that nobody can read and that may concern the rep are named, and nothing is
 written until each of them is named with --also, which replaces it, or --keep-unclear leaves them.

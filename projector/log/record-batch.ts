@@ -32,7 +32,8 @@ export const BATCH_TIME_SPAN = 2 ** 31
 export const encodeRecordBatch = (records: readonly BatchRecord[], producer: BatchProducer): Buffer => {
   const [first] = records
   if (first === undefined) throw new Error('a batch without records')
-  const bodies = records.map((record, index) => encodeRecord(record, record.timestamp - first.timestamp, index))
+  const base = kafkaTime(first.timestamp)
+  const bodies = records.map((record, index) => encodeRecord(record, Number(kafkaTime(record.timestamp) - base), index))
   const plain = Buffer.concat(bodies)
   const compressed = plain.length > PLAIN_BYTES
   const body = compressed ? zstdCompressSync(plain) : plain
@@ -42,8 +43,8 @@ export const encodeRecordBatch = (records: readonly BatchRecord[], producer: Bat
   batch.writeInt8(FORMAT, 16)
   batch.writeInt16BE((compressed ? ZSTD : 0) | (producer.transactional ? TRANSACTIONAL : 0), PREFIX_BYTES)
   batch.writeInt32BE(records.length - 1, 23)
-  batch.writeBigInt64BE(BigInt(first.timestamp), 27)
-  batch.writeBigInt64BE(BigInt(latest), 35)
+  batch.writeBigInt64BE(base, 27)
+  batch.writeBigInt64BE(kafkaTime(latest), 35)
   batch.writeBigInt64BE(BigInt(producer.producerId), 43)
   batch.writeInt16BE(producer.producerEpoch, 51)
   batch.writeInt32BE(producer.firstSequence, 53)
@@ -52,6 +53,16 @@ export const encodeRecordBatch = (records: readonly BatchRecord[], producer: Bat
   batch.writeUInt32BE(checksum(batch.subarray(PREFIX_BYTES)) >>> 0, 17)
   return batch
 }
+
+/**
+ * Returns a time in 64 bits. Above 2^53 (nanoseconds) the time of a record is read rounded, and written so: it is read
+ * as the same number again. The highest time, 2^63 - 1, is read as 2^63.
+ */
+export const kafkaTime = (timestamp: number): bigint => {
+  const time = BigInt(timestamp)
+  return time < HIGHEST_TIME ? time : HIGHEST_TIME
+}
+const HIGHEST_TIME = 2n ** 63n - 1n
 
 const encodeRecord = ({ key, value, headers }: BatchRecord, time: number, index: number): Buffer => {
   const lengths = [key, value].map(part => (part === null ? -1 : part.length))

@@ -42,6 +42,7 @@ export type Producers = {
   readonly transactions: Map<string, { readonly id: string; readonly epoch: number; readonly open: Set<number> }>
 }
 const LOG_APPEND_TIME = 'LogAppendTime'
+export const AFTER_MAX_MS = 3_600_000
 
 const unknownTopic = (): Error =>
   Object.assign(new kafkajs.KafkaJSError('there is no such topic', { retriable: true }), {
@@ -53,7 +54,8 @@ export class Broker {
   clusterId = 'simulated'
   /** Whether topics have ids, as in Kafka 2.8 and later. */
   hasTopicIds = true
-  readonly #timestampTypes = new Map<string, string>()
+  /** The settings that a topic itself has. */
+  readonly #settings = new Map<string, ReadonlyMap<string, string>>()
   readonly #producers = new Map<string, Producers>()
   readonly #groups = new Map<string, Group>()
   readonly #makeGroup: (partitions: number) => Group
@@ -89,7 +91,7 @@ export class Broker {
 
   delete(name: string): void {
     this.topics.delete(name)
-    this.#timestampTypes.delete(name)
+    this.#settings.delete(name)
     for (const { open } of this.producersOf(name).transactions.values()) open.clear()
   }
 
@@ -110,11 +112,21 @@ export class Broker {
   }
 
   timestampTypeOf(topic: string): string {
-    return this.#timestampTypes.get(topic) ?? LOG_APPEND_TIME
+    return this.settingsOf(topic).get('message.timestamp.type') ?? LOG_APPEND_TIME
   }
 
-  setTimestampType(topic: string, type: string): void {
-    this.#timestampTypes.set(topic, type)
+  settingsOf(topic: string): ReadonlyMap<string, string> {
+    return this.#settings.get(topic) ?? new Map()
+  }
+
+  /** Replaces all settings of a topic. */
+  setSettings(topic: string, settings: ReadonlyMap<string, string>): void {
+    this.#settings.set(topic, settings)
+  }
+
+  /** Whether Kafka takes a record with a time of its publisher, by its default since 4.0. */
+  takesTime(topic: string, time: number, now: number): boolean {
+    return time - now <= Number(this.settingsOf(topic).get('message.timestamp.after.max.ms') ?? AFTER_MAX_MS)
   }
 
   producersOf(topic: string): Producers {

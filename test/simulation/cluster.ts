@@ -100,6 +100,8 @@ export const openSimulatedCluster = (
       const { transactionalId, partition, records, producerEpoch } = bytes
       const transaction = transactionalId === null ? undefined : ours(transactionalId, producerEpoch)
       const kind = transaction === undefined ? 'record' : 'aborted'
+      const taken = records.every(({ timestamp }) => broker.takesTime(topic, timestamp, host.clock.now()))
+      if (broker.timestampTypeOf(topic) === 'CreateTime' && !taken) throw protocolError('INVALID_TIMESTAMP')
       const offsets = records.map(record => append(partition, kind, record, record.timestamp))
       settleEnds()
       const logAppendTime = broker.timestampTypeOf(topic) === 'CreateTime' ? '-1' : `${host.clock.now()}`

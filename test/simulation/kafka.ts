@@ -3,7 +3,7 @@ import kafkajs, { type Kafka } from 'kafkajs'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
-import type { Broker } from './broker.ts'
+import { AFTER_MAX_MS, type Broker } from './broker.ts'
 import { type Call, createCall } from './call.ts'
 import type { Clock, SimulatedProcess } from './clock.ts'
 import { Consumer } from './consumer.ts'
@@ -47,11 +47,10 @@ export const createKafka = (
       })),
     fetchTopicOffsets: (topic: string) => call(() => offsets(topic)),
     describeConfigs: ({ resources: [asked] }: Configured) =>
-      call(() => ({ resources: [{ configEntries: entriesOf(broker.timestampTypeOf(asked.name)) }] })),
+      call(() => ({ resources: [{ configEntries: entriesOf(broker.settingsOf(asked.name)) }] })),
     alterConfigs: ({ resources: [asked] }: Configured) =>
       step(() => {
-        const type = asked.configEntries?.find(({ name }) => name === TIMESTAMP_TYPE)?.value
-        if (type !== undefined) broker.setTimestampType(asked.name, type)
+        broker.setSettings(asked.name, new Map(asked.configEntries?.map(({ name, value }) => [name, value])))
         return {}
       }),
   })
@@ -125,15 +124,23 @@ type Configured = {
     { readonly name: string; readonly configEntries?: readonly { readonly name: string; readonly value: string }[] },
   ]
 }
-const TIMESTAMP_TYPE = 'message.timestamp.type'
 /** Kafka's number for a setting that the topic itself has. */
 const OF_TOPIC = 1
+const OF_BROKER = 5
 
-const entriesOf = (timestampType: string) =>
-  Object.entries({
-    'cleanup.policy': 'delete',
-    'retention.ms': '-1',
-    'retention.bytes': '-1',
-    [TIMESTAMP_TYPE]: timestampType,
-    'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
-  }).map(([configName, configValue]) => ({ configName, configValue, configSource: OF_TOPIC }))
+const asCreated = {
+  'cleanup.policy': 'delete',
+  'retention.ms': '-1',
+  'retention.bytes': '-1',
+  'message.timestamp.type': 'LogAppendTime',
+  'max.message.bytes': String(TOPIC_MESSAGE_BYTES_MAX),
+}
+const defaults = { 'message.timestamp.after.max.ms': String(AFTER_MAX_MS) }
+
+/** The settings of a topic, as it was created and altered since, and the defaults of the broker. */
+const entriesOf = (altered: ReadonlyMap<string, string>) => {
+  const own = { ...asCreated, ...Object.fromEntries(altered) }
+  return Object.entries({ ...defaults, ...own }).map(([configName, configValue]) => {
+    return { configName, configValue, configSource: configName in own ? OF_TOPIC : OF_BROKER }
+  })
+}

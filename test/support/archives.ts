@@ -93,7 +93,7 @@ export const compareTopics = async (
   let records = 0
   let holes = 0
   for (const [stream, partitions] of [
-    ['events', PARTITIONS],
+    ['events', from.partitions],
     ['api-keys', 1],
   ] as const) {
     for (let partition = 0; partition < partitions; partition++) {

@@ -11,12 +11,26 @@ import { partitionOf } from '../../../schemas/partition.ts'
 import type { Scope } from '../../support/scope.ts'
 
 const PARTITIONS = 3
+const BEGIN = Date.UTC(2026, 0)
+const DAY = 86_400_000
 const events = { stream: 'events', cluster_id: 'cluster', topic: 'topic' } as const
 const keys = { ...events, stream: 'api-keys', topic: 'keys' } as const
 const held = async (): Promise<void> => undefined
 
+const orgIn = (partition: number): string => {
+  for (let number = 0; ; number++) if (partitionOf(`org_${number}`, PARTITIONS) === partition) return `org_${number}`
+}
+
 const entry = (offset: number, timestamp: number, kind: LogEntry['kind'] = 'record'): LogEntry => {
-  return { kind, offset, timestamp, key: null, value: Buffer.from(`${offset}`), headers: encodeHeaders([]) }
+  const key = Buffer.from(orgIn(0))
+  return {
+    kind,
+    offset,
+    timestamp: BEGIN + timestamp,
+    key,
+    value: Buffer.from(`${offset}`),
+    headers: encodeHeaders([]),
+  }
 }
 
 /** Adds entries to each partition, a segment for each two of them. */
@@ -33,7 +47,7 @@ const grow = async (directory: string, log: readonly (readonly LogEntry[])[]): P
 }
 
 const three = (times: readonly number[]): LogEntry[] => times.map((time, offset) => entry(offset, time))
-const log = [three([10, 20, 30, 40]), three([10, 11, 12]), [entry(0, 10), entry(1, 50, 'control')]]
+const log = [three([10, 20, 30, 40]), three([10, 11, 12]), [entry(0, 10), entry(1, 50, 'control'), entry(2, 20)]]
 
 const archived = async (t: Scope): Promise<string> => {
   const directory = await mkdtemp(join(tmpdir(), 'commission-archive-'))
@@ -45,8 +59,8 @@ const open = async (directory: string, org?: string, time?: number) => {
   await using stack = new AsyncDisposableStack()
   const signal = new AbortController().signal
   const openTarget = async (address: string) => directoryTarget(address)
-  const steps = { say: () => undefined, draw: undefined, elapsed: () => 0, signal, openTarget }
-  const source = await sourceInArchive(directory, steps)({ org, time }, stack)
+  const steps = { say: () => undefined, draw: undefined, elapsed: () => 0, now: () => BEGIN + DAY, signal, openTarget }
+  const source = await sourceInArchive(directory, steps)({ org, time: time && BEGIN + time }, stack)
   if (!('reader' in source.from)) throw new Error('not an archive')
   return { ...source, reader: source.from.reader }
 }
@@ -57,29 +71,56 @@ const damage = async (path: string): Promise<void> => {
   bytes.writeUInt8((bytes[20] ?? 0) ^ 1, 20)
   await writeFile(path, bytes)
 }
-const orgIn = (partition: number): string => {
-  for (let number = 0; ; number++) if (partitionOf(`org_${number}`, PARTITIONS) === partition) return `org_${number}`
-}
-
 test('the source is the topic that the archive was made from, up to the ends of the archive', async t => {
   const { identity, ends, reader } = await open(await archived(t))
   expect(identity).toEqual({ topic: 'topic', cluster_id: 'cluster', partitions: PARTITIONS })
-  expect(ends.map(({ end }) => end)).toEqual([4, 3, 2])
-  expect((await reader.read(0, 3)).entries).toMatchObject([{ offset: 3, timestamp: 40 }])
+  expect(ends.map(({ end }) => end)).toEqual([4, 3, 3])
+  expect((await reader.read(0, 3)).entries).toMatchObject([{ offset: 3, timestamp: BEGIN + 40 }])
 })
 
-test('a time ends before the first later record, also a control record, and must have one in each partition', async t => {
+test('a time ends before the first later record, which is no hole, and must have one in each partition', async t => {
   const directory = await archived(t)
   const early = await open(directory, undefined, 11)
   expect([...early.firstLater]).toEqual([
     [0, 1],
     [1, 2],
-    [2, 1],
+    [2, 2],
   ])
   expect(early.assertOver).not.toThrow()
   const late = await open(directory, undefined, 12)
   expect(late.assertOver).toThrow('the archive has no record after that time in partition 1')
   expect((await open(directory, orgIn(0), 12)).assertOver).not.toThrow()
+})
+
+test('holes with later times, as a restore makes them, neither end a time nor prove that it is over', async t => {
+  const directory = await mkdtemp(join(tmpdir(), 'commission-archive-'))
+  t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const holes = (['aborted', 'control'] as const).map((kind, index) => entry(2 + index, 1_000, kind))
+  await grow(directory, [[...three([10, 11]), ...holes, entry(4, 12)], three([50]), three([50])])
+  const source = await open(directory, orgIn(0), 12)
+  expect([...source.firstLater]).toEqual([])
+  expect(source.assertOver).toThrow('the archive has no record after that time in partition 0')
+  expect([...(await open(directory, undefined, 11)).firstLater]).toEqual([
+    [0, 4],
+    [1, 0],
+    [2, 0],
+  ])
+})
+
+test('a time that does not separate the records is refused; a time that says nothing, and that of another organization, is no end', async t => {
+  const directory = await mkdtemp(join(tmpdir(), 'commission-archive-'))
+  t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const stranger = { ...entry(1, 50), key: Buffer.from('org_stranger') }
+  const microseconds = { ...entry(2, 0), timestamp: BEGIN * 1000 }
+  const none = { ...entry(3, 0), timestamp: -1 }
+  const log = [entry(0, 10), stranger, microseconds, none, entry(4, 20), entry(5, 60)]
+  await grow(directory, [log, three([90]), three([90])])
+  await expect(open(directory, undefined, 30)).rejects.toThrow(
+    'in partition 0 the record at offset 1 is later, and that at 4, after it, is not',
+  )
+  expect((await open(directory, orgIn(0), 30)).firstLater.get(0)).toBe(5)
+  expect((await open(directory, undefined, 15)).firstLater.get(0)).toBe(1)
+  expect((await open(directory, undefined, 55)).firstLater.get(0)).toBe(5)
 })
 
 test('a damaged segment is refused before anything is read, but only in a partition that is replayed', async t => {

@@ -13,7 +13,11 @@ const header = fc.oneof(fc.tuple(name, orNull), fc.tuple(fc.constant('\ufffd'), 
 
 export const anyEntry: fc.Arbitrary<Omit<LogEntry, 'offset'>> = fc.record({
   kind: fc.constantFrom('record', 'record', 'aborted', 'control'),
-  timestamp: fc.oneof(fc.integer({ min: -1, max: 2 ** 42 }), fc.maxSafeInteger()),
+  timestamp: fc.oneof(
+    fc.integer({ min: -1, max: 2 ** 42 }),
+    fc.maxSafeInteger(),
+    fc.constantFrom(1_795_690_000_000_000_000, 2 ** 63),
+  ),
   key: orNull,
   value: orNull,
   headers: fc.array(header, { maxLength: 4 }).map(encodeHeaders),

@@ -52,3 +52,14 @@ test('a batch over a mebibyte is compressed, and read as it was given', async ()
   expect(bytes.length).toBeLessThan(100_000)
   expect((await decode(bytes)).records[0]?.value).toEqual(value)
 })
+
+test('a time that is too large for a number is written as it was read, and the highest time of Kafka, too', async () => {
+  const [entry] = fc.sample(anyEntry, { seed, numRuns: 1 })
+  if (entry === undefined) throw new Error('no entry')
+  const times = ['1795690000000000123', '1795690000000999999', `${2n ** 63n - 1025n}`, `${2n ** 63n - 1n}`].map(Number)
+  for (const pair of [times.slice(0, 2), times.slice(2), times.slice(2).reverse()]) {
+    const records = pair.map(timestamp => ({ ...entry, timestamp }))
+    const { records: got } = await decode(encodeRecordBatch(records, producer))
+    expect(got.map(({ timestamp }) => Number(timestamp))).toEqual(pair)
+  }
+})

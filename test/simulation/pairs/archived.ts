@@ -273,6 +273,7 @@ const isRestored = ({ broker }: World, target: Broker, isRedacted: boolean): str
       if (!isRedacted || !isOfRep) return `partition ${partition} of ${topic} differs at offset ${differs}`
     }
     if (target.timestampTypeOf(topic) !== 'LogAppendTime') return `${topic} keeps the times of its publishers`
+    if (target.settingsOf(topic).has('message.timestamp.after.max.ms')) return `${topic} takes any time`
   }
   return undefined
 }

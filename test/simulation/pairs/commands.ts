@@ -116,9 +116,9 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     draw: undefined,
   }
   const json = true
+  const openCluster = async (topic: string) => openSimulatedCluster(host, broker, faults, topic)
   if (isOnSource(told)) {
     const openTarget = async (directory: string) => directoryTarget(directory)
-    const openCluster = async (topic: string) => openSimulatedCluster(host, broker, faults, topic)
     return carryOutOnSource(told, { ...making, openCluster, openTarget, processes: processesOf(host) })
   }
   switch (told.name) {
@@ -141,7 +141,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     case 'replay': {
       const nothing = { until: undefined, org: undefined, rules: undefined, fromArchive: undefined }
       const options = { ...nothing, name: told.sandbox, maxRate: Number.POSITIVE_INFINITY, json }
-      return replay(options, making, sourceInKafka(making))
+      return replay(options, making, sourceInKafka({ ...making, openCluster }))
     }
     case 'publish-again': {
       const options = { positions: told.positions, filter: {}, publish: true, force: false, waitSeconds: 60, json }

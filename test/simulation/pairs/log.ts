@@ -31,17 +31,17 @@ export type PairLog = {
   readonly parked: readonly { readonly topic: string; readonly partition: number; readonly offset: number }[]
 }
 
-/** @param isMixed with sealed texts of two more reps, and with records of aborted transactions */
+/** @param isMixed with sealed texts of two more reps, records of aborted transactions, and times in microseconds */
 export const createLog = (random: Random, isMixed = false): PairLog => {
   const organizations = organizationsIn(random, [0, 1], PARTITIONS)
   const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: PARTITIONS }, () => []), [API_KEYS]: [[]] }
   const parked: { topic: string; partition: number; offset: number }[] = []
   let time = BEGINNING - 1_000_000
-  const add = (record: Outgoing): Entry => {
+  const add = (record: Outgoing, unit = 1): Entry => {
     const { partition } = place(record, PARTITIONS)
     const entries = log[record.stream === 'events' ? EVENTS : API_KEYS]?.[partition] ?? []
     time += 1 + random.below(50)
-    const entry = entryOf(record, entries.length, time)
+    const entry = entryOf(record, entries.length, time * unit)
     entries.push(entry)
     return entry
   }
@@ -67,7 +67,7 @@ export const createLog = (random: Random, isMixed = false): PairLog => {
     addParked(payrollRecorded({ org_id, id: 'payroll_early', rep_id: 'rep_2', payout_id: null }))
     add(repRecorded({ org_id, id: 'rep_1' }))
     add(repRecorded({ org_id, id: 'rep_2' }))
-    add(periodRecorded({ org_id }))
+    add(periodRecorded({ org_id }), isMixed ? 1_000 : 1)
     if (isMixed) for (const rep of sealedReps(org_id)) add(repRecorded(rep))
     for (let number = 1; number < 4; number++)
       add(payout(org_id, number, number === 1 ? null : `payout_1x${number - 1}`))
