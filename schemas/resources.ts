@@ -239,7 +239,10 @@ const Total = Type.Object({
   currency: Currency,
   owed_amount: { ...Sum, description: 'The sum of `net_amount` over the list of payouts, without trailing zeros.' },
   owed_count: Type.Integer({ minimum: 0, description: 'The number of these payouts.' }),
-  paid_amount: { ...Sum, description: 'The sum of `amount` over the list of payroll records, voids too, without trailing zeros.' },
+  paid_amount: {
+    ...Sum,
+    description: 'The sum of `amount` over the list of payroll records, voids too, without trailing zeros.',
+  },
   paid_count: Type.Integer({ minimum: 0, description: 'The number of these payroll records.' }),
 })
 
