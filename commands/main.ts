@@ -60,7 +60,6 @@ import {
   kafkaConfig,
   openAuthorizedOperations,
   openCluster,
-  registerCodecs,
 } from './projector.ts'
 import { createStop } from './signals.ts'
 import { eraseSubject, listSubjects, reportSubject, type SubjectsContext } from './subjects/subjects.ts'
@@ -132,7 +131,6 @@ const main = async (args: readonly string[]): Promise<number> => {
     draw,
   })
   const rebuilding = (settings = readSettings(projectorSettings, process.env, readFileSync)): RebuildSteps => {
-    registerCodecs()
     const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
     return {
       ...kafkaContext(settings),
@@ -175,7 +173,6 @@ const main = async (args: readonly string[]): Promise<number> => {
     }
   }
   const archiving = (settings = readSettings(kafkaSettings, process.env, readFileSync)): ArchiveSteps => {
-    registerCodecs()
     const config = kafkaConfig(settings, 'commission-archive', readFileSync)
     const kafka = new kafkajs.Kafka(config)
     const targets = targetSteps()

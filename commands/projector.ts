@@ -58,7 +58,6 @@ export {
   type Operations,
   openAuthorizedOperations,
 } from '../projector/kafka/authorized-operations.ts'
-export { registerCodecs } from '../projector/kafka/codecs.ts'
 export { createNotifyingSocketFactory } from '../projector/kafka/patch-connections.ts'
 export { EncodedHeaders, encodeHeaders } from '../projector/kafka/patch-headers.ts'
 export {

@@ -9,6 +9,7 @@ export const stops = {
   topic_unsuitable: 'a topic is configured so that records could be lost',
   source_changed: 'the topic is not the one this projection was made from',
   records_deleted: 'records of the topic were deleted',
+  batch_changed: 'a batch of records is not as the broker stored it: its checksum is wrong at each read',
   position_went_back: 'a published position went back: a snapshot was restored, or `adopt` ran',
   index_missing: 'an index or control document is missing',
   index_replaced: 'an index was replaced: it was restored from a snapshot, or created again',

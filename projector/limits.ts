@@ -40,8 +40,10 @@ export const BATCH_BYTES = 1 * MiB
  * always refuses a document that counts for more than a tenth of its heap: with 1 GB of heap this is nearly the most.
  */
 export const PARKED_BYTES_MAX = 16 * MiB
-/** Bytes of a decompressed batch of records: a few kilobytes can fill all memory. */
-export const DECOMPRESSED_BYTES_MAX = 512 * MiB
+/** Milliseconds that a fetch waits for the records of a large batch. Then its partition is paused until they are read. */
+export const UNPACK_WAIT_MS = 50
+/** Reads of a batch with a wrong checksum, after which it counts as changed on the broker's disk. */
+export const CHANGED_BATCH_READS = 5
 
 /** Records that are projected together. The documents they replace are loaded, and may be much larger. */
 export const BATCH_RECORDS = 500

@@ -12,7 +12,6 @@ import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
 import { elasticsearchConfig, kafkaConfig } from './client-options.ts'
 import { createElasticsearch } from './elasticsearch/client.ts'
 import { nameOf, StopError } from './failures.ts'
-import { registerCodecs } from './kafka/codecs.ts'
 import { createNotifyingSocketFactory } from './kafka/patch-connections.ts'
 import { STOP_TIMEOUT_MS } from './limits.ts'
 import { runProjector } from './projector.ts'
@@ -47,7 +46,6 @@ const main = async (): Promise<number> => {
     })
   }
 
-  registerCodecs()
   const options = kafkaConfig(settings, 'commission-projector', readFileSync)
   const client = new Client(elasticsearchConfig(settings, readFileSync))
   try {

@@ -106,7 +106,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     ],
   },
   projector: {
-    order: ['event', 'rules', 'kafka', 'log', 'elasticsearch', 'generations', 'flow', 'stream', 'admin'],
+    order: ['event', 'rules', 'kafka', 'batch', 'log', 'elasticsearch', 'generations', 'flow', 'stream', 'admin'],
     ground: ['failures', 'health', 'limits', 'semaphore'],
   },
   api: {

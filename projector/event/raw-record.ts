@@ -18,3 +18,7 @@ export type RawRecord = {
   readonly value: Buffer | null
   readonly headers: RecordHeaders
 }
+
+/** Estimated bytes of a record in memory. */
+export const bytesOf = ({ key, value, headers }: RawRecord): number =>
+  (key?.length ?? 0) + (value?.length ?? 0) + headers.bytes.length + 100

@@ -4,7 +4,7 @@
  * comes alone.
  */
 
-import type { RawRecord } from '../event/raw-record.ts'
+import { bytesOf, type RawRecord } from '../event/raw-record.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../limits.ts'
 
 /** All records of one partition from offset `from` up to, not including, `end`. */
@@ -85,6 +85,3 @@ export const bytesOfAll = (records: readonly RawRecord[]): number => {
   for (const record of records) bytes += bytesOf(record)
   return bytes
 }
-
-const bytesOf = ({ key, value, headers }: RawRecord): number =>
-  (key?.length ?? 0) + (value?.length ?? 0) + headers.bytes.length + 100

@@ -113,21 +113,3 @@ const sized = (bytes: Buffer | null): Buffer[] => (bytes === null ? [varInt(-1)]
 
 export const NO_HEADERS = encodeHeaders([])
 
-/** Must be called before the first batch is read. Idempotent. */
-export const leaveHeadersEncoded = (): void => {
-  // kafkajs reads keys and values with this method, too.
-  Decoder.prototype.readVarIntBytes = function () {
-    return readBytes(this)
-  }
-  // kafkajs calls this for headers only.
-  Decoder.prototype.readVarIntArray = function () {
-    const from = this.offset
-    // Each header has two parts: a name and a value.
-    for (let parts = 2 * this.readVarInt(); parts > 0 && isWithin(this); parts--) {
-      const length = this.readVarInt()
-      if (length > 0) this.offset += length
-    }
-    const headers = new EncodedHeaders(this.buffer.subarray(from, this.offset))
-    return { reduce: () => headers }
-  }
-}

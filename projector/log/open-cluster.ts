@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type KafkaConfig, type Logger } from 'kafkajs'
 import { accessRefusal } from '../kafka/access-refusal.ts'
 import { loadKafkajs } from '../kafka/load-kafkajs.ts'
+import { type FetchedMessage, leaveFetchedBytes } from '../kafka/patch-fetch.ts'
 import type { ProtocolConnections } from '../kafka/protocol-request.ts'
 
 type Producer = { readonly producerId: string; readonly producerEpoch: number }
@@ -43,23 +44,10 @@ export type LogBroker = {
   ): Promise<unknown>
 }
 
-/** One partition of a fetch, after `patch-aborted.ts` and `patch-headers.ts`. */
+/** One partition of a fetch, as `patch-fetch.ts` leaves it. */
 export type FetchedLog = {
-  /** Absent in versions of the protocol older than transactions. */
-  readonly lastStableOffset?: string
-  readonly highWatermark: string
-  readonly messages: readonly FetchedEntry[]
-}
-type FetchedEntry = {
-  readonly offset: string
-  /** Absent in the oldest record format. */
-  readonly timestamp?: string
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers?: unknown
-  readonly isControlRecord?: boolean
-  /** Absent in record formats older than transactions. */
-  readonly batchContext?: { readonly isControlBatch: boolean }
+  readonly lastStableOffset: string
+  readonly messages: readonly FetchedMessage[]
 }
 
 type Cluster = {
@@ -101,6 +89,7 @@ export const openCluster = async (
   const socketFactory = loadKafkajs<() => unknown>('network/socketFactory')()
   const options = { authenticationTimeout: 10_000, enforceRequestTimeout: true, metadataMaxAge: 300_000 }
   const cluster = new Cluster({ socketFactory, ...options, ...config, logger, allowAutoTopicCreation: false })
+  leaveFetchedBytes(cluster)
   await cluster.connect()
   await cluster.addTargetTopic(topic)
 

@@ -3,19 +3,24 @@
  * of an aborted transaction, or a control record.
  * Promises: no group and no commit: reading leaves no trace. Nothing from the last stable offset on. No offset is
  *   passed over: a missing one is an error.
- * Can go wrong: Kafka is away (retries, then its error); the log was truncated or compacted (`records_deleted`).
+ *   Memory: one fetch, and one slice of it decompressed.
+ * Can go wrong: Kafka is away (retries, then its error); the log was truncated or compacted (`records_deleted`); a
+ *   batch is not as the broker stored it (`batch_changed`).
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
+import { batchesOf, type EntryKind, type LogBatch } from '../batch/fetched-log.ts'
+import { BatchReader, SLICE_BYTES } from '../batch/read-batch.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
+import { bytesOf } from '../event/raw-record.ts'
 import { withRight } from '../kafka/access-refusal.ts'
-import { repairAbortedFilter } from '../kafka/patch-aborted.ts'
-import { EncodedHeaders, leaveHeadersEncoded, NO_HEADERS } from '../kafka/patch-headers.ts'
+import { NO_HEADERS } from '../kafka/patch-headers.ts'
+import { CHANGED_BATCH_READS } from '../limits.ts'
 import type { FetchedLog, LogCluster } from './open-cluster.ts'
 
-/** One offset of a log. Readers see a `record`; the others are holes for them. */
-export type LogEntry = RawRecord & { readonly kind: 'record' | 'aborted' | 'control' }
+/** One offset of a log. */
+export type LogEntry = RawRecord & { readonly kind: EntryKind }
 
 /** Kafka and an archive are both read through this. */
 export type LogReader = {
@@ -38,8 +43,8 @@ const EMPTY_RETRY_MS = 250
 
 /** @param fetchBytes of one fetch of one partition. A larger batch comes whole, and alone. */
 export const readLog = (cluster: LogCluster, topic: string, fetchBytes = FETCH_LOG_BYTES): LogReader => {
-  leaveHeadersEncoded()
-  repairAbortedFilter()
+  /** By partition, the batch that is not read to its end. */
+  const readers = new Map<number, BatchReader>()
   const fetch = async (partition: number, from: number): Promise<FetchedLog> => {
     const wanted = { partition, fetchOffset: String(from), maxBytes: fetchBytes }
     const answer = cluster.onLeader(partition, leader =>
@@ -65,9 +70,14 @@ export const readLog = (cluster: LogCluster, topic: string, fetchBytes = FETCH_L
     read: async (partition, from) => {
       for (let attempt = 1; ; attempt++) {
         const fetched = await fetch(partition, from)
-        const end = Number(fetched.lastStableOffset ?? fetched.highWatermark)
-        const entries = entriesOf(fetched, from, { topic, partition })
-        if (entries.length > 0 || from >= end) return { entries, end }
+        const end = Number(fetched.lastStableOffset)
+        const [message] = fetched.messages
+        const batches = message ? batchesOf(message.fetched) : []
+        const { entries, isChanged } = await readEntries(batches, from, { topic, partition }, readers)
+        if (entries.length > 0 || (from >= end && !isChanged)) return { entries, end }
+        if (isChanged && attempt >= CHANGED_BATCH_READS) {
+          throw new StopError('batch_changed', `partition ${partition} of ${topic}`, { topic, partition, offset: from })
+        }
         if (attempt === EMPTY_ATTEMPTS) {
           throw deleted(`has nothing at offset ${from}, and goes on to ${end}`, { topic, partition, offset: from })
         }
@@ -85,26 +95,45 @@ const deleted = (what: string, where: Offset): StopError =>
 const isOutOfRange = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'OFFSET_OUT_OF_RANGE'
 
-/** @throws StopError `records_deleted` that names the first missing offset */
-const entriesOf = ({ messages }: FetchedLog, from: number, where: Pick<Offset, 'topic' | 'partition'>): LogEntry[] => {
+type Entries = { readonly entries: LogEntry[]; readonly isChanged: boolean }
+
+/** Reads a slice. @throws StopError `records_deleted` that names the first missing offset */
+const readEntries = async (
+  batches: readonly LogBatch[],
+  from: number,
+  where: Pick<Offset, 'topic' | 'partition'>,
+  readers: Map<number, BatchReader>,
+): Promise<Entries> => {
   const entries: LogEntry[] = []
+  const missing = (offset: number): StopError =>
+    deleted(`continues after offset ${offset}, which is missing`, { ...where, offset })
   let next = from
-  for (const { offset, timestamp = '-1', key, value, headers, isControlRecord, batchContext } of messages) {
+  let bytes = 0
+  for (const { kind, batch } of batches) {
+    if (!batch.isIntact) return { entries, isChanged: true }
     // A fetch brings the whole batch that has the offset.
-    if (Number(offset) < from) continue
-    if (Number(offset) !== next) {
-      throw deleted(`continues after offset ${next}, which is missing`, { ...where, offset: next })
+    if (batch.last < next) continue
+    if (batch.first > next) throw missing(next)
+    const known = readers.get(where.partition)
+    const reader = known?.isOf(batch) ? known : new BatchReader(batch)
+    readers.set(where.partition, reader)
+    while (next <= batch.last && bytes < SLICE_BYTES) {
+      const part = await reader.read(next)
+      for (const record of part.records) {
+        entries.push(part.undecodable && kind !== 'record' ? emptyEntry(kind, record) : { kind, ...record })
+        bytes += bytesOf(record)
+      }
+      next = part.end
+      if (part.missing !== undefined) throw missing(part.missing)
     }
-    const control = batchContext?.isControlBatch === true
-    // `patch-aborted.ts` marks aborted records with `isControlRecord`.
-    entries.push({
-      kind: control ? 'control' : isControlRecord === true ? 'aborted' : 'record',
-      offset: next++,
-      timestamp: Number(timestamp),
-      key,
-      value,
-      headers: headers instanceof EncodedHeaders ? headers : NO_HEADERS,
-    })
+    if (next <= batch.last) break
+    readers.delete(where.partition)
+    if (bytes >= SLICE_BYTES) break
   }
-  return entries
+  return { entries, isChanged: false }
+}
+
+/** Readers get no record of an aborted batch, so nothing of it is kept if it cannot be read. */
+const emptyEntry = (kind: EntryKind, { offset, timestamp }: RawRecord): LogEntry => {
+  return { kind, offset, timestamp, key: null, value: null, headers: NO_HEADERS }
 }

@@ -4,24 +4,20 @@
  * committed or resolved automatically; no error of ours reaches the client.
  *
  * Hazards of kafkajs, and what prevents them:
- * - It never prefetches: the next fetch waits for the handler. The handler only takes the batch, and pauses after a
- *   small one.
+ * - It never prefetches: the next fetch waits for the handler. The handler waits only for a small batch, and pauses
+ *   after it. A partition whose batch is larger is paused until it is read.
+ * - It decodes everything that a fetch brought at once, and hands over aborted records: `patch-fetch.ts` leaves it
+ *   encoded, and `unpack.ts` reads it.
  * - After an out-of-range fetch it jumps to the end silently: `assign.ts` notices that the batch begins at another
  *   offset than it sought.
- * - It hands over no batch of only control or aborted records, and its filter lets aborted records through:
- *   `patch-aborted.ts`.
  * - It reads over the holes of a compacted log: each batch names the first missing offset.
  * - It starts at the committed offset: every partition is paused in the assignment event, and sought before it resumes.
  * - Some errors of a sick Kafka end it for good: `patch-retries.ts`.
- * - Its time grows with the square of the number of headers: `patch-headers.ts`.
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
-import type { RawRecord } from '../event/raw-record.ts'
 import { nameOf, StopError } from '../failures.ts'
-import { type Batch, bytesOfAll } from '../flow/queue.ts'
 import { readRefusal } from '../kafka/access-refusal.ts'
-import { passOnEmptyBatches, repairAbortedFilter } from '../kafka/patch-aborted.ts'
-import { type EncodedHeaders, leaveHeadersEncoded, NO_HEADERS } from '../kafka/patch-headers.ts'
+import { type FetchedMessage, leaveFetchedBytesOf } from '../kafka/patch-fetch.ts'
 import { markTransientErrorsRetriable } from '../kafka/patch-retries.ts'
 import {
   FETCH_BYTES,
@@ -32,9 +28,11 @@ import {
   HEARTBEAT_INTERVAL_MS,
   REBALANCE_TIMEOUT_MS,
   SESSION_TIMEOUT_MS,
+  UNPACK_WAIT_MS,
 } from '../limits.ts'
 import { assignerOf, type InstallationIdentity } from './group.ts'
 import type { Consumption, Handlers } from './stream-log.ts'
+import { Unpacker } from './unpack.ts'
 
 /** Joins the group and begins to read. @throws StopError `access_refused`; an error of the client if Kafka is away */
 export const consume = async (
@@ -44,9 +42,7 @@ export const consume = async (
   installation: InstallationIdentity,
   handlers: Handlers,
 ): Promise<Consumption> => {
-  leaveHeadersEncoded()
-  repairAbortedFilter()
-  passOnEmptyBatches()
+  leaveFetchedBytesOf(groupId)
   markTransientErrorsRetriable()
   const consumer = kafka.consumer({
     groupId,
@@ -60,7 +56,8 @@ export const consume = async (
     readUncommitted: false,
     partitionAssigners: [assignerOf(installation)],
   })
-  listen(consumer, topic, groupId, handlers)
+  const reading = readPartitions(consumer, topic, handlers)
+  listen(consumer, topic, groupId, { ...handlers, onAssigned: reading.onAssigned })
   try {
     await consumer.connect()
     await consumer.subscribe({ topics: [topic], fromBeginning: true })
@@ -70,7 +67,7 @@ export const consume = async (
       // One worker for each partition: none waits for another's pause. Not more, because each fetch starts all workers.
       partitionsConsumedConcurrently: partitions,
       eachBatch: async payload => {
-        const bytes = takeBatch(payload, handlers)
+        const bytes = await reading.take(payload)
         // Delays the next fetch: single records are then fetched and processed in fewer parts.
         if (bytes < FETCH_REST_BYTES) await handlers.sleep(FETCH_REST_MS)
       },
@@ -81,11 +78,12 @@ export const consume = async (
   }
 
   return {
-    seek: (partition, offset) => ifJoined(() => consumer.seek({ topic, partition, offset: String(offset) })),
-    pause: partition => ifJoined(() => consumer.pause([{ topic, partitions: [partition] }])),
-    resume: partition => ifJoined(() => consumer.resume([{ topic, partitions: [partition] }])),
+    ...reading.consumption,
     commit: (partition, position) => consumer.commitOffsets([{ topic, partition, offset: String(position) }]),
-    stop: () => consumer.disconnect(),
+    stop: () => {
+      reading.drop()
+      return consumer.disconnect()
+    },
   }
 }
 
@@ -114,77 +112,82 @@ const listen = (consumer: Consumer, topic: string, groupId: string, handlers: Ha
   })
 }
 
-/** A batch as the patches leave it, with the fields that its published type lacks. */
+type Reading = { readonly unpacker: Unpacker; isPaused: boolean; isUnpacking: boolean }
+
+/** Reads the partitions that are assigned. The client fetches a partition unless the flow or its unpacker is busy. */
+const readPartitions = (consumer: Consumer, topic: string, handlers: Handlers) => {
+  let partitions = new Map<number, Reading>()
+  const seek = (partition: number, offset: number): void => {
+    partitions.get(partition)?.unpacker.drop()
+    ifJoined(() => consumer.seek({ topic, partition, offset: String(offset) }))
+  }
+  const start = (partition: number): Reading => ({
+    unpacker: new Unpacker({
+      topic,
+      partition,
+      onBatch: batch => handlers.onBatch(partition, batch),
+      onUndecodable: batch => handlers.onUndecodable(partition, batch),
+      fetchFrom: offset => seek(partition, offset),
+      onStopped: handlers.onStopped,
+    }),
+    isPaused: true,
+    isUnpacking: false,
+  })
+  const pause = (partition: number): void => ifJoined(() => consumer.pause([{ topic, partitions: [partition] }]))
+  const resume = (partition: number): void => ifJoined(() => consumer.resume([{ topic, partitions: [partition] }]))
+  const drop = (): void => {
+    for (const { unpacker } of partitions.values()) unpacker.drop()
+  }
+  return {
+    drop,
+    onAssigned: (assigned: readonly number[]): void => {
+      drop()
+      partitions = new Map(assigned.map(partition => [partition, start(partition)]))
+      handlers.onAssigned(assigned)
+    },
+    /** Returns the bytes of the records that were passed on meanwhile. */
+    take: async ({ batch, resolveOffset }: EachBatchPayload): Promise<number> => {
+      const { fetchedOffset, partition, rawMessages } = batch as unknown as FetchedBatch
+      const reading = partitions.get(partition)
+      const [message] = rawMessages
+      if (reading === undefined || message === undefined) return 0
+      const { end, passed } = reading.unpacker.take(Number(fetchedOffset), message.fetched)
+      try {
+        if (end !== undefined) resolveOffset(String(end - 1))
+      } catch {
+        // The partition was revoked. The next assignment seeks anew.
+      }
+      const bytes = await Promise.race([passed, handlers.sleep(UNPACK_WAIT_MS)])
+      if (bytes !== undefined) return bytes
+      // The other partitions do not wait for a large batch, or for a flow that is full.
+      reading.isUnpacking = true
+      pause(partition)
+      void passed.then(() => {
+        reading.isUnpacking = false
+        if (!reading.isPaused && partitions.get(partition) === reading) resume(partition)
+      })
+      return FETCH_REST_BYTES
+    },
+    consumption: {
+      seek,
+      pause: (partition: number): void => {
+        const reading = partitions.get(partition)
+        if (reading) reading.isPaused = true
+        reading?.unpacker.pause()
+        pause(partition)
+      },
+      resume: (partition: number): void => {
+        const reading = partitions.get(partition)
+        if (reading) reading.isPaused = false
+        reading?.unpacker.resume()
+        if (!reading?.isUnpacking) resume(partition)
+      },
+    },
+  }
+}
+
+/** A fetched batch, with a field that its published type lacks, as `patch-fetch.ts` leaves it. */
 type FetchedBatch = Pick<EachBatchPayload['batch'], 'partition'> & {
   readonly fetchedOffset: string
-  readonly messages: readonly Message[]
-  /** All records from the fetch offset on, also control and aborted ones. */
-  readonly messagesWithinOffset: readonly AnyMessage[]
+  readonly rawMessages: readonly FetchedMessage[]
 }
-type AnyMessage = {
-  readonly offset: string
-  readonly timestamp?: string
-  /** Absent in record formats older than transactions. */
-  readonly batchContext?: { readonly timestampType: number; readonly inTransaction: boolean }
-}
-
-/** Passes a batch to the handler. Returns the bytes of its records. */
-const takeBatch = ({ batch, resolveOffset }: EachBatchPayload, handlers: Handlers): number => {
-  const { fetchedOffset, partition, messages, messagesWithinOffset: all } = batch as unknown as FetchedBatch
-  const from = Number(fetchedOffset)
-  const missing = firstMissing(from, all)
-  const last = all.at(-1)
-  // Never `lastOffset()`: without records it is the high watermark, past an open transaction.
-  const end = last === undefined ? from : Number(last.offset) + 1
-  const records = messages.map(toRecord)
-  const appended = appendedOf(all)
-  handlers.onBatch(partition, {
-    from,
-    end,
-    records,
-    ...(missing !== undefined && { missing }),
-    ...(appended !== undefined && { appended }),
-  })
-  try {
-    if (last !== undefined) resolveOffset(last.offset)
-  } catch {
-    // The partition was revoked. The next assignment seeks anew.
-  }
-  return bytesOfAll(records)
-}
-
-/**
- * Returns the first missing offset from `from` on. Brokers assign consecutive offsets, also to the records that end a
- * transaction: only compaction leaves a hole. `all` has the records from `from` on. If there are none, `from` is
- * missing.
- */
-const firstMissing = (from: number, all: readonly AnyMessage[]): number | undefined => {
-  let next = from
-  for (const { offset } of all) {
-    if (Number(offset) !== next) return next
-    next++
-  }
-  return all.length === 0 ? from : undefined
-}
-
-const LOG_APPEND_TIME = 1
-
-const appendedOf = (all: readonly AnyMessage[]): Batch['appended'] => {
-  if (all.some(({ batchContext }) => batchContext?.inTransaction)) return 'transaction'
-  const last = all.at(-1)
-  if (last?.batchContext?.timestampType !== LOG_APPEND_TIME) return undefined
-  return { offset: Number(last.offset), time: Number(last.timestamp) }
-}
-
-type Message = Omit<EachBatchPayload['batch']['messages'][number], 'headers'> & {
-  /** As `patch-headers.ts` leaves them. The oldest record format has none. */
-  readonly headers?: EncodedHeaders
-}
-
-const toRecord = ({ offset, timestamp, key, value, headers = NO_HEADERS }: Message): RawRecord => ({
-  offset: Number(offset),
-  timestamp: Number(timestamp),
-  key,
-  value,
-  headers,
-})

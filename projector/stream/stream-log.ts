@@ -2,6 +2,7 @@
  * The log that a stream reads: a topic in Kafka (`kafka-log.ts`), or an archive of one (`archived-log.ts`). Everything
  * after it is the same: the positions, the decisions and the writes.
  */
+import type { UndecodableBatch } from '../event/undecodable-batch.ts'
 import type { StopError } from '../failures.ts'
 import type { Batch } from '../flow/queue.ts'
 import type { Ends } from '../kafka/source.ts'
@@ -32,6 +33,8 @@ export type Handlers = {
   /** Exactly these partitions are ours from now on. All are paused until they are sought and resumed. */
   readonly onAssigned: (partitions: readonly number[]) => void
   readonly onBatch: (partition: number, batch: Batch) => void
+  /** A batch cannot be read: records that stand for it follow. */
+  readonly onUndecodable: (partition: number, batch: UndecodableBatch) => void
   readonly sleep: (milliseconds: number) => Promise<void>
   /** A rebalance began. */
   readonly onRebalancing: () => void

@@ -1,7 +1,7 @@
 /** Records that the projector parks or applies: all published at once to a real Kafka, then checked one by one. */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { registerCodecs } from '../../projector/kafka/codecs.ts'
+import { registerCodecs } from '../support/codecs.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import { RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaMessage } from 'kafkajs'
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
-import { registerCodecs } from '../../projector/kafka/codecs.ts'
+import { registerCodecs } from '../support/codecs.ts'
 
 const mebibyte = 1024 * 1024
 const { CompressionTypes, Kafka, logLevel } = kafkajs

@@ -32,6 +32,7 @@ test.concurrent('a consumer that cannot find its coordinator retries until it do
       onBatch: () => undefined,
       sleep: async () => undefined,
       onRebalancing: () => undefined,
+      onUndecodable: () => undefined,
       onTrouble: name => void troubles.push(name),
       onStopped: error => void stopped.push(error),
     },

@@ -5,13 +5,16 @@
  * sequence, and transactions that time out.
  */
 import kafkajs from 'kafkajs'
+import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { loadKafkajs } from '../../projector/kafka/load-kafkajs.ts'
-import { EncodedHeaders, NO_HEADERS } from '../../projector/kafka/patch-headers.ts'
+import { NO_HEADERS } from '../../projector/kafka/patch-headers.ts'
 import type { LogBroker, LogCluster } from '../../projector/log/open-cluster.ts'
 import type { Broker } from './broker.ts'
 import { createCall } from './call.ts'
 import type { SimulatedProcess } from './clock.ts'
 import type { Faults } from './faults.ts'
+import { recordsIn } from '../support/record-batches.ts'
+import { messagesOf } from './fetch.ts'
 import type { Entry } from './history.ts'
 
 /** A fetch that is answered later, if the process is alive. */
@@ -35,12 +38,7 @@ export const openSimulatedCluster = (
       if (from > end) throw protocolError('OFFSET_OUT_OF_RANGE')
       const count = 1 + faults.random.below(faults.random.pick([2, 5, 40]))
       const entries = partitionsNow()[partition]?.read(from, count) ?? []
-      const messages = entries.map(({ kind, message }) => ({
-        ...message,
-        isControlRecord: kind !== 'record',
-        batchContext: { isControlBatch: kind === 'control' },
-      }))
-      return { responses: [{ partitions: [{ lastStableOffset: `${end}`, highWatermark: `${end}`, messages }] }] }
+      return { responses: [{ partitions: [{ lastStableOffset: `${end}`, messages: messagesOf(entries) }] }] }
     })
   const listOffsets: LogBroker['listOffsets'] = ({ topics, isolationLevel }) =>
     step(() => {
@@ -144,7 +142,9 @@ const settle = <Result>(answer: { readonly result: Result } | { readonly error: 
 const protocolError = (type: string): Error =>
   Object.assign(new kafkajs.KafkaJSError(type, { retriable: false }), { type })
 
-type Appended = { readonly key: Buffer | null; readonly value: Buffer | null; readonly headers: EncodedHeaders }
+const PRODUCER_EPOCH_AT = 51
+
+type Appended = Pick<RawRecord, 'key' | 'value' | 'headers'>
 type Produced = {
   readonly transactionalId: string | null
   readonly partition: number
@@ -156,17 +156,11 @@ type Decoder = {
   readInt16(): number
   readInt32(): number
   readBytes(length?: number): Buffer | null
-  readVarIntString(): string | null
-}
-type DecodedBatch = {
-  readonly producerEpoch: number
-  readonly records: readonly (Omit<Appended, 'headers'> & { readonly timestamp: string; readonly headers: unknown })[]
 }
 
 /** Reads a request as `projector/log/append-log.ts` encodes it. */
 const decodeProduce = async (encoded: unknown): Promise<Produced> => {
   const NewDecoder = loadKafkajs<new (bytes: Buffer) => Decoder>('protocol/decoder')
-  const decodeBatch = loadKafkajs<(decoder: Decoder) => Promise<DecodedBatch>>('protocol/recordBatch/v0/decoder')
   const decoder = new NewDecoder((encoded as { buffer: Buffer }).buffer)
   const transactionalId = decoder.readString()
   decoder.readInt16()
@@ -176,12 +170,7 @@ const decodeProduce = async (encoded: unknown): Promise<Produced> => {
   decoder.readString()
   decoder.readInt32()
   const partition = decoder.readInt32()
-  const batch = await decodeBatch(new NewDecoder(decoder.readBytes() ?? Buffer.alloc(0)))
-  const records = batch.records.map(({ timestamp, key, value, headers }) => ({
-    timestamp: Number(timestamp),
-    key,
-    value,
-    headers: headers instanceof EncodedHeaders ? headers : NO_HEADERS,
-  }))
-  return { transactionalId, partition, producerEpoch: batch.producerEpoch, records }
+  const bytes = decoder.readBytes() ?? Buffer.alloc(0)
+  const records = await recordsIn(bytes)
+  return { transactionalId, partition, producerEpoch: bytes.readInt16BE(PRODUCER_EPOCH_AT), records }
 }

@@ -275,10 +275,9 @@ export class Consumer {
     }
     const last = entries.at(-1)
     if (last === undefined) return
-    const messages = entries.filter(({ kind }) => kind === 'record').map(({ message }) => message)
     this.#coverage.count('batches')
-    if (messages.length === 0) this.#coverage.count('batches of control or aborted records only')
-    const batch = batchOf(this.#topic, fetched, messages)
+    if (entries.every(({ kind }) => kind !== 'record')) this.#coverage.count('batches of control or aborted records only')
+    const batch = batchOf(this.#topic, fetched)
     const resolveOffset = (offset: string): void => void stay.next.set(partition, Number(offset) + 1)
     await this.#eachBatch?.({ batch, resolveOffset } as unknown as EachBatchPayload)
   }

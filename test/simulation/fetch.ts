@@ -1,5 +1,7 @@
 /** Answers a fetch like a broker: at once if there are records, otherwise after FETCH_WAIT_MS. */
+import type { FetchedMessage } from '../../projector/kafka/patch-fetch.ts'
 import { FETCH_WAIT_MS } from '../../projector/limits.ts'
+import { fetchedOf } from '../support/record-batches.ts'
 import type { Random } from '../support/random.ts'
 import type { Topic } from './broker.ts'
 import type { Clock } from './clock.ts'
@@ -35,15 +37,24 @@ export const fetchFrom = (
   else clock.after(FETCH_WAIT_MS, () => answer(look()))
 }
 
-export const batchOf = (
-  topic: string,
-  { partition, from, entries, end }: Fetched,
-  messages: readonly Entry['message'][],
-) => ({
+export const batchOf = (topic: string, { partition, from, entries, end }: Fetched) => ({
   topic,
   partition,
   fetchedOffset: String(from),
   highWatermark: String(end),
-  messages,
-  messagesWithinOffset: (entries ?? []).map(({ offset }) => ({ offset: String(offset) })),
+  rawMessages: messagesOf(entries ?? []),
 })
+
+/** As `projector/kafka/patch-fetch.ts` leaves them. */
+export const messagesOf = (entries: readonly Entry[]): FetchedMessage[] => {
+  if (entries.length === 0) return []
+  const records = entries.map(({ kind, offset, message }) => ({
+    kind,
+    offset,
+    timestamp: Number(message.timestamp),
+    key: message.key,
+    value: message.value,
+    headers: message.headers,
+  }))
+  return [{ offset: String(Number.MAX_SAFE_INTEGER), fetched: fetchedOf(records) }]
+}

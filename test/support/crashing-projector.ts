@@ -17,7 +17,7 @@ import {
 } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
-import { registerCodecs } from '../../projector/kafka/codecs.ts'
+import { registerCodecs } from './codecs.ts'
 import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'

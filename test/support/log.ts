@@ -1,5 +1,5 @@
 /** Reads the topics with the test's own client: what they really hold, even if publishing was disturbed. */
-import { registerCodecs } from '../../projector/kafka/codecs.ts'
+import { registerCodecs } from './codecs.ts'
 import type { Published, Topics } from './topics.ts'
 
 /** Returns every record of both topics, in order within each partition. */

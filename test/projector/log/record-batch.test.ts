@@ -1,7 +1,7 @@
 /** Batches that this project encodes, read by the client's decoder. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { registerCodecs } from '../../../projector/kafka/codecs.ts'
+import { registerCodecs } from '../../support/codecs.ts'
 import { loadKafkajs } from '../../../projector/kafka/load-kafkajs.ts'
 import { type EncodedHeaders, leaveHeadersEncoded } from '../../../projector/kafka/patch-headers.ts'
 import { encodeRecordBatch } from '../../../projector/log/record-batch.ts'
