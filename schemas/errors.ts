@@ -2,6 +2,7 @@
 
 /** Why a record was parked. If several reasons apply, the first in this list counts. */
 export const parkCodes = [
+  'batch_undecodable',
   'record_undecodable',
   'type_unknown',
   'data_invalid',

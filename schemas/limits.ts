@@ -12,6 +12,13 @@ export const TOPIC_MESSAGE_BYTES_MIN = 64 * 1024
 /** Bytes of a value that fit into a record of this size. A ninth is left for key, headers and framing. */
 export const valueBytesOf = (messageBytes: number): number => Math.floor((messageBytes * 8) / 9)
 
+/**
+ * Bytes of a batch of records when it is decompressed, and of each of its records. A larger batch is parked in whole:
+ * the two numbers are part of the rules. A few kilobytes can decompress to gigabytes.
+ */
+export const BATCH_BYTES_MAX = 512 * 1024 * 1024
+export const BATCH_RECORD_BYTES_MAX = 32 * 1024 * 1024
+
 /** Levels of nesting of an event's data; the data object is level 1. */
 export const DATA_DEPTH_MAX = 32
 

@@ -7,12 +7,9 @@
  *   Memory is bounded by a slice, a part of the stream and what the codec needs: each slice decompresses the batch anew
  *   up to its end. The result depends on the bytes of the batch alone.
  */
+import { BATCH_BYTES_MAX, BATCH_RECORD_BYTES_MAX } from '../../schemas/limits.ts'
 import { bytesOf, type RawRecord } from '../event/raw-record.ts'
-import {
-  describeBatch,
-  UNDECODABLE_BATCH_HEADER,
-  type UndecodableBatch,
-} from '../event/undecodable-batch.ts'
+import { describeBatch, UNDECODABLE_BATCH_HEADER, type UndecodableBatch } from '../event/undecodable-batch.ts'
 import { encodeHeaders } from '../kafka/patch-headers.ts'
 import { createWeightedSemaphore } from '../semaphore.ts'
 import { decompress, memoryFor } from './decompress.ts'
@@ -22,9 +19,6 @@ import { Undecodable } from './undecodable.ts'
 
 const MiB = 1024 * 1024
 
-/** Bytes of a batch, decompressed, and of one record. Part of the rules: a batch above it is parked. */
-export const DECOMPRESSED_BYTES_MAX = 512 * MiB
-export const RECORD_BYTES_MAX = 32 * MiB
 /** Bytes and records of a slice. */
 export const SLICE_BYTES = 8 * MiB
 export const SLICE_RECORDS = 10_000
@@ -55,6 +49,7 @@ export class BatchReader {
   #place: Place
   #isVerified = false
   #undecodable: UndecodableBatch | undefined
+  #reading: Promise<unknown> = Promise.resolve()
 
   constructor(batch: RecordBatch) {
     this.#batch = batch
@@ -66,8 +61,17 @@ export class BatchReader {
     return this.#batch.first === first && this.#batch.last === last && this.#batch.payload.equals(payload)
   }
 
-  /** @param from an offset of the batch */
-  async read(from: number): Promise<BatchPart> {
+  /**
+   * Reads after the reads before it: a batch that is fetched again while it is read is not read twice.
+   * @param from an offset of the batch
+   */
+  read(from: number): Promise<BatchPart> {
+    const read = this.#reading.then(() => this.#read(from))
+    this.#reading = read.catch(() => undefined)
+    return read
+  }
+
+  async #read(from: number): Promise<BatchPart> {
     const { first, last, codec } = this.#batch
     if (this.#undecodable === undefined) {
       try {
@@ -96,8 +100,7 @@ export class BatchReader {
   async #pass(from: number): Promise<Slice> {
     const { codec, count, first, last, time, payload } = this.#batch
     if (count < 0) throw new Undecodable('count_wrong')
-    let { index, position, before } =
-      from >= this.#place.offset ? this.#place : { index: 0, position: 0, before: -1 }
+    let { index, position, before } = from >= this.#place.offset ? this.#place : { index: 0, position: 0, before: -1 }
     let skip = position
     let total = 0
     const slice: RawRecord[] = []
@@ -122,7 +125,7 @@ export class BatchReader {
           return at
         }
         if (size < 0) throw new Undecodable('records_malformed')
-        if (size > RECORD_BYTES_MAX) throw new Undecodable('record_too_large')
+        if (size > BATCH_RECORD_BYTES_MAX) throw new Undecodable('record_too_large')
         const end = reader.at + size
         if (end > bytes.length) {
           needed = end - at
@@ -154,7 +157,7 @@ export class BatchReader {
       total += chunk.length
       const dropped = Math.min(skip, chunk.length)
       skip -= dropped
-      const part = chunk.subarray(dropped, chunk.length - Math.max(0, total - DECOMPRESSED_BYTES_MAX))
+      const part = chunk.subarray(dropped, chunk.length - Math.max(0, total - BATCH_BYTES_MAX))
       if (part.length > 0 && fault === undefined) {
         parts.push(part)
         held += part.length
@@ -172,7 +175,7 @@ export class BatchReader {
           }
         }
       }
-      if (total > DECOMPRESSED_BYTES_MAX) throw fault ?? new Undecodable('too_large')
+      if (total > BATCH_BYTES_MAX) throw fault ?? new Undecodable('too_large')
       if (isFull && this.#isVerified) break
     }
     if (fault) throw fault

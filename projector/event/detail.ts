@@ -12,6 +12,7 @@ import { firstMismatch } from '../../schemas/validate.ts'
 import { canonical } from './canonical.ts'
 import { decode, type Envelope, whyUndecodable } from './decode.ts'
 import type { RawRecord } from './raw-record.ts'
+import { sayUndecodable, undecodableBatchOf } from './undecodable-batch.ts'
 import { brokenValueRule, hasFirstKeyRules, type PartitionSource } from './validate.ts'
 
 /** A parked record. */
@@ -32,6 +33,7 @@ export const detailOf = ({ code, record, source }: ToExplain): string => {
 
 /** The rule of each code: the sentence of a record about which nothing more is known. */
 const rules: Readonly<Record<ParkCode, string>> = {
+  batch_undecodable: 'expected a batch that can be decompressed and decoded, got one that cannot',
   record_undecodable: 'expected a CloudEvents event as strict JSON in UTF-8, got something else',
   type_unknown: 'type: expected a type of this topic, got another one',
   data_invalid: 'data: expected the fields that the JSON Schema of its type has, got others',
@@ -59,6 +61,10 @@ type Explain = (record: RawRecord, source: PartitionSource) => string | undefine
 
 /** The codes about which the record itself tells more. The other codes depend on earlier records. */
 const explanations: Readonly<Partial<Record<ParkCode, Explain>>> = {
+  batch_undecodable: record => {
+    const batch = undecodableBatchOf(record)
+    return batch && sayUndecodable(batch)
+  },
   record_undecodable: record => whyUndecodable(record),
   type_unknown: (record, { stream }) => ofEnvelope(record, ({ type }) => explainType(type, stream)),
   data_invalid: (record, source) => ofEnvelope(record, envelope => explainInvalid(envelope, record, source)),

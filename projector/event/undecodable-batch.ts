@@ -6,16 +6,17 @@
  * other record: so the log has the same decisions afterwards, whatever a broker thinks of the batch. A publisher who
  * sends such a record has parked that record, and nothing else.
  */
+import { BATCH_BYTES_MAX, BATCH_RECORD_BYTES_MAX } from '../../schemas/limits.ts'
 import type { RawRecord } from './raw-record.ts'
 
-/** The reasons, in words that follow "the batch". They are stored. */
-export const unreadableReasons = {
-  not_decompressed: 'cannot be decompressed',
-  too_large: 'is larger than 512 MiB when it is decompressed',
-  record_too_large: 'has a record that is larger than 32 MiB',
-  records_malformed: 'has a malformed record',
-  count_wrong: 'has another number of records than it states',
-  codec_unknown: 'has an unknown compression type',
+/** The reasons, which are stored, and what was expected and given. */
+const unreadableReasons = {
+  not_decompressed: ['bytes that can be decompressed', 'damaged ones'],
+  too_large: [`at most ${BATCH_BYTES_MAX} bytes when it is decompressed`, 'more'],
+  record_too_large: [`records of at most ${BATCH_RECORD_BYTES_MAX} bytes`, 'a larger one'],
+  records_malformed: ['records as Kafka defines them', 'a malformed one'],
+  count_wrong: ['as many records as it states', 'another number'],
+  codec_unknown: ['a known compression', 'an unknown one'],
 } as const
 export type UnreadableReason = keyof typeof unreadableReasons
 
@@ -49,8 +50,10 @@ export const undecodableBatchOf = ({
 
 const isReason = (text: string): text is UnreadableReason => Object.hasOwn(unreadableReasons, text)
 
-/** Says what is wrong with a batch, for logs and details. */
-export const sayUndecodable = ({ first, last, codec, reason }: UndecodableBatch): string =>
-  `the batch of offsets ${first} to ${last} ${unreadableReasons[reason]} (compression: ${codecNames[codec] ?? codec})`
+/** Says what is wrong with a batch. */
+export const sayUndecodable = ({ first, last, codec, reason }: UndecodableBatch): string => {
+  const [expected, got] = unreadableReasons[reason]
+  return `batch of offsets ${first} to ${last}, compression ${codecNames[codec] ?? codec}: expected ${expected}, got ${got}`
+}
 
 const codecNames = ['none', 'gzip', 'snappy', 'lz4', 'zstd']

@@ -2,6 +2,7 @@
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Envelope } from '../event/decode.ts'
 import type { RawRecord } from '../event/raw-record.ts'
+import { undecodableBatchOf } from '../event/undecodable-batch.ts'
 import { hasFirstKeyRules, type PartitionSource, validate } from '../event/validate.ts'
 import type { Reads } from '../rules/decision.ts'
 import { firstKeyRules, type RulesTable } from '../rules/rules.ts'
@@ -17,7 +18,9 @@ export type AssessSteps = {
 
 export const assess = (record: RawRecord, { decode, source, rules: table }: AssessSteps): Assessed => {
   const envelope = decode(record)
-  if (envelope === 'undecodable') return parkedBeforeRules(record, undefined, 'record_undecodable')
+  if (envelope === 'undecodable') {
+    return parkedBeforeRules(record, undefined, undecodableBatchOf(record) ? 'batch_undecodable' : 'record_undecodable')
+  }
   const verdict = validate(envelope, record, source)
   if (typeof verdict === 'string') return parkedBeforeRules(record, envelope, verdict)
   // Parking needs only these fields. The rest of the envelope would take most of the memory.

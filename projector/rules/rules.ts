@@ -8,7 +8,7 @@ import { paymentRules, voidRules } from './payroll.ts'
 import { periodRules, repRules } from './versioned.ts'
 
 /** Must be raised with every change to a decision on a commission event, or to a document that is written for it. */
-export const RULES_VERSION = 3
+export const RULES_VERSION = 4
 /**
  * The same for API keys, which have no generations. `npm run projection -- upgrade-keys` stores an offset: from it on
  * the new version decides. The version before decides the records before it, so this program has both.

@@ -145,7 +145,10 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     },
     onReconnected: () => assignment.onReconnected(),
     onUndecodable: (partition, { first, last, codec, reason }) =>
-      context.warn?.({ topic: identity.topic, partition, first, last, codec, reason }, 'a batch cannot be read: it is parked'),
+      context.warn?.(
+        { topic: identity.topic, partition, first, last, codec, reason },
+        'a batch cannot be read: it is parked',
+      ),
     onRebalancing: () => assignment.onRebalancing(),
     onTrouble: name => {
       // Not `health`: the watchdog knows the state of the consumer from `inGroup`.

@@ -37,6 +37,8 @@ export class Unpacker {
   #moved = Promise.withResolvers<void>()
   #changed = { offset: -1, reads: 0 }
   #reportedTo = -1
+  /** Of the last batch. It knows what is read, if the batch is fetched again. */
+  #reader: BatchReader | undefined
 
   constructor(steps: UnpackSteps) {
     this.#steps = steps
@@ -99,7 +101,8 @@ export class Unpacker {
       // A fetch brings the whole batch that has the offset.
       if (batch.last < next) continue
       if (batch.first > next) return yield { ...gathered.upTo(next), missing: next }
-      const reader = new BatchReader(batch)
+      const reader = this.#reader?.isOf(batch) ? this.#reader : new BatchReader(batch)
+      this.#reader = reader
       while (next <= batch.last) {
         const part = kind === 'record' ? await reader.read(next) : passedOver(batch, next)
         this.#report(part)
@@ -127,14 +130,18 @@ export class Unpacker {
   }
 
   #onError(error: unknown): void {
+    if (error instanceof ChangedBatch) this.#readAgain(error.offset)
+    else this.#steps.onStopped(error instanceof StopError ? error : new StopError('defect', nameOf(error)))
+  }
+
+  #readAgain(offset: number): void {
     const { topic, partition, fetchFrom, onStopped } = this.#steps
-    if (error instanceof StopError) return onStopped(error)
-    if (!(error instanceof ChangedBatch)) return onStopped(new StopError('defect', nameOf(error)))
-    const { offset } = error
     const reads = this.#changed.offset === offset ? this.#changed.reads + 1 : 1
     this.#changed = { offset, reads }
-    if (reads < CHANGED_BATCH_READS) return fetchFrom(offset)
-    onStopped(new StopError('batch_changed', `partition ${partition} of ${topic}`, { topic, partition, offset }))
+    const stop = () =>
+      new StopError('batch_changed', `partition ${partition} of ${topic}`, { topic, partition, offset })
+    if (reads < CHANGED_BATCH_READS) fetchFrom(offset)
+    else onStopped(stop())
   }
 
   #wake(): void {

@@ -100,6 +100,14 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
 }
 
 export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
+  batch_undecodable: {
+    cause: [
+      'The record is in a batch that cannot be decompressed or decoded, or that has more than 512 MiB when it is',
+      'decompressed, or a record of more than 32 MiB. The whole batch is parked, each of its offsets.',
+    ].join(' '),
+    action: 'Publish the records of the batch again, in smaller batches, with another producer or another compression.',
+    example: 'a batch of zstd that was cut off',
+  },
   record_undecodable: {
     cause: [
       'The value is missing, above 8 MiB, or not strict UTF-8 and JSON; or it repeats a key in an object, or is nested',

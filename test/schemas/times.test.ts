@@ -157,7 +157,7 @@ describe('time zones', () => {
     expect({ zones: timezones.size, sha256, rules: RULES_VERSION }).toEqual({
       zones: 598,
       sha256: 'f863b5b3846a6449275ea3d49e72c2d3d0a293f2db15cac27088de7a4c69d3a8',
-      rules: 3,
+      rules: 4,
     })
   })
 })

@@ -276,7 +276,8 @@ export class Consumer {
     const last = entries.at(-1)
     if (last === undefined) return
     this.#coverage.count('batches')
-    if (entries.every(({ kind }) => kind !== 'record')) this.#coverage.count('batches of control or aborted records only')
+    if (entries.every(({ kind }) => kind !== 'record'))
+      this.#coverage.count('batches of control or aborted records only')
     const batch = batchOf(this.#topic, fetched)
     const resolveOffset = (offset: string): void => void stay.next.set(partition, Number(offset) + 1)
     await this.#eachBatch?.({ batch, resolveOffset } as unknown as EachBatchPayload)

@@ -1,8 +1,8 @@
 /** Answers a fetch like a broker: at once if there are records, otherwise after FETCH_WAIT_MS. */
 import type { FetchedMessage } from '../../projector/kafka/patch-fetch.ts'
 import { FETCH_WAIT_MS } from '../../projector/limits.ts'
-import { fetchedOf } from '../support/record-batches.ts'
 import type { Random } from '../support/random.ts'
+import { fetchedOf } from '../support/record-batches.ts'
 import type { Topic } from './broker.ts'
 import type { Clock } from './clock.ts'
 import type { Entry } from './history.ts'

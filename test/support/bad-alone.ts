@@ -28,7 +28,21 @@ import {
 } from './events.ts'
 import { partitionOf } from './model-record.ts'
 
+/** A record as it stands for an offset of a batch that cannot be read. A publisher can send one, too. */
+const ofBatch = (org: string, reason: string): Outgoing => ({
+  ...withText(rep(org), null),
+  headers: { 'commission-undecodable-batch': `0 ${Number.MAX_SAFE_INTEGER} 4 ${reason}` },
+})
+
 export const refusedAlone = {
+  batch_undecodable: {
+    'a batch that cannot be decompressed': org => ofBatch(org, 'not_decompressed'),
+    'a batch that is too large': org => ofBatch(org, 'too_large'),
+    'a batch with a record that is too large': org => ofBatch(org, 'record_too_large'),
+    'a batch with a malformed record': org => ofBatch(org, 'records_malformed'),
+    'a batch with another number of records': org => ofBatch(org, 'count_wrong'),
+    'a batch of an unknown compression': org => ofBatch(org, 'codec_unknown'),
+  },
   record_undecodable: {
     'a byte that is not UTF-8': org => named(org, [0xff]),
     'UTF-8 longer than need be': org => named(org, [0xc0, 0xaf]),

@@ -17,11 +17,11 @@ import {
 } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
-import { registerCodecs } from './codecs.ts'
 import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { isRead } from './answering.ts'
+import { registerCodecs } from './codecs.ts'
 import type { Plan, Point } from './crashes.ts'
 import { createRandom } from './random.ts'
 

@@ -35,6 +35,7 @@ export type Data = Readonly<Record<string, Plain>>
 export type Plain = null | string | number | readonly Plain[] | { readonly [name: string]: Plain }
 
 export type Refused =
+  | 'batch_undecodable'
   | 'record_undecodable'
   | 'type_unknown'
   | 'data_invalid'
@@ -50,7 +51,7 @@ export const readRecord = (
   partitions: number,
 ): ModelEvent | Refused => {
   const envelope = openEnvelope(record)
-  if (envelope === undefined) return 'record_undecodable'
+  if (envelope === undefined) return isOfBatch(record) ? 'batch_undecodable' : 'record_undecodable'
   const { type, json } = envelope
   const fields = types[stream].get(type)
   if (fields === undefined) return 'type_unknown'
@@ -65,6 +66,19 @@ export const readRecord = (
   }
   return { type, org, data, text: `${type} ${JSON.stringify(data)}` }
 }
+
+/** Whether a record stands for an offset of a batch that nobody can read. */
+const isOfBatch = ({ headers, offset }: ModelRecord): boolean => {
+  const texts = headers.flatMap(([name, value]) => (name === 'commission-undecodable-batch' ? [utf8(value) ?? ''] : []))
+  const [first, last, codec, reason, ...more] = texts[0]?.split(' ') ?? []
+  const isNumber = (text = ''): boolean => /^[0-9]{1,16}$/.test(text)
+  const isWhole = texts.length === 1 && more.length === 0 && isNumber(first) && isNumber(last)
+  if (!isWhole || !/^[0-9]$/.test(codec ?? '') || !reasons.includes(reason ?? '')) return false
+  return Number(first) <= offset && offset <= Number(last)
+}
+const reasons = [
+  ...['not_decompressed', 'too_large', 'record_too_large', 'records_malformed', 'count_wrong', 'codec_unknown'],
+]
 
 const partitioner = kafkajs.Partitioners.DefaultPartitioner()
 

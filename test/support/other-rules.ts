@@ -13,10 +13,10 @@ import { elasticsearchConfig, kafkaConfig } from '../../projector/client-options
 import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
-import { registerCodecs } from './codecs.ts'
 import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { registerCodecs } from './codecs.ts'
 import type { OtherRules } from './other-rules-processes.ts'
 
 const { runs, version, parks, maxRate = Number.POSITIVE_INFINITY }: OtherRules = JSON.parse(process.argv[2] ?? '')

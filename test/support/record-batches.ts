@@ -107,7 +107,11 @@ export const fetchedOf = (entries: readonly Entry[]): FetchedBytes => {
   const bytes = runs.map(run => {
     const { offset = 0, kind } = run[0] ?? {}
     const isTransactional = kind !== 'record'
-    return batchOfRecords(offset, run, { isTransactional, isControl: kind === 'control', producerId: producerOf(offset) })
+    return batchOfRecords(offset, run, {
+      isTransactional,
+      isControl: kind === 'control',
+      producerId: producerOf(offset),
+    })
   })
   return {
     bytes: Buffer.concat(bytes),

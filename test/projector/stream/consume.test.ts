@@ -1,9 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Kafka } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
+import type { EntryKind } from '../../../projector/batch/fetched-log.ts'
+import { undecodableBatchOf } from '../../../projector/event/undecodable-batch.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
+import type { FetchedBytes } from '../../../projector/kafka/patch-fetch.ts'
 import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
-import { FETCH_REST_BYTES, FETCH_REST_MS } from '../../../projector/limits.ts'
+import { CHANGED_BATCH_READS, FETCH_REST_BYTES, FETCH_REST_MS, UNPACK_WAIT_MS } from '../../../projector/limits.ts'
 import { consume } from '../../../projector/stream/consume.ts'
+import { batchBytes, batchOfRecords, fetchedOf } from '../../support/record-batches.ts'
+import { eventually } from '../../support/scope.ts'
 import { record } from '../records.ts'
 
 const topic = 'commission.events'
@@ -13,7 +19,7 @@ type EachBatch = (payload: unknown) => Promise<void>
 /** The consumer of kafkajs: records the calls it gets, and emits the events that the test wants. */
 const setUp = async (failing?: 'connect' | 'run') => {
   const told: unknown[] = []
-  const heard: unknown[] = []
+  const heard: (readonly [string, ...unknown[]])[] = []
   const rests: number[] = []
   const listeners = new Map<string, Listener>()
   let eachBatch: EachBatch = async () => undefined
@@ -51,7 +57,11 @@ const setUp = async (failing?: 'connect' | 'run') => {
     {
       onAssigned: partitions => heard.push(['assigned', partitions]),
       onBatch: (partition, batch) => heard.push(['batch', partition, batch]),
-      sleep: async milliseconds => void rests.push(milliseconds),
+      sleep: async milliseconds => {
+        rests.push(milliseconds)
+        await sleep(milliseconds)
+      },
+      onUndecodable: (partition, batch) => heard.push(['undecodable', partition, batch]),
       onRebalancing: () => heard.push(['rebalancing']),
       onTrouble: name => heard.push(['trouble', name]),
       onStopped: error => heard.push(['stopped', error]),
@@ -130,24 +140,26 @@ describe('joining', () => {
 })
 
 describe('a batch', () => {
-  const message = (offset: number, headers?: unknown) => ({
-    offset: String(offset),
-    timestamp: '1770000000000',
-    key: Buffer.from('org_1'),
-    value: Buffer.from('{}'),
-    headers,
-  })
-  const offsets = (...all: number[]) => all.map(offset => ({ offset: String(offset) }))
-  /** `all` are the offsets of all records, including those that are not delivered. */
-  const deliverTo = async ({ deliver }: Awaited<ReturnType<typeof started>>, messages: unknown[], all: unknown[]) => {
+  const parts = { key: 'org_1', value: '{}', timestamp: 1_770_000_000_000 }
+  const reading = async () => {
+    const running = await started()
+    running.say('join', { memberAssignment: { [topic]: [2] } })
+    running.consumption.resume(2)
+    running.told.length = 0
+    running.heard.length = 0
+    return running
+  }
+  const deliverBytes = async ({ deliver }: Awaited<ReturnType<typeof started>>, fetched: FetchedBytes) => {
     const resolved: string[] = []
-    const batch = { fetchedOffset: '5', partition: 2, messages, messagesWithinOffset: all }
+    const batch = { fetchedOffset: '5', partition: 2, rawMessages: [{ offset: '9', fetched }] }
     await deliver({ batch, resolveOffset: (offset: string) => resolved.push(offset) })
     return resolved
   }
+  const entriesOf = (kinds: readonly EntryKind[], from = 5) =>
+    kinds.map((kind, index) => ({ ...record({ ...parts, offset: from + index }), kind }))
 
   test('is passed on with its fetch offset and the end after its last raw record', async () => {
-    const running = await started()
+    const running = await reading()
     const headers = encodeHeaders([
       ['ce_id', Buffer.from('1')],
       ['twice', Buffer.from('a')],
@@ -155,52 +167,124 @@ describe('a batch', () => {
       ['twice', null],
       ['twice', Buffer.from('b')],
     ])
-    expect(await deliverTo(running, [message(5), message(7, headers)], offsets(5, 6, 7, 8, 9))).toEqual(['9'])
-    const parts = { key: 'org_1', value: '{}', timestamp: 1_770_000_000_000 }
-    const expected: Batch = {
-      from: 5,
-      end: 10,
-      records: [
-        record({ ...parts, offset: 5 }),
-        record({
-          ...parts,
-          offset: 7,
-          headers: [
-            ['ce_id', '1'],
-            ['twice', 'a'],
-            ['none', null],
-            ['twice', null],
-            ['twice', 'b'],
-          ],
-        }),
-      ],
-    }
-    expect(running.heard).toEqual([['batch', 2, expected]])
+    const entries = entriesOf(['record', 'aborted', 'record', 'control', 'control'])
+    const fetched = fetchedOf(entries.map(entry => (entry.offset === 7 ? { ...entry, headers } : entry)))
+    expect(await deliverBytes(running, fetched)).toEqual(['9'])
+    const records = [record({ ...parts, offset: 5 }), { ...record({ ...parts, offset: 7 }), headers }]
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 10, records, appended: 'transaction' }]])
+  })
+
+  test('has the time that the broker gave it, unless it is part of a transaction', async () => {
+    const running = await reading()
+    const options = { appended: true, max: 1_770_000_000_500 }
+    const bytes = batchOfRecords(5, entriesOf(['record', 'record']), options)
+    await deliverBytes(running, { bytes, aborted: [] })
+    const records = [5, 6].map(offset => record({ ...parts, offset, timestamp: options.max }))
+    const appended = { offset: 6, time: options.max }
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 7, records, appended }]])
   })
 
   test('with few bytes is followed by a pause, so that single records arrive in groups; a large one is not', async () => {
-    const running = await started()
-    await deliverTo(running, [message(5)], offsets(5))
-    expect(running.rests).toEqual([FETCH_REST_MS])
-    await deliverTo(running, [{ ...message(5), value: Buffer.alloc(FETCH_REST_BYTES) }], offsets(5))
-    expect(running.rests).toEqual([FETCH_REST_MS])
+    const running = await reading()
+    await deliverBytes(running, fetchedOf(entriesOf(['record'])))
+    expect(running.rests).toEqual([UNPACK_WAIT_MS, FETCH_REST_MS])
+    running.rests.length = 0
+    const [entry] = entriesOf(['record'])
+    await deliverBytes(running, fetchedOf(entry ? [{ ...entry, value: Buffer.alloc(FETCH_REST_BYTES) }] : []))
+    expect(running.rests).toEqual([UNPACK_WAIT_MS])
   })
 
   test('with only control or aborted records is passed on without records', async () => {
-    const running = await started()
-    expect(await deliverTo(running, [], offsets(5, 6, 7, 8))).toEqual(['8'])
-    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 9, records: [] }]])
+    const running = await reading()
+    expect(await deliverBytes(running, fetchedOf(entriesOf(['aborted', 'aborted', 'control', 'control'])))).toEqual([
+      '8',
+    ])
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 9, records: [], appended: 'transaction' }]])
   })
 
   test.each([
-    ['starts after its fetch offset', offsets(7, 8), { end: 9, missing: 5 }],
-    ['lacks an offset among its records', offsets(5, 6, 8), { end: 9, missing: 7 }],
-    ['has no offset from its fetch offset on', [], { end: 5, missing: 5 }],
-    ['has an offset twice', offsets(5, 6, 6), { end: 7, missing: 7 }],
-  ])('that %s reports the first missing offset', async (_, all, expected) => {
-    const running = await started()
-    await deliverTo(running, [], all)
-    expect(running.heard).toEqual([['batch', 2, { from: 5, records: [], ...expected }]])
+    ['starts after its fetch offset', [[7, 1]], { end: 5, missing: 5 }],
+    ['lacks an offset between two batches', [[5, 2], [8, 1]], { end: 7, missing: 7 }], // biome-ignore format: one line
+    ['has no offset from its fetch offset on', [[3, 2]], { end: 5, missing: 5 }],
+  ] as const)('that %s reports the first missing offset', async (_, batches, expected) => {
+    const running = await reading()
+    const bytes = batches.map(([first, count]) => batchOfRecords(first, entriesOf(Array(count).fill('record'), first)))
+    await deliverBytes(running, { bytes: Buffer.concat(bytes), aborted: [] })
+    expect(running.heard).toMatchObject([['batch', 2, { from: 5, ...expected }]])
+  })
+
+  test('that cannot be read is told of once, and its offsets come as the records that stand for them', async () => {
+    const running = await reading()
+    const [good] = entriesOf(['record'], 8)
+    const bytes = Buffer.concat([
+      batchBytes({ first: 4, count: 4, codec: 4, payload: Buffer.from('no zstd'), max: 17 }),
+      batchOfRecords(8, good ? [good] : []),
+    ])
+    expect(await deliverBytes(running, { bytes, aborted: [] })).toEqual(['8'])
+    const batch = { first: 4, last: 7, codec: 4, reason: 'not_decompressed' }
+    expect(running.heard[0]).toEqual(['undecodable', 2, batch])
+    const [, , passed] = running.heard[1] as [string, number, Batch]
+    expect(passed).toMatchObject({ from: 5, end: 9 })
+    expect(passed.records.map(one => [one.offset, one.timestamp, undecodableBatchOf(one)])).toEqual([
+      ...[5, 6, 7].map(offset => [offset, 17, batch]),
+      [8, parts.timestamp, undefined],
+    ])
+    await deliverBytes(running, { bytes, aborted: [] })
+    expect(running.heard.filter(([what]) => what === 'undecodable')).toHaveLength(1)
+  })
+
+  test('that cannot be read is not told of if it was aborted', async () => {
+    const running = await reading()
+    const of = { first: 5, count: 2, isTransactional: true, producerId: 7 }
+    const bytes = batchBytes({ ...of, codec: 4, payload: Buffer.from('no zstd') })
+    await deliverBytes(running, { bytes, aborted: [{ producerId: '7', firstOffset: 5 }] })
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 7, records: [], appended: 'transaction' }]])
+  })
+
+  test('whose checksum is wrong is fetched again, and stops the projector if it stays so', async () => {
+    const running = await reading()
+    const good = batchOfRecords(5, entriesOf(['record']))
+    const bytes = batchOfRecords(6, entriesOf(['record'], 6))
+    bytes.writeUInt8(bytes.readUInt8(70) ^ 1, 70)
+    const fetched = { bytes: Buffer.concat([good, bytes]), aborted: [] }
+    for (let reads = 1; reads < CHANGED_BATCH_READS; reads++) await deliverBytes(running, fetched)
+    expect(running.told).toEqual(Array(CHANGED_BATCH_READS - 1).fill(['seek', { topic, partition: 2, offset: '6' }]))
+    expect(running.heard.every(([what]) => what === 'batch')).toBe(true)
+    await deliverBytes(running, fetched)
+    expect(running.heard.at(-1)).toEqual(['stopped', expect.objectContaining({ code: 'batch_changed' })])
+    expect(running.heard.at(-1)?.[1]).toMatchObject({ where: { topic, partition: 2, offset: 6 } })
+  })
+
+  test('of the format before headers stops the projector with a reason', async () => {
+    const running = await reading()
+    const bytes = Buffer.alloc(80)
+    bytes.writeInt8(1, 16)
+    await deliverBytes(running, { bytes, aborted: [] })
+    expect(running.heard).toEqual([['stopped', expect.objectContaining({ code: 'topic_unsuitable' })]])
+  })
+
+  test('for which the flow has no room leaves the other partitions alone, and goes on when there is room', async () => {
+    const running = await reading()
+    running.consumption.pause(2)
+    running.told.length = 0
+    await deliverBytes(running, fetchedOf(entriesOf(['record'])))
+    expect([running.heard, running.told]).toEqual([[], [['pause', [{ topic, partitions: [2] }]]]])
+    running.consumption.resume(2)
+    await eventually(() => expect(running.told.at(-1)).toEqual(['resume', [{ topic, partitions: [2] }]]))
+    expect(running.heard).toMatchObject([['batch', 2, { from: 5, end: 6 }]])
+  })
+
+  test('that waits is dropped by a seek, and by a new assignment', async () => {
+    for (const drop of ['seek', 'join'] as const) {
+      const running = await reading()
+      running.consumption.pause(2)
+      await deliverBytes(running, fetchedOf(entriesOf(['record'])))
+      if (drop === 'seek') running.consumption.seek(2, 4)
+      else running.say('join', { memberAssignment: { [topic]: [2] } })
+      running.consumption.resume(2)
+      await new Promise(setImmediate)
+      expect(running.heard.filter(([what]) => what === 'batch')).toEqual([])
+    }
   })
 })
 

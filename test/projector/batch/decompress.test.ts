@@ -1,0 +1,45 @@
+/** All forms of compressed bytes: those that the Java client reads are read, and the others are refused with a reason. */
+import { expect, test } from 'vitest'
+import { decompress, memoryFor } from '../../../projector/batch/decompress.ts'
+import { BatchReader } from '../../../projector/batch/read-batch.ts'
+import { recordBatchesIn } from '../../../projector/batch/record-batch.ts'
+import { allOf } from '../../support/codecs.ts'
+import { read, refused } from '../../support/compressed.ts'
+import { createRandom, seedOfRun } from '../../support/random.ts'
+import { batchBytes, batchOfRecords, payloadOf, recordsIn } from '../../support/record-batches.ts'
+import { record } from '../records.ts'
+
+const seed = seedOfRun()
+console.log(`seed ${seed}`)
+
+const payload = payloadOf(
+  ['a', 'b'].map((key, at) => record({ key, value: 'Ärger und Not '.repeat(20 + 400 * at), timestamp: 5 + at })),
+)
+
+test.each(Object.entries(read))('%s is read', async (_, { codec, compress }) => {
+  const bytes = compress(payload)
+  expect((await allOf(decompress(codec, bytes))).equals(payload)).toBe(true)
+  expect(memoryFor(codec, bytes)).toBeGreaterThanOrEqual(0)
+})
+
+test.each(Object.entries(refused))('%s is refused', async (_, { codec, compress }) => {
+  const [batch] = recordBatchesIn(batchBytes({ first: 3, count: 2, codec, payload: compress(payload) }))
+  const { records = [], undecodable } = (batch && (await new BatchReader(batch).read(3))) ?? {}
+  expect(undecodable).toMatchObject({ first: 3, last: 4, codec })
+  expect(records.map(({ offset }) => offset)).toEqual([3, 4])
+})
+
+test.each(Object.entries(read))(
+  '%s is read in whole, whatever the size of its records',
+  async (_, { codec, compress }) => {
+    const random = createRandom(seed)
+    for (let run = 0; run < 5; run++) {
+      const records = Array.from({ length: 2 + random.below(20) }, (_, index) =>
+        record({ key: 'a', value: 'x'.repeat(random.below(random.pick([20, 400, 3_000]))), timestamp: 5 + index }),
+      )
+      const bytes = batchOfRecords(0, records, { codec, payload: compress(payloadOf(records)) })
+      const got = await recordsIn(bytes)
+      expect(got.map(({ value }) => value?.length)).toEqual(records.map(({ value }) => value?.length))
+    }
+  },
+)
