@@ -40,7 +40,7 @@ export const BATCH_BYTES = 1 * MiB
  * always refuses a document that counts for more than a tenth of its heap: with 1 GB of heap this is nearly the most.
  */
 export const PARKED_BYTES_MAX = 16 * MiB
-/** Milliseconds that a fetch waits for the records of a large batch. Then its partition is paused until they are read. */
+/** Milliseconds that a fetch waits for the records of a large batch. Then its partition is paused meanwhile. */
 export const UNPACK_WAIT_MS = 50
 /** Reads of a batch with a wrong checksum, after which it counts as changed on the broker's disk. */
 export const CHANGED_BATCH_READS = 5

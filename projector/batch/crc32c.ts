@@ -1,4 +1,4 @@
-/** CRC-32C (Castagnoli): the checksum of a record batch. It takes eight bytes at a time: each fetched byte is checked. */
+/** CRC-32C (Castagnoli), the checksum of a batch of records. Eight bytes at a time: each fetched byte is checked. */
 
 const POLYNOMIAL = 0x82f63b78
 /** `tables[n][byte]`: the checksum of a byte that `n` zero bytes follow. */

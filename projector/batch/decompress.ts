@@ -1,6 +1,6 @@
 /**
- * In: the records of a batch, compressed. Out: the same, decompressed, part by part. What the Java client reads is
- * read: `test/projector/batch/as-java.test.ts` compares the two.
+ * In: the records of a batch, compressed. Out: the same, decompressed, part by part. All forms that the Java
+ * client reads are read: `test/support/compressed.ts` lists them.
  */
 import { setImmediate } from 'node:timers/promises'
 import { gunzip } from './gzip.ts'

@@ -1,6 +1,6 @@
 /**
- * Decompresses gzip like the Java client: member after member, each with a right checksum. What follows a member and
- * does not begin another one is ignored. Format: RFC 1952.
+ * Decompresses gzip like the Java client: member after member, each with a right checksum. Other bytes
+ * after a member are ignored. Format: RFC 1952.
  */
 import { crc32, createInflateRaw } from 'node:zlib'
 import { inflate } from './inflate.ts'

@@ -39,21 +39,21 @@ export type BatchPart = {
   readonly undecodable?: UndecodableBatch
 }
 
-/** A record that was returned: its place in the batch, and where it begins when decompressed. */
-type Place = { readonly offset: number; readonly index: number; readonly position: number; readonly before: number }
+/** A record that was returned: its index in the batch, and where it begins when decompressed. */
+type Found = { readonly offset: number; readonly index: number; readonly position: number; readonly before: number }
 type Slice = { readonly records: readonly RawRecord[]; readonly isLast: boolean }
 
 export class BatchReader {
   readonly #batch: RecordBatch
   /** The last record of the last slice. */
-  #place: Place
+  #found: Found
   #isVerified = false
   #undecodable: UndecodableBatch | undefined
   #reading: Promise<unknown> = Promise.resolve()
 
   constructor(batch: RecordBatch) {
     this.#batch = batch
-    this.#place = { offset: batch.first, index: 0, position: 0, before: -1 }
+    this.#found = { offset: batch.first, index: 0, position: 0, before: -1 }
   }
 
   /** Whether this is the batch that is read: another log can have another one at the same offset. */
@@ -100,12 +100,12 @@ export class BatchReader {
   async #pass(from: number): Promise<Slice> {
     const { codec, count, first, last, time, payload } = this.#batch
     if (count < 0) throw new Undecodable('count_wrong')
-    let { index, position, before } = from >= this.#place.offset ? this.#place : { index: 0, position: 0, before: -1 }
+    let { index, position, before } = from >= this.#found.offset ? this.#found : { index: 0, position: 0, before: -1 }
     let skip = position
     let total = 0
     const slice: RawRecord[] = []
     let sliceBytes = 0
-    let place: Place | undefined
+    let found: Found | undefined
     let isFull = false
     let fault: Undecodable | undefined
     // Parts of which the first record is not whole yet, their bytes, and the bytes that it needs.
@@ -140,7 +140,7 @@ export class BatchReader {
             const record = recordOf(bytes, end, layout, first, time)
             slice.push(record)
             sliceBytes += bytesOf(record)
-            place = { offset, index, position, before }
+            found = { offset, index, position, before }
           }
         }
         before = layout.delta
@@ -181,7 +181,7 @@ export class BatchReader {
     if (fault) throw fault
     if (index < count && !(isFull && this.#isVerified)) throw new Undecodable('count_wrong')
     this.#isVerified = true
-    if (place) this.#place = place
+    if (found) this.#found = found
     return { records: slice, isLast: !isFull }
   }
 }

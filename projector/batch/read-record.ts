@@ -57,7 +57,7 @@ export class VarintReader {
   }
 }
 
-/** Numbers of so many bytes are exact in JavaScript. */
+/** Numbers of this many bytes are exact in JavaScript. */
 const EXACT_BYTES = 7
 
 const malformed = (): Undecodable => new Undecodable('records_malformed')

@@ -19,6 +19,20 @@ export type RawRecord = {
   readonly headers: RecordHeaders
 }
 
+/** All records of one partition from offset `from` up to, not including, `end`. */
+export type Batch = {
+  readonly from: number
+  readonly end: number
+  readonly records: readonly RawRecord[]
+  /** The first offset that the log lacks. Such a batch is never taken. */
+  readonly missing?: number
+  /**
+   * The last record, if the broker set its time. `transaction`: a record is part of a transaction, so its time may be
+   * long before readers see it.
+   */
+  readonly appended?: { readonly offset: number; readonly time: number } | 'transaction'
+}
+
 /** Estimated bytes of a record in memory. */
 export const bytesOf = ({ key, value, headers }: RawRecord): number =>
   (key?.length ?? 0) + (value?.length ?? 0) + headers.bytes.length + 100

@@ -4,22 +4,10 @@
  * comes alone.
  */
 
-import { bytesOf, type RawRecord } from '../event/raw-record.ts'
+import { type Batch, bytesOf, type RawRecord } from '../event/raw-record.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../limits.ts'
 
-/** All records of one partition from offset `from` up to, not including, `end`. */
-export type Batch = {
-  readonly from: number
-  readonly end: number
-  readonly records: readonly RawRecord[]
-  /** The first offset that the log lacks. Such a batch is never taken. */
-  readonly missing?: number
-  /**
-   * The last record, if the broker set its time. `transaction`: a record is part of a transaction, so its time may be
-   * long before readers see it.
-   */
-  readonly appended?: { readonly offset: number; readonly time: number } | 'transaction'
-}
+export type { Batch }
 
 export class Queue {
   #batches: Batch[] = []

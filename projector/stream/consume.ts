@@ -15,6 +15,7 @@
  * - Some errors of a sick Kafka end it for good: `patch-retries.ts`.
  */
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
+import { Unpacker } from '../batch/unpack.ts'
 import { nameOf, StopError } from '../failures.ts'
 import { readRefusal } from '../kafka/access-refusal.ts'
 import { type FetchedMessage, leaveFetchedBytesOf } from '../kafka/patch-fetch.ts'
@@ -32,7 +33,6 @@ import {
 } from '../limits.ts'
 import { assignerOf, type InstallationIdentity } from './group.ts'
 import type { Consumption, Handlers } from './stream-log.ts'
-import { Unpacker } from './unpack.ts'
 
 /** Joins the group and begins to read. @throws StopError `access_refused`; an error of the client if Kafka is away */
 export const consume = async (

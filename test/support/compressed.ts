@@ -1,6 +1,6 @@
 /**
- * Compressed bytes in unusual forms. Of `read`, the Java client of Kafka 4.3 reads exactly the given bytes; of `refused`
- * it reads nothing. `java-codecs.long.test.ts` asks it.
+ * Compressed bytes in unusual forms. Of `read`, the Java client of Kafka 4.3 reads exactly the given bytes. It refuses
+ * those of `refused`.
  */
 import { constants, crc32, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { compressFrameSync } from 'lz4-napi'

@@ -94,7 +94,7 @@ export const batchOfRecords = (
 
 type Entry = RawRecord & { readonly kind: EntryKind }
 
-/** What a fetch brings of these entries. */
+/** The bytes that a fetch brings of these entries. */
 export const fetchedOf = (entries: readonly Entry[]): FetchedBytes => {
   const runs: Entry[][] = []
   for (const entry of entries) {

@@ -10,6 +10,8 @@ import { type ArchiveTarget, directoryTarget } from '../../../commands/archive/t
 import { exitCodes } from '../../../commands/failures.ts'
 import { ARCHIVE_FLUSH_MS } from '../../../commands/limits.ts'
 import type { LogCluster } from '../../../commands/projector.ts'
+import { NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { fetchedOf } from '../../support/record-batches.ts'
 import type { Scope } from '../../support/scope.ts'
 
 const RECORDS = 3
@@ -27,9 +29,23 @@ const adminOf = (partitions: number, end = RECORDS) =>
 
 const fetch = async ({ topics }: { topics: readonly { partitions: readonly { fetchOffset: string }[] }[] }) => {
   const from = Number(topics[0]?.partitions[0]?.fetchOffset)
-  const messages = Array.from({ length: RECORDS }, (_, offset) => ({ offset: String(offset), key: null, value: null }))
-  return { responses: [{ partitions: [{ messages: messages.slice(from), lastStableOffset: String(RECORDS) }] }] }
+  return answerOf(from, RECORDS, { timestamp: -1, value: null })
 }
+/** The records from an offset up to another one, of which a fetch brings some. */
+const answerOf = (from: number, end: number, { timestamp, value }: Same, brought = end) => {
+  const offsets = Array.from({ length: brought }, (_, offset) => offset).slice(from)
+  const entries = offsets.map(offset => ({
+    kind: 'record' as const,
+    offset,
+    timestamp,
+    key: null,
+    value,
+    headers: NO_HEADERS,
+  }))
+  const messages = offsets.length > 0 ? [{ fetched: fetchedOf(entries) }] : []
+  return { responses: [{ partitions: [{ messages, lastStableOffset: String(end) }] }] }
+}
+type Same = { readonly timestamp: number; readonly value: Buffer | null }
 const cluster = {
   onLeader: async (_: number, ask: (leader: { fetch: typeof fetch }) => unknown) => ask({ fetch }),
   disconnect: async () => undefined,
@@ -113,11 +129,8 @@ test.for([
       fetch: async (request: Parameters<typeof fetch>[0]) => {
         const from = Number(request.topics[0]?.partitions[0]?.fetchOffset)
         if (partition === 1 && from > 0) throw new kafkajs.KafkaJSConnectionError('gone')
-        const { responses } = await fetch(request)
-        const [{ messages = [] } = {}] = responses[0]?.partitions ?? []
-        const timed = messages.map(one => ({ ...one, timestamp: String((partition === 1 ? 10 : 100) * 1_000) }))
-        const some = partition === 1 ? timed.slice(0, read) : timed
-        return { responses: [{ partitions: [{ messages: some, lastStableOffset: String(RECORDS) }] }] }
+        const same = { timestamp: (partition === 1 ? 10 : 100) * 1_000, value: null }
+        return answerOf(from, RECORDS, same, partition === 1 ? read : RECORDS)
       },
     })
     const cluster = {
@@ -138,12 +151,7 @@ const logThatEndsAt = (ends: readonly number[], value = 'a') => {
   const fetchAtEnd = async ({ topics }: Parameters<typeof fetch>[0]) => {
     const end = ends[Math.min(reads++, ends.length - 1)] ?? 0
     const from = Number(topics[0]?.partitions[0]?.fetchOffset)
-    const messages = Array.from({ length: end }, (_, offset) => ({
-      offset: `${offset}`,
-      key: null,
-      value: Buffer.from(value),
-    }))
-    return { responses: [{ partitions: [{ messages: messages.slice(from), lastStableOffset: `${end}` }] }] }
+    return answerOf(from, end, { timestamp: -1, value: Buffer.from(value) })
   }
   return {
     onLeader: async (_: number, ask: (leader: { fetch: typeof fetchAtEnd }) => unknown) => ask({ fetch: fetchAtEnd }),

@@ -1,4 +1,4 @@
-/** All forms of compressed bytes: those that the Java client reads are read, and the others are refused with a reason. */
+/** All forms of compressed bytes: those that the Java client reads are read, the others are refused with a reason. */
 import { expect, test } from 'vitest'
 import { decompress, memoryFor } from '../../../projector/batch/decompress.ts'
 import { BatchReader } from '../../../projector/batch/read-batch.ts'

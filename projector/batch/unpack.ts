@@ -9,15 +9,15 @@
  *   partition is paused. Nothing is passed on that was fetched before a seek.
  * Can go wrong: a batch is not as the broker stored it: it is fetched again, and after some attempts ends the stream.
  */
-import { batchesOf, type LogBatch } from '../batch/fetched-log.ts'
-import { type BatchPart, BatchReader } from '../batch/read-batch.ts'
-import type { RecordBatch } from '../batch/record-batch.ts'
-import { bytesOf, type RawRecord } from '../event/raw-record.ts'
+
+import { type Batch, bytesOf, type RawRecord } from '../event/raw-record.ts'
 import type { UndecodableBatch } from '../event/undecodable-batch.ts'
 import { nameOf, StopError } from '../failures.ts'
-import { type Batch, bytesOfAll } from '../flow/queue.ts'
 import type { FetchedBytes } from '../kafka/patch-fetch.ts'
 import { CHANGED_BATCH_READS, FETCH_PARTITION_BYTES } from '../limits.ts'
+import { batchesOf, type LogBatch } from './fetched-log.ts'
+import { type BatchPart, BatchReader } from './read-batch.ts'
+import type { RecordBatch } from './record-batch.ts'
 
 export type UnpackSteps = {
   readonly topic: string
@@ -32,7 +32,7 @@ export type UnpackSteps = {
 export class Unpacker {
   readonly #steps: UnpackSteps
   #isPaused = true
-  /** Grows with each seek. What was fetched before is dropped. */
+  /** Grows with each seek. Fetches from before it are dropped. */
   #epoch = 0
   #moved = Promise.withResolvers<void>()
   #changed = { offset: -1, reads: 0 }
@@ -81,7 +81,7 @@ export class Unpacker {
       for await (const batch of this.#read(from, batches)) {
         while (this.#isPaused && epoch === this.#epoch) await this.#moved.promise
         if (epoch !== this.#epoch) break
-        bytes += bytesOfAll(batch.records)
+        for (const record of batch.records) bytes += bytesOf(record)
         this.#steps.onBatch(batch)
       }
     } catch (error) {
