@@ -37,8 +37,9 @@ export class Unpacker {
   #moved = Promise.withResolvers<void>()
   #changed = { offset: -1, reads: 0 }
   #reportedTo = -1
-  /** Of the last batch. It knows what is read, if the batch is fetched again. */
-  #reader: BatchReader | undefined
+  /** Of the latest batch. It knows what is read, if the batch is fetched again. */
+  #latest: { readonly first: number; readonly reader: BatchReader } | undefined
+  #dropped = Promise.withResolvers<number>()
 
   constructor(steps: UnpackSteps) {
     this.#steps = steps
@@ -56,6 +57,8 @@ export class Unpacker {
   /** Drops what was fetched. */
   drop(): void {
     this.#epoch++
+    this.#dropped.resolve(0)
+    this.#dropped = Promise.withResolvers()
     this.#wake()
   }
 
@@ -67,7 +70,9 @@ export class Unpacker {
     try {
       const batches = batchesOf(fetched)
       const last = batches.at(-1)?.batch.last
-      return { ...(last !== undefined && { end: Math.max(from, last + 1) }), passed: this.#passOn(from, batches) }
+      // A batch that is dropped may still be read for a while.
+      const passed = Promise.race([this.#passOn(from, batches), this.#dropped.promise])
+      return { ...(last !== undefined && { end: Math.max(from, last + 1) }), passed }
     } catch (error) {
       this.#onError(error)
       return { passed: Promise.resolve(0) }
@@ -90,9 +95,18 @@ export class Unpacker {
     return bytes
   }
 
-  async *#read(from: number, batches: readonly LogBatch[]): AsyncGenerator<Batch> {
-    let next = from
-    let gathered = new Gathered(from)
+  /** While the last record before the latest batch is verified, the reader of the latest one stays. */
+  #readerOf(batch: RecordBatch): BatchReader {
+    if (this.#latest?.reader.isOf(batch)) return this.#latest.reader
+    const reader = new BatchReader(batch)
+    if (this.#latest === undefined || batch.first >= this.#latest.first) this.#latest = { first: batch.first, reader }
+    return reader
+  }
+
+  async *#read(start: number, batches: readonly LogBatch[]): AsyncGenerator<Batch> {
+    let from = start
+    let next = start
+    let gathered = new Gathered(start)
     for (const { kind, batch } of batches) {
       if (!batch.isIntact) {
         if (next > from) yield gathered.upTo(next)
@@ -101,8 +115,13 @@ export class Unpacker {
       // A fetch brings the whole batch that has the offset.
       if (batch.last < next) continue
       if (batch.first > next) return yield { ...gathered.upTo(next), missing: next }
-      const reader = this.#reader?.isOf(batch) ? this.#reader : new BatchReader(batch)
-      this.#reader = reader
+      const reader = this.#readerOf(batch)
+      // A batch may take seconds to read: the records before it do not wait for it.
+      if (batch.codec !== 0 && gathered.bytes > 0) {
+        yield gathered.upTo(next)
+        gathered = new Gathered(next)
+        from = next
+      }
       while (next <= batch.last) {
         const part = kind === 'record' ? await reader.read(next) : passedOver(batch, next)
         this.#report(part)
@@ -110,16 +129,17 @@ export class Unpacker {
           gathered.add(record, batch)
           if (gathered.bytes < FETCH_PARTITION_BYTES) continue
           yield gathered.upTo(record.offset + 1)
-          gathered = new Gathered(record.offset + 1)
+          from = record.offset + 1
+          gathered = new Gathered(from)
         }
         gathered.sawBatch(batch)
         next = part.end
         if (part.missing !== undefined) return yield { ...gathered.upTo(next), missing: next }
       }
     }
-    if (next > from) return yield gathered.upTo(next)
+    if (next > from) yield gathered.upTo(next)
     // The broker has nothing from this offset on, and no error: it is a hole.
-    if (batches.length > 0) yield { ...gathered.upTo(from), missing: from }
+    if (next === start && batches.length > 0) yield { ...gathered.upTo(start), missing: start }
   }
 
   /** Once for each batch, unless it is read again. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { gzipSync } from 'node:zlib'
 import kafkajs, { type Kafka } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import type { EntryKind } from '../../../projector/batch/fetched-log.ts'
@@ -6,8 +7,15 @@ import { undecodableBatchOf } from '../../../projector/event/undecodable-batch.t
 import type { Batch } from '../../../projector/flow/queue.ts'
 import type { FetchedBytes } from '../../../projector/kafka/patch-fetch.ts'
 import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
-import { CHANGED_BATCH_READS, FETCH_REST_BYTES, FETCH_REST_MS, UNPACK_WAIT_MS } from '../../../projector/limits.ts'
+import {
+  CHANGED_BATCH_READS,
+  FETCH_PARTITION_BYTES,
+  FETCH_REST_BYTES,
+  FETCH_REST_MS,
+  UNPACK_WAIT_MS,
+} from '../../../projector/limits.ts'
 import { consume } from '../../../projector/stream/consume.ts'
+import { BATCH_BYTES_MAX } from '../../../schemas/limits.ts'
 import { batchBytes, batchOfRecords, fetchedOf } from '../../support/record-batches.ts'
 import { eventually } from '../../support/scope.ts'
 import { record } from '../records.ts'
@@ -211,6 +219,35 @@ describe('a batch', () => {
     const bytes = batches.map(([first, count]) => batchOfRecords(first, entriesOf(Array(count).fill('record'), first)))
     await deliverBytes(running, { bytes: Buffer.concat(bytes), aborted: [] })
     expect(running.heard).toMatchObject([['batch', 2, { from: 5, ...expected }]])
+  })
+
+  test('is passed on in parts, and the last part may end with the last record', async () => {
+    const running = await reading()
+    const large = entriesOf(['record', 'record', 'record']).map(one => ({
+      ...one,
+      value: Buffer.alloc(FETCH_PARTITION_BYTES),
+    }))
+    await deliverBytes(running, fetchedOf(large))
+    expect(running.heard.map(([, , batch]) => batch)).toMatchObject([5, 6, 7].map(from => ({ from, end: from + 1 })))
+    expect(running.heard.some(([, , batch]) => 'missing' in (batch as Batch))).toBe(false)
+  })
+
+  test('that takes long is read once, although it is sought again, and those before it do not wait for it', async () => {
+    const running = await reading()
+    const [before] = entriesOf(['record'])
+    const zeros = gzipSync(Buffer.alloc(BATCH_BYTES_MAX + 1))
+    const bytes = Buffer.concat([
+      batchOfRecords(5, before ? [before] : []),
+      batchBytes({ first: 6, count: 2, codec: 1, payload: zeros }),
+    ])
+    const passed = async () => running.heard.filter(([what]) => what === 'batch').map(([, , batch]) => batch)
+    for (let round = 1; round <= 3; round++) {
+      await deliverBytes(running, { bytes, aborted: [] })
+      await eventually(async () => expect(await passed()).toMatchObject(Array(round).fill({ from: 5, end: 6 })))
+      running.consumption.seek(2, 5)
+    }
+    await deliverBytes(running, { bytes, aborted: [] })
+    await eventually(async () => expect((await passed()).at(-1)).toMatchObject({ end: 8 }), { within: 60_000 })
   })
 
   test('that cannot be read is told of once, and its offsets come as the records that stand for them', async () => {
