@@ -183,7 +183,6 @@ const main = async (args: readonly string[]): Promise<number> => {
     }
   }
   const takingOver = (): TakeOverContext => {
-    registerCodecs()
     const context = kafkaContext()
     const config = kafkaConfig(readSettings(kafkaSettings, process.env, readFileSync), 'commission-adopt', readFileSync)
     const { signal } = new AbortController()
