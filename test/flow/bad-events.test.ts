@@ -1,7 +1,6 @@
 /** Records that the projector parks or applies: all published at once to a real Kafka, then checked one by one. */
 import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { registerCodecs } from '../support/codecs.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import { RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -11,6 +10,7 @@ import { tooLongChain } from '../support/bad-chain.ts'
 import { makeBad } from '../support/bad-event.ts'
 import { refused } from '../support/bad-events.ts'
 import { appliedLarge, refusedLarge } from '../support/bad-large.ts'
+import { registerCodecs } from '../support/codecs.ts'
 import {
   keyCreated,
   newId,
