@@ -17,8 +17,44 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'a hole in the log is ignored',
-    file: 'projector/stream/consume.ts',
-    find: '    if (Number(offset) !== next) return next\n',
+    file: 'projector/batch/unpack.ts',
+    find: '      if (batch.first > next) return yield { ...gathered.upTo(next), missing: next }\n',
+    replace: '      next = Math.max(next, batch.first)\n',
+  },
+  {
+    name: 'a batch that is larger than the bound is read',
+    file: 'projector/batch/read-batch.ts',
+    find: "if (total > BATCH_BYTES_MAX) throw fault ?? new Undecodable('too_large')",
+    replace: 'if (total > BATCH_BYTES_MAX) break',
+  },
+  {
+    name: 'only the first frame of zstd is read',
+    file: 'projector/batch/zstd.ts',
+    find: '    if (isFrame) yield bytes.subarray(at, end)\n',
+    replace: '    if (isFrame) return yield bytes.subarray(at, end)\n',
+  },
+  {
+    name: 'a batch that was changed is read',
+    file: 'projector/batch/record-batch.ts',
+    find: 'distance >= 0 && batch.readUInt32BE(17) === crc32c(batch.subarray(CHECKED_FROM))',
+    replace: 'distance >= 0',
+  },
+  {
+    name: 'a batch of an aborted transaction is read',
+    file: 'projector/batch/fetched-log.ts',
+    find: 'batch.isTransactional && open.has(producerId)',
+    replace: 'batch.isTransactional && open.size > 1e9 && producerId !== undefined',
+  },
+  {
+    name: 'a batch that cannot be read is parked as a record of a publisher',
+    file: 'projector/flow/assess.ts',
+    find: "undecodableBatchOf(record) ? 'batch_undecodable' : 'record_undecodable'",
+    replace: "undecodableBatchOf(record) ? 'record_undecodable' : 'record_undecodable'",
+  },
+  {
+    name: 'a batch that waits for room is passed on after a seek',
+    file: 'projector/batch/unpack.ts',
+    find: '        if (epoch !== this.#epoch) break\n',
     replace: '',
   },
   {
