@@ -324,8 +324,13 @@ const changeSource = async (
     const document: PositionDocument = { kind: 'position', body }
     await replace(positionId(identity.generation, partition), position, document, steps)
   }
+  const ends = redaction?.list.partitions.filter(one => one.stream === stream).map(({ end }) => end)
+  const redactedTo = ends === undefined ? {} : { redacted_to: ends }
   if (redaction !== undefined) await forgetPastPositions(identity.generation, steps)
-  const document: GenerationDocument = { kind: 'generation', body: { ...identity, cluster_id, ...known } }
+  const document: GenerationDocument = {
+    kind: 'generation',
+    body: { ...identity, cluster_id, ...known, ...redactedTo },
+  }
   await replace(generationId(identity.generation), generation, document, steps)
   const log = redaction ? 'the redacted log of cluster' : 'cluster'
   const before = identity.cluster_id === cluster_id ? 'another topic of this name' : identity.cluster_id

@@ -84,6 +84,7 @@ const makeLive = async (
   // Check before the long waits, and again inside the change: `verify` may store another result meanwhile.
   const refuseNow = await refuseUnequal()
   refuseNow(await readAll(context))
+  await warnOfPublished(liveIdentity, generation, context)
   await finishSwap(steps)
   let checked = await refuseUnparked(identity, liveIdentity, undefined, force, context)
   const near = isFollowing ? SWAP_NEAR_MS : 0
@@ -110,6 +111,24 @@ const makeLive = async (
     return { ...now, live: generation, previous: before, minPositions: null }
   })
   await finishSwap(steps)
+}
+
+/**
+ * A generation whose log was redacted has the open texts. It decides an event that is published again with them
+ * otherwise than one that was made from the redacted log.
+ */
+const warnOfPublished = async (live: GenerationBody, generation: string, context: CommandContext): Promise<void> => {
+  const { redacted_to: ends, topic } = live
+  if (ends === undefined) return
+  const positions = await positionsOf(live, context)
+  const since = positions.flatMap((position, partition) => {
+    const end = ends[partition] ?? 0
+    return position > end ? [`${topic}:${partition} from offset ${end} to ${position - 1}`] : []
+  })
+  if (since.length === 0) return
+  const what = `records were published after the redaction, before this swap: ${since.join(', ')}`
+  const next = `${live.generation} and ${generation} may have decided repeated ones differently`
+  context.say(`warning: ${what}. ${next}: npm run projection -- diff ${live.generation} ${generation}`)
 }
 
 /**

@@ -36,11 +36,16 @@ export const concernOf = (record: Pick<RawRecord, 'key' | 'value' | 'headers'>, 
   return namesAnybody || isOfOther || !hasContent(record) ? 'other' : 'unread'
 }
 
+/** The header of a record that stands for a batch that nobody can read. The first record of the batch has its bytes. */
+export const UNREAD_BATCH_HEADER = 'commission-undecodable-batch'
+
 /** Whether there is more than the organization as key, and attributes of an event. */
 const hasContent = ({ key, value, headers }: Pick<RawRecord, 'key' | 'value' | 'headers'>): boolean =>
   (value !== null && value.length > 0) ||
   (key !== null && key.length > 0 && !isId('org', key.toString('latin1'))) ||
-  Array.from(headers).some(([name]) => !/^(?:content-type|ce_(?:specversion|id|type|source|time))$/.test(name))
+  Array.from(headers).some(([name]) => !own.test(name))
+/** Headers of events, and of records that stand for a batch that nobody can read. */
+const own = new RegExp(`^(?:content-type|ce_(?:specversion|id|type|source|time)|${UNREAD_BATCH_HEADER})$`)
 
 /** Whether one of some texts is in the bytes, in any of the readings. Of JSON, only as it is and with its escapes. */
 export const hasText = (part: Buffer, texts: readonly Buffer[]): boolean => {

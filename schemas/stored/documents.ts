@@ -207,6 +207,8 @@ export type GenerationDocument = {
     indices?: Record<string, string>
     /** Only for a sandbox. */
     sandbox?: SandboxBody
+    /** The ends of a redacted log that it was given as its source: its documents before have the texts. */
+    redacted_to?: number[]
   }
 }
 

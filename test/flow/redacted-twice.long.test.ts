@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { recordHash } from '../../commands/projector.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
@@ -40,7 +41,9 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
     return ran
   }
   const pastPositions = async (): Promise<number> => {
-    const answer = await fetch(`${elasticsearchOf(prefix)}/${prefix}-control/_search?q=kind:past`)
+    const control = `${elasticsearchOf(prefix)}/${prefix}-control`
+    await fetch(`${control}/_refresh`, { method: 'POST' })
+    const answer = await fetch(`${control}/_search?q=kind:past`)
     return ((await answer.json()) as { hits: { hits: object[] } }).hits.hits.length
   }
   await eventually(async () => expect(await pastPositions()).toBeGreaterThan(0))
@@ -155,4 +158,42 @@ test('copies in both topics are reported, and gone after a redaction; what nobod
   }
   const going = await startProjector(t, { topics: restored, prefix })
   await untilCaughtUp(going)
+}, 240_000)
+
+test('documents of a redacted record that were written and not published yet are decided anew', async t => {
+  const { topics, prefix, projector } = await startProjection(t, [periodRecorded({ org_id: org }), named('Canary')], {
+    partitions: 1,
+  })
+  await projector.stop()
+  const [first] = await logOf(t, topics, topics.events, 0)
+  if (first === undefined) throw new Error('no record')
+  // As after a kill between writing and publishing the second record.
+  const document = `${elasticsearchOf(prefix)}/${prefix}-control/_doc/position:g1:0`
+  const { _source } = (await (await fetch(document)).json()) as { _source: { kind: string; body: object } }
+  const body = { ..._source.body, position: 1, last: { offset: 0, sha256: recordHash(first) } }
+  const stored = await fetch(document, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ ..._source, body }),
+  })
+  expect(stored.status).toBe(200)
+  const keys = createKeys(t, [])
+  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, SEAL_KEYS_DIR: keys.directory }
+  const run = async (...args: string[]) => {
+    const ran = await runCommand(args, settings)
+    expect(ran.code, ran.said).toBe(0)
+  }
+  const directory = await newDirectory(t)
+  const changes = `${directory}-changes.json`
+  t.onTestFinished(async () => rmSync(changes, { force: true }))
+  await run('archive', '--to', directory)
+  const names = { events: topics.events, apiKeys: topics.apiKeys }
+  await topics.admin.deleteTopics({ topics: Object.values(names) })
+  await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(names.events))
+  const restored = await createTopics(t, { partitions: 1, named: names })
+  await run('restore', '--from', directory, '--redact', org, 'rep_1', '--changes', changes)
+  await run('projection', 'adopt', '--archive', directory, '--redacted', changes)
+  const going = await startProjector(t, { topics: restored, prefix })
+  await untilCaughtUp(going)
+  expect(JSON.stringify(await everythingProjected(prefix))).not.toContain('Canary')
 }, 240_000)

@@ -21,7 +21,7 @@ import {
 import { isId } from '../../../schemas/values.ts'
 import { CommandError } from '../../failures.ts'
 import { decode, encodeHeaders, type PartitionSource, type RawRecord, validate } from '../../projector.ts'
-import { concernOf } from '../../subjects/person-in-bytes.ts'
+import { concernOf, UNREAD_BATCH_HEADER } from '../../subjects/person-in-bytes.ts'
 import { type Range, rangeOf, replaceRanges } from './json-ranges.ts'
 import { knownHeaders, type Replacement, unknownAttributes, unknownMembers, withoutNames } from './unknown-content.ts'
 
@@ -124,7 +124,9 @@ export const createRedactor = (subject: RedactedSubject): Redactor => {
     const envelope = decode(record)
     if (envelope === 'undecodable') {
       const concern = isNamed ? 'named' : concernOf(record, subject)
-      if (concern === 'unread') return 'unclear'
+      // The bytes of a batch may be those of others, too: the operator says what becomes of them.
+      const isBatch = batchHeaders(record).length > 0
+      if (concern === 'unread' || (concern === 'named' && isBatch && !isNamed)) return 'unclear'
       return concern === 'named' ? checked(record, source, ['record'], blankRecord) : undefined
     }
     const data: Ids = typeof envelope.data === 'object' && envelope.data !== null ? envelope.data : {}
@@ -173,9 +175,10 @@ const blankRecord = <Record extends RawRecord>(record: Record): Record => ({
   ...record,
   key: otherKey(record) ?? record.key,
   value: UNDECODABLE,
-  headers: NO_HEADERS,
+  headers: encodeHeaders(batchHeaders(record)),
 })
-const NO_HEADERS = encodeHeaders([])
+/** They decide the park code. */
+const batchHeaders = ({ headers }: RawRecord) => Array.from(headers).filter(([name]) => name === UNREAD_BATCH_HEADER)
 
 /** Of data that is parked, only ids stay. */
 const blankData = <Record extends RawRecord>(record: Record, { org_id, id, rep_id }: Ids, isNamed: boolean): Record => {

@@ -8,6 +8,8 @@ type Given = {
   readonly follows?: string
   /** Of g2: the cluster of its topic. */
   readonly cluster?: string
+  /** Of g1: the ends of the redacted log. */
+  readonly redactedTo?: readonly number[]
   readonly positions: Readonly<Record<'g1' | 'g2', readonly number[]>>
   /** After a restore: the positions from which each generation is served. */
   readonly servedFrom?: Readonly<Partial<Record<'g1' | 'g2', readonly number[]>>>
@@ -19,6 +21,7 @@ export const given = ({
   live = {},
   follows,
   cluster = 'c',
+  redactedTo,
   positions,
   servedFrom = {},
   parked = { g1: [], g2: [] },
@@ -42,7 +45,11 @@ export const given = ({
     const rules_version = generation === 'g2' && follows !== undefined ? 2 : 1
     const followed = generation === 'g2' && follows !== undefined ? { follows } : {}
     const cluster_id = generation === 'g2' ? cluster : 'c'
-    return { kind, body: { generation, topic: 't', cluster_id, partitions: 2, rules_version, ...followed } }
+    const redacted = generation === 'g1' && redactedTo !== undefined ? { redacted_to: redactedTo } : {}
+    return {
+      kind,
+      body: { generation, topic: 't', cluster_id, partitions: 2, rules_version, ...followed, ...redacted },
+    }
   }
   const send = sending(async request => {
     const { method, path, body, query } = request

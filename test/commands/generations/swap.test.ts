@@ -13,6 +13,19 @@ const verified = equalAt([4, 3])
 const verifiedOfOthers = equalAt([4, 3], 'equal', [1, 2])
 
 describe('a swap', () => {
+  test('from a generation with a redacted log names what was published since', async () => {
+    const at = { g1: [5, 7], g2: [5, 7] }
+    const none = given({ live: verified, redactedTo: [5, 7], positions: at })
+    await swap(toG2, none.context)
+    expect(none.said.join()).not.toContain('published after the redaction')
+    const some = given({ live: verified, redactedTo: [5, 4], positions: at })
+    await swap(toG2, some.context)
+    expect(some.said[0]).toContain('published after the redaction, before this swap: t:1 from offset 4 to 6. g1 and g2')
+    const other = given({ live: verified, positions: at })
+    await swap(toG2, other.context)
+    expect(other.said.join()).not.toContain('redaction')
+  })
+
   test('waits until one look finds every position of the new generation at that of the live one', async () => {
     const { state, reached, world, time, context } = given({ live: verified, positions: { g1: [5, 7], g2: [5, 3] } })
     world.onWait = passed => {

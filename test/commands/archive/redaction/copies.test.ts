@@ -220,6 +220,21 @@ describe('records that nobody can read', () => {
     expect(await decisionsOn('events', after.events)).toEqual(await decisionsOn('events', events))
   })
 
+  test('of a batch that nobody can read, the record with its bytes is named, also if they name the person', async () => {
+    const batch = (value: string | null): Outgoing => ({
+      ...withText(person, value),
+      key: null,
+      headers: { 'commission-undecodable-batch': '1 3 4 not_decompressed' },
+    })
+    const events = entriesOf([person, batch(`${plain}\u0000of org_a and others`), batch(null), batch(null)])
+    const { list } = await redact({ events, 'api-keys': [] })
+    expect(list.unclear).toEqual(['topic.events:0:1'])
+    const { log: after } = await redact({ events, 'api-keys': [] }, ['topic.events:0:1'])
+    expectGone(after)
+    expect(after.events[1]?.headers.bytes).toEqual(events[1]?.headers.bytes)
+    expect(await decisionsOn('events', after.events)).toEqual(await decisionsOn('events', events))
+  })
+
   test.each([
     ['topic.events:0:9', /the archive has no such record/],
     ['other:0:1', /the archive has no such record/],
