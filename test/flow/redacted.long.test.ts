@@ -190,6 +190,7 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
   expect(texts(after)).not.toMatch(FORGOTTEN)
 
   // The installation goes on with the redacted log. After a rebuild no document has the texts.
+  await run('projection', 'adopt', '--archive', directory, '--redacted', changes)
   const going = await startProjector(t, { topics: restored, prefix })
   await untilCaughtUp(going)
   await run('projection', 'rebuild')
