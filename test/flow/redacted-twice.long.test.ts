@@ -194,6 +194,6 @@ test('documents of a redacted record that were written and not published yet are
   await run('restore', '--from', directory, '--redact', org, 'rep_1', '--changes', changes)
   await run('projection', 'adopt', '--archive', directory, '--redacted', changes)
   const going = await startProjector(t, { topics: restored, prefix })
-  await untilCaughtUp(going)
+  await untilCaughtUp(going, { within: 150_000 })
   expect(JSON.stringify(await everythingProjected(prefix))).not.toContain('Canary')
-}, 240_000)
+}, 360_000)
