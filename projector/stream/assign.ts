@@ -12,6 +12,7 @@
  * seeks to our own position before it resumes the partition.
  */
 
+import type { RawRecord } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
 import type { PublishedPosition } from '../flow/publish.ts'
@@ -185,7 +186,7 @@ export class Assignment {
     signal.throwIfAborted()
     if (assigned.reconnects > 0) await this.#identify(assigned)
     assigned.flow = this.#steps.startFlow(partition, published, signal, this.#partitions.size)
-    assigned.last = published.current().last
+    assigned.last = published.written ?? published.current().last
     this.#readOn(partition, assigned, assigned.flow)
     this.#steps.consumption()?.resume(partition)
   }
@@ -227,6 +228,7 @@ export class Assignment {
       return
     }
     const record = records[0]
+    if (last.offset >= flow.progress.readTo) assertAsWritten(this.#steps.topic, partition, last, record)
     if (record?.offset !== last.offset || recordHash(record) !== last.sha256) {
       throw new StopError(
         'source_changed',
@@ -245,6 +247,20 @@ export class Assignment {
   #seek(partition: number, offset: number): void {
     this.#steps.consumption()?.seek(partition, offset)
   }
+}
+
+/** @throws StopError if documents of another record at this offset, and maybe of later ones, are written */
+const assertAsWritten = (
+  topic: string,
+  partition: number,
+  { offset, sha256 }: { readonly offset: number; readonly sha256: string },
+  record: RawRecord | undefined,
+): void => {
+  if (record?.offset === offset && recordHash(record) === sha256) return
+  const what = 'documents are written of another record than the one in the log now'
+  throw new StopError('source_changed', `${what}; to remove them: npm run projection -- adopt`, {
+    ...{ topic, partition, offset },
+  })
 }
 
 /** Returns the progress of the flowing partitions. Logs and metrics call the published position `searchableTo`. */
