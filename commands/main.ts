@@ -54,9 +54,9 @@ import * as parked from './parked/parked.ts'
 import { runProgram } from './program.ts'
 import {
   createElasticsearch,
-  createNotifyingSocketFactory,
   elasticsearchConfig,
   endAtUnhandledErrors,
+  kafkaAccess,
   kafkaConfig,
   openAuthorizedOperations,
   openCluster,
@@ -131,11 +131,12 @@ const main = async (args: readonly string[]): Promise<number> => {
     draw,
   })
   const rebuilding = (settings = readSettings(projectorSettings, process.env, readFileSync)): RebuildSteps => {
-    const kafka = kafkaConfig(settings, 'commission-rebuild', readFileSync)
+    const config = kafkaConfig(settings, 'commission-rebuild', readFileSync)
+    const { kafkaWithConnectHook, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config))
     return {
       ...kafkaContext(settings),
-      kafkaWithConnectHook: onConnected =>
-        new kafkajs.Kafka({ ...kafka, socketFactory: createNotifyingSocketFactory(onConnected) }),
+      kafkaWithConnectHook,
+      openLog,
       ...generationSteps(settings),
       groupId: settings.KAFKA_GROUP_ID,
     }

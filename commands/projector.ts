@@ -1,5 +1,5 @@
 /** The functions and types of the projector that commands use. Commands import projector/ only through this file. */
-export { elasticsearchConfig, kafkaConfig } from '../projector/client-options.ts'
+export { elasticsearchConfig, kafkaAccess, kafkaConfig } from '../projector/client-options.ts'
 export type {
   CountAnswer,
   Coverage,
@@ -33,7 +33,6 @@ export { type ForeignKind, foreignForm } from '../projector/event/foreign-bytes.
 export { JsonText } from '../projector/event/raw-json.ts'
 export type { RawRecord } from '../projector/event/raw-record.ts'
 export { whyNotStrictJson } from '../projector/event/strict-json.ts'
-export { sayUndecodable, undecodableBatchOf } from '../projector/event/undecodable-batch.ts'
 export { type PartitionSource, type ValidEvent, validate } from '../projector/event/validate.ts'
 export { nameOf, StopError } from '../projector/failures.ts'
 export { assess } from '../projector/flow/assess.ts'
@@ -59,7 +58,6 @@ export {
   type Operations,
   openAuthorizedOperations,
 } from '../projector/kafka/authorized-operations.ts'
-export { createNotifyingSocketFactory } from '../projector/kafka/patch-connections.ts'
 export { EncodedHeaders, encodeHeaders } from '../projector/kafka/patch-headers.ts'
 export {
   assertSameSource,

@@ -1,17 +1,19 @@
 /** Converts settings to client options. Sets explicitly each default that could surprise. */
 import { createSecureContext } from 'node:tls'
 import type { ClientOptions } from '@elastic/elasticsearch'
-import kafkajs, { type KafkaConfig } from 'kafkajs'
+import kafkajs, { type Kafka, type KafkaConfig } from 'kafkajs'
 import { credentialsOf, readSetting } from '../schemas/kafka/credentials.ts'
 import type { elasticsearchSettings, kafkaSettings, Read, ReadSettingFile } from '../schemas/settings.ts'
 import { authOf } from '../schemas/stored/credentials.ts'
 import { AnswerReader } from './elasticsearch/bulk-responses.ts'
-import { clearBufferOnReconnect } from './kafka/patch-connections.ts'
+import { clearBufferOnReconnect, createNotifyingSocketFactory } from './kafka/patch-connections.ts'
 import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
 import { passOnRefusedRights } from './kafka/patch-refusals.ts'
 import { closeAfterTimeout } from './kafka/patch-timeouts.ts'
 import { askForTopicIds } from './kafka/patch-topic-ids.ts'
 import { ELASTICSEARCH_TIMEOUT_MS, KAFKA_TIMEOUT_MS } from './limits.ts'
+import { openCluster } from './log/open-cluster.ts'
+import type { KafkaAccess } from './stream/kafka-log.ts'
 
 /**
  * Returns the options of a Kafka client.
@@ -37,6 +39,20 @@ export const kafkaConfig = (
     requestTimeout: KAFKA_TIMEOUT_MS,
     retry: { initialRetryTime: 200, maxRetryTime: 2_000, retries: 5 },
     ...credentialsOf(settings, { readFile, requirePair: createSecureContext, noToken: retriable }),
+  }
+}
+
+/** Returns the clients of a process that reads a topic. */
+export const kafkaAccess = (
+  config: KafkaConfig,
+  create: (config: KafkaConfig) => Kafka,
+): Omit<KafkaAccess, 'admin'> & { readonly kafka: Kafka } => {
+  const kafka = create(config)
+  return {
+    kafka,
+    kafkaWithConnectHook: onConnected =>
+      create({ ...config, socketFactory: createNotifyingSocketFactory(onConnected) }),
+    openLog: (topic, signal) => openCluster({ config, logger: kafka.logger() }, topic, signal),
   }
 }
 

@@ -116,8 +116,11 @@ export const WRONG_TIMES_LOGGED = 10
  * with the default `replica.lag.time.max.ms`. If it appears later, the broker's clock is behind. `as_of` waits as long.
  */
 export const RECORDS_LATE_MS = 30_000
-/** Milliseconds that a partition stays trusted while it is verified again. An existing record is found in a few. */
+/** Milliseconds that a source stays trusted while it is verified again. An existing record is found in a few. */
 export const VERIFYING_TRUSTED_MS = 2_000
+/** The pause after a slow verification, in times that it took: a slow line has room for records. The longest pause. */
+export const VERIFYING_PAUSE_FACTOR = 10
+export const VERIFYING_PAUSE_MAX_MS = 60_000
 /** Milliseconds between two copies of the published positions, and between two checks whether a copy is due. */
 export const KEEP_POSITIONS_MS = 60_000
 export const KEEP_POSITIONS_LOOK_MS = 2_000

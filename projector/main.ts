@@ -9,10 +9,9 @@ import { boundLog } from '../schemas/bounded-log.ts'
 import { errorLocation } from '../schemas/error-location.ts'
 import { projectorSettings, readSettings, SettingsError } from '../schemas/settings.ts'
 import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
-import { elasticsearchConfig, kafkaConfig } from './client-options.ts'
+import { elasticsearchConfig, kafkaAccess, kafkaConfig } from './client-options.ts'
 import { createElasticsearch } from './elasticsearch/client.ts'
 import { nameOf, StopError } from './failures.ts'
-import { createNotifyingSocketFactory } from './kafka/patch-connections.ts'
 import { STOP_TIMEOUT_MS } from './limits.ts'
 import { runProjector } from './projector.ts'
 import { endAtUnhandledErrors } from './unhandled-errors.ts'
@@ -46,13 +45,10 @@ const main = async (): Promise<number> => {
     })
   }
 
-  const options = kafkaConfig(settings, 'commission-projector', readFileSync)
   const client = new Client(elasticsearchConfig(settings, readFileSync))
   try {
     await runProjector(settings, {
-      kafka: new kafkajs.Kafka(options),
-      kafkaWithConnectHook: onConnected =>
-        new kafkajs.Kafka({ ...options, socketFactory: createNotifyingSocketFactory(onConnected) }),
+      ...kafkaAccess(kafkaConfig(settings, 'commission-projector', readFileSync), config => new kafkajs.Kafka(config)),
       elasticsearch: createElasticsearch(
         client,
         createCredentials(() => authOf(settings)),

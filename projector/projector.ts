@@ -88,7 +88,18 @@ type Parts = {
 const createStarter =
   (settings: Settings, context: StartContext, { health, clocks, metrics }: Parts): KeepUpSteps['start'] =>
   async (options, fail) => {
-    const { kafka, kafkaWithConnectHook, log, signal: _, retryOptions, now, elapsed, elasticsearch, ...hooks } = context
+    const {
+      kafka,
+      kafkaWithConnectHook,
+      openLog,
+      log,
+      signal: _,
+      retryOptions,
+      now,
+      elapsed,
+      elasticsearch,
+      ...hooks
+    } = context
     // One admin client per stream: the client's calls for two topics at once disturb each other's metadata.
     const admin = kafka.admin()
     const disconnectAdmin = (): Promise<void> => disconnect(admin, retryOptions.sleep)
@@ -96,6 +107,7 @@ const createStarter =
       await retryKafka(() => admin.connect(), health, context)
       const ours = {
         kafkaWithConnectHook,
+        openLog,
         elasticsearch,
         retryOptions,
         now,

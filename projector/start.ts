@@ -12,13 +12,20 @@ import {
   FIRST_GENERATION,
   indexOf,
   listKinds,
+  type PositionDocument,
+  positionId,
 } from '../schemas/stored/documents.ts'
 import { generationIndices } from '../schemas/stored/mappings.ts'
-import { type Ask, type Elasticsearch, keepTrying, type RetryOptions } from './elasticsearch/client.ts'
+import {
+  type Ask,
+  documentPath,
+  type Elasticsearch,
+  ifVersion,
+  keepTrying,
+  type RetryOptions,
+} from './elasticsearch/client.ts'
 import { asUnavailable } from './elasticsearch/retry.ts'
 import { StopError } from './failures.ts'
-import { openPublishedPosition } from './flow/publish.ts'
-import { createPublishedTimes } from './flow/publish-times.ts'
 import type { ToldSetting } from './generations/check-index.ts'
 import { finishSwap, type Generations, readGenerations } from './generations/generations.ts'
 import {
@@ -27,8 +34,11 @@ import {
   type PrepareSteps,
   prepareCommon,
   prepareGeneration,
+  readControl,
   readGeneration,
+  readPositions,
   recordIndices,
+  recordTopicId,
   rulesChanged,
 } from './generations/prepare.ts'
 import type { Health } from './health.ts'
@@ -40,6 +50,7 @@ import {
   type GenerationBody,
   type SourceAdmin,
 } from './kafka/source.ts'
+import { createLastRecordReader } from './log/last-records.ts'
 import { RULES_VERSION } from './rules/rules.ts'
 import type { KafkaAccess } from './stream/kafka-log.ts'
 import type { FailedSpare, Wanted } from './stream/keep-up.ts'
@@ -49,6 +60,7 @@ export type StartContext = {
   readonly kafka: Kafka
   /** The same, with a callback for each new connection of a consumer. */
   readonly kafkaWithConnectHook: KafkaAccess['kafkaWithConnectHook']
+  readonly openLog: KafkaAccess['openLog']
   readonly elasticsearch: Elasticsearch
   readonly log: Logger
   readonly now: () => number
@@ -79,17 +91,22 @@ export const prepare = async (
   assertOnePartition(settings.KAFKA_API_KEYS_TOPIC, apiKeys.source.partitions)
 
   await prepareCommon(steps)
-  const openActive = createOpenActive(events.source, settings.KAFKA_GROUP_ID, steps, health)
+  // Records are compared here before anything is stored of a topic. Each stream does it again before its first record.
+  const verify = (identity: GenerationBody) => retry(() => verifyStored(identity, steps, context))
+  const openActive = createOpenActive(events.source, settings.KAFKA_GROUP_ID, verify, steps, health)
   // Before the first record: existing generations must be of this source.
   const isFirst = (await readGenerations(steps)) === undefined
   if (isFirst) await prepareGeneration(FIRST_GENERATION, events.source, events.ends, true, steps)
   else await openActive([])
   // The indices of API keys are created before a generation is live. A start that finds a live one requires them.
-  const keysIdentity = isFirst
+  const openedKeys = isFirst
     ? await prepareGeneration(API_KEYS_GENERATION, apiKeys.source, apiKeys.ends, false, steps)
     : await openGeneration(API_KEYS_GENERATION, apiKeys.source, false, steps)
   await makeFirstLive(FIRST_GENERATION, steps)
-  await serveKeysFrom(apiKeys.ends[0]?.end ?? 0, steps)
+  await verify(openedKeys)
+  const keysIdentity = await recordTopicId(openedKeys, apiKeys.source, async () => undefined, steps)
+  const readEnd = async () => (await retry(() => fetchEnds(admin, settings.KAFKA_API_KEYS_TOPIC)))[0]?.end ?? 0
+  await serveKeysFrom(readEnd, steps)
 
   const keys = keysOptions(keysIdentity, settings.KAFKA_GROUP_ID, steps.prefix)
   return async failed => {
@@ -134,8 +151,17 @@ const checkTopic = async (
   return { source, ends: await retry(() => fetchEnds(admin, topic)) }
 }
 
+/** Checks that the topic has the last known record of each partition. @throws StopError `source_changed` */
+const verifyStored = async (identity: GenerationBody, steps: Steps, { openLog, signal }: StartContext) => {
+  const positions = await readPositions(identity, steps)
+  const lastRecords = createLastRecordReader(identity, openLog, signal)
+  await lastRecords.verify(positions).finally(lastRecords.close)
+}
+
+type Verify = (identity: GenerationBody) => Promise<void>
+
 /** Returns a function that opens the active generations, except those of other rules. Open ones stay open. */
-const createOpenActive = (source: Source, groupId: string, steps: Steps, health: Health) => {
+const createOpenActive = (source: Source, groupId: string, verify: Verify, steps: Steps, health: Health) => {
   const { prefix, shards, rulesVersion } = steps
   const opened = new Map<string, StreamOptions>()
 
@@ -143,7 +169,8 @@ const createOpenActive = (source: Source, groupId: string, steps: Steps, health:
   const open = async (generation: string): Promise<GenerationBody | undefined> => {
     const found = await readGeneration(generation, steps)
     if (found === undefined || found.rules_version === rulesVersion) {
-      const identity = await openGeneration(generation, source, true, steps)
+      const known = await openGeneration(generation, source, true, steps)
+      const identity = await recordTopicId(known, source, verify, steps)
       opened.set(generation, eventsOptions(identity, groupId, prefix))
       return undefined
     }
@@ -180,13 +207,32 @@ const createOpenActive = (source: Source, groupId: string, steps: Steps, health:
 }
 type Source = Parameters<typeof openGeneration>[1]
 
-/** Lets the API serve keys only from the present end of the topic on: an older revocation must not be missed. */
-const serveKeysFrom = async (end: number, { request, prefix }: Steps): Promise<void> => {
+/**
+ * Lets the API serve keys only from the present end of the topic on: an older revocation must not be missed. A stored
+ * offset above the end is of another topic, which an earlier version did not recognize: the API would wait for it for
+ * ever.
+ */
+const serveKeysFrom = async (readEnd: () => Promise<number>, { request, prefix }: Steps): Promise<void> => {
   const index = controlIndexOf(prefix)
-  const times = createPublishedTimes(index, API_KEYS_GENERATION, request)
-  const steps = { index, generation: API_KEYS_GENERATION, request, replace: request, times }
-  const position = await openPublishedPosition(0, steps)
-  await position.advance({ serve_from: end })
+  const id = positionId(API_KEYS_GENERATION, 0)
+  for (;;) {
+    const found = await readControl<PositionDocument>(id, { request, prefix })
+    if (found === undefined) throw new StopError('index_missing', `${id} in ${index}`)
+    const { body } = found._source
+    // After the document: another start may have stored a later end.
+    const serve_from = await readEnd()
+    if (body.serve_from === serve_from) return
+    const document: PositionDocument = { kind: 'position', body: { ...body, serve_from } }
+    const { status } = await request({
+      method: 'PUT',
+      path: documentPath(index, id),
+      query: ifVersion(found),
+      body: document,
+    })
+    if (status === 200) return
+    // 409: the owner of the partition has published, or another projector starts.
+    if (status !== 409) throw new StopError('index_missing', `${index}, while publishing`, { status })
+  }
 }
 
 /**

@@ -45,7 +45,7 @@ export type OpenSource = (
 
 type KafkaSteps = ProgressSteps &
   Pick<KafkaContext, 'kafka' | 'topics' | 'now' | 'say'> &
-  Pick<KafkaAccess, 'kafkaWithConnectHook'> & {
+  Pick<KafkaAccess, 'kafkaWithConnectHook' | 'openLog'> & {
     readonly groupId: string
     readonly openCluster: (topic: string) => Promise<LogCluster>
     readonly signal: AbortSignal
@@ -54,7 +54,7 @@ type KafkaSteps = ProgressSteps &
 export const sourceInKafka =
   (steps: KafkaSteps): OpenSource =>
   async ({ org, time }, stack) => {
-    const { topics, kafkaWithConnectHook, groupId, now } = steps
+    const { topics, kafkaWithConnectHook, openLog, groupId, now } = steps
     const admin = await connectAdmin(steps.kafka, stack)
     const topic = topics.events
     const identity = await describeSource(admin, topic)
@@ -66,7 +66,7 @@ export const sourceInKafka =
       ends,
       firstLater,
       assertOver: () => time !== undefined && assertOver(time, org, ends, firstLater, now()),
-      from: { kafkaWithConnectHook, admin },
+      from: { kafkaWithConnectHook, openLog, admin },
       groupId: sandboxGroupPrefix(groupId),
     }
   }

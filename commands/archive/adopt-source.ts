@@ -104,7 +104,8 @@ export const adoptSource = async (
     await compareTopics(checked, logs, manifests, admin, steps, stack)
     const adopted = await removeAllLeftovers(checked, generations.live, steps)
     // The events last: commands look at the source of the live generation.
-    for (const one of adopted) changed.push(await changeSource(one, sources[one.stream], redaction, steps))
+    for (const one of adopted)
+      changed.push(await changeSource(one, sources[one.stream], manifests[one.stream], redaction, steps))
   }
   if (changed.length === 0) say('the projection has this source already: nothing is changed')
   if (json) out(`${JSON.stringify({ adopted: changed, sources })}\n`)
@@ -309,6 +310,7 @@ const readAdopted = async (name: string, partitions: number, steps: AdoptSourceS
 const changeSource = async (
   { generation, positions }: Adopted,
   { cluster_id, topic_id }: Source,
+  { partitions }: Manifests[Stream],
   redaction: Redaction | undefined,
   steps: AdoptSourceSteps,
 ): Promise<string> => {
@@ -320,7 +322,9 @@ const changeSource = async (
     const { last } = position._source.body
     const sha256 = redactedHash({ redaction }, stream, partition, last?.offset ?? -1) ?? last?.sha256
     const changed = last && sha256 !== undefined ? { ...last, sha256 } : last
-    const body = { ...position._source.body, last: changed, source }
+    // An offset above the end is of another topic, and would never be reached.
+    const serve_from = Math.min(position._source.body.serve_from, partitions[partition]?.end ?? 0)
+    const body = { ...position._source.body, last: changed, serve_from, source }
     const document: PositionDocument = { kind: 'position', body }
     await replace(positionId(identity.generation, partition), position, document, steps)
   }

@@ -297,7 +297,8 @@ const readAgain = async (
   const isThere = await change<PositionDocument>(
     id,
     ({ body: before }) => {
-      const serve_from = Math.max(end, before.position, before.serve_from ?? 0)
+      // Not the offset that was stored before: it may be of another topic, and would never be reached.
+      const serve_from = Math.max(end, before.position)
       // A higher count makes API processes discard the times that they read before.
       const taken_back = Math.max(before.taken_back ?? 0, timesTakenBack) + 1
       // A projector that still reads the cluster before stops because of `source`.

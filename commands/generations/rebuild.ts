@@ -24,7 +24,7 @@ import { findRemains } from './remains.ts'
 export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
 
 export type RebuildSteps = KafkaContext &
-  Pick<KafkaAccess, 'kafkaWithConnectHook'> &
+  Pick<KafkaAccess, 'kafkaWithConnectHook' | 'openLog'> &
   Pick<RebuildContext, 'retryOptions' | 'signal' | 'testHooks'> & {
     readonly groupId: string
     readonly shards: number
@@ -75,7 +75,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   say(isNew ? `making ${generation}` : `continuing with ${generation}`)
 
   const ended = await rebuildGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
-    from: { kafkaWithConnectHook: context.kafkaWithConnectHook, admin },
+    from: { kafkaWithConnectHook: context.kafkaWithConnectHook, openLog: context.openLog, admin },
     elasticsearch: { send },
     retryOptions: context.retryOptions,
     now,

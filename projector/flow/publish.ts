@@ -25,8 +25,6 @@ type PositionSteps = {
 /** The published position of one partition, as this process last saw it. */
 export type PublishedPosition = {
   readonly current: () => PublishedState
-  /** The last record at or after the position whose documents were written before; absent if there is none. */
-  readonly written?: PublishedState['last']
   /** Publishes what is further than the stored position. Writes run one by one, each with all earlier calls. */
   readonly advance: (further: Partial<PublishedState>) => Promise<void>
   /** Like `advance`, but replaces a published time that is ahead of all clocks. */
@@ -37,7 +35,8 @@ export const openPublishedPosition = async (partition: number, steps: PositionSt
   const path = documentPath(steps.index, positionId(steps.generation, partition))
   let stored = await readStored(path, steps)
   await steps.times.read()
-  let wanted = stored.position
+  // A stored `serve_from` is left to those who set it: `adopt` and a start set it anew, also to a lower offset.
+  let wanted = { ...stored.position, serve_from: 0 }
   const current = (): PublishedState => withTime(stored.position, steps.times.of(partition))
   let running: Promise<void> = Promise.resolve()
 
@@ -58,7 +57,7 @@ export const openPublishedPosition = async (partition: number, steps: PositionSt
   }
 
   const want = (further: (known: PublishedState) => PublishedState): Promise<void> => {
-    const known = merge(current(), wanted)
+    const known = { ...merge(current(), wanted), serve_from: wanted.serve_from }
     wanted = merge(known, further(known))
     running = running.catch(() => undefined).then(writeWanted)
     return running

@@ -21,7 +21,15 @@ import {
   type IndexDefinition,
 } from '../../schemas/stored/mappings.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
-import { type Ask, documentPath, errorType, ifVersion, type Request } from '../elasticsearch/client.ts'
+import {
+  type Ask,
+  documentPath,
+  errorType,
+  getEach,
+  ifVersion,
+  multiGet,
+  type Request,
+} from '../elasticsearch/client.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
@@ -124,6 +132,23 @@ export const readGeneration = async (
 ): Promise<GenerationBody | undefined> =>
   (await readControl<GenerationDocument>(generationId(generation), steps))?._source.body
 
+/** Returns the stored position of each partition of a generation. @throws StopError `index_missing` */
+export const readPositions = async (
+  { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<readonly PositionDocument['body'][]> => {
+  const _index = controlIndexOf(prefix)
+  const docs = Array.from({ length: partitions }, (_, partition) => ({
+    _index,
+    _id: positionId(generation, partition),
+  }))
+  const found = await getEach(docs, part => multiGet<PositionDocument>(request, part))
+  return found.map(document => {
+    if (document.found) return document._source.body
+    throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
+  })
+}
+
 type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'topic_id' | 'sandbox'>
 
 /**
@@ -221,15 +246,42 @@ export const indicesOf = (
 export const recordIndices = async (
   identity: GenerationBody,
   names: readonly string[],
-  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
 ): Promise<GenerationBody> => {
   if (identity.indices !== undefined) return identity
+  return record(identity, 'indices', () => readIndexIds(names, steps), steps)
+}
+
+/**
+ * Records the id of the topic that a generation was made from, if it is absent: older versions did not record it, and
+ * old brokers tell none.
+ * @param verify called before: the topic must have the last known record of every partition
+ */
+export const recordTopicId = async (
+  identity: GenerationBody,
+  { topic_id }: Source,
+  verify: (identity: GenerationBody) => Promise<void>,
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<GenerationBody> => {
+  if (identity.topic_id !== undefined || topic_id === undefined) return identity
+  await verify({ ...identity, topic_id })
+  return record(identity, 'topic_id', async () => topic_id, steps)
+}
+
+/** Adds a field to the document of a generation, unless another projector has added it. */
+const record = async <Field extends 'indices' | 'topic_id'>(
+  identity: GenerationBody,
+  field: Field,
+  read: () => Promise<NonNullable<GenerationBody[Field]>>,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<GenerationBody> => {
   const { generation } = identity
   const found = await readControl<GenerationDocument>(generationId(generation), { request, prefix })
   // Without its document the generation was dropped. A write without a version would bring the document back.
   if (found === undefined) throw generationMissing(generation, prefix)
-  if (found._source.body.indices !== undefined) return found._source.body
-  const recorded = { ...identity, indices: await readIndexIds(names, { request, prefix }) }
+  const { body } = found._source
+  if (body[field] !== undefined) return body
+  const recorded = { ...body, [field]: await read() }
   const { status } = await request({
     method: 'PUT',
     path: documentPath(controlIndexOf(prefix), generationId(generation)),

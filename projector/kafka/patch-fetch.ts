@@ -68,7 +68,9 @@ const FETCH = 1
 const withBytes = <Answer>(sent: ProtocolRequest<Answer>): ProtocolRequest<Answer> => {
   const { apiKey, apiVersion } = sent.request
   if (apiKey !== FETCH) return sent
-  const decode = async (bytes: Buffer): Promise<Answer> => decodeFetch(bytes, apiVersion) as Answer
+  const { asVersion11 } = sent.response
+  const decode = async (bytes: Buffer): Promise<Answer> =>
+    (asVersion11 ? decodeFetch(asVersion11(bytes), 11) : decodeFetch(bytes, apiVersion)) as Answer
   return { ...sent, response: { ...sent.response, decode } }
 }
 

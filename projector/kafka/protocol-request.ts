@@ -9,6 +9,8 @@ export type ProtocolRequest<Answer> = {
   }
   readonly response: {
     readonly decode: (bytes: Buffer) => Promise<Answer>
+    /** Of a fetch by topic id: returns its answer in the form of version 11. */
+    readonly asVersion11?: (bytes: Buffer) => Buffer
     readonly parse: (answer: Answer) => Promise<Answer>
   }
 }

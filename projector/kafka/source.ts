@@ -1,12 +1,12 @@
 /**
  * Checks the source of a projection: the topic is the one that the projection was made from, and keeps its records.
  * Runs before the first record, at every assignment and periodically. A mismatch stops the projector before it writes.
- * These checks do not look at records: `#verify` in `stream/assign.ts` compares the last known record with the log.
+ * `log/last-records.ts` and `stream/assign.ts` read the last known records for `assertLastRecord`.
  */
 import { createHash } from 'node:crypto'
 import kafkajs, { type Admin } from 'kafkajs'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
-import type { GenerationDocument } from '../../schemas/stored/documents.ts'
+import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
 import { withRight } from './access-refusal.ts'
@@ -98,6 +98,19 @@ export const assertNotTruncated = (topic: string, partition: number, position: n
     end,
   })
 }
+
+/** @throws StopError `source_changed` unless the log has the last known record at its offset */
+export const assertLastRecord = (
+  topic: string,
+  partition: number,
+  { offset, sha256 }: LastRecord,
+  record: RawRecord | undefined,
+): void => {
+  if (record?.offset === offset && recordHash(record) === sha256) return
+  const what = 'the last record read differs from the one in the log now'
+  throw new StopError('source_changed', `${what}; ${ADVICE_IF_RESTORED}`, { topic, partition, offset })
+}
+type LastRecord = NonNullable<PositionDocument['body']['last']>
 
 /**
  * @param messageBytes `KAFKA_MAX_MESSAGE_BYTES`, which the topic must accept

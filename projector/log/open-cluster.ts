@@ -26,6 +26,7 @@ export type LogBroker = {
       readonly maxBytes: number
     }>
     readonly replicaId: number
+    readonly rackId?: string
   }): Promise<{ readonly responses: readonly { readonly partitions: readonly FetchedLog[] }[] }>
   listOffsets(request: {
     readonly replicaId: number

@@ -16,6 +16,7 @@ import { bytesOf } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
 import { withRight } from '../kafka/access-refusal.ts'
 import { NO_HEADERS } from '../kafka/patch-headers.ts'
+import { rackOfTopic } from '../kafka/patch-topic-ids.ts'
 import { CHANGED_BATCH_READS } from '../limits.ts'
 import type { FetchedLog, LogCluster } from './open-cluster.ts'
 
@@ -41,14 +42,23 @@ const FETCH_LOG_WAIT_MS = 50
 const EMPTY_ATTEMPTS = 20
 const EMPTY_RETRY_MS = 250
 
-/** @param fetchBytes of one fetch of one partition. A larger batch comes whole, and alone. */
-export const readLog = (cluster: LogCluster, topic: string, fetchBytes = FETCH_LOG_BYTES): LogReader => {
+/**
+ * @param fetchBytes of one fetch of one partition. A larger batch comes whole, and alone.
+ * @param topicId if given, nothing of another topic of this name is read
+ */
+export const readLog = (
+  cluster: LogCluster,
+  topic: string,
+  fetchBytes = FETCH_LOG_BYTES,
+  topicId?: string,
+): LogReader => {
   /** By partition, the batch that is not read to its end. */
   const readers = new Map<number, BatchReader>()
   const fetch = async (partition: number, from: number): Promise<FetchedLog> => {
     const wanted = { partition, fetchOffset: String(from), maxBytes: fetchBytes }
     const answer = cluster.onLeader(partition, leader =>
       leader.fetch({
+        ...rackOfTopic(topicId),
         replicaId: -1,
         isolationLevel: READ_COMMITTED,
         maxWaitTime: FETCH_LOG_WAIT_MS,

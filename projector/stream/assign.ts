@@ -1,24 +1,22 @@
 /**
- * Starts each assigned partition: reads our published position, identifies the source, reads the last known record
- * again and compares it, then continues at the position.
+ * Starts each assigned partition: verifies the whole source, reads our published position, reads the last known
+ * record again and compares it, then continues at the position.
  *
  *   positioning ──(nothing read before)──────────────► reading
  *       └──► verifying ──(the last record is the same)──► reading
  *
- * After each new connection to Kafka, and periodically, this is repeated without reading the position: the log may be
- * another one.
+ * After each new connection to Kafka this is repeated without reading the position: the log may be another one.
+ * The consumer reads the record here, because its connections are not those that verify the source.
  *
- * Promises: no record is projected before its source is identified. kafkajs starts at the committed offset; this file
- * seeks to our own position before it resumes the partition.
+ * Promises: no record is projected before its source is verified, in all partitions. kafkajs starts at the committed
+ * offset; this file seeks to our own position before it resumes the partition.
  */
 
-import type { RawRecord } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
 import type { PublishedPosition } from '../flow/publish.ts'
 import type { Batch } from '../flow/queue.ts'
-import { ADVICE_IF_RESTORED, type GenerationBody, recordHash } from '../kafka/source.ts'
-import { VERIFYING_TRUSTED_MS } from '../limits.ts'
+import { assertLastRecord, type GenerationBody } from '../kafka/source.ts'
 import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
 import type { Standing } from './watchdog.ts'
@@ -34,14 +32,12 @@ export type StartFlow = (
 type AssignSteps = {
   readonly topic: string
   readonly consumption: () => Pick<Consumption, 'seek' | 'resume'> | undefined
-  /** Returns the published position, once the source is identified and still has that offset. */
+  /** Returns the published position, once the source is verified and still has that offset. */
   readonly position: (partition: number, signal: AbortSignal) => Promise<PublishedPosition>
-  /** Resolves once the source is identified. */
-  readonly identify: (signal: AbortSignal) => Promise<void>
+  /** Resolves once the source is verified. */
+  readonly verify: (signal: AbortSignal) => Promise<void>
   readonly startFlow: StartFlow
   readonly fail: (error: unknown) => void
-  /** Milliseconds of a monotonic clock. */
-  readonly elapsed: () => number
 }
 
 type Assigned = {
@@ -53,8 +49,6 @@ type Assigned = {
   hasRead: boolean
   /** True after a new connection, until the last record was found again. */
   mustFindLastRecord: boolean
-  /** When the present verification began. */
-  verifyingSince: number
   /** New connections since the assignment. */
   reconnects: number
 }
@@ -76,13 +70,10 @@ export class Assignment {
     )
   }
 
-  /** Whether the source counts as the right one. A periodic verification leaves it trusted for VERIFYING_TRUSTED_MS. */
+  /** Whether the last known record was found over the present connections. */
   isTrusted(partition: number): boolean {
     const assigned = this.#partitions.get(partition)
-    if (!assigned?.hasRead || assigned.mustFindLastRecord) return false
-    return (
-      assigned.phase === 'reading' || Math.abs(this.#steps.elapsed() - assigned.verifyingSince) < VERIFYING_TRUSTED_MS
-    )
+    return assigned?.hasRead === true && !assigned.mustFindLastRecord
   }
 
   /** Whether we are in the group and read all assigned partitions, of which there may be none. */
@@ -117,7 +108,6 @@ export class Assignment {
         flow: undefined,
         hasRead: false,
         mustFindLastRecord: false,
-        verifyingSince: 0,
         reconnects: 0,
       }
       this.#partitions.set(partition, assigned)
@@ -125,24 +115,19 @@ export class Assignment {
     }
   }
 
-  /** The client has a new connection, maybe to another log. */
+  /**
+   * The client has a new connection, maybe to another log. Takes nothing more until the source is verified and the last
+   * record is found again. Taken batches continue.
+   */
   onReconnected(): void {
-    for (const assigned of this.#partitions.values()) {
+    for (const [partition, assigned] of this.#partitions) {
       assigned.mustFindLastRecord = true
       assigned.reconnects++
-    }
-    this.verifyAgain()
-  }
-
-  /** Takes nothing more until the source is identified and the last record is found again. Taken batches continue. */
-  verifyAgain(): void {
-    for (const [partition, assigned] of this.#partitions) {
       const { flow, phase } = assigned
       if (flow === undefined || phase === 'positioning') continue
-      if (phase === 'reading') assigned.verifyingSince = this.#steps.elapsed()
       assigned.phase = 'positioning'
       this.#carryOut(assigned, async () => {
-        await this.#identify(assigned)
+        await this.#verifySource(assigned)
         assigned.last = flow.lastRead ?? assigned.last
         this.#readOn(partition, assigned, flow)
       })
@@ -184,18 +169,18 @@ export class Assignment {
     const { signal } = assigned.abort
     const published = await this.#steps.position(partition, signal)
     signal.throwIfAborted()
-    if (assigned.reconnects > 0) await this.#identify(assigned)
+    if (assigned.reconnects > 0) await this.#verifySource(assigned)
     assigned.flow = this.#steps.startFlow(partition, published, signal, this.#partitions.size)
-    assigned.last = published.written ?? published.current().last
+    assigned.last = published.current().last
     this.#readOn(partition, assigned, assigned.flow)
     this.#steps.consumption()?.resume(partition)
   }
 
-  /** Identifies again if a new connection was made meanwhile: there may be another source behind it. */
-  async #identify(assigned: Assigned): Promise<void> {
+  /** Verifies again if a new connection was made meanwhile: there may be another source behind it. */
+  async #verifySource(assigned: Assigned): Promise<void> {
     for (let before = -1; before !== assigned.reconnects; ) {
       before = assigned.reconnects
-      await this.#steps.identify(assigned.abort.signal)
+      await this.#steps.verify(assigned.abort.signal)
       assigned.abort.signal.throwIfAborted()
     }
   }
@@ -227,19 +212,7 @@ export class Assignment {
       this.#seek(partition, last.offset)
       return
     }
-    const record = records[0]
-    if (last.offset >= flow.progress.readTo) assertAsWritten(this.#steps.topic, partition, last, record)
-    if (record?.offset !== last.offset || recordHash(record) !== last.sha256) {
-      throw new StopError(
-        'source_changed',
-        `the last record read differs from the one in the log now; ${ADVICE_IF_RESTORED}`,
-        {
-          topic: this.#steps.topic,
-          partition,
-          offset: last.offset,
-        },
-      )
-    }
+    assertLastRecord(this.#steps.topic, partition, last, records[0])
     this.#startReading(assigned)
     this.#seek(partition, flow.progress.readTo)
   }
@@ -247,20 +220,6 @@ export class Assignment {
   #seek(partition: number, offset: number): void {
     this.#steps.consumption()?.seek(partition, offset)
   }
-}
-
-/** @throws StopError if documents of another record at this offset, and maybe of later ones, are written */
-const assertAsWritten = (
-  topic: string,
-  partition: number,
-  { offset, sha256 }: { readonly offset: number; readonly sha256: string },
-  record: RawRecord | undefined,
-): void => {
-  if (record?.offset === offset && recordHash(record) === sha256) return
-  const what = 'documents are written of another record than the one in the log now'
-  throw new StopError('source_changed', `${what}; to remove them: npm run projection -- adopt`, {
-    ...{ topic, partition, offset },
-  })
 }
 
 /** Returns the progress of the flowing partitions. Logs and metrics call the published position `searchableTo`. */

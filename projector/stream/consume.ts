@@ -11,6 +11,7 @@
  * - After an out-of-range fetch it jumps to the end silently: `assign.ts` notices that the batch begins at another
  *   offset than it sought.
  * - It reads over the holes of a compacted log: each batch names the first missing offset.
+ * - It fetches by the name of a topic, which another topic may have by then: `patch-topic-ids.ts`.
  * - It starts at the committed offset: every partition is paused in the assignment event, and sought before it resumes.
  * - Some errors of a sick Kafka end it for good: `patch-retries.ts`.
  */
@@ -20,6 +21,8 @@ import { nameOf, StopError } from '../failures.ts'
 import { readRefusal } from '../kafka/access-refusal.ts'
 import { type FetchedMessage, leaveFetchedBytesOf } from '../kafka/patch-fetch.ts'
 import { markTransientErrorsRetriable } from '../kafka/patch-retries.ts'
+import { rackOfTopic } from '../kafka/patch-topic-ids.ts'
+import type { GenerationBody } from '../kafka/source.ts'
 import {
   FETCH_BYTES,
   FETCH_PARTITION_BYTES,
@@ -37,7 +40,7 @@ import type { Consumption, Handlers } from './stream-log.ts'
 /** Joins the group and begins to read. @throws StopError `access_refused`; an error of the client if Kafka is away */
 export const consume = async (
   kafka: Kafka,
-  { topic, partitions }: { readonly topic: string; readonly partitions: number },
+  { topic, partitions, topic_id }: Pick<GenerationBody, 'topic' | 'partitions' | 'topic_id'>,
   groupId: string,
   installation: InstallationIdentity,
   handlers: Handlers,
@@ -55,6 +58,7 @@ export const consume = async (
     allowAutoTopicCreation: false,
     readUncommitted: false,
     partitionAssigners: [assignerOf(installation)],
+    ...rackOfTopic(topic_id),
   })
   const reading = readPartitions(consumer, topic, handlers)
   listen(consumer, topic, groupId, { ...handlers, onAssigned: reading.onAssigned })

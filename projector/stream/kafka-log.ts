@@ -3,6 +3,7 @@ import type { Kafka } from 'kafkajs'
 import { keepTrying } from '../elasticsearch/client.ts'
 import { asUnavailable } from '../elasticsearch/retry.ts'
 import type { GenerationBody, SourceAdmin } from '../kafka/source.ts'
+import { createLastRecordReader, type OpenLog } from '../log/last-records.ts'
 import { consume } from './consume.ts'
 import { enterGroup } from './group.ts'
 import type { StreamMetrics } from './metrics.ts'
@@ -14,6 +15,8 @@ export type KafkaAccess = {
   /** Creates a client that calls back for each new connection, before its first use. */
   readonly kafkaWithConnectHook: (onConnected: () => void) => Kafka
   readonly admin: SourceAdmin
+  /** Opens connections for reads without a group. */
+  readonly openLog: OpenLog
 }
 
 type Read = { readonly identity: GenerationBody; readonly groupId: string; readonly prefix: string }
@@ -26,10 +29,23 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   const { topic, partitions, generation } = identity
   const { admin, health, metrics, retryOptions } = context
   const part = { generation, name: 'consumer' }
+  const closed = new AbortController()
+  const lastRecords = createLastRecordReader(identity, context.openLog, closed.signal)
+  const close = async (): Promise<void> => {
+    closed.abort()
+    await lastRecords.close()
+  }
   return {
     identify: () => identify(admin, identity),
+    verify: known => lastRecords.verify(known).catch(asUnavailable),
     ends: () => endsOf(admin, topic),
-    open: async ({ onReconnected, ...handlers }, signal) => {
+    open: async (given, signal) => {
+      const { onReconnected: passOn, ...handlers } = given
+      const onReconnected = (): void => {
+        // There may be another cluster behind the same addresses by now.
+        void lastRecords.close()
+        passOn()
+      }
       health.prepare(part, 'looking at the group')
       const installation = await enterGroup(read, context, signal)
       const kafka = context.kafkaWithConnectHook(onReconnected)
@@ -42,7 +58,11 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
       )
       const owners = { groupId, generation, topic, partitions, installation }
       const onUnowned = (count: number): void => metrics.setUnowned(topic, count)
-      return { consumption, watch: watching => watchOwners(owners, { ...context, onUnowned }, watching) }
+      const stop = (): Promise<void> => close().then(consumption.stop)
+      return {
+        consumption: { ...consumption, stop },
+        watch: watching => watchOwners(owners, { ...context, onUnowned }, watching),
+      }
     },
   }
 }

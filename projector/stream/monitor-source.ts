@@ -22,9 +22,14 @@ import {
   ENDS_INTERVAL_MS,
   ENDS_LATE_MS,
   IDENTIFY_INTERVAL_MS,
+  VERIFYING_PAUSE_FACTOR,
+  VERIFYING_PAUSE_MAX_MS,
+  VERIFYING_TRUSTED_MS,
   WATCHDOG_GAP_MS,
   WATCHDOG_INTERVAL_MS,
 } from '../limits.ts'
+import type { KnownRecords } from '../log/last-records.ts'
+import { shared } from '../semaphore.ts'
 import type { Assignment } from './assign.ts'
 import type { Committer } from './commit.ts'
 import type { StreamMetrics } from './metrics.ts'
@@ -41,10 +46,14 @@ export type MonitoredStream = {
   readonly assignment: Assignment
   readonly committer: Committer
   readonly watchdog: Watchdog
+  /** `verify` waits until Kafka answers. */
+  readonly verification: Pick<SourceVerifier, 'pause' | 'isFresh'> & {
+    readonly verify: (signal: AbortSignal) => Promise<void>
+  }
 }
 
 type MonitorContext = {
-  readonly streamLog: Pick<StreamLog, 'identify' | 'ends'>
+  readonly streamLog: Pick<StreamLog, 'ends'>
   readonly clocks: Pick<Clocks, 'read'>
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
@@ -68,40 +77,53 @@ export const monitorSource = async (
   await Promise.all([
     watchEnds(watched, context, onEndsRead, signal),
     watchProgress(watched, context, () => endsSeen, signal),
+    verifyPeriodically(watched, context, signal),
   ])
 }
 
-/** Reads the ends of the partitions every ENDS_INTERVAL_MS, and identifies the source every IDENTIFY_INTERVAL_MS. */
+/** Without topic ids, only this detects a topic that was created again between two fetches. */
+const verifyPeriodically = async (
+  { verification }: MonitoredStream,
+  { retryOptions, fail }: MonitorContext,
+  signal: AbortSignal,
+): Promise<void> => {
+  for (;;) {
+    await retryOptions.sleep(verification.pause(), signal).catch(() => undefined)
+    if (signal.aborted) return
+    try {
+      await verification.verify(signal)
+    } catch (error) {
+      if (!signal.aborted) fail(error)
+      return
+    }
+  }
+}
+
+/** Reads the ends of the partitions every ENDS_INTERVAL_MS. */
 const watchEnds = async (
-  { stream, identity, bounds, part, assignment, committer }: MonitoredStream,
-  { streamLog, clocks, elapsed, now, metrics, retryOptions, health, fail }: MonitorContext,
+  { stream, identity, bounds, part, assignment, committer, verification }: MonitoredStream,
+  { streamLog, clocks, now, metrics, retryOptions, health, fail }: MonitorContext,
   onEndsRead: () => void,
   signal: AbortSignal,
 ): Promise<void> => {
-  let identified = elapsed()
   while (!signal.aborted) {
     try {
-      const time = elapsed()
       // Nobody asks up to which time API keys are included.
       const reading = stream === 'events' ? clocks.read() : undefined
       const before = assignment.flows().map(([partition, flow]) => ({ partition, flow, ...flow.progress }))
       // Also while Kafka does not answer: the age grows then.
       for (const { publishedUntil } of before)
         if (publishedUntil > 0) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
-      const due = time - identified >= IDENTIFY_INTERVAL_MS
-      // Never share an identification begun before `time`: its ends would be older than `reading`.
-      const ends = due ? await streamLog.identify() : await streamLog.ends()
-      if (due) identified = time
+      const ends = await streamLog.ends()
       for (const { partition, flow, publishedTo } of before) {
         assertNotTruncated(identity.topic, partition, publishedTo, ends)
         const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
         const wanted = endWithin(partition, end, bounds)
         // Records after a bound are not included, so no time can be published.
-        if (assignment.isTrusted(partition)) flow.sawEnd(wanted, wanted === end ? reading : undefined)
+        if (assignment.isTrusted(partition) && verification.isFresh())
+          flow.sawEnd(wanted, wanted === end ? reading : undefined)
         void committer.offer(partition, publishedTo)
       }
-      // Only this detects a topic that was created again between two fetches.
-      if (due) assignment.verifyAgain()
       onEndsRead()
       health.set('kafka', undefined)
       if (assignment.isReading) health.set(part, undefined)
@@ -143,5 +165,61 @@ export const identify = async (admin: SourceAdmin, identity: GenerationBody): Pr
     return await fetchEnds(admin, identity.topic)
   } catch (error) {
     return asUnavailable(error)
+  }
+}
+
+/**
+ * Verifies the source of a stream: its identity, and the last known record of every partition, also of those that other
+ * processes own. A partition that was empty has nothing to compare, so the other partitions vouch for it.
+ */
+export type SourceVerifier = {
+  /** @throws StopError; Unavailable */
+  readonly verify: () => Promise<void>
+  /** A run that began before does not count any more. */
+  readonly onReconnected: () => void
+  /** Milliseconds to wait after the last run. */
+  readonly pause: () => number
+  /** Whether the source was verified lately. If not, it may be another one by now, and no time is published. */
+  readonly isFresh: () => boolean
+}
+
+type VerifierSteps = {
+  readonly topic: string
+  readonly streamLog: Pick<StreamLog, 'identify' | 'ends' | 'verify'>
+  /** Reads the position of every partition. */
+  readonly known: () => Promise<KnownRecords>
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
+}
+
+/** Callers at the same time share a run, but never one that began before a new connection of the consumer. */
+export const createSourceVerifier = ({ topic, streamLog, known, elapsed }: VerifierSteps): SourceVerifier => {
+  let [pause, freshUntil, connections] = [IDENTIFY_INTERVAL_MS, Number.NEGATIVE_INFINITY, 0]
+  const run = async (): Promise<void> => {
+    const [began, connectionsBefore] = [elapsed(), connections]
+    // First, so that an added partition is an added partition, and no missing position.
+    await streamLog.identify()
+    const positions = await known()
+    // After the positions: other owners may have published past ends that were read before.
+    const ends = await streamLog.ends()
+    for (const [partition, { position }] of positions.entries()) assertNotTruncated(topic, partition, position, ends)
+    await streamLog.verify(positions)
+    if (connections !== connectionsBefore) return
+    pause = Math.min(
+      VERIFYING_PAUSE_MAX_MS,
+      Math.max(IDENTIFY_INTERVAL_MS, (elapsed() - began) * VERIFYING_PAUSE_FACTOR),
+    )
+    freshUntil = elapsed() + pause + VERIFYING_TRUSTED_MS
+  }
+  let verify = shared(run)
+  return {
+    verify: () => verify(),
+    onReconnected: () => {
+      connections++
+      freshUntil = Number.NEGATIVE_INFINITY
+      verify = shared(run)
+    },
+    pause: () => pause,
+    isFresh: () => elapsed() < freshUntil,
   }
 }

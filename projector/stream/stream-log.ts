@@ -6,10 +6,13 @@ import type { UndecodableBatch } from '../event/undecodable-batch.ts'
 import type { StopError } from '../failures.ts'
 import type { Batch } from '../flow/queue.ts'
 import type { Ends } from '../kafka/source.ts'
+import type { KnownRecords } from '../log/last-records.ts'
 
 export type StreamLog = {
   /** Checks that it is the log of the projection, from its first record on. @throws StopError; Unavailable */
-  readonly identify: () => Promise<Ends>
+  readonly identify: () => Promise<unknown>
+  /** Checks that it has the last known record of every partition. @throws StopError; Unavailable */
+  readonly verify: (known: KnownRecords) => Promise<void>
   /** @throws StopError; Unavailable */
   readonly ends: () => Promise<Ends>
   /** Begins to read. @throws StopError */

@@ -2,11 +2,10 @@
  * One topic, from its consumer group to its indices. Puts the steps of the flow together, and watches the ends of the
  * partitions and the source. Commission events and API keys each have a stream.
  */
-
 import type { Stream } from '../../schemas/events.ts'
-import { type WrittenDocument, writtenId } from '../../schemas/stored/documents.ts'
 import { bulks, createBatcher, primaryReads, replacements } from '../elasticsearch/batch-requests.ts'
 import {
+  type Ask,
   type Elasticsearch,
   type GetDocuments,
   keepTrying,
@@ -16,7 +15,7 @@ import {
 } from '../elasticsearch/client.ts'
 import type { Clocks } from '../elasticsearch/clocks.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
-import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { retryUntilAborted } from '../elasticsearch/retry.ts'
 import { decode } from '../event/decode.ts'
 import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
@@ -28,6 +27,7 @@ import { write } from '../flow/write.ts'
 import { watchIndices } from '../generations/indices.ts'
 import { firstKeyRulesUntil } from '../generations/key-rules.ts'
 import { keepPositionsOf } from '../generations/past-positions.ts'
+import { readPositions } from '../generations/prepare.ts'
 import type { Health } from '../health.ts'
 import type { GenerationBody } from '../kafka/source.ts'
 import {
@@ -43,11 +43,11 @@ import {
 } from '../limits.ts'
 import { builtInRules, type RulesTable } from '../rules/rules.ts'
 import type { IndexKind } from '../rules/state.ts'
-import { createWeightedSemaphore, limitConcurrency, shared } from '../semaphore.ts'
+import { createWeightedSemaphore, limitConcurrency } from '../semaphore.ts'
 import { Assignment, type StartFlow, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
-import { monitorSource } from './monitor-source.ts'
+import { createSourceVerifier, monitorSource } from './monitor-source.ts'
 import { openPartition } from './open-partition.ts'
 import { type Bounds, restingAt, upToBound } from './stop-at.ts'
 import type { Consumption, LogHandlers, StreamLog } from './stream-log.ts'
@@ -119,21 +119,36 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const times = createPublishedTimes(options.controlIndex, identity.generation, request =>
     retryUntilAborted('publish', closed.signal, context, () => context.elasticsearch.send(request, closed.signal)),
   )
-  const identifyNow = shared(context.streamLog.identify)
-  const assignment = new Assignment({
+  const request: Ask = asked =>
+    retryUntilAborted('read', closed.signal, context, () => context.elasticsearch.send(asked, closed.signal))
+  const verifier = createSourceVerifier({
+    topic: identity.topic,
+    streamLog: context.streamLog,
+    known: async () => {
+      const ours = new Map(assignment.flows())
+      const stored = await readPositions(identity, { request, prefix: options.prefix })
+      return stored.map(({ position, last }, partition) => ({ position, last: ours.get(partition)?.lastRead ?? last }))
+    },
+    elapsed: context.elapsed,
+  })
+  const verify = (signal: AbortSignal): Promise<void> =>
+    health.during('kafka', report =>
+      keepTrying(() => verifier.verify(), signal, {
+        ...context.retryOptions,
+        onTrouble: trouble => report(trouble && 'does not answer'),
+      }),
+    )
+  const assignment: Assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,
     position: (partition, signal) =>
-      openPartition(partition, options, { ...context, identifyNow, replace, times }, signal),
-    identify: async signal => {
-      await keepTrying(identifyNow, signal, kafkaRetryOptions(context))
-    },
+      openPartition(partition, options, { ...context, verifySource: verify, replace, times }, signal),
+    verify,
     // While draining, falling pressure must not resume the reading.
     startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
       draining ? undefined : consumption,
     ),
     fail: context.fail,
-    elapsed: context.elapsed,
   })
 
   const nameWrongTimes = createWrongTimes(identity.topic, context)
@@ -145,7 +160,10 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       nameWrongTimes(partition, batch)
       assignment.onBatch(partition, upToBound(partition, batch, options.bounds))
     },
-    onReconnected: () => assignment.onReconnected(),
+    onReconnected: () => {
+      verifier.onReconnected()
+      assignment.onReconnected()
+    },
     onUndecodable: (partition, { first, last, codec, reason }) =>
       context.warn?.(
         { topic: identity.topic, partition, first, last, codec, reason },
@@ -164,7 +182,8 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   consumption = restingAt(options.bounds, reading.consumption)
   opened.resolve()
 
-  const watched = { ...options, part, assignment, committer, watchdog }
+  const verification = { ...verifier, verify }
+  const watched = { ...options, part, assignment, committer, watchdog, verification }
   const isOurs = (): boolean => assignment.flows().some(([partition]) => partition === 0)
   const keeping = { ...context, send: context.elasticsearch.send, isOurs }
   const watching = Promise.all([
@@ -281,14 +300,8 @@ const createFlowStarter = (
           await pace?.(loaded.count, () => watchdog.onDisturbed())
           return loaded
         },
-        write: (serialized, last) => {
-          const written: WrittenDocument | null = last && { kind: 'written', body: last }
-          const id = writtenId(identity.generation, partition)
-          const documents = pack(
-            serialized,
-            indexOf,
-            written ? { index: options.controlIndex, id, document: written } : undefined,
-          )
+        write: serialized => {
+          const documents = pack(serialized, indexOf)
           return () =>
             health.during('elasticsearch write', report =>
               write(documents, {

@@ -64,7 +64,7 @@ export const controlMutants: readonly Mutant[] = [
     file: 'projector/generations/prepare.ts',
     find: '  if (identity.indices !== undefined) return identity\n',
     replace:
-      '  identity = { ...identity, indices: await readIndexIds(names, { request, prefix }) }\n  if (identity.indices !== undefined) return identity\n',
+      '  identity = { ...identity, indices: await readIndexIds(names, steps) }\n  if (identity.indices !== undefined) return identity\n',
   },
   {
     name: 'a restore over a closed index is not recognized',
@@ -135,8 +135,8 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'the document of a dropped generation is written again with the ids of its indices',
     file: 'projector/generations/prepare.ts',
-    find: '  if (found === undefined) throw generationMissing(generation, prefix)\n  if (found._source.body',
-    replace: '  if (found === undefined) return identity\n  if (found._source.body',
+    find: '  if (found === undefined) throw generationMissing(generation, prefix)\n  const { body }',
+    replace: '  if (found === undefined) return identity\n  const { body }',
   },
   {
     name: 'a swap that another process has finished stays a reason not to be ready',

@@ -223,7 +223,7 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'rewind serves readers before the positions that they saw',
     file: 'commands/generations/adopt.ts',
-    find: 'const serve_from = Math.max(end, before.position, before.serve_from ?? 0)',
+    find: 'const serve_from = Math.max(end, before.position)',
     replace: 'const serve_from = from.position',
   },
 ]

@@ -276,9 +276,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the hash of the last record that was read is not compared with the log',
-    file: 'projector/stream/assign.ts',
-    find: 'record?.offset !== last.offset || recordHash(record) !== last.sha256',
-    replace: 'record?.offset !== last.offset || recordHash(record) === undefined',
+    file: 'projector/kafka/source.ts',
+    find: 'record?.offset === offset && recordHash(record) === sha256',
+    replace: 'record?.offset === offset && recordHash(record) !== undefined',
   },
   {
     name: 'a projection continues from another source',

@@ -142,4 +142,35 @@ export const sourceMutants: readonly Mutant[] = [
     replace: '',
     flow: 'test/flow/alerts-projector.long.test.ts',
   },
+  {
+    name: 'the last records of other partitions than the first are not verified',
+    file: 'projector/log/last-records.ts',
+    find: 'known.flatMap(',
+    replace: 'known.slice(0, 1).flatMap(',
+  },
+  {
+    name: 'a verification that began before a new connection counts',
+    file: 'projector/stream/monitor-source.ts',
+    find: '      verify = shared(run)\n',
+    replace: '',
+  },
+  {
+    name: 'a topic id that the broker does not know ends the client',
+    file: 'projector/kafka/patch-topic-ids.ts',
+    find: 'new Set([100, 103])',
+    replace: 'new Set([])',
+  },
+  {
+    name: 'a fetch names the topic by its name although its id is known',
+    file: 'projector/kafka/patch-topic-ids.ts',
+    find: 'if (id === undefined || version < FETCH_BY_ID) return named',
+    replace: 'if (id !== undefined || version < FETCH_BY_ID) return named',
+  },
+  {
+    name: 'a topic id is recorded without a look at the records',
+    file: 'projector/generations/prepare.ts',
+    find: '  await verify({ ...identity, topic_id })\n',
+    replace: '',
+    flow: 'test/flow/made-anew.test.ts',
+  },
 ]

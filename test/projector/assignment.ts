@@ -1,4 +1,4 @@
-/** An assignment with held positions and identifications, and the calls it makes to the Kafka client. */
+/** An assignment with held positions and verifications, and the calls it makes to the Kafka client. */
 
 import { PartitionFlow } from '../../projector/flow/flow.ts'
 import type { PublishedPosition, PublishedState } from '../../projector/flow/publish.ts'
@@ -13,9 +13,8 @@ export const setUp = () => {
   /** The calls to the Kafka client, in order. */
   const told: string[] = []
   const failures: unknown[] = []
-  const clock = { time: 1_000_000 }
   const positions = new Held<{ partition: number; signal: AbortSignal }, PublishedPosition>()
-  const identifications = new Held<AbortSignal, void>()
+  const verifications = new Held<AbortSignal, void>()
   const flows: PartitionFlow[] = []
   /** For each flow, how many partitions share the memory. */
   const sharing: number[] = []
@@ -27,7 +26,7 @@ export const setUp = () => {
       resume: partition => told.push(`resume ${partition}`),
     }),
     position: (partition, signal) => positions.call({ partition, signal }),
-    identify: signal => identifications.call(signal),
+    verify: signal => verifications.call(signal),
     startFlow: (_, published, _signal, partitions) => {
       sharing.push(partitions)
       const flow = new PartitionFlow({ ...steps, published }, 1_000, partitions)
@@ -35,9 +34,8 @@ export const setUp = () => {
       return flow
     },
     fail: error => failures.push(error),
-    elapsed: () => clock.time,
   })
-  return { clock, assignment, told, failures, positions, identifications, flows, sharing }
+  return { assignment, told, failures, positions, verifications, flows, sharing }
 }
 
 export const publishedAt = (position: number, last: PublishedState['last'] = null): PublishedPosition => {

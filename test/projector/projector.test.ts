@@ -20,6 +20,7 @@ const contextOf = (stop: AbortController, onLine: (message: string) => void): St
   return {
     kafka,
     kafkaWithConnectHook: () => kafka,
+    openLog: () => Promise.reject(new Error('away')),
     elasticsearch: { send: sending(() => Promise.reject(new Unavailable(0))) },
     log: pino({ level: 'info' }, { write: (line: string) => onLine(JSON.parse(line).msg) }),
     now: () => 0,

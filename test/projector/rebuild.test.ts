@@ -52,6 +52,7 @@ const setUp = (given: Partial<Steps>) => {
 const fromKafka = (fetchTopicOffsets: () => Promise<unknown>): Steps['from'] => ({
   admin: { fetchTopicOffsets } as unknown as SourceAdmin,
   kafkaWithConnectHook: () => new kafkajs.Kafka({ brokers: [] }),
+  openLog: () => Promise.reject(new Error('not used')),
 })
 const end = [{ partition: 0, end: 2 }]
 const away = new kafkajs.KafkaJSConnectionError('away')
@@ -120,9 +121,14 @@ const newGeneration = () => {
       })
       return { status: 200, body: { items } }
     }
+    const found = { found: true, ...version, _source: { body: { ...position, ...published } } }
+    if (path === '/_mget') {
+      const [{ _id = '' } = {}] = (body as { docs: { _id: string }[] }).docs
+      return { status: 200, body: { docs: [{ _id, ...found }] } }
+    }
     if (!id.includes('position:')) return { status: 404, body: { found: false } }
     if (method === 'PUT') published.position = (body as { body: typeof published }).body.position
-    return { status: 200, body: { found: true, ...version, _source: { body: { ...position, ...published } } } }
+    return { status: 200, body: { ...found, _source: { body: { ...position, ...published } } } }
   })
   return { send, published }
 }

@@ -41,6 +41,7 @@ const start = async () => {
   const context: StartContext = {
     kafka: undefined as unknown as StartContext['kafka'],
     kafkaWithConnectHook: () => context.kafka,
+    openLog: () => Promise.reject(new Error('nothing was read before')),
     elasticsearch: { send: elasticsearch.request },
     log,
     now: () => 0,

@@ -26,6 +26,14 @@ export class StartedElasticsearch {
     if (name === '_index_template') {
       return { status: method === 'GET' ? 200 : this.templateStatus, body: { index_templates: this.templates } }
     }
+    if (name === '_mget') {
+      const { docs } = body as { docs: { _index: string; _id: string }[] }
+      const foundIn = ({ _index, _id }: (typeof docs)[number]) => {
+        const _source = this.documents.get(`${_index}/${_id}`)
+        return _source === undefined ? { _index, _id, found: false } : { _index, _id, found: true, _source }
+      }
+      return { status: 200, body: { docs: docs.map(foundIn) } }
+    }
     if (name === '') return { status: 200, body: { cluster_uuid: 'elasticsearch-1' } }
     if (operation === '_settings' && method === 'PUT') return this.#change(name, body as Index['settings'])
     if (operation === '_settings') {

@@ -89,6 +89,11 @@ export class Broker {
     return topic
   }
 
+  /** Refuses a fetch of a topic by the id of another one. */
+  assertFetched(name: string, id: string | undefined): void {
+    if (this.topic(name).id !== id && id !== undefined && this.hasTopicIds) throw unknownTopic()
+  }
+
   delete(name: string): void {
     this.topics.delete(name)
     this.#settings.delete(name)

@@ -8,6 +8,7 @@ import kafkajs from 'kafkajs'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
 import { loadKafkajs } from '../../projector/kafka/load-kafkajs.ts'
 import { NO_HEADERS } from '../../projector/kafka/patch-headers.ts'
+import { topicOfRack } from '../../projector/kafka/patch-topic-ids.ts'
 import type { LogBroker, LogCluster } from '../../projector/log/open-cluster.ts'
 import { recordsIn } from '../support/record-batches.ts'
 import type { Broker } from './broker.ts'
@@ -30,8 +31,9 @@ export const openSimulatedCluster = (
     host.onStep()
     return host.isDead ? new Promise(() => undefined) : call(() => attempt(work)).then(settle)
   }
-  const fetch: LogBroker['fetch'] = ({ topics }) =>
+  const fetch: LogBroker['fetch'] = ({ topics, rackId }) =>
     step(() => {
+      broker.assertFetched(topic, topicOfRack(rackId))
       const { partition = 0, fetchOffset } = topics[0]?.partitions[0] ?? {}
       const { end } = partitionsNow()[partition] ?? { end: 0 }
       const from = Number(fetchOffset)

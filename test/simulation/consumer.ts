@@ -52,13 +52,24 @@ export class Consumer {
   readonly #coverage: Coverage
   readonly #call: Call
   readonly #groupId: string
+  readonly #topicId: string | undefined
   readonly #handlers: Handlers = {}
   #topic = ''
   #eachBatch: EachBatch | undefined
   #stay: Stay | undefined
   #isDisconnected = false
 
-  constructor(host: SimulatedProcess, broker: Broker, faults: Faults, coverage: Coverage, call: Call, groupId: string) {
+  /** @param topicId if given, it fetches by the id of the topic */
+  constructor(
+    host: SimulatedProcess,
+    broker: Broker,
+    faults: Faults,
+    coverage: Coverage,
+    call: Call,
+    groupId: string,
+    topicId: string | undefined,
+  ) {
+    this.#topicId = topicId
     this.#host = host
     this.#broker = broker
     this.#faults = faults
@@ -244,9 +255,10 @@ export class Consumer {
     }
 
     const asked = active.map(partition => [partition, this.#placeOf(stay.next.get(partition) ?? 0, partition)] as const)
-    const answers = await this.#call<Fetched[]>((answer: (fetched: Fetched[]) => void) =>
-      fetchFrom(this.#broker.topic(this.#topic), asked, this.#host.clock, this.#faults.random, answer),
-    )
+    const answers = await this.#call<Fetched[]>((answer: (fetched: Fetched[]) => void) => {
+      this.#broker.assertFetched(this.#topic, this.#topicId)
+      fetchFrom(this.#broker.topic(this.#topic), asked, this.#host.clock, this.#faults.random, answer)
+    })
     const batches = answers.filter(({ partition }) => !stay.seeks.has(partition) && !stay.paused.has(partition))
     for (const batch of batches) {
       if (!stay.isRunning) return

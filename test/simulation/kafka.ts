@@ -1,6 +1,7 @@
 /** The Kafka client of one process: the calls that projector and commands use. */
 import kafkajs, { type Kafka } from 'kafkajs'
 import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
+import { topicOfRack } from '../../projector/kafka/patch-topic-ids.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { AFTER_MAX_MS, type Broker } from './broker.ts'
@@ -70,8 +71,8 @@ export const createKafka = (
         return [...first].map(([partition, offset]) => ({ partition, baseOffset: `${offset}` }))
       }),
   })
-  const consumer = ({ groupId }: { groupId: string }): Consumer => {
-    const made = new Consumer(host, broker, faults, coverage, call, groupId)
+  const consumer = ({ groupId, rackId }: { groupId: string; rackId?: string }): Consumer => {
+    const made = new Consumer(host, broker, faults, coverage, call, groupId, topicOfRack(rackId))
     consumers.push(made)
     return made
   }

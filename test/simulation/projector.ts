@@ -18,6 +18,7 @@ import { controlIndexOf, LIVE_ID, type LiveDocument, parkedId } from '../../sche
 import { rep } from '../schemas/examples.ts'
 import type { Broker } from './broker.ts'
 import { type Clock, SimulatedProcess } from './clock.ts'
+import { openSimulatedCluster } from './cluster.ts'
 import type { Consumer } from './consumer.ts'
 import type { Coverage } from './coverage.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
@@ -91,7 +92,7 @@ export class Projector {
   }
 
   async #run(fail: (error: unknown) => void): Promise<void> {
-    const { clock, faults } = this.#services
+    const { clock, faults, broker } = this.#services
     const { signal } = this.#stopping
     const log = { warn: () => undefined, info: () => undefined, error: this.#onSpareFailed }
     const elapsed = () => clock.elapsed
@@ -99,7 +100,8 @@ export class Projector {
     const health = this.#health
     const retryOptions = { sleep: this.host.sleep, random: faults.random.next }
     const kafkaWithConnectHook = () => this.#kafka
-    const shared = { kafkaWithConnectHook, elasticsearch: this.link, retryOptions, now, elapsed }
+    const openLog = async (topic: string) => openSimulatedCluster(this.host, broker, faults, topic)
+    const shared = { kafkaWithConnectHook, openLog, elasticsearch: this.link, retryOptions, now, elapsed }
     const context = { ...shared, kafka: this.#kafka, signal, log, rulesVersion: this.version } as unknown as Parameters<
       typeof prepare
     >[3]

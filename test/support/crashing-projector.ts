@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import { elasticsearchConfig, kafkaConfig } from '../../projector/client-options.ts'
+import { elasticsearchConfig, kafkaAccess, kafkaConfig } from '../../projector/client-options.ts'
 import {
   createElasticsearch,
   type Elasticsearch,
@@ -17,7 +17,6 @@ import {
 } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
-import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { isRead } from './answering.ts'
@@ -51,20 +50,17 @@ const endNow = (point: Point): void => {
 const wrapSteps = (steps: FlowSteps): FlowSteps => {
   let writes = 0
 
-  const write: FlowSteps['write'] = (changes, last) => async () => {
+  const write: FlowSteps['write'] = changes => async () => {
     if (changes.length > 0) writes++
     // The first write of the partition never starts; the projector ends at the second.
     if (plan.point === 'a later write first' && writes === 1) return new Promise(() => undefined)
     await reach('before write')
     if (isHere('amid write')) {
       // Elasticsearch writes shard by shard, so any subset of the items can be written.
-      await steps.write(
-        changes.filter(() => random.chance(0.5)),
-        last,
-      )()
+      await steps.write(changes.filter(() => random.chance(0.5)))()
       await end()
     }
-    await steps.write(changes, last)()
+    await steps.write(changes)()
     await reach('after write')
     await reach('a later write first')
   }
@@ -130,9 +126,7 @@ const noFiles = (): Buffer => {
 const options = kafkaConfig(settings, 'commission-projector', noFiles)
 try {
   await runProjector(settings, {
-    kafka: new kafkajs.Kafka(options),
-    kafkaWithConnectHook: onConnected =>
-      new kafkajs.Kafka({ ...options, socketFactory: createNotifyingSocketFactory(onConnected) }),
+    ...kafkaAccess(options, config => new kafkajs.Kafka(config)),
     elasticsearch: { send: wrapSend(createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))) },
     log,
     now: Date.now,

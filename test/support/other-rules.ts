@@ -9,11 +9,10 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { rebuild } from '../../commands/generations/rebuild.ts'
-import { elasticsearchConfig, kafkaConfig } from '../../projector/client-options.ts'
+import { elasticsearchConfig, kafkaAccess, kafkaConfig } from '../../projector/client-options.ts'
 import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
 import { StopError } from '../../projector/failures.ts'
 import type { FlowSteps } from '../../projector/flow/flow.ts'
-import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { registerCodecs } from './codecs.ts'
@@ -30,7 +29,7 @@ const noFiles = (): Buffer => {
   throw new Error('tests have no certificates')
 }
 const options = kafkaConfig(settings, 'commission-projector', noFiles)
-const kafka = new kafkajs.Kafka(options)
+const access = kafkaAccess(options, config => new kafkajs.Kafka(config))
 const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))
 
 const wrapSteps = (steps: FlowSteps): FlowSteps => ({
@@ -38,9 +37,7 @@ const wrapSteps = (steps: FlowSteps): FlowSteps => ({
   decode: record => (parked?.test(String(record.value)) ? 'undecodable' : steps.decode(record)),
 })
 const common = {
-  kafka,
-  kafkaWithConnectHook: (onConnected: () => void) =>
-    new kafkajs.Kafka({ ...options, socketFactory: createNotifyingSocketFactory(onConnected) }),
+  ...access,
   now: Date.now,
   elapsed: () => performance.now(),
   retryOptions: {

@@ -10,6 +10,8 @@ export type Fault =
   | { readonly kind: 'latency'; readonly milliseconds: number }
   /** Everything arrives in chunks of this many bytes. */
   | { readonly kind: 'slices'; readonly bytes: number }
+  /** A slow line: each connection passes this many bytes a second, in each direction. */
+  | { readonly kind: 'slow-line'; readonly bytesPerSecond: number }
   /** Nothing passes until it is healed. Then everything does, also from clients that have given up. */
   | { readonly kind: 'black-hole' }
   /** Requests wait until it is healed. Their client may have given up and retried meanwhile. */
@@ -47,6 +49,9 @@ export type Asked = { readonly line: string; bytes: number; answered: number }
 type Sick = { readonly fault: Fault; readonly concerns: Concerns; times: number; struck: number }
 type Exchange = { readonly asked: Asked; readonly sick: Sick | undefined }
 
+/** Of a slow line. */
+const SLICES_PER_SECOND = 20
+
 /** @param target as `host:port` */
 export const startProxy = async (
   scope: Scope,
@@ -67,6 +72,15 @@ export const startProxy = async (
     while (sick?.fault.kind === 'black-hole' && sick.concerns(exchange?.asked.line ?? '')) await healing.promise
     const fault = sick?.concerns(exchange?.asked.line ?? '') ? sick.fault : undefined
     if (fault?.kind === 'latency') await sleep(fault.milliseconds)
+    if (fault?.kind === 'slow-line') {
+      const bytes = fault.bytesPerSecond / SLICES_PER_SECOND
+      for (let from = 0; from < piece.length; from += bytes) {
+        const slice = piece.subarray(from, from + bytes)
+        await sleep((slice.length / fault.bytesPerSecond) * 1_000)
+        await write(to, slice)
+      }
+      return
+    }
     if (fault?.kind !== 'slices') return write(to, piece)
     for (let from = 0; from < piece.length; from += fault.bytes) {
       await write(to, piece.subarray(from, from + fault.bytes))

@@ -1,7 +1,7 @@
 /** The bytes are those of Kafka 4.1 for Metadata version 10, with other texts. */
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { askForTopicIds, topicIdAmong } from '../../../projector/kafka/patch-topic-ids.ts'
+import { askForTopicIds, rackOfTopic, topicIdAmong } from '../../../projector/kafka/patch-topic-ids.ts'
 import {
   COMPACT_NULL,
   compactArray,
@@ -115,4 +115,91 @@ test('lengths of more than one byte, negative and large numbers are read as they
   reader.tags()
   expect(reader.boolean()).toBe(true)
   expect(() => reader.int16()).toThrow('ends too early')
+})
+
+// --- Fetch by topic id
+
+const FETCH = 1
+const topicId = ID.toString('base64url')
+const asked = {
+  ...{ isolationLevel: 1, maxWaitTime: 200, minBytes: 1, maxBytes: 1_000, replicaId: -1 },
+  topics: [
+    {
+      topic: 'events',
+      partitions: [
+        { partition: 2, fetchOffset: '9007199254740993', maxBytes: 77 },
+        { partition: 0, fetchOffset: '5', maxBytes: 78 },
+      ],
+    },
+  ],
+}
+const fetchAs = (maxVersion: number, given: object) =>
+  lookup({ [FETCH]: { minVersion: 0, maxVersion } })(FETCH, requests.Fetch)({ ...asked, ...given })
+
+test('a fetch of a topic with a known id names the topic by its id alone', async () => {
+  const { request, requestTimeout } = fetchAs(17, rackOfTopic(topicId))
+  expect([request.apiVersion, requestTimeout]).toEqual([13, 300])
+  const partition = (index: number, offset: string, bytes: number) => [
+    ...[int32(index), int32(-1), int64(offset), int32(-1), int64(-1), int32(bytes), NO_TAGS],
+  ]
+  const expected = Buffer.concat([
+    ...[NO_TAGS, int32(-1), int32(200), int32(1), int32(1_000), int8(1), int32(0), int32(-1)],
+    ...[Buffer.from([2]), ID, Buffer.from([3]), ...partition(2, '9007199254740993', 77), ...partition(0, '5', 78)],
+    ...[NO_TAGS, Buffer.from([1]), Buffer.from([1]), NO_TAGS],
+  ])
+  expect((await request.encode()).buffer.toString('hex')).toBe(expected.toString('hex'))
+})
+
+test.for([
+  [17, {}],
+  [12, rackOfTopic(topicId)],
+  [11, rackOfTopic(topicId)],
+  [4, rackOfTopic(topicId)],
+] as const)(
+  'without an id, and by a broker of version %s, it is named by its name, and nothing is sent as a rack',
+  async ([maxVersion, rack]) => {
+    const { request } = fetchAs(maxVersion, rack)
+    expect(request.apiVersion).toBe(Math.min(maxVersion, 11))
+    const bytes = (await request.encode()).buffer.toString('latin1')
+    expect(bytes).toContain('events')
+    expect(bytes).not.toContain('topic-id')
+  },
+)
+
+const fetched = (error: number, records: Buffer) => {
+  const aborted = Buffer.concat([int64(6), int64(7), NO_TAGS])
+  const partition = [
+    ...[int32(2), int16(error), int64(9), int64(8), int64(0), compactArray([aborted]), int32(-1)],
+    ...[compactString(records.toString('latin1')), TAGS],
+  ]
+  return Buffer.concat([
+    ...[NO_TAGS, int32(0), int16(0), int32(0)],
+    compactArray([Buffer.concat([ID, compactArray([Buffer.concat(partition)]), NO_TAGS])]),
+    TAGS,
+  ])
+}
+
+test('its answer is read as one by the name, with the same fields', async () => {
+  const { response } = fetchAs(13, rackOfTopic(topicId))
+  const { responses } = await response.parse(await response.decode(fetched(0, Buffer.alloc(0))))
+  expect(responses).toMatchObject([
+    {
+      topicName: 'events',
+      partitions: [
+        {
+          ...{ partition: 2, errorCode: 0, highWatermark: '9', lastStableOffset: '8', lastStartOffset: '0' },
+          ...{ abortedTransactions: [{ producerId: '6', firstOffset: '7' }], preferredReadReplica: -1, messages: [] },
+        },
+      ],
+    },
+  ])
+})
+
+test.for([100, 103])('a topic that the broker does not know by its id is an unknown topic: code %s', async code => {
+  const { response } = fetchAs(13, rackOfTopic(topicId))
+  const decoded = await response.decode(fetched(code, Buffer.alloc(0)))
+  await expect(response.parse(decoded)).rejects.toMatchObject({
+    type: 'UNKNOWN_TOPIC_OR_PARTITION',
+    retriable: true,
+  })
 })

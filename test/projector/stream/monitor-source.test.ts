@@ -24,13 +24,14 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unavailable
     assignment: { flows: () => flows, isTrusted: () => true, isReading: true, standing: () => ({}) },
     committer: { offer: async () => undefined },
     watchdog: { check: () => undefined },
+    verification: { verify: async () => undefined, pause: () => 10_000, isFresh: () => true },
   } as unknown as MonitoredStream
   const ends = async () => {
     if (isAway) throw error
     return publishedUntil.map((_, partition) => ({ partition, start: 0, end: 0 }))
   }
   const context = {
-    streamLog: { identify: ends, ends },
+    streamLog: { ends },
     clocks: { read: async () => 0 },
     elapsed: clock.now,
     now: clock.now,

@@ -108,6 +108,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   const making = {
     ...context,
     kafkaWithConnectHook: () => kafka,
+    openLog: async (topic: string) => openSimulatedCluster(host, broker, faults, topic),
     retryOptions: { sleep: host.sleep, random: faults.random.next },
     signal,
     elapsed: () => clock.elapsed,
