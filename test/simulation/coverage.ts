@@ -68,6 +68,8 @@ export const happenings = [
   'pages',
   'pages compared with the model',
   'walks as of a moment',
+  'instants compared with the model',
+  'instants that times do not decide',
   'walks from an old cursor',
   'walks with a filter',
   'walks from a replaced record',

@@ -13,6 +13,7 @@ import { createRandom, type Random } from '../support/random.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import { type Placed, type Published, place, toPublished } from '../support/topics.ts'
 import { BEGINNING } from './clock.ts'
+import type { TimedEvent } from './moments.ts'
 
 export const EVENTS = 'commission.events'
 export const API_KEYS = 'commission.api-keys'
@@ -64,6 +65,8 @@ export class History {
   readonly #model: Model
   /** The offset of the first event of each record, by organization and id. */
   readonly #places = new Map<string, number>()
+  /** By organization, its applied events in order. */
+  readonly #times = new Map<string, TimedEvent[]>()
   readonly #organizationsOf: readonly (readonly string[])[]
   readonly #views = new Map<string, Expected>()
 
@@ -81,7 +84,7 @@ export class History {
       .filter(({ value }) => (value?.length ?? 0) < VALUE_BYTES)
       .map(record => place(record, this.partitions))
       .map(record => ({ ...record, partition: record.partition % this.partitions }))
-    this.log = lay(records.map(renamed(this.#keyTexts)), this.partitions, random)
+    this.log = lay(records.map(renamed(this.#keyTexts)), this.partitions, random, wrongTimes(seed, this.organizations))
     this.#model = createModel(this.partitions)
     this.outcomes = this.#fold()
   }
@@ -106,6 +109,11 @@ export class History {
     return this.#places.get(`${org} ${id}`)
   }
 
+  /** The applied events of an organization before a position, in order, with their times. */
+  eventsOf(org: string, position: number): readonly TimedEvent[] {
+    return (this.#times.get(org) ?? []).filter(({ seq }) => seq < position)
+  }
+
   #fold(): Map<Entry, Outcome> {
     const outcomes = new Map<Entry, Outcome>()
     for (const [topic, partitions] of Object.entries(this.log)) {
@@ -122,11 +130,13 @@ export class History {
     return outcomes
   }
 
-  #remember({ published, offset }: Entry): void {
+  #remember({ published, offset, message }: Entry): void {
     const json = JSON.parse(String(published.value))
     const { org_id, id, secret_sha256, revoked_at } = json.specversion === undefined ? json : json.data
     if (published.stream === 'events') {
       const key = `${org_id} ${id}`
+      const at = Math.min(Math.max(0, Number(message.timestamp)), Number.MAX_SAFE_INTEGER)
+      this.#times.set(org_id, [...(this.#times.get(org_id) ?? []), { seq: offset, at }])
       if (!this.#places.has(key)) this.#places.set(key, offset)
     } else if (revoked_at === undefined) {
       const text = this.#keyTexts.get(secret_sha256) ?? ''
@@ -213,8 +223,35 @@ const renamed = (keyTexts: Map<string, string>) => {
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
+type WrongTimes = (record: Placed, time: number) => number
+
+/**
+ * If there are several organizations, the publisher of one of them has wrong times, by random numbers of their own. The
+ * clocks of the others are right.
+ */
+const wrongTimes = (seed: number, organizations: readonly string[]): WrongTimes => {
+  const random = createRandom(seed + 0x7e57)
+  const stranger = organizations.length > 1 ? random.pick(organizations) : undefined
+  let latest = 0
+  return ({ key }, time) => {
+    if (stranger === undefined) return time
+    latest = Math.max(latest + 1, time)
+    if (String(key) !== stranger || random.chance(0.3)) return latest
+    return random.pick([
+      time * 1_000,
+      time + 7_200_000,
+      time + 2_000,
+      time - 30_000_000_000,
+      time - 2_000,
+      0,
+      -1,
+      -(2 ** 40),
+    ])
+  }
+}
+
 /** Puts records into their partitions, some in transactions with control records and aborted records. */
-const lay = (records: readonly Placed[], partitions: number, random: Random): Log => {
+const lay = (records: readonly Placed[], partitions: number, random: Random, timeOf: WrongTimes): Log => {
   const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: partitions }, () => []), [API_KEYS]: [[]] }
   const transactions = random.chance(0.6)
   let time = BEGINNING
@@ -222,7 +259,7 @@ const lay = (records: readonly Placed[], partitions: number, random: Random): Lo
     const entries = log[record.stream === 'events' ? EVENTS : API_KEYS]?.[record.partition]
     // A broker that takes over a partition can have a clock that is behind.
     time += random.below(50) - (random.chance(0.05) ? 2_000 : 0)
-    entries?.push(toEntry(record, kind, entries.length, time))
+    entries?.push(toEntry(record, kind, entries.length, timeOf(record, time)))
   }
   for (const record of records) {
     add(record, 'record')

@@ -121,7 +121,7 @@ export class Promises {
     const partition = Number(number)
     if (before !== undefined) {
       const earlier = (before.fields as PositionDocument).body
-      for (const field of ['position', 'at', 'time', 'serve_from'] as const) {
+      for (const field of ['position', 'time', 'serve_from'] as const) {
         if (position[field] < earlier[field]) {
           this.#fail(`${field} of ${stored.id} went back from ${earlier[field]} to ${position[field]}`)
         }

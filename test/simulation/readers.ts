@@ -18,6 +18,7 @@ import type { Coverage } from './coverage.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import { API_KEYS, EVENTS, type Expectation, type History, type List, textOfItem } from './history.ts'
+import { eventsUpTo } from './moments.ts'
 import { PREFIX, type Promises } from './promises.ts'
 import { createSearches } from './searches.ts'
 import { answered, type Filter, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
@@ -59,6 +60,7 @@ export class Readers {
   /** Starts walkers. They run until `stop`. */
   start(walkers: number): void {
     for (let count = 0; count < walkers; count++) this.#keepDoing(() => this.#walk(this.#anyWalk()))
+    this.#keepDoing(() => this.#lookBack())
     this.#keepDoing(async () => {
       await this.#lookUpKey()
       await this.#sleep(this.#pause * 10)
@@ -291,6 +293,30 @@ export class Readers {
       return this.#fail(`the statement of ${id} at ${statement.position.publishedTo} differs from the model`)
     }
     if (data.superseded_by_id !== null) await this.#readAgain(org, String(data.superseded_by_id))
+  }
+
+  /** An instant must have the events up to it, or be refused where their times do not say which these are. */
+  async #lookBack(): Promise<void> {
+    const { random, history, coverage, clock } = this.#world
+    const org = random.pick(history.organizations)
+    const state = () => ({ events: history.eventsOf(org, this.#positionOf(org)), now: clock.now() })
+    const before = state()
+    if (before.events.length === 0) return
+    const instant = random.pick(before.events).at + random.pick([-1, 0, 1, 500])
+    const asOf = { kind: 'instant', milliseconds: instant } as const
+    const parameters = { limit: 1, startingAfter: undefined, asOf, filter: {} }
+    const page = await this.#ask(({ readList }) => readList(org, 'payouts', parameters, signal))
+    const after = state()
+    const [wanted, other] = [before, after].map(({ events, now }) => eventsUpTo(events, instant, now))
+    if (page === undefined || wanted === 'unknown' || wanted !== other) return
+    coverage.count('instants compared with the model')
+    if (wanted === 'refused') coverage.count('instants that times do not decide')
+    const got =
+      page instanceof Refusal ? 'refused' : after.events.filter(({ seq }) => seq < page.position.publishedTo).length
+    // A process remembers an answer: a later event with an earlier time does not change it.
+    const wasAnswer = after.events.some((_, end) => eventsUpTo(after.events.slice(0, end), instant, after.now) === got)
+    if (got !== wanted && !(wanted === 'refused' && wasAnswer))
+      this.#fail(`${org} as of ${instant}: ${got} of its events, and not ${wanted}`)
   }
 
   /** A key must be accepted soon after its creation is published, and refused soon after its revocation is. */

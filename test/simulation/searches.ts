@@ -70,7 +70,7 @@ export const createReads = (clock: Clock, engine: Searched, faults: Faults): Rea
   }
 }
 
-type Range = Readonly<Partial<Record<'gt' | 'gte' | 'lt', number>>>
+type Range = Readonly<Partial<Record<'gt' | 'gte' | 'lt' | 'lte', number>>>
 type Filter = {
   readonly term?: Readonly<Record<string, unknown>>
   readonly terms?: Readonly<Record<string, readonly unknown[]>>
@@ -103,8 +103,9 @@ const fits = ({ fields }: Stored, { term, terms, range }: Filter): boolean => {
   return true
 }
 
-const lies = (value: unknown, { gt = -1, gte = -1, lt = Number.POSITIVE_INFINITY }: Range): boolean =>
-  typeof value === 'number' && value > gt && value >= gte && value < lt
+const lies = (value: unknown, { gt = -1, gte = -1, lt = INFINITE, lte = INFINITE }: Range): boolean =>
+  typeof value === 'number' && value > gt && value >= gte && value < lt && value <= lte
+const INFINITE = Number.POSITIVE_INFINITY
 
 /** Counts each combination of values, all in one answer. */
 const countsOf = (hits: readonly Hit[], sources: readonly Readonly<Record<string, unknown>>[]): string => {
@@ -123,9 +124,11 @@ const searchAnswer = (hits: readonly Hit[], { size, sort, aggs }: Asked, total: 
   const texts = hits
     .toSorted((a, b) => (descends ? b.place - a.place : a.place - b.place))
     .slice(0, size)
-    .map(({ index, document: { id, source }, place }) => {
+    .map(({ index, document: { id, source, fields } }) => {
       const head = `{"_index":${JSON.stringify(index.name)},"_id":${JSON.stringify(id)},"_score":null`
-      return sort === undefined ? `${head}}` : `${head},"_source":${source},"sort":[${place}]}`
+      return sort === undefined
+        ? `${head}}`
+        : `${head},"_source":${source},"sort":[${sort.flatMap(Object.keys).map(name => fields[name])}]}`
     })
   const counts = aggs === undefined ? '' : `,"aggregations":${countsOf(hits, aggs.all.composite.sources)}`
   return `{"took":1,"timed_out":false,"_shards":${shards},"hits":{"max_score":null,"hits":[${texts.join()}]}${counts}}`

@@ -1,0 +1,26 @@
+/**
+ * What an instant may be answered with, given the times of an organization's events. Independent of the API: it tries
+ * each number of events, and knows an answer only if exactly one number separates the times.
+ */
+import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../schemas/limits.ts'
+
+/** An applied event: its offset, and its time in Kafka. */
+export type TimedEvent = { readonly seq: number; readonly at: number }
+
+/**
+ * Returns how many of the events are up to the instant, `refused` if their times do not say so, and `unknown` if none of
+ * them is later: then clocks decide whether the instant is over.
+ */
+export const eventsUpTo = (
+  events: readonly TimedEvent[],
+  instant: number,
+  now: number,
+): number | 'refused' | 'unknown' => {
+  const says = ({ at }: TimedEvent): boolean => at >= EVENT_TIME_MIN && at <= now + EVENT_TIME_AHEAD_MAX_MS
+  if (!events.some(event => says(event) && event.at > instant)) return 'unknown'
+  const counts = Array.from({ length: events.length + 1 }, (_, count) => count).filter(count =>
+    events.every((event, place) => !says(event) || event.at <= instant === place < count),
+  )
+  const [only] = counts
+  return counts.length === 1 && only !== undefined ? only : 'refused'
+}
