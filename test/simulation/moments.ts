@@ -1,6 +1,6 @@
 /**
- * What an instant may be answered with, given the times of an organization's events. Independent of the API: it tries
- * each number of events, and knows an answer only if exactly one number separates the times.
+ * The right answer for an instant, given the times of an organization's events. Independent of the API: it tries each
+ * number of events, and knows an answer only if exactly one number separates the times.
  */
 import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../schemas/limits.ts'
 
@@ -8,8 +8,8 @@ import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../schemas/limits.ts
 export type TimedEvent = { readonly seq: number; readonly at: number }
 
 /**
- * Returns how many of the events are up to the instant, `refused` if their times do not say so, and `unknown` if none of
- * them is later: then clocks decide whether the instant is over.
+ * Returns the number of events up to the instant, `refused` if their times do not say it, and `unknown` if none of them
+ * is later: then clocks decide whether the instant is over.
  */
 export const eventsUpTo = (
   events: readonly TimedEvent[],
