@@ -33,6 +33,7 @@ export { type ForeignKind, foreignForm } from '../projector/event/foreign-bytes.
 export { JsonText } from '../projector/event/raw-json.ts'
 export type { RawRecord } from '../projector/event/raw-record.ts'
 export { whyNotStrictJson } from '../projector/event/strict-json.ts'
+export { sayUndecodable, undecodableBatchOf } from '../projector/event/undecodable-batch.ts'
 export { type PartitionSource, type ValidEvent, validate } from '../projector/event/validate.ts'
 export { nameOf, StopError } from '../projector/failures.ts'
 export { assess } from '../projector/flow/assess.ts'

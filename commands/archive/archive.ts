@@ -16,11 +16,14 @@ import {
   differingField,
   fetchEnds,
   type LogCluster,
+  type LogEntry,
   type LogPart,
   type LogReader,
   readLog,
   type Source,
   StopError,
+  sayUndecodable,
+  undecodableBatchOf,
 } from '../projector.ts'
 import { timeOf } from '../terminal.ts'
 import { archivedStreams } from './manifest.ts'
@@ -268,6 +271,12 @@ const assertReached = (copy: readonly TopicCopy[], { aborted }: AbortSignal): vo
   }
 }
 
+/** Names a batch that nobody can read, at its first record. */
+const nameUndecodable = (entry: LogEntry, partition: number, { source }: TopicArchive, say: ArchiveSteps['say']) => {
+  const batch = undecodableBatchOf(entry)
+  if (batch?.first === entry.offset) say(`partition ${partition} of ${source.topic}: ${sayUndecodable(batch)}`)
+}
+
 type CopyHooks = {
   readonly onProgress: () => void
   /** Called after each look at all partitions. */
@@ -311,6 +320,7 @@ const copyLogs = async (
           if (signal.aborted) break
           // Before the entries count: a topic that was made anew may have some in a partition that was empty.
           if ((entries.at(-1)?.offset ?? 0) >= position) await verifyTopic(one, waits)
+          for (const entry of entries) if (entry.offset >= position) nameUndecodable(entry, partition, topic, waits.say)
           topic.add(partition, entries, elapsed())
           topic.see(partition, end)
           moved ||= (topic.positions()[partition] ?? 0) > position

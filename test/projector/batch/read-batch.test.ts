@@ -1,0 +1,97 @@
+/** Batches that decompress to much, or are not as their header states: read in slices, or refused with a reason. */
+import { gzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { BatchReader, SLICE_BYTES, SLICE_RECORDS } from '../../../projector/batch/read-batch.ts'
+import { type RecordBatch, recordBatchesIn } from '../../../projector/batch/record-batch.ts'
+import { decode } from '../../../projector/event/decode.ts'
+import { undecodableBatchOf } from '../../../projector/event/undecodable-batch.ts'
+import { assess } from '../../../projector/flow/assess.ts'
+import { builtInRules } from '../../../projector/rules/rules.ts'
+import { BATCH_BYTES_MAX, BATCH_RECORD_BYTES_MAX } from '../../../schemas/limits.ts'
+import { type BatchOptions, batchBytes, payloadOf, varint } from '../../support/record-batches.ts'
+import { record } from '../records.ts'
+
+/** A record of which only the size matters. */
+const zeros = (index: number, length: number): Buffer => {
+  const value = Buffer.alloc(length)
+  const body = Buffer.concat([Buffer.from([0, 0]), varint(index), varint(-1), varint(length), value, Buffer.from([0])])
+  return Buffer.concat([varint(body.length), body])
+}
+const batchOf = (options: Omit<BatchOptions, 'first'>): RecordBatch => {
+  const [batch] = recordBatchesIn(batchBytes({ first: 10, ...options }))
+  if (batch === undefined) throw new Error('no batch')
+  return batch
+}
+const reasonOf = async (options: Omit<BatchOptions, 'first'>) =>
+  (await new BatchReader(batchOf(options)).read(10)).undecodable?.reason
+
+test('records come in slices of a bounded size, each once, from any offset on', async () => {
+  const records = Array.from({ length: 7 }, (_, index) => zeros(index, Math.ceil(SLICE_BYTES / 3) + 1))
+  const reader = new BatchReader(batchOf({ codec: 1, count: 7, payload: gzipSync(Buffer.concat(records)) }))
+  const offsets: number[] = []
+  for (let next = 10; next < 17; ) {
+    const part = await reader.read(next)
+    expect(part.records.length).toBeLessThanOrEqual(2)
+    offsets.push(...part.records.map(({ offset }) => offset))
+    next = part.end
+  }
+  expect(offsets).toEqual([10, 11, 12, 13, 14, 15, 16])
+  expect((await reader.read(12)).records.map(({ offset }) => offset)).toEqual([12, 13])
+})
+
+test('a batch of very many small records comes in slices, too', async () => {
+  const count = 2 * SLICE_RECORDS + 3
+  const payload = Buffer.concat(Array.from({ length: count }, (_, index) => zeros(index, 1)))
+  const reader = new BatchReader(batchOf({ count, payload }))
+  const ends: number[] = []
+  for (let next = 10; next < 10 + count; next = ends.at(-1) ?? 0) ends.push((await reader.read(next)).end)
+  expect(ends).toEqual([10 + SLICE_RECORDS, 10 + 2 * SLICE_RECORDS, 10 + count])
+})
+
+test('a batch above the bounds is refused, and memory does not grow with it', async () => {
+  const many = gzipSync(Buffer.alloc(BATCH_BYTES_MAX + 1))
+  // Zeros are no records: the reason of a damaged batch is found first, and the size does not matter then.
+  expect(await reasonOf({ codec: 1, count: 2, payload: many })).toBe('records_malformed')
+  const whole = Buffer.concat(Array.from({ length: 26 }, (_, index) => zeros(index, 20 * 1024 * 1024)))
+  expect(await reasonOf({ codec: 1, count: 26, payload: gzipSync(whole, { level: 1 }) })).toBe('too_large')
+  const large = zeros(0, BATCH_RECORD_BYTES_MAX)
+  expect(await reasonOf({ codec: 1, count: 1, payload: gzipSync(large) })).toBe('record_too_large')
+})
+
+const [first, second] = [record({ key: 'a', value: 'b' }), record({ key: 'c', value: 'd', offset: 1 })]
+const payload = payloadOf([first, second])
+const aRecord = payloadOf([first])
+const parts: Readonly<Record<string, readonly [expected: string | undefined, Omit<BatchOptions, 'first'>]>> = {
+  'as it should be': [undefined, { count: 2, payload }],
+  'more records than it states': ['count_wrong', { count: 1, payload }],
+  'fewer records than it states': ['count_wrong', { count: 3, payload }],
+  'a negative number of records': ['count_wrong', { count: -1, distance: 1, payload }],
+  'bytes behind its records': ['count_wrong', { count: 2, payload: Buffer.concat([payload, Buffer.from('x')]) }],
+  'a record that is cut off': ['count_wrong', { count: 2, payload: payload.subarray(0, -1) }],
+  'a record with a negative size': ['records_malformed', { count: 1, payload: varint(-5) }],
+  'a record without content': ['records_malformed', { count: 1, payload: varint(0) }],
+  'a number that is too long': ['records_malformed', { count: 1, payload: Buffer.alloc(9, 255) }],
+  'an offset twice': ['records_malformed', { count: 2, payload: Buffer.concat([aRecord, aRecord]) }],
+  'bytes that are not compressed': ['not_decompressed', { count: 2, codec: 4, payload }],
+  'an unknown compression': ['codec_unknown', { count: 2, codec: 6, payload }],
+}
+
+test.each(Object.entries(parts))('a batch with %s', async (_, [expected, options]) => {
+  expect(await reasonOf(options)).toBe(expected)
+})
+
+test('the records that stand for a batch are parked as such, whoever has restored them', async () => {
+  const part = await new BatchReader(batchOf({ count: 2, codec: 4, payload, max: 17 })).read(10)
+  expect(part.end).toBe(12)
+  expect(part.records.map(({ value, timestamp }) => [value, timestamp])).toEqual([
+    [payload, 17],
+    [null, 17],
+  ])
+  const source = { stream: 'events', partition: 0, partitions: 1 } as const
+  for (const one of part.records) {
+    expect(undecodableBatchOf(one)).toEqual({ first: 10, last: 11, codec: 4, reason: 'not_decompressed' })
+    expect(assess(one, { decode, source, rules: builtInRules }).verdict).toBe('batch_undecodable')
+  }
+  const [elsewhere] = part.records.map(one => ({ ...one, offset: 12 }))
+  expect(elsewhere && undecodableBatchOf(elsewhere)).toBeUndefined()
+})
