@@ -9,6 +9,7 @@ import {
   type TimesDocument,
   timesId,
   withTime,
+  writtenId,
 } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -133,7 +134,7 @@ export const deleteGeneration = async (
   if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
   if (admin !== undefined) await deleteGroup(group, admin, context)
   const past = await listPastPositions(generation, { send, prefix })
-  const ids = positions.map(partition => positionId(generation, partition))
+  const ids = positions.flatMap(partition => [positionId(generation, partition), writtenId(generation, partition)])
   for (const id of [...past, ...ids, timesId(generation), generationId(generation)]) {
     await remove(documentPath(controlIndexOf(prefix), id))
   }

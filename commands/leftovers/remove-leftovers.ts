@@ -24,6 +24,7 @@ import {
   kinds,
   type PositionDocument,
   positionId,
+  writtenId,
 } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import type { Fields } from '../documents/as-of.ts'
@@ -69,7 +70,10 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
   const { generation, waitUntilNobodyWrites } = removal
   if (waitUntilNobodyWrites !== undefined) {
     const positions = await readPositions(removal, steps)
-    if (!positions.some(isMarked) && !(await areThere(removal, positions, steps))) return false
+    if (!positions.some(isMarked) && !(await areThere(removal, positions, steps))) {
+      await forgetWritten(removal, steps)
+      return false
+    }
     steps.say(`${generation} has documents at or after its positions: they are removed when nobody writes`)
     await waitUntilNobodyWrites()
   }
@@ -78,7 +82,10 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
   // Before the first search: what is gone for the moment must not stay so.
   if (isInterrupted) await putBackAll(steps)
   const { partitions, held } = await findAll(removal, positions, steps)
-  if (partitions.size === 0 && !isInterrupted) return false
+  if (partitions.size === 0 && !isInterrupted) {
+    await forgetWritten(removal, steps)
+    return false
+  }
   const marked = await mark(removal, positions, partitions, steps)
   if (partitions.size > 0) {
     await steps.sleep(READERS_GONE_MS)
@@ -87,6 +94,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
     await refresh([...searchedOf(removal, steps).kinds.keys()].join(), steps)
     for (const line of linesOf(generation, report)) steps.say(line)
   }
+  await forgetWritten(removal, steps)
   await unmark(removal, marked, steps)
   return true
 }
@@ -285,6 +293,18 @@ const readPositions = async (
     positions.push(body)
   }
   return positions
+}
+
+/** Nothing is written at or after the positions any more. */
+const forgetWritten = async ({ generation, partitions }: Removal, steps: Steps): Promise<void> => {
+  const _index = controlIndexOf(steps.prefix)
+  const docs = Array.from({ length: partitions }, (_, at) => ({ _index, _id: writtenId(generation, at) }))
+  const found = await getEach(docs, part => withRetries(steps, () => getFromPrimaries(steps.send, part)))
+  const there = docs.filter((_, at) => found[at]?.found)
+  await carryOut(
+    there.map(address => ({ ...address, lines: [{ delete: address }] })),
+    steps,
+  )
 }
 
 /** Marks the positions of these partitions. @returns all positions with their versions afterwards */

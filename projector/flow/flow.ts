@@ -32,8 +32,11 @@ export type FlowSteps = DecideSteps &
   PublishInOrderSteps & {
     /** Limits the bytes of records that are decided or written, over all partitions. */
     readonly budget: WeightedSemaphore
-    /** Serializes documents during the call, and returns the function that writes them later. */
-    readonly write: (documents: readonly SerializedChange[]) => () => Promise<void>
+    /**
+     * Serializes documents during the call, and returns the function that writes them later.
+     * @param last the last record of their batch, which is written with them
+     */
+    readonly write: (documents: readonly SerializedChange[], last: PublishedState['last']) => () => Promise<void>
     /** Lets the next refresh begin, if it is delayed because the partitions were far behind. */
     readonly endRefreshDelay: () => void
     /** Called with true above the limit of bytes in flight, and with false below half of it. */
@@ -169,24 +172,30 @@ export class PartitionFlow {
     if (!this.#closed) for (const later of decided.rest) this.#read.putBack(later)
     const acknowledge = this.#cache.addDecided(decided.documents)
     this.#steps.onProjected(decided.counts, decided.parkedCodes)
-    const write = this.#steps.write(decided.documents)
+    const last = lastOf(decided.batch.records)
+    const write = this.#steps.write(decided.documents, last)
     // A failed write closes the flow, which ends this loop.
     while (!this.#closed && this.#publisher.unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
       await this.#publisher.unfinished()[0]?.done
     }
     if (this.#closed) return undefined
-    return this.#startWriting(decided, write, acknowledge)
+    return this.#startWriting(decided, last, write, acknowledge)
   }
 
-  #startWriting(decided: DecidedBatch, write: () => Promise<void>, acknowledge: () => void): BatchWrite {
+  #startWriting(
+    decided: DecidedBatch,
+    last: PublishedState['last'],
+    write: () => Promise<void>,
+    acknowledge: () => void,
+  ): BatchWrite {
     const { end, records } = decided.batch
-    const last = records.at(-1)
-    if (last !== undefined) this.#at = timeOfRecord(last)
+    const record = records.at(-1)
+    if (record !== undefined) this.#at = timeOfRecord(record)
     const bytes = bytesOfAll(records)
     const writing = write()
     const batchWrite: BatchWrite = {
       end,
-      last: lastOf(records),
+      last,
       at: this.#at,
       kinds: new Set(decided.documents.map(({ kind }) => kind)),
       done: this.#run(async () => {

@@ -25,16 +25,31 @@ export type Write = {
   readonly to: number
 }
 
+/** A document that a later write always replaces. */
+export type Unversioned = { readonly index: string; readonly id: string; readonly document: object }
+
+const textOfUnversioned = ({ index, id, document }: Unversioned) => {
+  const action = `{"index":{"_index":"${index}","_id":"${id}"}}\n`
+  const line = `${JSON.stringify(document)}\n`
+  return { index, id, version: 0, action, line, lineBytes: Buffer.byteLength(line) }
+}
+
 /**
  * Packs documents into one buffer outside of the heap. Strings would be copied twice more before they are sent, and by
  * the garbage collector while they wait.
+ * @param first is written with the documents, in the first request
  */
-export const pack = (documents: readonly SerializedChange[], indexOf: (kind: IndexKind) => string): Write[] => {
-  const texts = documents.map(({ kind, id, version, line }) => {
+export const pack = (
+  documents: readonly SerializedChange[],
+  indexOf: (kind: IndexKind) => string,
+  first?: Unversioned,
+): Write[] => {
+  const versioned = documents.map(({ kind, id, version, line }) => {
     const index = indexOf(kind)
     const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`
     return { index, id, version, action, line, lineBytes: Buffer.byteLength(line) }
   })
+  const texts = first && versioned.length > 0 ? [textOfUnversioned(first), ...versioned] : versioned
   // Names are ASCII.
   const all = Buffer.allocUnsafe(texts.reduce((sum, { action, lineBytes }) => sum + action.length + lineBytes, 0))
   let at = 0

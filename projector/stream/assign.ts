@@ -12,11 +12,12 @@
  * offset; this file seeks to our own position before it resumes the partition.
  */
 
+import type { RawRecord } from '../event/raw-record.ts'
 import { StopError } from '../failures.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
 import type { PublishedPosition } from '../flow/publish.ts'
 import type { Batch } from '../flow/queue.ts'
-import { assertLastRecord, type GenerationBody } from '../kafka/source.ts'
+import { assertLastRecord, type GenerationBody, recordHash } from '../kafka/source.ts'
 import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
 import type { Standing } from './watchdog.ts'
@@ -171,7 +172,7 @@ export class Assignment {
     signal.throwIfAborted()
     if (assigned.reconnects > 0) await this.#verifySource(assigned)
     assigned.flow = this.#steps.startFlow(partition, published, signal, this.#partitions.size)
-    assigned.last = published.current().last
+    assigned.last = published.written ?? published.current().last
     this.#readOn(partition, assigned, assigned.flow)
     this.#steps.consumption()?.resume(partition)
   }
@@ -212,7 +213,9 @@ export class Assignment {
       this.#seek(partition, last.offset)
       return
     }
-    assertLastRecord(this.#steps.topic, partition, last, records[0])
+    const record = records[0]
+    if (last.offset >= flow.progress.readTo) assertAsWritten(this.#steps.topic, partition, last, record)
+    assertLastRecord(this.#steps.topic, partition, last, record)
     this.#startReading(assigned)
     this.#seek(partition, flow.progress.readTo)
   }
@@ -220,6 +223,20 @@ export class Assignment {
   #seek(partition: number, offset: number): void {
     this.#steps.consumption()?.seek(partition, offset)
   }
+}
+
+/** @throws StopError if documents of another record at this offset, and maybe of later ones, are written */
+const assertAsWritten = (
+  topic: string,
+  partition: number,
+  { offset, sha256 }: { readonly offset: number; readonly sha256: string },
+  record: RawRecord | undefined,
+): void => {
+  if (record?.offset === offset && recordHash(record) === sha256) return
+  const what = 'documents are written of another record than the one in the log now'
+  throw new StopError('source_changed', `${what}; to remove them: npm run projection -- adopt`, {
+    ...{ topic, partition, offset },
+  })
 }
 
 /** Returns the progress of the flowing partitions. Logs and metrics call the published position `searchableTo`. */

@@ -1,11 +1,21 @@
-/** Opens a partition: verifies its source, then reads its published position. */
-import { type Ask, type Elasticsearch, keepTrying, type RetryOptions, type Send } from '../elasticsearch/client.ts'
+/** Opens a partition: verifies its source, then reads its published position, and what is written after it. */
+import { type WrittenDocument, writtenId } from '../../schemas/stored/documents.ts'
+import type { DocumentAnswer } from '../elasticsearch/answers.ts'
+import {
+  type Ask,
+  documentPath,
+  type Elasticsearch,
+  keepTrying,
+  type RetryOptions,
+  type Send,
+} from '../elasticsearch/client.ts'
 import { kafkaRetryOptions, retryUntilAborted } from '../elasticsearch/retry.ts'
+import { StopError } from '../failures.ts'
 import { openPublishedPosition, type PublishedPosition } from '../flow/publish.ts'
 import type { PublishedTimes } from '../flow/publish-times.ts'
 import { assertSameIndices } from '../generations/indices.ts'
 import type { Health } from '../health.ts'
-import { assertNotTruncated, type GenerationBody } from '../kafka/source.ts'
+import { assertNotTruncated, type Ends, type GenerationBody } from '../kafka/source.ts'
 import type { StreamLog } from './stream-log.ts'
 
 type OpenedStream = { readonly identity: GenerationBody; readonly controlIndex: string; readonly prefix: string }
@@ -42,6 +52,30 @@ export const openPartition = async (
   const published = await openPublishedPosition(partition, { index: controlIndex, generation, request, replace, times })
   // After the position: another owner may have published past ends that were read before.
   const ends = await keepTrying(streamLog.ends, signal, retryOptions)
-  assertNotTruncated(topic, partition, published.current().position, ends)
-  return published
+  const { position } = published.current()
+  const written = await readWritten(partition, position, { identity, controlIndex, request })
+  assertNotTruncated(topic, partition, position, ends)
+  if (written !== null) assertHasWritten(topic, partition, written.offset, ends)
+  return { ...published, written }
+}
+
+/** Returns the last record whose documents are written, if it is at or after the position. */
+const readWritten = async (
+  partition: number,
+  position: number,
+  { identity, controlIndex, request }: Omit<OpenedStream, 'prefix'> & { readonly request: Ask },
+): Promise<WrittenDocument['body'] | null> => {
+  const path = documentPath(controlIndex, writtenId(identity.generation, partition))
+  const { status, body } = await request<DocumentAnswer<WrittenDocument>>({ method: 'GET', path })
+  const written = status === 200 ? body._source.body : null
+  return written !== null && written.offset >= position ? written : null
+}
+
+const assertHasWritten = (topic: string, partition: number, offset: number, ends: Ends): void => {
+  const end = ends.find(found => found.partition === partition)?.end ?? 0
+  if (offset < end) return
+  const what = 'the partition ends before records whose documents are written'
+  throw new StopError('records_deleted', `${what}; to remove them: npm run projection -- adopt`, {
+    ...{ topic, partition, offset, end },
+  })
 }

@@ -2,7 +2,9 @@
  * One topic, from its consumer group to its indices. Puts the steps of the flow together, and watches the ends of the
  * partitions and the source. Commission events and API keys each have a stream.
  */
+
 import type { Stream } from '../../schemas/events.ts'
+import { type WrittenDocument, writtenId } from '../../schemas/stored/documents.ts'
 import { bulks, createBatcher, primaryReads, replacements } from '../elasticsearch/batch-requests.ts'
 import {
   type Ask,
@@ -300,8 +302,14 @@ const createFlowStarter = (
           await pace?.(loaded.count, () => watchdog.onDisturbed())
           return loaded
         },
-        write: serialized => {
-          const documents = pack(serialized, indexOf)
+        write: (serialized, last) => {
+          const written: WrittenDocument | null = last && { kind: 'written', body: last }
+          const id = writtenId(identity.generation, partition)
+          const documents = pack(
+            serialized,
+            indexOf,
+            written ? { index: options.controlIndex, id, document: written } : undefined,
+          )
           return () =>
             health.during('elasticsearch write', report =>
               write(documents, {

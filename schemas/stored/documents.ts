@@ -38,6 +38,7 @@ export const LIVE_ID = 'live'
 export const generationId = (generation: string): string => `generation:${generation}`
 export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
 export const timesId = (generation: string): string => `times:${generation}`
+export const writtenId = (generation: string, partition: number): string => `written:${generation}:${partition}`
 /** @param digest of the index and the id of the document that it keeps */
 export const keptFormId = (digest: string): string => `kept-form:${digest}`
 export const pastPositionsId = (generation: string, slot: number): string => `past:${generation}:${slot}`
@@ -239,6 +240,12 @@ export type PositionDocument = {
     removing?: true
   }
 }
+
+/**
+ * The last record of a batch whose documents are written; a bulk request writes it with them. A projector that opens
+ * the partition compares it with the log: at and after the position there may be documents of another log.
+ */
+export type WrittenDocument = { kind: 'written'; body: { offset: number; sha256: string } }
 
 /**
  * A document that is removed, and comes back in an earlier form with an earlier version. Elasticsearch takes an earlier

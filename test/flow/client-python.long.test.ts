@@ -1,6 +1,7 @@
 /** The Python client, built as a wheel and installed in an empty environment. */
 import { execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -94,6 +95,44 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
     }
   })
 
+  test('ends within its time, whatever a server does: with silence, and with a byte now and then', async t => {
+    const { runProgram, environment } = await shared()
+    const head = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n'
+    const program = `
+import os, time, httpx
+from commission_client import Client
+client = Client(os.environ["API"], os.environ["KEY"], timeout=2)
+for read in (lambda: client.payout("payout_2"), lambda: list(client.payouts()), lambda: next(client.follow())):
+    began = time.monotonic()
+    try:
+        print(read())
+    except httpx.TransportError as error:
+        print(type(error).__name__, time.monotonic() - began < 3)
+`
+    for (const begin of [undefined, '', head, `${head}\r\n{`]) {
+      const sockets = new Set<Socket>()
+      const server = createServer(socket => {
+        sockets.add(socket.on('error', () => undefined))
+        if (begin === undefined) return
+        socket.write(begin)
+        // Within the headers, a byte is part of one more header.
+        const timer = setInterval(() => void socket.write('x'), 300)
+        socket.on('close', () => clearInterval(timer))
+      })
+      await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve))
+      t.onTestFinished(() => {
+        for (const socket of sockets) socket.destroy()
+        server.close()
+      })
+      const { port } = server.address() as AddressInfo
+      const silent = { ...environment, API: `http://127.0.0.1:${port}/api/v1` }
+      const lines = await runProgram(program, silent)
+      const expected = begin === '' ? /^(?:ReadTimeout|RemoteProtocolError) True$/ : /^ReadTimeout True$/
+      expect(lines).toHaveLength(3)
+      for (const line of lines) expect(line, JSON.stringify(begin)).toMatch(expected)
+    }
+  })
+
   test('parses each answer once', async () => {
     const { runProgram } = await shared()
     const program = `
@@ -114,7 +153,7 @@ print(*[payout.id for payout in client.payouts()], len(parsed))
     const program = [
       'import os, httpx',
       'from commission_client import Client, RefusedError',
-      'client = Client(os.environ["API"], os.environ["KEY"], timeout=0.1)',
+      'client = Client(os.environ["API"], os.environ["KEY"], timeout=1)',
       'for read in (lambda: list(client.payouts()), lambda: client.payout("payout_2")):',
       '    try:',
       '        print(read())',

@@ -303,6 +303,18 @@ export const archiveMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'a projector does not compare what is written after the position with the log',
+    file: 'projector/stream/assign.ts',
+    find: 'assigned.last = published.written ?? published.current().last',
+    replace: 'assigned.last = published.current().last',
+  },
+  {
+    name: 'adopt does not forget what was written last',
+    file: 'commands/leftovers/remove-leftovers.ts',
+    find: '  const there = docs.filter((_, at) => found[at]?.found)\n',
+    replace: '  const there = docs.filter((_, at) => found[at]?.found && at < 0)\n',
+  },
+  {
     name: 'a key that no log revokes stays revoked',
     file: 'commands/leftovers/earlier-form.ts',
     find: 'return { ...source, revoked: false }',

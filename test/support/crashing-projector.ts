@@ -50,17 +50,20 @@ const endNow = (point: Point): void => {
 const wrapSteps = (steps: FlowSteps): FlowSteps => {
   let writes = 0
 
-  const write: FlowSteps['write'] = changes => async () => {
+  const write: FlowSteps['write'] = (changes, last) => async () => {
     if (changes.length > 0) writes++
     // The first write of the partition never starts; the projector ends at the second.
     if (plan.point === 'a later write first' && writes === 1) return new Promise(() => undefined)
     await reach('before write')
     if (isHere('amid write')) {
       // Elasticsearch writes shard by shard, so any subset of the items can be written.
-      await steps.write(changes.filter(() => random.chance(0.5)))()
+      await steps.write(
+        changes.filter(() => random.chance(0.5)),
+        last,
+      )()
       await end()
     }
-    await steps.write(changes)()
+    await steps.write(changes, last)()
     await reach('after write')
     await reach('a later write first')
   }

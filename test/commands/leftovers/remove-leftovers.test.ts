@@ -7,7 +7,7 @@ import { type Removal, removeLeftovers } from '../../../commands/leftovers/remov
 import { Unavailable } from '../../../commands/projector.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
-import { indexOf, type Kind, kinds, positionId } from '../../../schemas/stored/documents.ts'
+import { indexOf, type Kind, kinds, positionId, writtenId } from '../../../schemas/stored/documents.ts'
 import { type Document, MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 
 const PARTITIONS = 2
@@ -107,6 +107,15 @@ test('where nothing is left over nobody waits, and nothing is written', async ()
   expect(documentsOf(engine)).toEqual(asBefore)
   expect(controlOf(engine)).toEqual(content)
   expect(engine.time).toBe(0)
+})
+
+test('what was written last is forgotten, whether something was left over or not', async () => {
+  for (const documents of [leftovers, []]) {
+    const { engine, remove } = given(documents)
+    engine.put('p-control', writtenId('g1', 0), 1, { kind: 'written', body: { offset: 13, sha256: 'a' } })
+    await remove()
+    expect(controlOf(engine)).toEqual(controlOf(given([]).engine))
+  }
 })
 
 test('any part of a batch can have been written: a chain without its payout is taken back, too', async () => {

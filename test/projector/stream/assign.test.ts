@@ -72,6 +72,25 @@ describe('a partition with a last record', () => {
     expect(flows[0]?.progress.readTo).toBe(10)
   })
 
+  test('is read again at the last record whose documents are written, if that is after the position', async () => {
+    const written = async (sha256: string) => {
+      const running = setUp()
+      running.assignment.onAssigned([0])
+      const before = { offset: 2, sha256: 'before' }
+      await running.positions.at(0).letGo({ ...publishedAt(3, before), written: { offset: 6, sha256 } })
+      running.assignment.onBatch(0, lastBatch)
+      return running
+    }
+    const same = await written(last.sha256)
+    expect(same.told).toEqual(['seek 0 to 6', 'resume 0', 'seek 0 to 3'])
+    expect([same.assignment.isReading, same.failures]).toEqual([true, []])
+    const another = await written('another')
+    expect(another.assignment.isReading).toBe(false)
+    expect(another.failures).toMatchObject([
+      { code: 'source_changed', message: expect.stringContaining('to remove them: npm run projection -- adopt') },
+    ])
+  })
+
   test('seeks again if a batch arrives that was fetched before the seek', async () => {
     const { assignment, told, failures } = await assigned()
     for (const from of [0, 9, 12]) assignment.onBatch(0, repsOf(from, 3))

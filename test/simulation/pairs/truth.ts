@@ -104,7 +104,7 @@ const isPublished = ({ out }: Running, world: World): string | undefined => {
 export const remainsOf = (prefix: string, generation: string, { engine }: World): string[] => {
   const named = (id: string): boolean =>
     [`generation:${generation}`, `times:${generation}`].includes(id) ||
-    (/^(?:position|past):/.test(id) && id.split(':')[1] === generation)
+    (/^(?:position|past|written):/.test(id) && id.split(':')[1] === generation)
   const documents = [...(engine.indices.get(controlIndexOf(prefix))?.documents.keys() ?? [])].filter(named)
   return [
     ...documents,

@@ -33,7 +33,7 @@ from .refused import RefusedError
 from .retry import RetryingTransport
 
 #: Longest wait for the next change, in seconds: proxies often end a silent connection after a minute.
-WAIT_SECONDS = 30
+WAIT_SECONDS_MAX = 30
 
 #: An applied event, by its `kind`.
 Change = RepChange | PeriodChange | PayoutChange | PayrollChange
@@ -42,8 +42,8 @@ Change = RepChange | PeriodChange | PayoutChange | PayrollChange
 class Client:
     """Reads an organization: as it is now, or as of a moment. Amounts, instants and dates are texts.
 
-    All reads raise RefusedError, or httpx.TransportError if the connection fails, or answers are not whole, for longer
-    than `timeout` seconds.
+    All reads raise RefusedError, or httpx.TransportError if the connection fails, or answers are not whole or do not
+    come, for longer than `timeout` seconds. One attempt takes 60 s at most.
     """
 
     def __init__(self, base_url: str, key: str, *, timeout: float = 120.0) -> None:
@@ -51,15 +51,17 @@ class Client:
         self._api = AuthenticatedClient(
             base_url=base_url,
             token=key,
-            timeout=httpx.Timeout(WAIT_SECONDS + 30),
             httpx_args={"transport": RetryingTransport(timeout), "event_hooks": {"response": [_require_data]}},
         )
         self._as_of: str | Unset = UNSET
+        # At most half the time of a request, so that the answer comes in time. With 0, `follow` asks again after a pause.
+        self._wait_seconds = min(WAIT_SECONDS_MAX, int(timeout / 2))
 
     def as_of(self, moment: str | Change) -> "Client":
         """Returns the same client as of a moment: just after a change, or an instant (RFC 3339) that is over."""
         client = object.__new__(Client)
         client._api = self._api
+        client._wait_seconds = self._wait_seconds
         client._as_of = moment if isinstance(moment, str) else moment.id
         return client
 
@@ -113,7 +115,7 @@ class Client:
         filters = {"rep_id": rep_id, "period_id": period_id}
         while True:
             asked = time.monotonic()
-            page = self._page(list_changes, starting_after, limit, wait=WAIT_SECONDS, **filters)
+            page = self._page(list_changes, starting_after, limit, wait=self._wait_seconds, **filters)
             yield from page.data
             # A process that stops, or a proxy, answers at once.
             if not page.data and time.monotonic() - asked < 1:

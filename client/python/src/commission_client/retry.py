@@ -1,7 +1,8 @@
 """Sends a request again while the API refuses it only for now: 429 and 503, and 502 and 504 of a proxy before the API.
 
 It waits for the seconds in `Retry-After`. Without them, after a connection that fails, or after an answer that ends too
-early, it tries again with growing pauses: all requests only read.
+early, it tries again with growing pauses: all requests only read. Each attempt, its whole answer included, and all
+attempts together have a time limit, also if a server sends nothing, or a byte now and then.
 """
 
 import json
@@ -10,6 +11,10 @@ import time
 
 import httpx
 
+from .connection import DeadlineTransport, until
+
+#: Longest attempt, its whole answer included: a connection can be gone without an error.
+ATTEMPT_MAX = 60.0
 PAUSE_MIN = 0.5
 PAUSE_MAX = 10.0
 RETRIED_STATUSES = (429, 502, 503, 504)
@@ -20,7 +25,7 @@ class RetryingTransport(httpx.BaseTransport):
 
     def __init__(self, timeout: float, transport: httpx.BaseTransport | None = None) -> None:
         self._timeout = timeout
-        self._transport = transport or httpx.HTTPTransport()
+        self._transport = transport or DeadlineTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         end = time.monotonic() + self._timeout
@@ -29,9 +34,10 @@ class RetryingTransport(httpx.BaseTransport):
         while True:
             response = error = None
             try:
-                response = self._transport.handle_request(request)
-                # A connection can end within an answer, and a proxy can hide that. The error belongs to this attempt.
-                response.read()
+                with until(min(end, time.monotonic() + ATTEMPT_MAX)):
+                    response = self._transport.handle_request(request)
+                    # A connection can end within an answer, and a proxy can hide that. The error belongs to this attempt.
+                    response.read()
                 _parse(response)
             except httpx.TransportError as caught:
                 error = caught
