@@ -1,4 +1,4 @@
-/** Runs plans one after the other until one fails. */
+/** Runs plans one after the other until one fails: many seeds, or one plan with the loss at each request in turn. */
 import type { Plan } from './plan.ts'
 import { type Outcome, runForeignLog } from './run.ts'
 
@@ -36,4 +36,20 @@ export const runManyLogs = async (
     return { failure, outcomes, stops, answers }
   }
   return { failure: undefined, outcomes, stops, answers }
+}
+
+/**
+ * Runs one plan with the loss at each request of the projectors in turn, until all that was published is projected.
+ * @returns the first failure, and the number of requests
+ */
+export const runEveryRequest = async (
+  seed: number,
+  only: Partial<Plan>,
+): Promise<{ readonly failure: string | undefined; readonly requests: number }> => {
+  for (let request = 0; ; request++) {
+    const { failure, trace, wasIdle } = await runForeignLog(seed, { ...only, request })
+    if (failure !== undefined)
+      return { failure: [`request ${request}: ${failure}`, ...trace].join('\n'), requests: request }
+    if (wasIdle) return { failure: undefined, requests: request }
+  }
 }

@@ -146,6 +146,7 @@ const restoreTopics = async (plan: Plan, world: World, from: string, archived: E
     restored = await attempt(plan, world, told)
   }
   if (restored.code !== 0) return world.fail(`restore: ${messageOf(restored)}`)
+  world.setForeign(false)
   for (const topic of STREAMS) {
     for (const [partition, { entries, end }] of world.broker.topic(topic).partitions.entries()) {
       const wanted = archived[topic]?.[partition] ?? []

@@ -50,7 +50,7 @@ export type Plan = {
 export const planOf = (seed: number, only?: Partial<Plan>): Plan => {
   const random = createRandom(seed)
   const kind = random.pick(['made anew', 'made anew', 'lost tail', 'lost tail', 'cut'] as const)
-  return {
+  const plan: Plan = {
     seed,
     kind,
     topics: random.pick([[EVENTS, API_KEYS], [EVENTS, API_KEYS], [EVENTS], [API_KEYS]]),
@@ -73,4 +73,6 @@ export const planOf = (seed: number, only?: Partial<Plan>): Plan => {
     random: createRandom(seed ^ 0x5bd1e995),
     ...only,
   }
+  // Without topic ids, a projector that goes on reading sees a topic made anew only in its next periodic check.
+  return plan.hasTopicIds || plan.kind === 'cut' ? plan : { ...plan, killed: 'all' }
 }

@@ -83,7 +83,7 @@ export const recordsAfter = ({ all, quiet }: Organizations): Outgoing[] => {
 }
 
 /**
- * What a stranger publishes into the topics that were made anew.
+ * Returns the records of a stranger for the topics that were made anew.
  * @param much into each partition more than it had before, not only into the one that was empty
  */
 export const strangeRecords = ({ all, quiet }: Organizations, much: boolean): Outgoing[] => {

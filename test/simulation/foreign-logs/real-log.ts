@@ -49,7 +49,7 @@ export class RealLog {
     return this.entries[topic]?.[partition]?.length ?? 0
   }
 
-  /** What an organization has published before a position of its partition. */
+  /** Returns the records of an organization before a position of its partition. */
   view(org: string, position: number): View {
     return this.#model.view(org, position)
   }

@@ -23,6 +23,8 @@ export type LogVerdict = {
   readonly failure: string | undefined
   readonly outcome: Outcome | undefined
   readonly trace: readonly string[]
+  /** Whether everything that was published had been projected when the topics were lost. */
+  readonly wasIdle: boolean
   /** The codes of the projectors that stopped. */
   readonly stops: readonly string[]
   readonly answers: number
@@ -41,7 +43,8 @@ export const runForeignLog = async (seed: number, only?: Partial<Plan>): Promise
     const outcome = await carryOut(plan, world, readers, organizations, directory)
     const failure = world.failure && `seed ${seed}: ${world.failure}`
     const stops = world.stops.map(({ code }) => code)
-    return { seed, failure, outcome, trace: world.trace, stops, answers: readers.answers }
+    const { trace, wasIdle } = world
+    return { seed, failure, outcome, trace, wasIdle, stops, answers: readers.answers }
   } finally {
     readers.stop()
     world.killAll()
@@ -78,7 +81,6 @@ const carryOut = async (
   const isBack = await bringBack(plan, world, { directory, lost, snapshot })
   if (world.failure !== undefined) return undefined
   if (!isBack) return 'refused'
-  world.setForeign(false)
   const stopped = world.stops.length
   for (let started = 0; started < plan.projectors; started++) world.startProjector()
   await publishWithin(world, after, random.pick([10, 4_000]))
@@ -115,12 +117,14 @@ const loseTopics = async (
   const { clock, faults } = world
   let isLost = false
   let lost = world.log
+  let published = 0
   const lose = (host?: SimulatedProcess): void => {
     if (isLost) return
     isLost = true
     world.onRequest = () => undefined
     world.say(`${plan.topics.join(' and ')} ${plan.kind === 'cut' ? 'lose their last records' : 'are lost'}`)
     lost = new RealLog(world.log.entries)
+    world.wasIdle = published === tail.length && world.isCaughtUp()
     if (plan.kind === 'cut') cutTopics(plan, world)
     else makeAnew(plan, world, strange)
     world.restartAfter = plan.restartAfter
@@ -139,7 +143,10 @@ const loseTopics = async (
   }
   for (const record of tail) {
     const { topic } = placeOf(record)
-    clock.after(faults.random.next() * 20, () => isLost || (plan.topics.includes(topic) && world.publish(record)))
+    clock.after(faults.random.next() * 20, () => {
+      published++
+      if (!isLost && plan.topics.includes(topic)) world.publish(record)
+    })
   }
   await clock.runUntil(() => isLost || world.failure !== undefined, 20_000)
   lose()

@@ -42,12 +42,13 @@ export class World {
   /** The log of the publishers. The last one is that of now; the others were lost. */
   readonly logs: RealLog[]
   readonly stops: Stop[] = []
-  /** What happened, with the time: for a failure. */
+  /** The events of the run, each with its time: for a failure. */
   readonly trace: string[] = []
   /** Called before each request of a projector. */
   onRequest: (host: SimulatedProcess) => void = () => undefined
   /** Milliseconds until a projector that ended is started again. */
   restartAfter = Number.POSITIVE_INFINITY
+  wasIdle = false
   /** Whether the operator has told everybody to stop publishing, and makes the topics anew. */
   isBeingRestored = false
   failure: string | undefined
@@ -131,7 +132,7 @@ export class World {
     this.#projectors.push(projector)
   }
 
-  /** The service manager starts a projector again that has ended by itself, or was killed. */
+  /** The service manager starts a projector again that has stopped, or was killed. */
   #startAgain(projector: Projector): void {
     this.#projectors = this.#projectors.filter(one => one !== projector)
     if (!Number.isFinite(this.restartAfter)) return

@@ -1,0 +1,26 @@
+/**
+ * Topics that are lost, made anew by a stranger, cut and restored, while projectors project and readers read.
+ * `foreign-logs/run.ts` has the checks; `foreign-logs.long.test.ts` has more seeds, and the loss at every request.
+ */
+import { expect, test } from 'vitest'
+import { runManyLogs } from './foreign-logs/many.ts'
+import { runForeignLog } from './foreign-logs/run.ts'
+import { FIRST_SEED } from './many.ts'
+
+const RUNS = 90
+
+test('a seed repeats the same loss', async () => {
+  const once = await runForeignLog(FIRST_SEED)
+  await runForeignLog(FIRST_SEED + 1_000)
+  expect((await runForeignLog(FIRST_SEED)).trace).toEqual(once.trace)
+})
+
+test('no log but that of the publishers is shown, and no document outlives a log that was lost', async () => {
+  console.log(`seeds ${FIRST_SEED} to ${FIRST_SEED + RUNS - 1}`)
+  const { failure, outcomes, stops, answers } = await runManyLogs(FIRST_SEED, RUNS)
+  expect(failure).toBeUndefined()
+  // Logs were taken over, went on after a cut, and were refused; projectors refused by name; readers read meanwhile.
+  expect([...outcomes.keys()].sort()).toEqual(['refused', 'restored', 'went on'])
+  expect([...stops.keys()]).toEqual(expect.arrayContaining(['records_deleted', 'source_changed', 'topic_missing']))
+  expect(answers).toBeGreaterThan(100 * RUNS)
+})
