@@ -58,6 +58,7 @@ export class Projector {
   readonly #stopping = new AbortController()
   readonly #onSpareFailed: (details: object, message: string) => void
   readonly #health: Health
+  readonly #onConnected: (() => void)[] = []
   #keepUp: KeepUp | undefined
   /** Error of the machine's clock in milliseconds. */
   skew = 0
@@ -99,7 +100,10 @@ export class Projector {
     const now = () => clock.now() + this.skew
     const health = this.#health
     const retryOptions = { sleep: this.host.sleep, random: faults.random.next }
-    const kafkaWithConnectHook = () => this.#kafka
+    const kafkaWithConnectHook = (onConnected: () => void) => {
+      this.#onConnected.push(onConnected)
+      return this.#kafka
+    }
     const openLog = async (topic: string) => openSimulatedCluster(this.host, broker, faults, topic)
     const shared = { kafkaWithConnectHook, openLog, elasticsearch: this.link, retryOptions, now, elapsed }
     const context = { ...shared, kafka: this.#kafka, signal, log, rulesVersion: this.version } as unknown as Parameters<
@@ -156,6 +160,11 @@ export class Projector {
   /** The reasons that `/readyz` gives; none if it is ready. */
   notReady(): Record<string, string> {
     return this.#health.reasons()
+  }
+
+  /** Its consumers have new connections: the brokers were away. */
+  reconnect(): void {
+    for (const onConnected of this.#onConnected) this.host.deliver(onConnected)
   }
 
   /** Ends as after a `StopError`: leaves its groups at once. */

@@ -75,7 +75,7 @@ const carryOut = async (
   await world.pass(plan.noticedAfter)
   if (world.failure !== undefined) return undefined
   const after = recordsAfter(organizations)
-  if (plan.kind === 'cut' && (await goesOn(world, after, random.pick([10, 4_000]))))
+  if (plan.kind === 'cut' && (await goesOn(plan, world, after, random.pick([10, 4_000]))))
     return finish(world, readers, 'went on')
   if (world.failure !== undefined) return undefined
   const isBack = await bringBack(plan, world, { directory, lost, snapshot })
@@ -127,7 +127,7 @@ const loseTopics = async (
     world.wasIdle = published === tail.length && world.isCaughtUp()
     if (plan.kind === 'cut') cutTopics(plan, world)
     else makeAnew(plan, world, strange)
-    world.restartAfter = plan.restartAfter
+    if (plan.kind !== 'cut') world.restartAfter = plan.restartAfter
     if (plan.killed === 'all') for (const one of world.projectors()) world.kill(one.host)
     else if (plan.killed === 'one' && host) world.kill(host)
   }
@@ -173,9 +173,17 @@ const makeAnew = (plan: Plan, world: World, strange: readonly Outgoing[]): void 
   }
 }
 
-/** The topics keep their ids. Publishers go on at the new ends with other records. */
+/**
+ * The broker goes away and comes back without its last records. The topics keep their ids. Publishers go on at the new
+ * ends with other records.
+ */
 const cutTopics = (plan: Plan, world: World): void => {
-  const { broker, log, faults } = world
+  const { broker, clock, log, faults } = world
+  faults.kafkaIsAway = true
+  clock.after(plan.gone + 200, () => {
+    faults.kafkaIsAway = false
+    for (const projector of world.projectors()) projector.reconnect()
+  })
   const entries = Object.fromEntries(
     Object.entries(log.entries).map(([topic, partitions]) => [
       topic,
@@ -193,20 +201,26 @@ const cutTopics = (plan: Plan, world: World): void => {
   world.logs.push(new RealLog(entries))
 }
 
-/** Publishers go on after a cut. Returns whether projectors did, too; otherwise they must have refused. */
-const goesOn = async (world: World, after: readonly Outgoing[], span: number): Promise<boolean> => {
+/**
+ * The operator does after a cut what the handbook says, and publishers go on.
+ * @returns whether projectors go on, too; otherwise they have refused
+ */
+const goesOn = async (plan: Plan, world: World, after: readonly Outgoing[], span: number): Promise<boolean> => {
+  await world.stopProjectors()
+  const { code, error, ended } = await world.command({ name: 'adopt' })
+  if (ended === undefined || (error !== undefined && reasonOf(error).startsWith('not a refusal')))
+    world.fail(`adopt after a cut: ${reasonOf(error)}`)
+  if (code !== 0) return false
   const stopped = world.stops.length
-  world.restartAfter = Math.min(world.restartAfter, 5_000)
-  if (world.projectors().length === 0) world.startProjector()
+  for (let started = 0; started < plan.projectors; started++) world.startProjector()
   await publishWithin(world, after, span)
   await world.clock.runUntil(() => world.failure !== undefined || world.isCaughtUp(), MINUTE)
-  // Each start refuses again.
-  if (world.stops.length > stopped + 2) return false
+  if (world.stops.length > stopped) return false
   if (!world.isCaughtUp()) await dropSpares(world)
   await world.untilCaughtUp()
-  // The periodic checks have had their time.
+  // The periodic checks have their time.
   await world.pass(30_000)
-  return world.stops.length <= stopped + 2
+  return world.stops.length === stopped
 }
 
 /** A spare generation that has read more than the live one is refused alone. */
