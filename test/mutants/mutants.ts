@@ -11,6 +11,7 @@ import { generationMutants } from './generation-mutants.ts'
 import { hostileMutants } from './hostile-mutants.ts'
 import { kafkaMutants } from './kafka-mutants.ts'
 import { limitMutants } from './limit-mutants.ts'
+import { logMutants } from './log-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 import { pairMutants } from './pair-mutants.ts'
 import { sealedMutants } from './sealed-mutants.ts'
@@ -304,6 +305,7 @@ export const mutants: readonly Mutant[] = [
   ...generationMutants,
   ...hostileMutants,
   ...limitMutants,
+  ...logMutants,
   ...pairMutants,
   ...commandMutants,
   ...archiveMutants,

@@ -40,7 +40,7 @@ export const bringBack = async (plan: Plan, world: World, { directory, lost, sna
     await attempt(plan, world, { name: 'adopt-archive', directory: archive })
     await world.stopProjectors()
   }
-  if (plan.snapshot !== 'none') restoreSnapshot(plan, world, snapshot)
+  if (plan.snapshot !== 'none') await restoreSnapshot(plan, world, snapshot)
   const isReached = hasAllThatWasRead(world, archived)
   const before = [...world.kept()].map(generation => world.content(generation).join('\n')).join('\n')
   const adopted = await attempt(plan, world, { name: 'adopt-archive', directory: archive })
@@ -156,6 +156,8 @@ const restoreTopics = async (plan: Plan, world: World, from: string, archived: E
   }
 }
 const NONE = Buffer.alloc(0)
+/** Milliseconds that a snapshot of Elasticsearch takes to be restored. */
+const RESTORE_TAKES = 5_000
 
 const makeAnew = (world: World, topics: readonly string[]): void => {
   world.say(`the operator deletes and creates ${topics.join(' and ')}`)
@@ -173,12 +175,13 @@ const switchTo = async (other: Broker, world: World): Promise<void> => {
   world.broker = other
 }
 
-const restoreSnapshot = (plan: Plan, world: World, { indices }: Given['snapshot']): void => {
+const restoreSnapshot = async (plan: Plan, world: World, { indices }: Given['snapshot']): Promise<void> => {
   world.say(`the operator restores ${plan.snapshot} indices of a snapshot`)
-  for (const [name, copy] of indices) {
-    const isRestored = plan.snapshot === 'all' || plan.random.chance(0.5)
-    if (isRestored) world.engine.indices.set(name, copy.copy())
-  }
+  const restored = [...indices].filter(() => plan.snapshot === 'all' || plan.random.chance(0.5))
+  // An index is deleted before it is restored. Meanwhile the API learns that it is another one.
+  for (const [name] of restored) world.engine.indices.delete(name)
+  await world.pass(RESTORE_TAKES)
+  for (const [name, copy] of restored) world.engine.indices.set(name, copy.copy())
   // A control index alone that is older than the documents is a case of its own, with its own refusal.
   if (!world.engine.indices.has(controlIndexOf(PREFIX))) world.fail('a snapshot without its control index')
 }

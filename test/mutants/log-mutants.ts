@@ -1,0 +1,35 @@
+/** Bugs with a log that was lost, made anew by a stranger, cut or restored: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const LOGS = 'test/simulation/foreign-logs.test.ts'
+
+export const logMutants: readonly Mutant[] = [
+  {
+    name: 'a topic of another id is read',
+    file: 'projector/kafka/source.ts',
+    find: "if (field === 'topic_id' && (expected[field] === undefined || got[field] === undefined)) return false",
+    replace: "if (field === 'topic_id') return false",
+    flow: LOGS,
+  },
+  {
+    name: 'adopt --archive leaves documents that the archive does not have',
+    file: 'commands/archive/adopt-source.ts',
+    find: 'if (!(await removeLeftovers({ generation: name, partitions, from }, steps))) return one',
+    replace: 'if (from !== undefined) return one',
+    flow: LOGS,
+  },
+  {
+    name: 'adopt leaves documents of records that a broker has lost',
+    file: 'commands/generations/adopt.ts',
+    find: 'if (await skipBadSpare(name, live, removing, context)) hasRemoved = true',
+    replace: 'if (removing === undefined) hasRemoved = true',
+    flow: LOGS,
+  },
+  {
+    name: 'documents that a lost record had touched do not get their earlier form again',
+    file: 'commands/leftovers/remove-leftovers.ts',
+    find: 'const form = source && earlierForm(kind, source, fromOf(partition))',
+    replace: 'const form = source === null ? earlierForm(kind, source, fromOf(partition)) : undefined',
+    flow: LOGS,
+  },
+]
