@@ -24,11 +24,12 @@ test('a record that takes more than 10 s to arrive is projected at its first fet
   await topics.publish([event])
   const projector = await startProjector(t, { topics, prefix })
   await untilCaughtUp(projector)
-  projector.freeze()
-  await topics.publish([withText(event, Buffer.alloc(BYTES, 'x'))])
-  await proxy.inject({ kind: 'slow-line', bytesPerSecond: BYTES_PER_SECOND })
+  // The publisher has a fast line.
+  await proxy.inject({ kind: 'slow-line', bytesPerSecond: BYTES_PER_SECOND }, asked =>
+    asked.includes('commission-projector'),
+  )
   const began = performance.now()
-  projector.thaw()
+  await topics.publish([withText(event, Buffer.alloc(BYTES, 'x'))])
   await untilCaughtUp(projector, { within: 45_000 })
-  expect(performance.now() - began).toBeLessThan(40_000)
+  expect(performance.now() - began).toBeGreaterThan(10_000)
 })
