@@ -30,7 +30,6 @@ import {
   multiGet,
   type Request,
 } from '../elasticsearch/client.ts'
-import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
@@ -144,14 +143,15 @@ export const readPositions = async (
     _id: positionId(generation, partition),
   }))
   const found = await getEach(docs, part => multiGet<PositionDocument>(request, part))
-  // A multi-get may get an old copy, from before the document was made.
-  const missing = found.filter(document => !document.found).map(({ _id }) => ({ _index, _id }))
-  const again = await getEach(missing, part => getFromPrimaries<PositionDocument>(request, part))
-  return found.map(document => {
-    const known = document.found ? document : again.find(({ _id }) => _id === document._id)
-    if (known?.found) return known._source.body
-    throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
-  })
+  return Promise.all(
+    found.map(async ({ _id, ...document }) => {
+      if (document.found) return document._source.body
+      // A multi-get may get an old copy, from before the position was made.
+      const again = await readControl<PositionDocument>(_id, { request, prefix })
+      if (again !== undefined) return again._source.body
+      throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
+    }),
+  )
 }
 
 type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'topic_id' | 'sandbox'>

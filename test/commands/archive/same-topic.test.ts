@@ -14,6 +14,8 @@ import { directoryTarget } from '../../../commands/archive/target.ts'
 import { exitCodes } from '../../../commands/failures.ts'
 import { ARCHIVE_FLUSH_MS } from '../../../commands/limits.ts'
 import type { LogCluster } from '../../../commands/projector.ts'
+import { NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { fetchedOf } from '../../support/record-batches.ts'
 import type { Scope } from '../../support/scope.ts'
 
 type Log = { id: string | undefined; readonly partitions: string[][] }
@@ -44,14 +46,12 @@ const setUp = async (t: Scope) => {
           fetch: async (asked: { topics: { partitions: { fetchOffset: string }[] }[] }) => {
             const from = Number(asked.topics[0]?.partitions[0]?.fetchOffset)
             const values = of(topic).partitions[partition] ?? []
-            const messages = values.map((value, offset) => ({
-              offset: `${offset}`,
-              key: null,
-              value: Buffer.from(value),
+            const entries = values.map((value, offset) => ({
+              ...{ kind: 'record' as const, offset, timestamp: 0, key: null, value: Buffer.from(value) },
+              headers: NO_HEADERS,
             }))
-            return {
-              responses: [{ partitions: [{ messages: messages.slice(from), lastStableOffset: `${values.length}` }] }],
-            }
+            const messages = from < values.length ? [{ fetched: fetchedOf(entries.slice(from)) }] : []
+            return { responses: [{ partitions: [{ messages, lastStableOffset: `${values.length}` }] }] }
           },
         }),
       disconnect: async () => undefined,
