@@ -49,7 +49,7 @@ const before: Given = [
   ['payouts', `${other}:payout_1`, 70, sized({ org_id: other, seq: 70, until_seq: UNTIL_FOREVER }, {})],
   ['parked', 't:1:60', 60, sized({ topic: 't', partition: 1, offset: 60, org_id: org }, {})],
 ]
-/** The note of a projector that has written the offsets 12 and 13. */
+/** The documents that a projector has written of the offsets 12 and 13. */
 const leftovers: Given = [
   payout('payout_5', 5, 12),
   chain(5, 12),
