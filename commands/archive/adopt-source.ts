@@ -89,7 +89,7 @@ export const adoptSource = async (
   const archived = await readManifests(target)
   const isRedacted = redacted !== undefined
   const { names, unchanged } = await divideNames(all, generations.live, archived, sources, isRedacted, steps)
-  await checkUnchanged(unchanged, generations.live, sources, admin, steps, stack, groupId)
+  const stay = await checkUnchanged(unchanged, generations.live, sources, admin, steps, stack)
   const changed: string[] = []
   if (names.length > 0) {
     say(`verifying ${archive}`)
@@ -107,6 +107,8 @@ export const adoptSource = async (
     for (const one of adopted)
       changed.push(await changeSource(one, sources[one.stream], manifests[one.stream], redaction, steps))
   }
+  // After all checks: a refusal has changed nothing.
+  await removeFromUnchanged(stay, generations.live, sources, admin, steps, groupId)
   if (changed.length === 0) say('the projection has this source already: nothing is changed')
   if (json) out(`${JSON.stringify({ adopted: changed, sources })}\n`)
   return exitCodes.done
@@ -184,7 +186,7 @@ const removeAllLeftovers = async (
 
 const from = ({ position }: PositionDocument['body']): number => position
 
-/** Generations that have the source already: a projector must be able to go on with them. */
+/** @returns the generations that have the source already, and with which a projector is able to go on */
 const checkUnchanged = async (
   names: readonly string[],
   live: string,
@@ -192,20 +194,36 @@ const checkUnchanged = async (
   admin: Admin,
   steps: AdoptSourceSteps,
   stack: AsyncDisposableStack,
-  groupId: string,
-): Promise<void> => {
+): Promise<readonly string[]> => {
+  const checked: string[] = []
   for (const name of names) {
     const { topic, partitions } = sources[streamOf(name)]
-    const waitUntilNobodyWrites = () => waitUntilProjectorsStopped([name], sources, admin, steps, groupId)
     const cluster = await steps.openCluster(topic)
     stack.defer(cluster.disconnect)
     const check = async (): Promise<void> => {
       // Before the ends, which may grow.
       const found = await readAdopted(name, partitions, steps)
       await assertInTopic(found, readLog(cluster, topic), await fetchEnds(admin, topic))
-      await removeLeftovers({ generation: name, partitions, from, waitUntilNobodyWrites }, steps)
+      checked.push(name)
     }
     await skipBadSpare(name, live, check, steps)
+  }
+  return checked
+}
+
+const removeFromUnchanged = async (
+  names: readonly string[],
+  live: string,
+  sources: Sources,
+  admin: Admin,
+  steps: AdoptSourceSteps,
+  groupId: string,
+): Promise<void> => {
+  for (const name of names) {
+    const { partitions } = sources[streamOf(name)]
+    const waitUntilNobodyWrites = () => waitUntilProjectorsStopped([name], sources, admin, steps, groupId)
+    const removal = { generation: name, partitions, from, waitUntilNobodyWrites }
+    await skipBadSpare(name, live, () => removeLeftovers(removal, steps), steps)
   }
 }
 

@@ -267,8 +267,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'adopt leaves documents of lost records if the cluster is the same',
     file: 'commands/archive/adopt-source.ts',
-    find: '      await removeLeftovers({ generation: name, partitions, from, waitUntilNobodyWrites }, steps)\n',
-    replace: '',
+    find: 'await skipBadSpare(name, live, () => removeLeftovers(removal, steps), steps)',
+    replace: 'await skipBadSpare(name, live, async () => removal, steps)',
     flow: LEFT_OVER,
   },
   {
