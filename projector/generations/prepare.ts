@@ -21,15 +21,8 @@ import {
   type IndexDefinition,
 } from '../../schemas/stored/mappings.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
-import {
-  type Ask,
-  documentPath,
-  errorType,
-  getEach,
-  ifVersion,
-  multiGet,
-  type Request,
-} from '../elasticsearch/client.ts'
+import { type Ask, documentPath, errorType, getEach, ifVersion, type Request } from '../elasticsearch/client.ts'
+import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import { StopError } from '../failures.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../kafka/source.ts'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../rules/rules.ts'
@@ -142,16 +135,12 @@ export const readPositions = async (
     _index,
     _id: positionId(generation, partition),
   }))
-  const found = await getEach(docs, part => multiGet<PositionDocument>(request, part))
-  return Promise.all(
-    found.map(async ({ _id, ...document }) => {
-      if (document.found) return document._source.body
-      // A multi-get may get an old copy, from before the position was made.
-      const again = await readControl<PositionDocument>(_id, { request, prefix })
-      if (again !== undefined) return again._source.body
-      throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
-    }),
-  )
+  // An old copy may lack a position that was just created.
+  const found = await getEach(docs, part => getFromPrimaries<PositionDocument>(request, part))
+  return found.map(document => {
+    if (document.found) return document._source.body
+    throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
+  })
 }
 
 type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'topic_id' | 'sandbox'>

@@ -114,18 +114,17 @@ const newGeneration = () => {
     if (path.endsWith('/_refresh')) return { status: 200, body: { _shards: { total: 1, successful: 1, failed: 0 } } }
     if (path === '/_bulk') {
       const lines = String(bulk).trimEnd().split('\n')
-      const items = lines.flatMap((line, at) => {
+      const items = lines.flatMap((line, at): object[] => {
         if (at % 2 === 1) return []
-        const { _index, _id } = JSON.parse(line).index
+        const { index, update } = JSON.parse(line)
+        const { _index, _id } = index ?? update
+        const _source = { body: { ...position, ...published } }
+        if (update) return [{ update: { _index, _id, status: 200, result: 'noop', _version: 1, get: { _source } } }]
         return [{ index: { _index, _id, status: 201 } }]
       })
       return { status: 200, body: { items } }
     }
     const found = { found: true, ...version, _source: { body: { ...position, ...published } } }
-    if (path === '/_mget') {
-      const [{ _id = '' } = {}] = (body as { docs: { _id: string }[] }).docs
-      return { status: 200, body: { docs: [{ _id, ...found }] } }
-    }
     if (!id.includes('position:')) return { status: 404, body: { found: false } }
     if (method === 'PUT') published.position = (body as { body: typeof published }).body.position
     return { status: 200, body: { ...found, _source: { body: { ...position, ...published } } } }

@@ -20,19 +20,24 @@ export class StartedElasticsearch {
   /** Indices that were restored after their creation. */
   readonly replaced = new Set<string>()
 
-  readonly request = sending(async ({ method, path, body }) => {
+  readonly request = sending(async ({ method, path, body, bulk }) => {
     this.asked.push(`${method} ${path}`)
     const [, name = '', operation, id = ''] = path.split('/')
     if (name === '_index_template') {
       return { status: method === 'GET' ? 200 : this.templateStatus, body: { index_templates: this.templates } }
     }
-    if (name === '_mget') {
-      const { docs } = body as { docs: { _index: string; _id: string }[] }
-      const foundIn = ({ _index, _id }: (typeof docs)[number]) => {
+    if (name === '_bulk') {
+      // Each update without a change is a read.
+      const lines = String(bulk).trimEnd().split('\n')
+      const items = lines.flatMap((line, at) => {
+        if (at % 2 === 1) return []
+        const { _index, _id } = JSON.parse(line).update
         const _source = this.documents.get(`${_index}/${_id}`)
-        return _source === undefined ? { _index, _id, found: false } : { _index, _id, found: true, _source }
-      }
-      return { status: 200, body: { docs: docs.map(foundIn) } }
+        const missing = { status: 404, error: { type: 'document_missing_exception' } }
+        const found = { status: 200, result: 'noop', _version: 1, get: { _source } }
+        return [{ update: { _index, _id, ...(_source === undefined ? missing : found) } }]
+      })
+      return { status: 200, body: { items } }
     }
     if (name === '') return { status: 200, body: { cluster_uuid: 'elasticsearch-1' } }
     if (operation === '_settings' && method === 'PUT') return this.#change(name, body as Index['settings'])
