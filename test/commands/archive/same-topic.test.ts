@@ -2,6 +2,7 @@
  * An archive follows one topic: nothing of another topic of the same name is archived, in any partition. Kafka is a
  * double with two partitions of events, of which the first has no record in the archive.
  */
+
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,6 +15,8 @@ import { directoryTarget } from '../../../commands/archive/target.ts'
 import { exitCodes } from '../../../commands/failures.ts'
 import { ARCHIVE_FLUSH_MS } from '../../../commands/limits.ts'
 import type { LogCluster } from '../../../commands/projector.ts'
+import { NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { fetchedOf } from '../../support/record-batches.ts'
 import type { Scope } from '../../support/scope.ts'
 
 type Log = { id: string | undefined; readonly partitions: string[][] }
@@ -44,14 +47,16 @@ const setUp = async (t: Scope) => {
           fetch: async (asked: { topics: { partitions: { fetchOffset: string }[] }[] }) => {
             const from = Number(asked.topics[0]?.partitions[0]?.fetchOffset)
             const values = of(topic).partitions[partition] ?? []
-            const messages = values.map((value, offset) => ({
-              offset: `${offset}`,
+            const entries = values.map((value, offset) => ({
+              kind: 'record' as const,
+              offset,
+              timestamp: 0,
               key: null,
               value: Buffer.from(value),
+              headers: NO_HEADERS,
             }))
-            return {
-              responses: [{ partitions: [{ messages: messages.slice(from), lastStableOffset: `${values.length}` }] }],
-            }
+            const messages = from < entries.length ? [{ offset: '0', fetched: fetchedOf(entries.slice(from)) }] : []
+            return { responses: [{ partitions: [{ messages, lastStableOffset: `${values.length}` }] }] }
           },
         }),
       disconnect: async () => undefined,
