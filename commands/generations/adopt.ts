@@ -97,7 +97,7 @@ export const takeOver = async (
     const from: number[] = []
     for (const [partition, position] of positions.entries()) {
       if (await isInTopic(partition, position, log, ends)) {
-        from.push(firstToRemove(position))
+        from.push(firstToRemove(identity.generation, position))
         continue
       }
       const past = restart.positions?.[partition] ?? FIRST_RECORD
@@ -111,7 +111,8 @@ export const takeOver = async (
   const remove = ({ generation, partitions }: GenerationBody, removeFrom?: readonly number[]): Promise<boolean> => {
     const group = `${groupId}-${generation}`
     const wait = () => waitUntilNobodyWrites(generation, partitions, group, admin, context, 'run the same again')
-    const from: Removal['from'] = (position, partition) => removeFrom?.[partition] ?? firstToRemove(position)
+    const from: Removal['from'] = (position, partition) =>
+      removeFrom?.[partition] ?? firstToRemove(generation, position)
     return removeLeftovers({ generation, partitions, from, waitUntilNobodyWrites: wait }, context)
   }
   const replaced: Replaced[] = []
@@ -153,9 +154,12 @@ export const takeOver = async (
   return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
 }
 
-/** While a partition is read again, documents after its position are those of the same log. */
-const firstToRemove = ({ position, serve_from = 0 }: PositionDocument['body']): number =>
-  position < serve_from ? Number.POSITIVE_INFINITY : position
+/**
+ * While a partition is read again, documents after its position are those of the same log. Of API keys this is not
+ * known: each start of a projector moves `serve_from`. They are few, and are served only after they are read again.
+ */
+const firstToRemove = (generation: string, { position, serve_from = 0 }: PositionDocument['body']): number =>
+  generation !== API_KEYS_GENERATION && position < serve_from ? Number.POSITIVE_INFINITY : position
 
 /**
  * Looks for documents that no log has in all generations that no projector writes. Under a projector there always are

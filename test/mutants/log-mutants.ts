@@ -32,4 +32,11 @@ export const logMutants: readonly Mutant[] = [
     replace: 'const form = source === null ? earlierForm(kind, source, fromOf(partition)) : undefined',
     flow: LOGS,
   },
+  {
+    name: 'adopt leaves API keys of records that a broker has lost',
+    file: 'commands/generations/adopt.ts',
+    find: 'generation !== API_KEYS_GENERATION && position < serve_from',
+    replace: 'position < serve_from',
+    flow: LOGS,
+  },
 ]

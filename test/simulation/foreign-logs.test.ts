@@ -5,6 +5,7 @@
 import { expect, test } from 'vitest'
 import { runManyLogs } from './foreign-logs/many.ts'
 import { runForeignLog } from './foreign-logs/run.ts'
+import { API_KEYS } from './history.ts'
 import { FIRST_SEED } from './many.ts'
 
 const RUNS = 90
@@ -13,6 +14,14 @@ test('a seed repeats the same loss', async () => {
   const once = await runForeignLog(FIRST_SEED)
   await runForeignLog(FIRST_SEED + 1_000)
   expect((await runForeignLog(FIRST_SEED)).trace).toEqual(once.trace)
+})
+
+test('a key that only a lost record has made does not open anything after a cut', async () => {
+  const cut = { kind: 'cut', topics: [API_KEYS], killed: 'all', adoptsFirst: false } as const
+  const { failure, stops } = await runManyLogs(FIRST_SEED, 20, { ...cut, snapshot: 'none', projectors: 1 })
+  expect(failure).toBeUndefined()
+  // A projector has seen that the keys are of another record.
+  expect(stops.get('source_changed')).toBeGreaterThan(0)
 })
 
 test('no log but that of the publishers is shown, and no document outlives a log that was lost', async () => {

@@ -181,7 +181,7 @@ export class Projector {
     this.#stopping.abort()
     const gone = (): void => this.host.kill()
     this.host.after(STOP_TIMEOUT_MS, gone)
-    void Promise.all((this.#keepUp?.streams() ?? []).map(stream => stream.stop())).then(gone)
+    void Promise.allSettled((this.#keepUp?.streams() ?? []).map(stream => stream.stop())).then(gone)
   }
 
   kill(): void {

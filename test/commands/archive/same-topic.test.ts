@@ -2,6 +2,7 @@
  * An archive follows one topic: nothing of another topic of the same name is archived, in any partition. Kafka is a
  * double with two partitions of events, of which the first has no record in the archive.
  */
+
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -47,10 +48,14 @@ const setUp = async (t: Scope) => {
             const from = Number(asked.topics[0]?.partitions[0]?.fetchOffset)
             const values = of(topic).partitions[partition] ?? []
             const entries = values.map((value, offset) => ({
-              ...{ kind: 'record' as const, offset, timestamp: 0, key: null, value: Buffer.from(value) },
+              kind: 'record' as const,
+              offset,
+              timestamp: 0,
+              key: null,
+              value: Buffer.from(value),
               headers: NO_HEADERS,
             }))
-            const messages = from < values.length ? [{ fetched: fetchedOf(entries.slice(from)) }] : []
+            const messages = from < entries.length ? [{ offset: '0', fetched: fetchedOf(entries.slice(from)) }] : []
             return { responses: [{ partitions: [{ messages, lastStableOffset: `${values.length}` }] }] }
           },
         }),

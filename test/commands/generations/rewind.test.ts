@@ -7,7 +7,7 @@ import { REWIND_MARGIN_MS } from '../../../commands/limits.ts'
 import type { LogCluster } from '../../../commands/projector.ts'
 import { copyOf } from '../../../projector/generations/past-positions.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
-import { sending } from '../../support/answering.ts'
+import { isRead, primariesAnswer, sending } from '../../support/answering.ts'
 
 const START = Date.parse('2026-02-03T04:05:00Z')
 const NOW = START + 3_600_000
@@ -45,22 +45,14 @@ const given = (past: Readonly<Record<string, object>>, ends = [50, 50]) => {
     const [kind] = _id.split(':')
     return { _id, found: true, _version: 1, _source: { kind, body }, _seq_no: 1, _primary_term: 1 }
   }
-  const send = sending(async ({ method, path, body, bulk }) => {
+  const send = sending(async request => {
+    const { method, path, body, bulk } = request
     const [, first = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
     if (first === '_mget') {
       return { status: 200, body: { docs: (body as { docs: { _id: string }[] }).docs.map(({ _id }) => found(_id)) } }
     }
-    // Reads from primaries.
-    if (first === '_bulk') {
-      const lines = `${bulk}`.split('\n').filter(line => line.includes('"update"'))
-      const items = lines.map(line => {
-        const { _index, _id } = JSON.parse(line).update
-        const { found: isThere, _source, ...version } = { _source: undefined, ...found(_id) }
-        if (!isThere) return { update: { _index, _id, status: 404, error: { type: 'document_missing_exception' } } }
-        return { update: { ...version, _index, _id, status: 200, get: { _source }, result: 'noop' } }
-      })
-      return { status: 200, body: { items } }
-    }
+    // No projector has noted what it has written.
+    if (isRead(bulk)) return primariesAnswer(request, () => undefined)
     // No document is at or after a position.
     if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: 'pit' } }
     if (first === '_search') {

@@ -44,6 +44,8 @@ export type Plan = {
   /** The number of the request at which the first attempt of each command is killed; 0 for no kill. */
   readonly killCommandAt: number
   readonly latency: number
+  /** After a cut: whether the operator runs `adopt` before any projector starts. */
+  readonly adoptsFirst: boolean
   readonly random: Random
 }
 
@@ -70,6 +72,7 @@ export const planOf = (seed: number, only?: Partial<Plan>): Plan => {
     snapshot: random.pick(['none', 'none', 'none', 'all', 'some']),
     killCommandAt: random.chance(0.3) ? 1 + random.below(random.pick([5, 30, 120])) : 0,
     latency: random.pick([1, 5, 30]),
+    adoptsFirst: random.chance(0.3),
     random: createRandom(seed ^ 0x5bd1e995),
     ...only,
   }

@@ -202,25 +202,36 @@ const cutTopics = (plan: Plan, world: World): void => {
 }
 
 /**
- * The operator does after a cut what the handbook says, and publishers go on.
+ * Publishers go on after a cut. The operator runs `adopt` before projectors start, or only after they have refused.
  * @returns whether projectors go on, too; otherwise they have refused
  */
 const goesOn = async (plan: Plan, world: World, after: readonly Outgoing[], span: number): Promise<boolean> => {
   await world.stopProjectors()
+  if (!plan.adoptsFirst) {
+    const stopped = await startBeside(plan, world, after, span)
+    if (world.failure !== undefined) return false
+    if (stopped === 0) return true
+    await world.stopProjectors()
+  }
   const { code, error, ended } = await world.command({ name: 'adopt' })
   if (ended === undefined || (error !== undefined && reasonOf(error).startsWith('not a refusal')))
     world.fail(`adopt after a cut: ${reasonOf(error)}`)
   if (code !== 0) return false
+  return (await startBeside(plan, world, plan.adoptsFirst ? after : [], span)) === 0
+}
+
+/** Starts projectors while publishers go on. @returns how often projectors have refused */
+const startBeside = async (plan: Plan, world: World, after: readonly Outgoing[], span: number): Promise<number> => {
   const stopped = world.stops.length
   for (let started = 0; started < plan.projectors; started++) world.startProjector()
   await publishWithin(world, after, span)
   await world.clock.runUntil(() => world.failure !== undefined || world.isCaughtUp(), MINUTE)
-  if (world.stops.length > stopped) return false
+  if (world.stops.length > stopped) return world.stops.length - stopped
   if (!world.isCaughtUp()) await dropSpares(world)
   await world.untilCaughtUp()
   // The periodic checks have their time.
   await world.pass(30_000)
-  return world.stops.length === stopped
+  return world.stops.length - stopped
 }
 
 /** A spare generation that has read more than the live one is refused alone. */
