@@ -18,7 +18,12 @@ test('a seed repeats the same loss', async () => {
 
 test('a key that only a lost record has made does not open anything after a cut', async () => {
   const cut = { kind: 'cut', topics: [API_KEYS], killed: 'all', adoptsFirst: false } as const
-  const { failure, stops } = await runManyLogs(FIRST_SEED, 20, { ...cut, snapshot: 'none', projectors: 1 })
+  const { failure, stops } = await runManyLogs(FIRST_SEED, 20, {
+    ...cut,
+    snapshot: 'none',
+    hasSpare: false,
+    projectors: 1,
+  })
   expect(failure).toBeUndefined()
   // A projector has seen that the keys are of another record.
   expect(stops.get('source_changed')).toBeGreaterThan(0)

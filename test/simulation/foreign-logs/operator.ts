@@ -56,7 +56,7 @@ export const bringBack = async (plan: Plan, world: World, { directory, lost, sna
 }
 
 /** Whether the archive reaches each position, and has there the record that was read last. */
-const hasAllThatWasRead = (world: World, archived: Entries): boolean =>
+export const hasAllThatWasRead = (world: World, archived: Entries): boolean =>
   STREAMS.every(topic =>
     (archived[topic] ?? []).every((entries, partition) =>
       world.generationsOf(topic).every(generation => {

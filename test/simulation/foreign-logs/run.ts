@@ -10,7 +10,7 @@ import { CommandError } from '../../../commands/failures.ts'
 import { StopError } from '../../../projector/failures.ts'
 import type { Outgoing } from '../../support/events.ts'
 import type { SimulatedProcess } from '../clock.ts'
-import { bringBack } from './operator.ts'
+import { bringBack, hasAllThatWasRead } from './operator.ts'
 import { type Plan, planOf } from './plan.ts'
 import { createOrganizations, recordsAfter, recordsBefore, strangeRecords } from './publishers.ts'
 import { Readers } from './readers.ts'
@@ -217,7 +217,10 @@ const goesOn = async (plan: Plan, world: World, after: readonly Outgoing[], span
   if (ended === undefined || (error !== undefined && reasonOf(error).startsWith('not a refusal')))
     world.fail(`adopt after a cut: ${reasonOf(error)}`)
   if (code !== 0) return false
-  return (await startBeside(plan, world, plan.adoptsFirst ? after : [], span)) === 0
+  const isRead = hasAllThatWasRead(world, world.log.entries)
+  const stopped = await startBeside(plan, world, plan.adoptsFirst ? after : [], span)
+  if (stopped > 0 && isRead) world.fail(`projectors refuse after adopt: ${world.stops.at(-1)?.detail}`)
+  return stopped === 0
 }
 
 /** Starts projectors while publishers go on. @returns how often projectors have refused */
