@@ -155,11 +155,12 @@ export const takeOver = async (
 }
 
 /**
- * While a partition is read again, documents after its position are those of the same log. Of API keys this is not
- * known: each start of a projector moves `serve_from`. They are few, and are served only after they are read again.
+ * While a partition is read again, documents from its position to `serve_from` are those of the same log. Of API keys
+ * this is not known: each start of a projector moves `serve_from`. They are few, and are served only after they are
+ * read again.
  */
 const firstToRemove = (generation: string, { position, serve_from = 0 }: PositionDocument['body']): number =>
-  generation !== API_KEYS_GENERATION && position < serve_from ? Number.POSITIVE_INFINITY : position
+  generation === API_KEYS_GENERATION ? position : Math.max(position, serve_from)
 
 /**
  * Looks for documents that no log has in all generations that no projector writes. Under a projector there always are

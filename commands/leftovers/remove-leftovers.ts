@@ -59,7 +59,10 @@ type StoredPosition = DocumentAnswer<PositionDocument>
 export type Removal = {
   readonly generation: string
   readonly partitions: number
-  /** The first offset whose documents go. */
+  /**
+   * The first offset whose documents go. If it is before the position, the API does not serve the partition afterwards,
+   * until the position is set back.
+   */
   readonly from: (position: PositionDocument['body'], partition: number) => number
   /** Called if there is something to remove; afterwards it is looked for again. Absent: nobody writes any more. */
   readonly waitUntilNobodyWrites?: () => Promise<void>
@@ -326,7 +329,11 @@ const mark = async (
 const unmark = async (removal: Removal, positions: readonly StoredPosition[], steps: Steps): Promise<void> => {
   for (const [partition, position] of positions.entries()) {
     const { removing, ...body } = position._source.body
-    if (removing !== undefined) await replace(removal, partition, position, body, steps)
+    if (removing === undefined) continue
+    // Documents before the position are gone, too: nobody may read until the caller has set it back.
+    const isServed = removal.from(body, partition) >= body.position
+    const serve_from = isServed ? body.serve_from : Math.max(body.serve_from, body.position + 1)
+    await replace(removal, partition, position, { ...body, serve_from }, steps)
   }
 }
 

@@ -180,3 +180,15 @@ test('a document that somebody writes meanwhile ends the removal with the next s
   await remove()
   expect(documentsOf(engine)).toEqual(asBefore)
 })
+
+test('a position whose earlier documents went, too, is not served until it is set back', async () => {
+  const { engine, remove } = given()
+  await remove({ from: ({ position }, partition) => (partition === 0 ? 5 : position) })
+  expect(Object.keys(documentsOf(engine).payouts ?? {})).toEqual([`${other}:payout_1`])
+  const bodies = [0, 1].map(partition => engine.all('p-control')[positionId('g1', partition)]?.source.body)
+  expect(bodies).toMatchObject([
+    { position: POSITION, serve_from: POSITION + 1 },
+    { position: 100, serve_from: 0 },
+  ])
+  expect(bodies[0]).not.toHaveProperty('removing')
+})
