@@ -24,7 +24,11 @@ const pastOf = (generation: string, time: number, ...positions: number[]) => ({
 })
 
 /** Two generations and the API keys, all restored: no index has its recorded id. */
-const given = (past: Readonly<Record<string, object>>, ends = [50, 50]) => {
+const given = (
+  past: Readonly<Record<string, object>>,
+  ends = [50, 50],
+  hits: readonly { readonly _index: string }[] = [],
+) => {
   const bodies = new Map<string, object>([
     ['live', { generation: 'g1', kept: ['g1', 'g2'] }],
     [
@@ -53,10 +57,12 @@ const given = (past: Readonly<Record<string, object>>, ends = [50, 50]) => {
     }
     // No projector has noted what it has written.
     if (isRead(bulk)) return primariesAnswer(request, () => undefined)
-    // No document is at or after a position.
-    if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: 'pit' } }
+    // Unless given otherwise, no document is at or after a position.
+    if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: first } }
     if (first === '_search') {
-      return { status: 200, body: { pit_id: 'pit', timed_out: false, _shards: { failed: 0 }, hits: { hits: [] } } }
+      const { id: pit } = (body as { pit: { id: string } }).pit
+      const inIt = hits.filter(({ _index }) => pit.split(',').includes(_index))
+      return { status: 200, body: { pit_id: pit, timed_out: false, _shards: { failed: 0 }, hits: { hits: inIt } } }
     }
     if (first === '_pit') return { status: 200, body: {} }
     if (operation === '_settings') {
@@ -227,4 +233,19 @@ test('a topic that ends before the past positions, and a snapshot of the future,
   const early = given(past)
   await expect(early.rewind(NOW + 1)).rejects.toThrow('expected a time that is over')
   expect([...short.written, ...early.written]).toEqual([])
+})
+
+test('documents at and after serve_from are left over, also while a partition is read again', async () => {
+  for (const [version, isLeft] of [
+    [44, false],
+    [45, true],
+  ] as const) {
+    const reading = { ...positionOf(20), serve_from: 45 }
+    const past = { 'position:g1:0': reading, 'position:g1:1': reading }
+    const hit = { _index: 'p-g1-payouts', _id: 'org_1:payout_1', _version: version, fields: { org_id: ['org_1'] } }
+    const { said, adopt } = given(past, undefined, [hit])
+    // The stand-in takes no deletion.
+    await adopt().catch(() => undefined)
+    expect(said.join().includes('g1 has documents at or after its positions')).toBe(isLeft)
+  }
 })
