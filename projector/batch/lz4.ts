@@ -18,6 +18,10 @@ const RESERVED_FLAGS = 0x03
 const STORED = 0x8000_0000
 /** Blocks refer to this many bytes before them. */
 const WINDOW_BYTES = 65_536
+/** LZ4 makes at most 255 bytes of one. */
+const RATIO_MAX = 255
+/** Bytes after which what such blocks became begins anew, with a copy of the window: blocks can have a single byte. */
+const LINKED_BYTES = 1024 * 1024
 
 /** Yields one block after the other. @throws Undecodable */
 export function* lz4Blocks(bytes: Buffer): Generator<Buffer> {
@@ -31,7 +35,9 @@ export function* lz4Blocks(bytes: Buffer): Generator<Buffer> {
   let at = 6 + (flags & CONTENT_SIZE ? 8 : 0)
   if (at >= bytes.length || bytes[at] !== ((xxh32(bytes, 4, at) >>> 8) & 0xff)) throw damaged()
   at++
-  let window: Buffer = EMPTY
+  // Of blocks that refer to those before them: what they became, one after the other.
+  let to: Buffer = EMPTY
+  let filled = 0
   for (;;) {
     const header = read32(bytes, at)
     const length = header & ~STORED
@@ -39,19 +45,27 @@ export function* lz4Blocks(bytes: Buffer): Generator<Buffer> {
     if (length === 0) break
     if (length > blockBytesMax || at + length > bytes.length) throw damaged()
     const isStored = header >= STORED
-    const block = isStored
-      ? bytes.subarray(at, at + length)
-      : decodeBlock(bytes.subarray(at, at + length), blockBytesMax, window)
+    const from = bytes.subarray(at, at + length)
+    const room = isStored ? length : Math.min(blockBytesMax, length * RATIO_MAX)
+    if (flags & INDEPENDENT) {
+      to = EMPTY
+      filled = 0
+    }
+    if (to.length - filled < room && !(flags & INDEPENDENT && isStored)) {
+      const window = to.subarray(Math.max(0, filled - WINDOW_BYTES), filled)
+      to = Buffer.allocUnsafe(window.length + Math.max(room, flags & INDEPENDENT ? 0 : LINKED_BYTES))
+      filled = window.copy(to)
+    }
+    const begin = filled
+    if (isStored) filled += from.copy(to, begin)
+    else filled = decodeBlock(from, to.subarray(0, begin + room), begin)
+    const block = flags & INDEPENDENT && isStored ? from : to.subarray(begin, filled)
     if (flags & BLOCK_CHECKSUM) {
       if (read32(bytes, at + length) !== xxh32(bytes, at, at + length)) throw damaged()
       at += 4
     }
     at += length
     if (block.length > 0) yield block
-    if (!(flags & INDEPENDENT)) {
-      const before = block.length >= WINDOW_BYTES ? block : Buffer.concat([window, block])
-      window = before.subarray(-WINDOW_BYTES)
-    }
   }
   // The checksum of the content is not compared, and must be there.
   if (flags & CONTENT_CHECKSUM) read32(bytes, at)
@@ -67,13 +81,13 @@ const read32 = (bytes: Buffer, at: number): number => {
 
 const MATCH_BYTES_MIN = 4
 
-/** @param window bytes before the block, to which it may refer */
-const decodeBlock = (from: Buffer, bytesMax: number, window: Buffer): Buffer => {
-  // LZ4 makes at most 255 bytes of one.
-  const to = Buffer.allocUnsafe(window.length + Math.min(bytesMax, from.length * 255))
-  window.copy(to, 0)
+/**
+ * @param to its first bytes are those before the block, to which it may refer
+ * @returns the end of what the block became
+ */
+const decodeBlock = (from: Buffer, to: Buffer, begin: number): number => {
   let at = 0
-  let end = window.length
+  let end = begin
   const lengthFrom = (nibble: number): number => {
     let length = nibble
     for (let byte = nibble === 15 ? 255 : 0; byte === 255; length += byte) {
@@ -91,7 +105,7 @@ const decodeBlock = (from: Buffer, bytesMax: number, window: Buffer): Buffer => 
     at += literals
     end += literals
     // The last sequence has literals only.
-    if (at === from.length) return to.subarray(window.length, end)
+    if (at === from.length) return end
     if (at + 2 > from.length) throw damaged()
     const distance = from.readUInt16LE(at)
     at += 2

@@ -57,8 +57,12 @@ export class BatchReader {
   }
 
   /** Whether this is the batch that is read: another log can have another one at the same offset. */
-  isOf({ first, last, payload }: RecordBatch): boolean {
-    return this.#batch.first === first && this.#batch.last === last && this.#batch.payload.equals(payload)
+  isOf({ first, last, codec, count, time, payload }: RecordBatch): boolean {
+    const ours = this.#batch
+    const isSameTime =
+      ours.time.appended === time.appended && ours.time.base === time.base && ours.time.max === time.max
+    const isSame = ours.first === first && ours.last === last && ours.codec === codec && ours.count === count
+    return isSame && isSameTime && ours.payload.equals(payload)
   }
 
   /**

@@ -71,6 +71,15 @@ const readWritten = async (
   return written !== null && written.offset >= position ? written : null
 }
 
+type LastWritten = WrittenDocument['body']
+
+/**
+ * Returns the later one of two written records. After a crash, documents of later records are there until they are
+ * written again: an earlier record in their place would let a log that lost them go on.
+ */
+export const laterOf = (before: LastWritten | null | undefined, last: LastWritten): LastWritten =>
+  before && before.offset > last.offset ? before : last
+
 const assertHasWritten = (topic: string, partition: number, offset: number, ends: Ends): void => {
   const end = ends.find(found => found.partition === partition)?.end ?? 0
   if (offset < end) return

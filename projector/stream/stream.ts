@@ -50,7 +50,7 @@ import { Assignment, type StartFlow, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { createSourceVerifier, monitorSource } from './monitor-source.ts'
-import { openPartition } from './open-partition.ts'
+import { laterOf, openPartition } from './open-partition.ts'
 import { type Bounds, restingAt, upToBound } from './stop-at.ts'
 import type { Consumption, LogHandlers, StreamLog } from './stream-log.ts'
 import { disturbing, Watchdog } from './watchdog.ts'
@@ -303,7 +303,7 @@ const createFlowStarter = (
           return loaded
         },
         write: (serialized, last) => {
-          const written: WrittenDocument | null = last && { kind: 'written', body: last }
+          const written: WrittenDocument | null = last && { kind: 'written', body: laterOf(published.written, last) }
           const id = writtenId(identity.generation, partition)
           const documents = pack(
             serialized,

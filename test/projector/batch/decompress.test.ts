@@ -1,4 +1,5 @@
 /** All forms of compressed bytes: those that the Java client reads are read, the others are refused with a reason. */
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { decompress, memoryFor } from '../../../projector/batch/decompress.ts'
 import { BatchReader } from '../../../projector/batch/read-batch.ts'
@@ -43,3 +44,21 @@ test.each(Object.entries(read))(
     }
   },
 )
+
+test('fifty thousand gzip members without content take no minute, and the members around them are read', async () => {
+  const empty = gzipSync(Buffer.alloc(0))
+  const large = Buffer.alloc(100_000, 'x')
+  const members = [gzipSync('a'), ...Array.from({ length: 50_000 }, () => empty), gzipSync(large), gzipSync('b')]
+  const began = performance.now()
+  expect((await allOf(decompress(1, Buffer.concat(members)))).toString()).toBe(`a${large}b`)
+  expect(performance.now() - began).toBeLessThan(4_000)
+})
+
+test('LZ4 blocks of one byte that refer to those before them do not copy these each time', async () => {
+  const header = Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x70, 0xdf])
+  const stored = Array.from({ length: 100_000 }, (_, at) => Buffer.from([1, 0, 0, 0x80, 97 + (at % 26)]))
+  const began = performance.now()
+  const read = await allOf(decompress(3, Buffer.concat([header, ...stored, Buffer.alloc(4)])))
+  expect(read.toString()).toBe('abcdefghijklmnopqrstuvwxyz'.repeat(3_847).slice(0, 100_000))
+  expect(performance.now() - began).toBeLessThan(1_500)
+})

@@ -39,6 +39,21 @@ test('records come in slices of a bounded size, each once, from any offset on', 
   expect((await reader.read(12)).records.map(({ offset }) => offset)).toEqual([12, 13])
 })
 
+test('a batch with other times, another compression or another count is another batch, although its bytes are the same', () => {
+  const batch = batchOf({ count: 1, payload: zeros(0, 1) })
+  const reader = new BatchReader(batch)
+  expect(reader.isOf({ ...batch, time: { ...batch.time } })).toBe(true)
+  for (const other of [
+    { time: { ...batch.time, base: batch.time.base + 1n } },
+    { time: { ...batch.time, max: batch.time.max + 1n } },
+    { time: { ...batch.time, appended: !batch.time.appended } },
+    { codec: 1 },
+    { count: 2 },
+  ]) {
+    expect(reader.isOf({ ...batch, ...other })).toBe(false)
+  }
+})
+
 test('a batch of very many small records comes in slices, too', async () => {
   const count = 2 * SLICE_RECORDS + 3
   const payload = Buffer.concat(Array.from({ length: count }, (_, index) => zeros(index, 1)))
