@@ -12,9 +12,14 @@ export async function* inflate(stream: Duplex, parts: Iterable<Buffer>): AsyncGe
   pipeline(Readable.from(parts), stream, () => undefined)
   try {
     for await (const chunk of stream) yield chunk
-  } catch {
+  } catch (error) {
+    if (isOfMemory(error)) throw error
     throw new Undecodable('not_decompressed')
   } finally {
     stream.destroy()
   }
 }
+
+/** Without memory nothing is known of the bytes: the batch must not be parked. */
+const isOfMemory = (error: unknown): boolean =>
+  error instanceof RangeError || (error instanceof Error && 'code' in error && /MEM/i.test(String(error.code)))

@@ -56,11 +56,12 @@ test('a rep that is redacted a second time: a new text never becomes equal to on
 })
 
 test('whatever is published between redactions, every record is decided as before', async () => {
+  // With a space: a sealed text is base64, and can have any three letters.
   const text = fc.constantFrom<unknown>(
-    'Ann',
-    'Ben',
+    'Ann Doe',
+    'Ben Doe',
     '',
-    seal('Ann', { org, record: rep, field: 'name', keyId: 'k1' }),
+    seal('Ann Doe', { org, record: rep, field: 'name', keyId: 'k1' }),
     7,
   )
   const event = fc.oneof(
@@ -80,7 +81,7 @@ test('whatever is published between redactions, every record is decided as befor
   await fc.assert(
     fc.asyncProperty(fc.array(fc.array(event, { maxLength: 8 }), { maxLength: 4 }), async parts => {
       const { events } = await redactEach([[periodRecorded({ org_id: org })], ...parts])
-      expect(events.map(({ value }) => String(value)).join()).not.toMatch(/Ann|Ben/)
+      expect(events.map(({ value }) => String(value)).join()).not.toMatch(/Ann Doe|Ben Doe/)
     }),
   )
 })
