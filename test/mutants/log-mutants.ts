@@ -35,8 +35,8 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'adopt leaves API keys of records that a broker has lost',
     file: 'commands/generations/adopt.ts',
-    find: 'generation !== API_KEYS_GENERATION && position < serve_from',
-    replace: 'position < serve_from',
+    find: 'generation === API_KEYS_GENERATION ? position : Math.max(position, serve_from)',
+    replace: 'generation === API_KEYS_GENERATION ? Math.max(position, serve_from) : Math.max(position, serve_from)',
     flow: LOGS,
   },
 ]
