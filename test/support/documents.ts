@@ -27,12 +27,15 @@ type Options = {
   /** The prefix of an existing store, to add another generation to it. */
   prefix?: string
   generation?: string
+  /** The time of offset 0, in milliseconds. Each later offset is a millisecond later. */
+  timeOfFirst?: number
 }
 
 export const createStore = async (url: string, options: Options = {}) => {
   const prefix = options.prefix ?? `test-${randomBytes(6).toString('hex')}`
   const partitions = options.partitions ?? 6
   const generation = options.generation ?? FIRST_GENERATION
+  const timeOfFirst = options.timeOfFirst ?? 0
   const taken = new Set<number>()
   const lines: string[] = []
   const written = new Set<string>()
@@ -216,7 +219,7 @@ export const createStore = async (url: string, options: Options = {}) => {
         seq,
         until_seq: replaced?.until ?? UNTIL_FOREVER,
         superseded_by_id: replaced?.by ?? null,
-        at: seq,
+        at: timeOfFirst + seq,
         rep_id: payout.rep ?? 'rep_1',
         period_id: payout.period ?? 'period_1',
         amount: payout.amount ?? '0',
@@ -242,7 +245,7 @@ export const createStore = async (url: string, options: Options = {}) => {
       const fields = {
         org_id: org,
         seq,
-        at: seq,
+        at: timeOfFirst + seq,
         rep_id: 'rep_1',
         period_id: 'period_1',
         reverses_id: reverses,
@@ -272,7 +275,7 @@ export const createStore = async (url: string, options: Options = {}) => {
         seq,
         ordinal: place + 1,
         until_seq: seqs[place + 1] ?? UNTIL_FOREVER,
-        at: seq,
+        at: timeOfFirst + seq,
         hash: sha256(body),
       }
       putIn(kind, versionId(org, id, seq), fields, body)
