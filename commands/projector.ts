@@ -33,7 +33,7 @@ export { type ForeignKind, foreignForm } from '../projector/event/foreign-bytes.
 export { JsonText } from '../projector/event/raw-json.ts'
 export type { RawRecord } from '../projector/event/raw-record.ts'
 export { whyNotStrictJson } from '../projector/event/strict-json.ts'
-export { sayUndecodable, undecodableBatchOf } from '../projector/event/undecodable-batch.ts'
+export { sayUndecodable, UNDECODABLE_BATCH_HEADER, undecodableBatchOf } from '../projector/event/undecodable-batch.ts'
 export { type PartitionSource, type ValidEvent, validate } from '../projector/event/validate.ts'
 export { nameOf, StopError } from '../projector/failures.ts'
 export { assess } from '../projector/flow/assess.ts'
@@ -66,8 +66,10 @@ export {
   describeSource,
   differingField,
   type Ends,
+  endOf,
   fetchEnds,
   type GenerationBody,
+  isLastRecord,
   recordHash,
   type Source,
   TIMES_OF_PUBLISHERS,

@@ -37,6 +37,7 @@ import {
   describeSource,
   differingField,
   documentPath,
+  endOf,
   fetchEnds,
   ifVersion,
   type LogReader,
@@ -255,7 +256,7 @@ const compareTopics = async (
     const log = readLog(cluster, topic)
     const ends = await fetchEnds(admin, topic)
     for (const { partition, end } of manifests[stream].partitions) {
-      const upTo = ends.find(found => found.partition === partition)?.end ?? 0
+      const upTo = endOf(partition, ends)
       const compared = compareWithArchive({ archived, log, partition, end, onDone, signal }, upTo)
       const reached = await compared.catch(error => {
         if (redaction !== undefined || !(error instanceof CommandError)) throw error

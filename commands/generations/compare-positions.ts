@@ -4,7 +4,7 @@
  */
 import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
-import { type Ends, type LogReader, recordHash } from '../projector.ts'
+import { type Ends, endOf, isLastRecord, type LogReader, recordHash } from '../projector.ts'
 
 type HasRead = {
   readonly generation: { readonly _source: GenerationDocument }
@@ -54,10 +54,8 @@ export const isInTopic = async (
   if (position > endOf(partition, ends)) return false
   if (last === null) return true
   const [entry] = (await log.read(partition, last.offset)).entries
-  return entry?.kind === 'record' && recordHash(entry) === last.sha256
+  return entry?.kind === 'record' && isLastRecord(last, entry)
 }
-
-const endOf = (partition: number, ends: Ends): number => ends.find(found => found.partition === partition)?.end ?? 0
 
 /**
  * Compares as a projector does before it goes on: the end of each partition, and the last record that was read.

@@ -9,7 +9,7 @@ import { isUtf8 } from 'node:buffer'
 import { constants, gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
 import { isId } from '../../schemas/values.ts'
 import { READING_BYTES, READING_DEPTH } from '../limits.ts'
-import type { RawRecord } from '../projector.ts'
+import { type RawRecord, UNDECODABLE_BATCH_HEADER } from '../projector.ts'
 
 /** A rep of an organization: the person that a text is about. */
 export type Subject = { readonly org: string; readonly rep: string }
@@ -36,16 +36,13 @@ export const concernOf = (record: Pick<RawRecord, 'key' | 'value' | 'headers'>, 
   return namesAnybody || isOfOther || !hasContent(record) ? 'other' : 'unread'
 }
 
-/** The header of a record that stands for a batch that nobody can read. The first record of the batch has its bytes. */
-export const UNREAD_BATCH_HEADER = 'commission-undecodable-batch'
-
 /** Whether there is more than the organization as key, and attributes of an event. */
 const hasContent = ({ key, value, headers }: Pick<RawRecord, 'key' | 'value' | 'headers'>): boolean =>
   (value !== null && value.length > 0) ||
   (key !== null && key.length > 0 && !isId('org', key.toString('latin1'))) ||
   Array.from(headers).some(([name]) => !own.test(name))
 /** Headers of events, and of records that stand for a batch that nobody can read. */
-const own = new RegExp(`^(?:content-type|ce_(?:specversion|id|type|source|time)|${UNREAD_BATCH_HEADER})$`)
+const own = new RegExp(`^(?:content-type|ce_(?:specversion|id|type|source|time)|${UNDECODABLE_BATCH_HEADER})$`)
 
 /** Whether one of some texts is in the bytes, in any of the readings. Of JSON, only as it is and with its escapes. */
 export const hasText = (part: Buffer, texts: readonly Buffer[]): boolean => {

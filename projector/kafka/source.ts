@@ -87,9 +87,13 @@ export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends
   return ends
 }
 
+/** Returns the end of a partition; 0 if the topic does not have it. */
+export const endOf = (partition: number, ends: Ends): number =>
+  ends.find(candidate => candidate.partition === partition)?.end ?? 0
+
 /** @throws StopError `records_deleted` if the partition ends before `position` */
 export const assertNotTruncated = (topic: string, partition: number, position: number, ends: Ends): void => {
-  const end = ends.find(candidate => candidate.partition === partition)?.end ?? 0
+  const end = endOf(partition, ends)
   if (end >= position) return
   throw new StopError('records_deleted', 'the partition ends before what was already read', {
     topic,
@@ -99,18 +103,24 @@ export const assertNotTruncated = (topic: string, partition: number, position: n
   })
 }
 
+/** Whether a record of the log is the last known one. */
+export const isLastRecord = ({ offset, sha256 }: LastRecord, record: RawRecord | undefined): boolean =>
+  record?.offset === offset && recordHash(record) === sha256
+
 /** @throws StopError `source_changed` unless the log has the last known record at its offset */
 export const assertLastRecord = (
   topic: string,
   partition: number,
-  { offset, sha256 }: LastRecord,
+  last: LastRecord,
   record: RawRecord | undefined,
 ): void => {
-  if (record?.offset === offset && recordHash(record) === sha256) return
+  if (isLastRecord(last, record)) return
   const what = 'the last record read differs from the one in the log now'
-  throw new StopError('source_changed', `${what}; ${ADVICE_IF_RESTORED}`, { topic, partition, offset })
+  throw new StopError('source_changed', `${what}; ${ADVICE_IF_RESTORED}`, {
+    ...{ topic, partition, offset: last.offset },
+  })
 }
-type LastRecord = NonNullable<PositionDocument['body']['last']>
+export type LastRecord = NonNullable<PositionDocument['body']['last']>
 
 /**
  * @param messageBytes `KAFKA_MAX_MESSAGE_BYTES`, which the topic must accept

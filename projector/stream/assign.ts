@@ -17,7 +17,7 @@ import { StopError } from '../failures.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
 import type { PublishedPosition } from '../flow/publish.ts'
 import type { Batch } from '../flow/queue.ts'
-import { assertLastRecord, type GenerationBody, recordHash } from '../kafka/source.ts'
+import { assertLastRecord, type GenerationBody, isLastRecord, type LastRecord } from '../kafka/source.ts'
 import type { StreamStatus } from './metrics.ts'
 import type { Consumption } from './stream-log.ts'
 import type { Standing } from './watchdog.ts'
@@ -226,16 +226,11 @@ export class Assignment {
 }
 
 /** @throws StopError if documents of another record at this offset, and maybe of later ones, are written */
-const assertAsWritten = (
-  topic: string,
-  partition: number,
-  { offset, sha256 }: { readonly offset: number; readonly sha256: string },
-  record: RawRecord | undefined,
-): void => {
-  if (record?.offset === offset && recordHash(record) === sha256) return
+const assertAsWritten = (topic: string, partition: number, last: LastRecord, record: RawRecord | undefined): void => {
+  if (isLastRecord(last, record)) return
   const what = 'documents are written of another record than the one in the log now'
   throw new StopError('source_changed', `${what}; to remove them: npm run projection -- adopt`, {
-    ...{ topic, partition, offset },
+    ...{ topic, partition, offset: last.offset },
   })
 }
 

@@ -20,8 +20,15 @@ import {
 } from '../../../schemas/sealed/sealed-text.ts'
 import { isId } from '../../../schemas/values.ts'
 import { CommandError } from '../../failures.ts'
-import { decode, encodeHeaders, type PartitionSource, type RawRecord, validate } from '../../projector.ts'
-import { concernOf, UNREAD_BATCH_HEADER } from '../../subjects/person-in-bytes.ts'
+import {
+  decode,
+  encodeHeaders,
+  type PartitionSource,
+  type RawRecord,
+  UNDECODABLE_BATCH_HEADER,
+  validate,
+} from '../../projector.ts'
+import { concernOf } from '../../subjects/person-in-bytes.ts'
 import { type Range, rangeOf, replaceRanges } from './json-ranges.ts'
 import { knownHeaders, type Replacement, unknownAttributes, unknownMembers, withoutNames } from './unknown-content.ts'
 
@@ -178,7 +185,8 @@ const blankRecord = <Record extends RawRecord>(record: Record): Record => ({
   headers: encodeHeaders(batchHeaders(record)),
 })
 /** They decide the park code. */
-const batchHeaders = ({ headers }: RawRecord) => Array.from(headers).filter(([name]) => name === UNREAD_BATCH_HEADER)
+const batchHeaders = ({ headers }: RawRecord) =>
+  Array.from(headers).filter(([name]) => name === UNDECODABLE_BATCH_HEADER)
 
 /** Of data that is parked, only ids stay. */
 const blankData = <Record extends RawRecord>(record: Record, { org_id, id, rep_id }: Ids, isNamed: boolean): Record => {
