@@ -59,7 +59,7 @@ export {
   type Operations,
   openAuthorizedOperations,
 } from '../projector/kafka/authorized-operations.ts'
-export { EncodedHeaders, encodeHeaders } from '../projector/kafka/patch-headers.ts'
+export { EncodedHeaders, encodeHeaders } from '../projector/kafka/encoded-headers.ts'
 export {
   assertSameSource,
   checkTopicConfiguration,

@@ -15,7 +15,7 @@ type Request = Parameters<RequestListener>
 type Ordered = {
   /** Starts the requests of a connection one after the other. */
   readonly listener: RequestListener
-  /** Returns the answer that the connection waits for, or that is delivered; undefined if there is none. */
+  /** Returns the answer that the connection delivers now or waits for; undefined between two requests. */
   readonly underWay: (socket: object) => ServerResponse | undefined
 }
 

@@ -10,7 +10,7 @@
 import { BATCH_BYTES_MAX, BATCH_RECORD_BYTES_MAX } from '../../schemas/limits.ts'
 import { bytesOf, type RawRecord } from '../event/raw-record.ts'
 import { describeBatch, UNDECODABLE_BATCH_HEADER, type UndecodableBatch } from '../event/undecodable-batch.ts'
-import { encodeHeaders } from '../kafka/patch-headers.ts'
+import { encodeHeaders } from '../kafka/encoded-headers.ts'
 import { createWeightedSemaphore } from '../semaphore.ts'
 import { decompress, memoryFor } from './decompress.ts'
 import { newLayout, readLayout, recordOf, VarintReader } from './read-record.ts'

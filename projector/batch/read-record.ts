@@ -4,7 +4,7 @@
  * Format: kafka.apache.org/documentation/#record.
  */
 import type { RawRecord } from '../event/raw-record.ts'
-import { EncodedHeaders } from '../kafka/patch-headers.ts'
+import { EncodedHeaders } from '../kafka/encoded-headers.ts'
 import type { BatchTime } from './record-batch.ts'
 import { Undecodable } from './undecodable.ts'
 

@@ -25,7 +25,7 @@ type PositionSteps = {
 /** The published position of one partition, as this process last saw it. */
 export type PublishedPosition = {
   readonly current: () => PublishedState
-  /** The last record at or after the position whose documents were written before; absent if there is none. */
+  /** The last record whose documents are written, if it is at or after the position. */
   readonly written?: PublishedState['last']
   /** Publishes what is further than the stored position. Writes run one by one, each with all earlier calls. */
   readonly advance: (further: Partial<PublishedState>) => Promise<void>

@@ -73,7 +73,7 @@ const addMetadataVersion = (): void => {
 
 const KAFKAJS_METADATA_MAX = 6
 
-/** The fields of the protocol in order. kafkajs means all topics if there is none. */
+/** Encodes the fields in the order of the protocol. kafkajs asks for all topics by an empty list. */
 const encodeMetadata = ({ topics, allowAutoTopicCreation = true }: MetadataAsked): Encoder => {
   const named = topics.map(name => Buffer.concat([NO_ID, compactString(name), NO_TAGS]))
   const fields = [

@@ -1,7 +1,7 @@
 /** Turns a stored parked record back into the record that Kafka delivered. */
 import type { ParkedDocument } from '../../schemas/stored/documents.ts'
 import type { RawRecord } from '../event/raw-record.ts'
-import { encodeHeaders } from './patch-headers.ts'
+import { encodeHeaders } from './encoded-headers.ts'
 
 /** A record that was too large to be kept has neither key nor value. */
 export const toRawRecord = ({ body, offset, at }: Pick<ParkedDocument, 'body' | 'offset' | 'at'>): RawRecord => {

@@ -25,7 +25,7 @@ export const createWrongTimes = (topic: string, { now, warn }: Steps): ((partiti
       left--
       warn?.(
         { topic, partition, offset, timestamp, more: left },
-        'the time of a record is ahead of the clock, or is none',
+        'a record has a wrong time: ahead of the clock, or before the year 2000',
       )
     }
   }

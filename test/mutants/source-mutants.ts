@@ -119,7 +119,7 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'a header name that is not UTF-8 is kept as text only',
-    file: 'projector/kafka/patch-headers.ts',
+    file: 'projector/kafka/encoded-headers.ts',
     find: 'yield isUtf8(rawName) ? [name, value] : [name, value, rawName]',
     replace: 'yield [name, value]',
   },

@@ -5,7 +5,7 @@ import type { RawRecord } from '../../projector/event/raw-record.ts'
 import type { PartitionSource } from '../../projector/event/validate.ts'
 import { assess as assessRecord } from '../../projector/flow/assess.ts'
 import type { Assessed } from '../../projector/flow/project.ts'
-import { encodeHeaders } from '../../projector/kafka/patch-headers.ts'
+import { encodeHeaders } from '../../projector/kafka/encoded-headers.ts'
 import { builtInRules } from '../../projector/rules/rules.ts'
 import type { EventType } from '../../schemas/events.ts'
 

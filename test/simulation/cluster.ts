@@ -6,8 +6,8 @@
  */
 import kafkajs from 'kafkajs'
 import type { RawRecord } from '../../projector/event/raw-record.ts'
+import { NO_HEADERS } from '../../projector/kafka/encoded-headers.ts'
 import { loadKafkajs } from '../../projector/kafka/load-kafkajs.ts'
-import { NO_HEADERS } from '../../projector/kafka/patch-headers.ts'
 import { topicOfRack } from '../../projector/kafka/patch-topic-ids.ts'
 import type { LogBroker, LogCluster } from '../../projector/log/open-cluster.ts'
 import { recordsIn } from '../support/record-batches.ts'

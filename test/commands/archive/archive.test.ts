@@ -10,7 +10,7 @@ import { type ArchiveTarget, directoryTarget } from '../../../commands/archive/t
 import { exitCodes } from '../../../commands/failures.ts'
 import { ARCHIVE_FLUSH_MS } from '../../../commands/limits.ts'
 import type { LogCluster } from '../../../commands/projector.ts'
-import { NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { NO_HEADERS } from '../../../projector/kafka/encoded-headers.ts'
 import { fetchedOf } from '../../support/record-batches.ts'
 import type { Scope } from '../../support/scope.ts'
 

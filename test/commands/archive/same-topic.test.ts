@@ -15,7 +15,7 @@ import { directoryTarget } from '../../../commands/archive/target.ts'
 import { exitCodes } from '../../../commands/failures.ts'
 import { ARCHIVE_FLUSH_MS } from '../../../commands/limits.ts'
 import type { LogCluster } from '../../../commands/projector.ts'
-import { NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { NO_HEADERS } from '../../../projector/kafka/encoded-headers.ts'
 import { fetchedOf } from '../../support/record-batches.ts'
 import type { Scope } from '../../support/scope.ts'
 

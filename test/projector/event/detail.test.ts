@@ -1,7 +1,7 @@
 /** The sentence that says why a record is parked: of every code, of each refused record, and without its content. */
 import { describe, expect, test } from 'vitest'
 import { detailOf } from '../../../projector/event/detail.ts'
-import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
+import { encodeHeaders } from '../../../projector/kafka/encoded-headers.ts'
 import { type ParkCode, parkCodes } from '../../../schemas/errors.ts'
 import type { Stream } from '../../../schemas/events.ts'
 import { partitionOf } from '../../../schemas/partition.ts'

@@ -2,7 +2,7 @@ import { SpanKind } from '@opentelemetry/api'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
 import { traceBatch } from '../../../projector/event/trace-batch.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
-import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
+import { encodeHeaders } from '../../../projector/kafka/encoded-headers.ts'
 import { createSpanRecorder } from '../../support/spans.ts'
 
 const spans = createSpanRecorder()

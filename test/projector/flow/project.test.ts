@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../../projector/flow/cache.ts'
 import { project } from '../../../projector/flow/project.ts'
-import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
+import { encodeHeaders } from '../../../projector/kafka/encoded-headers.ts'
 import { PARKED_BYTES_MAX } from '../../../projector/limits.ts'
 import { State } from '../../../projector/rules/state.ts'
 import { rep as repData } from '../../schemas/examples.ts'

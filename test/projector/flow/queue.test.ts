@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Batch, bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../projector/flow/queue.ts'
-import { encodeHeaders, NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { encodeHeaders, NO_HEADERS } from '../../../projector/kafka/encoded-headers.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../../projector/limits.ts'
 
 const batch = (from: number, end: number, bytes = 10, offsets = count(from, end)): Batch => ({

@@ -1,7 +1,7 @@
 /** Last known records are read again by requests of their own, of all partitions, a few at a time. */
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { NO_HEADERS } from '../../../projector/kafka/encoded-headers.ts'
 import { topicOfRack } from '../../../projector/kafka/patch-topic-ids.ts'
 import { recordHash } from '../../../projector/kafka/source.ts'
 import { createLastRecordReader, type KnownRecords } from '../../../projector/log/last-records.ts'

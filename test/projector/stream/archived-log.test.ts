@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Batch } from '../../../projector/flow/queue.ts'
-import { NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { NO_HEADERS } from '../../../projector/kafka/encoded-headers.ts'
 import { FETCH_PARTITION_BYTES } from '../../../projector/limits.ts'
 import type { LogEntry } from '../../../projector/log/read-log.ts'
 import { archivedLog } from '../../../projector/stream/archived-log.ts'

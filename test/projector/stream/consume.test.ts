@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import type { EntryKind } from '../../../projector/batch/fetched-log.ts'
 import { undecodableBatchOf } from '../../../projector/event/undecodable-batch.ts'
 import type { Batch } from '../../../projector/flow/queue.ts'
+import { encodeHeaders } from '../../../projector/kafka/encoded-headers.ts'
 import type { FetchedBytes } from '../../../projector/kafka/patch-fetch.ts'
-import { encodeHeaders } from '../../../projector/kafka/patch-headers.ts'
 import {
   CHANGED_BATCH_READS,
   FETCH_PARTITION_BYTES,

@@ -1,7 +1,7 @@
 /** Records as a broker sends them. */
 import { describe, expect, test } from 'vitest'
 import { newLayout, readLayout, recordOf } from '../../../projector/batch/read-record.ts'
-import { EncodedHeaders, encodeHeaders, NO_HEADERS } from '../../../projector/kafka/patch-headers.ts'
+import { EncodedHeaders, encodeHeaders, NO_HEADERS } from '../../../projector/kafka/encoded-headers.ts'
 import { varint as varInt } from '../../support/record-batches.ts'
 
 type Value = Buffer | null
