@@ -66,7 +66,7 @@ export {
   describeSource,
   differingField,
   type Ends,
-  endOf,
+  endOfPartition,
   fetchEnds,
   type GenerationBody,
   isLastRecord,

@@ -37,7 +37,7 @@ import {
   describeSource,
   differingField,
   documentPath,
-  endOf,
+  endOfPartition,
   fetchEnds,
   ifVersion,
   type LogReader,
@@ -256,7 +256,7 @@ const compareTopics = async (
     const log = readLog(cluster, topic)
     const ends = await fetchEnds(admin, topic)
     for (const { partition, end } of manifests[stream].partitions) {
-      const upTo = endOf(partition, ends)
+      const upTo = endOfPartition(partition, ends)
       const compared = compareWithArchive({ archived, log, partition, end, onDone, signal }, upTo)
       const reached = await compared.catch(error => {
         if (redaction !== undefined || !(error instanceof CommandError)) throw error

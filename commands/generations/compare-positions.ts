@@ -4,7 +4,7 @@
  */
 import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
-import { type Ends, endOf, isLastRecord, type LogReader, recordHash } from '../projector.ts'
+import { type Ends, endOfPartition, isLastRecord, type LogReader, recordHash } from '../projector.ts'
 
 type HasRead = {
   readonly generation: { readonly _source: GenerationDocument }
@@ -51,7 +51,7 @@ export const isInTopic = async (
   log: LogReader,
   ends: Ends,
 ): Promise<boolean> => {
-  if (position > endOf(partition, ends)) return false
+  if (position > endOfPartition(partition, ends)) return false
   if (last === null) return true
   const [entry] = (await log.read(partition, last.offset)).entries
   return entry?.kind === 'record' && isLastRecord(last, entry)
@@ -67,7 +67,7 @@ export const assertInTopic = async ({ generation, positions }: HasRead, log: Log
   for (const [partition, { _source }] of positions.entries()) {
     if (await isInTopic(partition, _source.body, log, ends)) continue
     const { position, last } = _source.body
-    const end = endOf(partition, ends)
+    const end = endOfPartition(partition, ends)
     if (position > end) {
       const what = `${name} has read partition ${partition} of ${log.topic} to offset ${position}, the topic ends at ${end}`
       throw new CommandError(`${what}. ${MISSING}. Nothing is changed`)

@@ -12,7 +12,7 @@ import {
   type CountAnswer,
   type Coverage,
   describeSource,
-  endOf,
+  endOfPartition,
   fetchEnds,
   type Send,
   type TermsAnswer,
@@ -41,7 +41,7 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const ours = options.org === undefined ? undefined : partitionOf(options.org, identity.partitions)
   const partitions = positions.flatMap(({ position, time }, partition) => {
     if (ours !== undefined && partition !== ours) return []
-    const end = endOf(partition, ends)
+    const end = endOfPartition(partition, ends)
     const included = time === 0 ? null : new Date(time).toISOString()
     return [{ partition, position, end, lag: Math.max(0, end - position), included_up_to: included }]
   })

@@ -88,12 +88,12 @@ export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends
 }
 
 /** Returns the end of a partition; 0 if the topic does not have it. */
-export const endOf = (partition: number, ends: Ends): number =>
+export const endOfPartition = (partition: number, ends: Ends): number =>
   ends.find(candidate => candidate.partition === partition)?.end ?? 0
 
 /** @throws StopError `records_deleted` if the partition ends before `position` */
 export const assertNotTruncated = (topic: string, partition: number, position: number, ends: Ends): void => {
-  const end = endOf(partition, ends)
+  const end = endOfPartition(partition, ends)
   if (end >= position) return
   throw new StopError('records_deleted', 'the partition ends before what was already read', {
     topic,

@@ -14,7 +14,7 @@ import {
   checkTopicConfiguration,
   describeSource,
   type Ends,
-  endOf,
+  endOfPartition,
   fetchEnds,
   type GenerationBody,
   type SourceAdmin,
@@ -118,7 +118,7 @@ const watchEnds = async (
       const ends = await streamLog.ends()
       for (const { partition, flow, publishedTo } of before) {
         assertNotTruncated(identity.topic, partition, publishedTo, ends)
-        const end = endOf(partition, ends)
+        const end = endOfPartition(partition, ends)
         const wanted = endWithin(partition, end, bounds)
         // Records after a bound are not included, so no time can be published.
         if (assignment.isTrusted(partition) && verification.isFresh())

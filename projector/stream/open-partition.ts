@@ -15,7 +15,7 @@ import { openPublishedPosition, type PublishedPosition } from '../flow/publish.t
 import type { PublishedTimes } from '../flow/publish-times.ts'
 import { assertSameIndices } from '../generations/indices.ts'
 import type { Health } from '../health.ts'
-import { assertNotTruncated, type Ends, endOf, type GenerationBody } from '../kafka/source.ts'
+import { assertNotTruncated, type Ends, endOfPartition, type GenerationBody } from '../kafka/source.ts'
 import type { StreamLog } from './stream-log.ts'
 
 type OpenedStream = { readonly identity: GenerationBody; readonly controlIndex: string; readonly prefix: string }
@@ -81,7 +81,7 @@ export const laterOf = (before: LastWritten | null | undefined, last: LastWritte
   before && before.offset > last.offset ? before : last
 
 const assertHasWritten = (topic: string, partition: number, offset: number, ends: Ends): void => {
-  const end = endOf(partition, ends)
+  const end = endOfPartition(partition, ends)
   if (offset < end) return
   const what = 'the partition ends before records whose documents are written'
   throw new StopError('records_deleted', `${what}; to remove them: npm run projection -- adopt`, {
