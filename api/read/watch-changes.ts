@@ -251,7 +251,8 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const current = looking.filter(isSame).flatMap(waiter => {
       const partition = partitionOf(waiter.org, generation.partitions)
       const published = partitions[partition]
-      return published === undefined ? [] : [{ waiter, partition, position: { generation, ...published } }]
+      const one = published && { waiter, partition, position: { generation, ...published } }
+      return one === undefined || isFinding(one) ? [] : [one]
     })
     const behind = current.filter(({ waiter, position }) => position.publishedTo > waiter.position.publishedTo)
     const last = behind.length === 0 ? new Map<string, number>() : await lastChanges(generation, behind, signal)
@@ -268,6 +269,13 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     for (const [org, some] of Map.groupBy(filtered, ({ waiter }) => waiter.org)) findForFilters(org, some, begun)
     return behind.length === 0 ? LOOK_INTERVAL : 2 * LOOK_INTERVAL
   }
+
+  /** Whether a search for its filter runs, or ran a short time ago: looks leave it out until the next one may begin. */
+  const isFinding = ({ waiter, position }: Behind): boolean =>
+    finding.has(waiter.org) &&
+    isFiltered(waiter.asked) &&
+    position.publishedTo > waiter.position.publishedTo &&
+    position.takenBack === waiter.position.takenBack
 
   /**
    * A change of the organization may be one that the filters leave out: one search finds out for all of them. No look

@@ -68,6 +68,13 @@ export const apiMutants: readonly Mutant[] = [
     flow: WATCH,
   },
   {
+    name: 'looks search again for organizations whose filters are searched',
+    file: 'api/read/watch-changes.ts',
+    find: 'one === undefined || isFinding(one) ? []',
+    replace: 'one === undefined || (isFinding(one) && false) ? []',
+    flow: WATCH,
+  },
+  {
     name: 'a wait is answered with a remembered position before a look',
     file: 'api/read/watch-changes.ts',
     find: 'seenAt: remembered ? NEVER : begun',
