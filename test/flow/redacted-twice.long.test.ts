@@ -12,7 +12,7 @@ import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { payrollRecorded, periodRecorded, repRecorded, withData } from '../support/events.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
-import { eventually } from '../support/scope.ts'
+import { eventually, type Scope } from '../support/scope.ts'
 import { createKeys } from '../support/seal.ts'
 import { createPrefix, elasticsearchOf, everythingProjected } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
@@ -27,27 +27,14 @@ const identities = (stored: Record<string, string[]>): Record<string, string[]> 
     Object.entries(stored).map(([kind, lines]) => [kind, lines.map(line => line.split(' ').slice(0, 2).join(' '))]),
   )
 
-test('a rep that is redacted twice is decided as before, and has a receipt of each redaction', async t => {
-  const { topics, prefix, projector } = await startProjection(
-    t,
-    [periodRecorded({ org_id: org }), named('Canary'), paid('Canary Konto')],
-    { partitions: 1 },
-  )
+/** `redact` puts redacted topics in the place of those of an installation, and adopts them. */
+const redactorOf = (t: Scope, topics: Topics, prefix: string) => {
   const keys = createKeys(t, [])
   const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, SEAL_KEYS_DIR: keys.directory }
   const run = async (...args: string[]) => {
     const ran = await runCommand(args, settings)
     expect(ran.code, ran.said).toBe(0)
-    return ran
   }
-  const pastPositions = async (): Promise<number> => {
-    const control = `${elasticsearchOf(prefix)}/${prefix}-control`
-    await fetch(`${control}/_refresh`, { method: 'POST' })
-    const answer = await fetch(`${control}/_search?q=kind:past`)
-    return ((await answer.json()) as { hits: { hits: object[] } }).hits.hits.length
-  }
-  await eventually(async () => expect(await pastPositions()).toBeGreaterThan(0))
-  await projector.stop()
   const redact = async (): Promise<Topics> => {
     const directory = await newDirectory(t)
     const changes = `${directory}-changes.json`
@@ -59,6 +46,28 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
     const restored = await createTopics(t, { partitions: 1, named: names })
     await run('restore', '--from', directory, '--redact', org, 'rep_1', '--changes', changes)
     await run('projection', 'adopt', '--archive', directory, '--redacted', changes)
+    return restored
+  }
+  return { keys, redact }
+}
+
+test('a rep that is redacted twice is decided as before, and has a receipt of each redaction', async t => {
+  const { topics, prefix, projector } = await startProjection(
+    t,
+    [periodRecorded({ org_id: org }), named('Canary'), paid('Canary Konto')],
+    { partitions: 1 },
+  )
+  const redactor = redactorOf(t, topics, prefix)
+  const pastPositions = async (): Promise<number> => {
+    const control = `${elasticsearchOf(prefix)}/${prefix}-control`
+    await fetch(`${control}/_refresh`, { method: 'POST' })
+    const answer = await fetch(`${control}/_search?q=kind:past`)
+    return ((await answer.json()) as { hits: { hits: object[] } }).hits.hits.length
+  }
+  await eventually(async () => expect(await pastPositions()).toBeGreaterThan(0))
+  await projector.stop()
+  const redact = async (): Promise<Topics> => {
+    const restored = await redactor.redact()
     // They had hashes of records with the texts.
     await eventually(async () => expect(await pastPositions()).toBe(0))
     return restored
@@ -89,7 +98,9 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
   await untilCaughtUp(after)
   await after.stop()
   expect(identities(await everythingProjected(last))).toEqual(decided)
-  const receipts = readdirSync(keys.directory).map(name => JSON.parse(readFileSync(join(keys.directory, name), 'utf8')))
+  const receipts = readdirSync(redactor.keys.directory).map(name =>
+    JSON.parse(readFileSync(join(redactor.keys.directory, name), 'utf8')),
+  )
   expect(receipts).toHaveLength(2)
   for (const receipt of receipts) {
     expect(receipt).toMatchObject({ rep: 'rep_1', topic: topics.events })
@@ -177,22 +188,7 @@ test('documents of a redacted record that were written and not published yet are
     body: JSON.stringify({ ..._source, body }),
   })
   expect(stored.status).toBe(200)
-  const keys = createKeys(t, [])
-  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, SEAL_KEYS_DIR: keys.directory }
-  const run = async (...args: string[]) => {
-    const ran = await runCommand(args, settings)
-    expect(ran.code, ran.said).toBe(0)
-  }
-  const directory = await newDirectory(t)
-  const changes = `${directory}-changes.json`
-  t.onTestFinished(async () => rmSync(changes, { force: true }))
-  await run('archive', '--to', directory)
-  const names = { events: topics.events, apiKeys: topics.apiKeys }
-  await topics.admin.deleteTopics({ topics: Object.values(names) })
-  await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(names.events))
-  const restored = await createTopics(t, { partitions: 1, named: names })
-  await run('restore', '--from', directory, '--redact', org, 'rep_1', '--changes', changes)
-  await run('projection', 'adopt', '--archive', directory, '--redacted', changes)
+  const restored = await redactorOf(t, topics, prefix).redact()
   const going = await startProjector(t, { topics: restored, prefix })
   await untilCaughtUp(going, { within: 150_000 })
   expect(JSON.stringify(await everythingProjected(prefix))).not.toContain('Canary')
