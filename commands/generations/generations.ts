@@ -134,7 +134,8 @@ export const deleteGeneration = async (
   if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
   if (admin !== undefined) await deleteGroup(group, admin, context)
   const past = await listPastPositions(generation, { send, prefix })
-  const ids = positions.flatMap(partition => [positionId(generation, partition), writtenId(generation, partition)])
+  // A position tells a repeated drop which partition is left, so it goes after what else the partition has.
+  const ids = positions.flatMap(partition => [writtenId(generation, partition), positionId(generation, partition)])
   for (const id of [...past, ...ids, timesId(generation), generationId(generation)]) {
     await remove(documentPath(controlIndexOf(prefix), id))
   }

@@ -119,8 +119,8 @@ test('a drop deletes all indices in one request, the past positions, and the doc
     `/${indicesOf('g2').sort().join()}`,
     '/p-control/_doc/past%3Ag2%3A0',
     '/p-control/_doc/past%3Ag2%3A2879',
-    '/p-control/_doc/position%3Ag2%3A0',
     '/p-control/_doc/written%3Ag2%3A0',
+    '/p-control/_doc/position%3Ag2%3A0',
     '/p-control/_doc/times%3Ag2',
     '/p-control/_doc/generation%3Ag2',
   ])
