@@ -597,14 +597,14 @@ export interface components {
              */
             currency: string;
             /**
-             * @description The sum of `net_amount` over the list of payouts.
+             * @description The sum of `net_amount` over the list of payouts, without trailing zeros.
              * @example 1034.6
              */
             owed_amount: string;
             /** @description The number of these payouts. */
             owed_count: number;
             /**
-             * @description The sum of `amount` over the list of payroll records, voids too.
+             * @description The sum of `amount` over the list of payroll records, voids too, without trailing zeros.
              * @example 1034.6
              */
             paid_amount: string;
@@ -620,7 +620,7 @@ export interface components {
              */
             kind: "reps";
             /**
-             * @description When it was published; never earlier than the change before.
+             * @description When it was published: the time of its event in Kafka. If clocks of publishers are wrong, it can be earlier than that of the change before.
              * @example 2026-02-01T08:30:00Z
              */
             published_at: string;
@@ -639,7 +639,7 @@ export interface components {
              */
             kind: "periods";
             /**
-             * @description When it was published; never earlier than the change before.
+             * @description When it was published: the time of its event in Kafka. If clocks of publishers are wrong, it can be earlier than that of the change before.
              * @example 2026-02-01T08:30:00Z
              */
             published_at: string;
@@ -658,7 +658,7 @@ export interface components {
              */
             kind: "payouts";
             /**
-             * @description When it was published; never earlier than the change before.
+             * @description When it was published: the time of its event in Kafka. If clocks of publishers are wrong, it can be earlier than that of the change before.
              * @example 2026-02-01T08:30:00Z
              */
             published_at: string;
@@ -677,7 +677,7 @@ export interface components {
              */
             kind: "payroll_files";
             /**
-             * @description When it was published; never earlier than the change before.
+             * @description When it was published: the time of its event in Kafka. If clocks of publishers are wrong, it can be earlier than that of the change before.
              * @example 2026-02-01T08:30:00Z
              */
             published_at: string;
@@ -755,7 +755,7 @@ export interface components {
             };
             content?: never;
         };
-        /** @description `invalid_request`: A parameter is wrong, unknown or repeated. Or `as_of` is an instant that is not over. Or the bytes are not HTTP. `invalid_cursor`: `starting_after` does not name a record of this list that this key can read, or the record was published after `as_of`. */
+        /** @description `invalid_request`: A parameter is wrong, unknown or repeated. Or `as_of` is an instant that is not over, or that the times of the events do not decide. Or the bytes are not HTTP. `invalid_cursor`: `starting_after` does not name a record of this list that this key can read, or the record was published after `as_of`. */
         Refused400: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -935,7 +935,7 @@ export interface components {
          * @example 30
          */
         Wait: number;
-        /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+        /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
         AsOf: string;
         /** @description Entity tags of responses that the client has, or `*`. */
         IfNoneMatch: string;
@@ -1012,7 +1012,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Records per page. A value above 200 counts as 200. A page of large records may have fewer. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1082,7 +1082,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Records per page. A value above 200 counts as 200. A page of large records may have fewer. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1162,7 +1162,7 @@ export interface operations {
                  * @example period_5Tn1
                  */
                 period_id?: components["parameters"]["PeriodId"];
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1262,7 +1262,7 @@ export interface operations {
                  * @example period_5Tn1
                  */
                 period_id?: components["parameters"]["PeriodId"];
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1338,7 +1338,7 @@ export interface operations {
                 starting_after?: string;
                 /** @description Records per page. A value above 200 counts as 200. A page of large records may have fewer. */
                 limit?: components["parameters"]["Limit"];
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1462,7 +1462,7 @@ export interface operations {
                  * @example 30
                  */
                 wait?: components["parameters"]["Wait"];
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1552,7 +1552,7 @@ export interface operations {
     getRep: {
         parameters: {
             query?: {
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1617,7 +1617,7 @@ export interface operations {
     getPeriod: {
         parameters: {
             query?: {
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1682,7 +1682,7 @@ export interface operations {
     getPayout: {
         parameters: {
             query?: {
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1767,7 +1767,7 @@ export interface operations {
     getStatement: {
         parameters: {
             query?: {
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1878,7 +1878,7 @@ export interface operations {
     getPayrollRecord: {
         parameters: {
             query?: {
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {
@@ -1954,7 +1954,7 @@ export interface operations {
                  * @example period_5Tn1
                  */
                 period_id?: components["parameters"]["PeriodId"];
-                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
+                /** @description Reads the organization as published at an earlier moment: a past instant (RFC 3339; write a plus sign as %2B), or the id of a change, which is included. An instant includes the changes whose `published_at` is the instant or before it. If the order of the changes contradicts their times there, the instant is refused: use the id of a change. Later records are absent, and cursors must be ids of records of that moment. All pages that are read with the same `as_of` show one state. */
                 as_of?: components["parameters"]["AsOf"];
             };
             header?: {

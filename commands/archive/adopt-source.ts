@@ -84,6 +84,9 @@ export const adoptSource = async (
     events: await describeSource(admin, topics.events),
     'api-keys': await describeSource(admin, topics['api-keys']),
   }
+  for (const { topic } of Object.values(sources)) {
+    for (const warning of await checkTopicConfiguration(admin, topic)) say(`${topic}: ${warning}`)
+  }
   const target = await steps.openTarget(archive)
   const generations = await readAll(steps)
   const all = [API_KEYS_GENERATION, ...namesOf(generations)]
@@ -248,7 +251,6 @@ const compareTopics = async (
   }
   for (const stream of archivedStreams.filter(name => adopted.some(one => one.stream === name))) {
     const topic = topics[stream]
-    for (const warning of await checkTopicConfiguration(admin, topic)) say(`${topic}: ${warning}`)
     const cluster = await openCluster(topic)
     stack.defer(cluster.disconnect)
     const unchanged = archivedOf(stream)

@@ -23,6 +23,12 @@ const additions: readonly { readonly file: string; readonly before: string; read
   { file: 'schemas/events.ts', before: "    'commission.payroll.voided.v1': PayrollVoided,", adds: schemaEntry },
   { file: 'projector/rules/rules.ts', before: 'export type RulesTable = ', adds: rules },
   { file: 'projector/rules/rules.ts', before: "  'commission.payroll.voided.v1': ", adds: rulesEntry },
+  // The compiler names this place.
+  {
+    file: 'projector/event/validate.ts',
+    before: "    case 'commission.payroll.voided.v1':",
+    adds: "    case 'commission.payroll.recorded.v2':\n",
+  },
   { file: 'projector/rules/rules.ts', before: version ?? 'no version', adds: '1 + ' },
 ]
 
