@@ -1,4 +1,5 @@
 /** The functions and types of the projector that commands use. Commands import projector/ only through this file. */
+export { createAdmitBatch } from '../projector/batch/name-undecodable.ts'
 export { elasticsearchConfig, kafkaAccess, kafkaConfig } from '../projector/client-options.ts'
 export type {
   CountAnswer,

@@ -191,3 +191,6 @@ export const LEAVE_TIMEOUT_MS = 1_500
 export const DISCONNECT_TIMEOUT_MS = 500
 /** Milliseconds a stop may take before the process exits. Operators are promised 10 s. */
 export const STOP_TIMEOUT_MS = 9_000
+/** Batches that nobody can read and that have a line of the log in a window, for each topic, and its milliseconds. */
+export const UNDECODABLE_LOGGED = 10
+export const UNDECODABLE_LOGGED_MS = 60_000

@@ -12,6 +12,7 @@ import { reportProgress } from '../generations/progress.ts'
 import { connectAdmin } from '../kafka.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_LAST_ATTEMPTS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
 import {
+  createAdmitBatch,
   describeSource,
   differingField,
   fetchEnds,
@@ -271,10 +272,17 @@ const assertReached = (copy: readonly TopicCopy[], { aborted }: AbortSignal): vo
   }
 }
 
-/** Names a batch that nobody can read, at its first record. */
-const nameUndecodable = (entry: LogEntry, partition: number, { source }: TopicArchive, say: ArchiveSteps['say']) => {
-  const batch = undecodableBatchOf(entry)
-  if (batch?.first === entry.offset) say(`partition ${partition} of ${source.topic}: ${sayUndecodable(batch)}`)
+/** Names batches that nobody can read, each at its first record. Of many only some: a publisher can send such records. */
+const namesUndecodable = ({ say, elapsed }: Pick<ArchiveSteps, 'say' | 'elapsed'>) => {
+  const admit = createAdmitBatch(elapsed)
+  return (entry: LogEntry, partition: number, { source }: TopicArchive): void => {
+    const batch = undecodableBatchOf(entry)
+    const line = batch?.first === entry.offset ? admit() : undefined
+    if (batch === undefined || line === undefined) return
+    const others = line.unnamed > 0 ? `; ${line.unnamed} more before it` : ''
+    say(`partition ${partition} of ${source.topic}: ${sayUndecodable(batch)}${others}`)
+    if (line.more === 0) say('further batches that cannot be read are not named for a minute')
+  }
 }
 
 type CopyHooks = {
@@ -292,6 +300,7 @@ const copyLogs = async (
   { elapsed, ...waits }: ArchiveSteps,
 ): Promise<void> => {
   const { signal, sleep } = waits
+  const nameUndecodable = namesUndecodable({ say: waits.say, elapsed })
   // Segments are written while the next entries are read. At most one write runs; the next `cut` waits for it.
   let writing: Promise<void> = Promise.resolve()
   const cut = async (olderThan: number, isVerified = false): Promise<void> => {
@@ -320,7 +329,7 @@ const copyLogs = async (
           if (signal.aborted) break
           // Before the entries count: a topic that was made anew may have some in a partition that was empty.
           if ((entries.at(-1)?.offset ?? 0) >= position) await verifyTopic(one, waits)
-          for (const entry of entries) if (entry.offset >= position) nameUndecodable(entry, partition, topic, waits.say)
+          for (const entry of entries) if (entry.offset >= position) nameUndecodable(entry, partition, topic)
           topic.add(partition, entries, elapsed())
           topic.see(partition, end)
           moved ||= (topic.positions()[partition] ?? 0) > position

@@ -5,6 +5,7 @@
 
 import type { Stream } from '../../schemas/events.ts'
 import { type WrittenDocument, writtenId } from '../../schemas/stored/documents.ts'
+import { createAdmitBatch } from '../batch/name-undecodable.ts'
 import { bulks, createBatcher, primaryReads, replacements } from '../elasticsearch/batch-requests.ts'
 import {
   type Ask,
@@ -154,6 +155,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   })
 
   const nameWrongTimes = createWrongTimes(identity.topic, context)
+  const admitBatch = createAdmitBatch(context.elapsed)
   // The first assignment can come before `open` returns: it waits for `opened`.
   const opened = Promise.withResolvers<void>()
   const handlers: LogHandlers = {
@@ -166,11 +168,14 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       verifier.onReconnected()
       assignment.onReconnected()
     },
-    onUndecodable: (partition, { first, last, codec, reason }) =>
+    onUndecodable: (partition, { first, last, codec, reason }) => {
+      const line = admitBatch()
+      if (line === undefined) return
       context.warn?.(
-        { topic: identity.topic, partition, first, last, codec, reason },
+        { topic: identity.topic, partition, first, last, codec, reason, more: line.more, unnamed: line.unnamed },
         'a batch cannot be read: it is parked',
-      ),
+      )
+    },
     onRebalancing: () => assignment.onRebalancing(),
     onTrouble: name => {
       // Not `health`: the watchdog knows the state of the consumer from `inGroup`.

@@ -74,6 +74,7 @@ const meanings: Readonly<Record<string, string>> = {
   their_prefix: 'index prefix of the other installation',
   timestamp: 'time of a record in Kafka, in milliseconds since 1970',
   topic: 'topic of Kafka',
+  unnamed: 'number of batches that cannot be read and got no line since the last such line',
   unlogged:
     'number of requests of this address, without a valid key or over a limit, that got no line since its last one; absent if 0',
   vault: 'request to Vault, without the id of the key, and why it gave no key: a status, a code of Node, or words',

@@ -303,6 +303,18 @@ export const archiveMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'readers may read after a removal of documents before the position, until it is set back',
+    file: 'commands/leftovers/remove-leftovers.ts',
+    find: 'isServed ? body.serve_from : Math.max(body.serve_from, body.position + 1)',
+    replace: 'isServed ? body.serve_from : body.serve_from',
+  },
+  {
+    name: 'archive names each batch that nobody can read',
+    file: 'commands/archive/archive.ts',
+    find: 'batch?.first === entry.offset ? admit() : undefined',
+    replace: 'batch?.first === entry.offset ? { ...admit(), more: 1, unnamed: 0 } : undefined',
+  },
+  {
     name: 'a projector does not compare what is written after the position with the log',
     file: 'projector/stream/assign.ts',
     find: 'assigned.last = published.written ?? published.current().last',

@@ -10,7 +10,9 @@ import { type ArchiveTarget, directoryTarget } from '../../../commands/archive/t
 import { exitCodes } from '../../../commands/failures.ts'
 import { ARCHIVE_FLUSH_MS } from '../../../commands/limits.ts'
 import type { LogCluster } from '../../../commands/projector.ts'
-import { NO_HEADERS } from '../../../projector/kafka/encoded-headers.ts'
+import { UNDECODABLE_BATCH_HEADER } from '../../../projector/event/undecodable-batch.ts'
+import { encodeHeaders, NO_HEADERS } from '../../../projector/kafka/encoded-headers.ts'
+import { UNDECODABLE_LOGGED } from '../../../projector/limits.ts'
 import { fetchedOf } from '../../support/record-batches.ts'
 import type { Scope } from '../../support/scope.ts'
 
@@ -51,10 +53,15 @@ const cluster = {
   disconnect: async () => undefined,
 } as unknown as LogCluster
 
-/** Time passes with each look at the clock, so that a segment is due at once. */
-const setUp = async (t: Scope) => {
+const newFolder = async (t: Scope): Promise<string> => {
   const directory = await mkdtemp(join(tmpdir(), 'commission-archive-'))
   t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Time passes with each look at the clock, so that a segment is due at once. */
+const setUp = async (t: Scope) => {
+  const directory = await newFolder(t)
   const done: string[] = []
   let hasFailed = false
   let milliseconds = 0
@@ -194,4 +201,33 @@ test('a run that follows and is stopped before it has everything ends as stopped
   expect(said.at(-1)).toBe('the same command continues')
   expect(await run(false, never)).toBe(exitCodes.done)
   expect(await run(true, stopped)).toBe(exitCodes.done)
+})
+
+test('a flood of batches that nobody can read, or of records that say so, gets a few lines', async t => {
+  const { steps } = await setUp(t)
+  const end = 50
+  const entries = Array.from({ length: end }, (_, offset) => ({
+    ...{ kind: 'record' as const, offset, timestamp: 1, key: null, value: null },
+    headers: encodeHeaders([[UNDECODABLE_BATCH_HEADER, Buffer.from(`${offset} ${offset} 4 not_decompressed`)]]),
+  }))
+  const leader = {
+    fetch: async ({ topics }: Parameters<typeof fetch>[0]) => {
+      const messages = [{ fetched: fetchedOf(entries.slice(Number(topics[0]?.partitions[0]?.fetchOffset))) }]
+      return { responses: [{ partitions: [{ messages, lastStableOffset: String(end) }] }] }
+    },
+  }
+  const flooded = {
+    onLeader: async (_: number, ask: (one: typeof leader) => unknown) => ask(leader),
+    disconnect: async () => undefined,
+  } as unknown as LogCluster
+  const said: string[] = []
+  const options = { to: ['slow'], follow: false, maxRate: Number.POSITIVE_INFINITY, json: false }
+  const kafka = { admin: () => adminOf(1, end) } as unknown as Kafka
+  const openTarget = async () => directoryTarget(join(await newFolder(t), 'flooded'))
+  const say = (line: string) => void said.push(line)
+  await archive(options, { ...steps, kafka, openTarget, say, elapsed: () => 0, openCluster: async () => flooded })
+  const named = said.filter(line => line.includes('batch of offsets'))
+  expect(named).toHaveLength(UNDECODABLE_LOGGED)
+  expect(named[0]).toMatch(/^partition 0 of \w+: batch of offsets 0 to 0, compression zstd: /)
+  expect(said.filter(line => line.startsWith('further batches'))).toHaveLength(1)
 })

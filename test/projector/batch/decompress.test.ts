@@ -62,3 +62,23 @@ test('LZ4 blocks of one byte that refer to those before them do not copy these e
   expect(read.toString()).toBe('abcdefghijklmnopqrstuvwxyz'.repeat(3_847).slice(0, 100_000))
   expect(performance.now() - began).toBeLessThan(1_500)
 })
+
+/** A block that repeats eight bytes from `distance` before it, and then an x. */
+const lz4Repeat = (distance: number): Buffer => Buffer.from([5, 0, 0, 0, 4, distance & 0xff, distance >> 8, 0x10, 120])
+
+test.each([
+  ['eight bytes', 8],
+  ['the whole window', 65_535],
+])('LZ4 blocks that refer to %s before them are read, also where memory begins anew', async (_, distance) => {
+  const random = createRandom(seed)
+  const header = Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x70, 0xdf])
+  const blocks: Buffer[] = []
+  const whole: Buffer[] = []
+  for (let block = 0; block < 40; block++) {
+    const stored = Buffer.from(Array.from({ length: 65_535 }, () => random.below(256)))
+    blocks.push(Buffer.from([0xff, 0xff, 0, 0x80]), stored, lz4Repeat(distance))
+    whole.push(stored, stored.subarray(stored.length - distance).subarray(0, 8), Buffer.from('x'))
+  }
+  const read = await allOf(decompress(3, Buffer.concat([header, ...blocks, Buffer.alloc(4)])))
+  expect(read.equals(Buffer.concat(whole))).toBe(true)
+})

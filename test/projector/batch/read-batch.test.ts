@@ -39,7 +39,7 @@ test('records come in slices of a bounded size, each once, from any offset on', 
   expect((await reader.read(12)).records.map(({ offset }) => offset)).toEqual([12, 13])
 })
 
-test('a batch with other times, another compression or another count is another batch, although its bytes are the same', () => {
+test('a batch with other times, another compression, another count or other bytes is another batch', () => {
   const batch = batchOf({ count: 1, payload: zeros(0, 1) })
   const reader = new BatchReader(batch)
   expect(reader.isOf({ ...batch, time: { ...batch.time } })).toBe(true)
@@ -49,6 +49,7 @@ test('a batch with other times, another compression or another count is another 
     { time: { ...batch.time, appended: !batch.time.appended } },
     { codec: 1 },
     { count: 2 },
+    { payload: zeros(0, 2) },
   ]) {
     expect(reader.isOf({ ...batch, ...other })).toBe(false)
   }
