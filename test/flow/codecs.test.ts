@@ -1,38 +1,21 @@
 /** Batches in every form of compression, published to a real Kafka, and batches that are larger than the bound. */
-import kafkajs, { type CompressionTypes } from 'kafkajs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parkedId } from '../../schemas/stored/documents.ts'
 import { registerCodecs } from '../support/codecs.ts'
-import { type Compress, GZIP, NONE, read, refused, ZSTD } from '../support/compressed.ts'
+import { GZIP, NONE, read, refused, ZSTD } from '../support/compressed.ts'
 import { newId, type Outgoing, repRecorded } from '../support/events.ts'
 import { partitionOf } from '../support/model-record.ts'
 import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { publishBatch } from '../support/publish-batch.ts'
 import { fileScope } from '../support/scope.ts'
 import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
-import { createTopics, place, type Topics, toMessage } from '../support/topics.ts'
+import { createTopics, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const MiB = 1024 * 1024
 let topics: Topics
 let prefix: string
 let projector: Projector
-
-/** Publishes one batch, compressed as given. Returns the offset of its first record. */
-const publish = async (records: readonly Outgoing[], codec: number, compress: Compress): Promise<number> => {
-  kafkajs.CompressionCodecs[codec as CompressionTypes.GZIP] = () => ({
-    compress: async ({ buffer }: { buffer: Buffer }) => compress(buffer),
-    decompress: async (bytes: Buffer) => bytes,
-  })
-  const producer = topics.kafka.producer({ retry: { retries: 0 } })
-  await producer.connect()
-  try {
-    const messages = records.map(record => toMessage(place(record, topics.partitions)))
-    const [sent] = await producer.send({ topic: topics.events, messages, compression: codec })
-    return Number(sent?.baseOffset)
-  } finally {
-    await producer.disconnect()
-  }
-}
 
 const namesOf = async (): Promise<readonly string[]> => {
   const reps = await allStored(indexNamed(prefix, 'reps'))
@@ -57,7 +40,7 @@ test('every form that the Java client reads is read', async () => {
   for (const [name, { codec, compress }] of Object.entries(read)) {
     if (codec === NONE) continue
     const org_id = newId('org')
-    await publish(twoReps(org_id), codec, compress).catch((error: unknown) => {
+    await publishBatch(topics, twoReps(org_id), codec, compress).catch((error: unknown) => {
       throw new Error(`${name}: ${error}`)
     })
     expected.push(`${org_id} rep_1`, `${org_id} rep_2`)
@@ -71,7 +54,7 @@ test('forms that the Java client refuses are refused by the broker', async () =>
   const stored: string[] = []
   for (const [name, { codec, compress }] of Object.entries(refused)) {
     if (codec === 5) continue
-    await publish(twoReps(newId('org')), codec, compress).then(
+    await publishBatch(topics, twoReps(newId('org')), codec, compress).then(
       () => stored.push(name),
       () => undefined,
     )
@@ -90,13 +73,13 @@ describe('a batch above the bound', () => {
     if (bytes === undefined) throw new Error('no such form')
     const zeros = { ...repRecorded({ org_id }), value: '\0'.repeat(10 * MiB) }
     let size = 0
-    const first = await publish(Array<Outgoing>(52).fill(zeros), codec, plain => {
+    const first = await publishBatch(topics, Array<Outgoing>(52).fill(zeros), codec, plain => {
       const compressed = bytes.compress(plain)
       size = compressed.length
       return compressed
     })
     expect(size).toBeLessThan(kilobytesMax * 1024)
-    await publish(twoReps(org_id), ZSTD, read.zstd?.compress ?? (plain => plain))
+    await publishBatch(topics, twoReps(org_id), ZSTD, read.zstd?.compress ?? (plain => plain))
     await untilCaughtUp(projector)
     const parked = await allStored(indexNamed(prefix, 'parked'))
     const found = parked.filter(({ source }) => source.partition === partition && source.code === 'batch_undecodable')
