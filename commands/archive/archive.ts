@@ -272,7 +272,7 @@ const assertReached = (copy: readonly TopicCopy[], { aborted }: AbortSignal): vo
   }
 }
 
-/** Names batches that nobody can read, each at its first record. Of many only some: a publisher can send such records. */
+/** Names batches that nobody can read, at their first records. Of many only some: publishers can send such records. */
 const namesUndecodable = ({ say, elapsed }: Pick<ArchiveSteps, 'say' | 'elapsed'>) => {
   const admit = createAdmitBatch(elapsed)
   return (entry: LogEntry, partition: number, { source }: TopicArchive): void => {

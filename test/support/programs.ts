@@ -48,7 +48,7 @@ const needed = [
   {
     program: javaProgram && mavenProgram,
     name: 'maven',
-    tests: 'the client of openapi-generator and the publisher in Java',
+    tests: 'the client of openapi-generator, the publisher in Java and the batches of a Java producer',
   },
   { program: nginxProgram, name: 'nginx', tests: 'the proxy of docs/examples/nginx.conf' },
   {
