@@ -4,29 +4,32 @@
  * In: a batch, and an offset. Out: its records from there on, as many as a slice holds, at least one. A batch that
  *   cannot be read is returned as records that stand for it (`undecodable-batch.ts`).
  * Promises: no record is returned before the whole batch was read once: a batch is read in whole, or parked in whole.
- *   Memory is bounded by a slice, a part of the stream and what the codec needs: each slice decompresses the batch anew
- *   up to its end. The result depends on the bytes of the batch alone.
+ *   After that, all slices come out of one run through the batch (`slicer.ts`). It stays open between two slices, and
+ *   its codec holds 8 MiB at most. A codec that needs more is closed after each slice: no partition waits for another
+ *   one that is paused. The result depends on the bytes of the batch alone.
  */
-import { BATCH_BYTES_MAX, BATCH_RECORD_BYTES_MAX } from '../../schemas/limits.ts'
-import { bytesOf, type RawRecord } from '../event/raw-record.ts'
+import type { RawRecord } from '../event/raw-record.ts'
 import { describeBatch, UNDECODABLE_BATCH_HEADER, type UndecodableBatch } from '../event/undecodable-batch.ts'
 import { encodeHeaders } from '../kafka/encoded-headers.ts'
 import { createWeightedSemaphore } from '../semaphore.ts'
-import { decompress, memoryFor } from './decompress.ts'
-import { newLayout, readLayout, recordOf, VarintReader } from './read-record.ts'
+import { memoryFor } from './decompress.ts'
 import type { RecordBatch } from './record-batch.ts'
+import { FIRST, SLICE_RECORDS, type Slice, Slicer } from './slicer.ts'
 import { Undecodable } from './undecodable.ts'
 
 const MiB = 1024 * 1024
 
-/** Bytes and records of a slice. */
-export const SLICE_BYTES = 8 * MiB
-export const SLICE_RECORDS = 10_000
 /** Bytes that codecs may need at the same time, and the bytes that are not worth counting. */
 const CODEC_BYTES = 160 * MiB
 const CODEC_BYTES_FREE = 8 * MiB
 
 const codecMemory = createWeightedSemaphore(CODEC_BYTES)
+
+/** Decompressed bytes that count as progress. Each chunk counts for some more: it may be empty. */
+const PROGRESS_BYTES = 1 * MiB
+const CHUNK_BYTES = 1024
+/** Readers that wait for the memory of codecs: the progress of others counts as theirs. */
+const waiting = new Set<() => void>()
 
 export type BatchPart = {
   /** From the asked offset on, each offset once. */
@@ -39,21 +42,24 @@ export type BatchPart = {
   readonly undecodable?: UndecodableBatch
 }
 
-/** A record that was returned: its index in the batch, and where it begins when decompressed. */
-type Found = { readonly offset: number; readonly index: number; readonly position: number; readonly before: number }
-type Slice = { readonly records: readonly RawRecord[]; readonly isLast: boolean }
-
 export class BatchReader {
   readonly #batch: RecordBatch
+  readonly #onProgress: () => void
   /** The last record of the last slice. */
-  #found: Found
+  #last: NonNullable<Slice['last']>
   #isVerified = false
   #undecodable: UndecodableBatch | undefined
   #reading: Promise<unknown> = Promise.resolve()
+  /** Stands after the last slice. */
+  #open: Slicer | undefined
+  /** The last slice that was begun, and the bytes that were decompressed for it. */
+  #furthest = { from: -1, bytes: 0 }
 
-  constructor(batch: RecordBatch) {
+  /** @param onProgress called again and again while the batch is decompressed, which may take minutes */
+  constructor(batch: RecordBatch, onProgress: () => void = () => undefined) {
     this.#batch = batch
-    this.#found = { offset: batch.first, index: 0, position: 0, before: -1 }
+    this.#onProgress = onProgress
+    this.#last = { ...FIRST, offset: batch.first }
   }
 
   /** Whether this is the batch that is read: another log can have another one at the same offset. */
@@ -75,6 +81,11 @@ export class BatchReader {
     return read
   }
 
+  /** Lets go of the codec, once the reads under way are done. A later read opens it again. */
+  close(): void {
+    this.#reading = this.#reading.then(() => this.#close())
+  }
+
   async #read(from: number): Promise<BatchPart> {
     const { first, last, codec } = this.#batch
     if (this.#undecodable === undefined) {
@@ -91,102 +102,60 @@ export class BatchReader {
   async #slice(from: number): Promise<Slice> {
     const { codec, payload } = this.#batch
     const bytes = memoryFor(codec, payload)
-    if (bytes <= CODEC_BYTES_FREE) return this.#pass(from)
+    if (bytes <= CODEC_BYTES_FREE) return this.#nextSlice(from, this.#onProgress)
+    waiting.add(this.#onProgress)
     const release = await codecMemory(bytes)
+    waiting.delete(this.#onProgress)
     try {
-      return await this.#pass(from)
+      return await this.#nextSlice(from, () => {
+        this.#onProgress()
+        for (const tell of waiting) tell()
+      })
     } finally {
+      await this.#close()
       release()
     }
   }
 
   /** Decompresses the batch: to its end the first time, later to the end of the slice. */
-  async #pass(from: number): Promise<Slice> {
-    const { codec, count, first, last, time, payload } = this.#batch
-    if (count < 0) throw new Undecodable('count_wrong')
-    let { index, position, before } = from >= this.#found.offset ? this.#found : { index: 0, position: 0, before: -1 }
-    let skip = position
-    let total = 0
-    const slice: RawRecord[] = []
-    let sliceBytes = 0
-    let found: Found | undefined
-    let isFull = false
-    let fault: Undecodable | undefined
-    // Parts of which the first record is not whole yet, their bytes, and the bytes that it needs.
-    let parts: Buffer[] = []
-    let held = 0
-    let needed = 1
-    const layout = newLayout()
-
-    /** Reads all whole records. Returns the number of bytes that it has read. */
-    const readAll = (bytes: Buffer): number => {
-      let at = 0
-      while (index < count) {
-        const reader = new VarintReader(bytes, at)
-        const size = reader.varint()
-        if (size === undefined) {
-          needed = bytes.length - at + 1
-          return at
-        }
-        if (size < 0) throw new Undecodable('records_malformed')
-        if (size > BATCH_RECORD_BYTES_MAX) throw new Undecodable('record_too_large')
-        const end = reader.at + size
-        if (end > bytes.length) {
-          needed = end - at
-          return at
-        }
-        readLayout(bytes, reader.at, end, layout)
-        if (layout.delta <= before || first + layout.delta > last) throw new Undecodable('records_malformed')
-        const offset = first + layout.delta
-        if (offset >= from && !isFull) {
-          isFull = slice.length > 0 && (slice.length === SLICE_RECORDS || sliceBytes + size > SLICE_BYTES)
-          if (!isFull) {
-            const record = recordOf(bytes, end, layout, first, time)
-            slice.push(record)
-            sliceBytes += bytesOf(record)
-            found = { offset, index, position, before }
-          }
-        }
-        before = layout.delta
-        index++
-        position += end - at
-        at = end
-      }
-      if (at < bytes.length) throw new Undecodable('count_wrong')
-      needed = 1
-      return at
+  async #nextSlice(from: number, onProgress: () => void): Promise<Slice> {
+    if (this.#batch.count < 0) throw new Undecodable('count_wrong')
+    // A consumer that goes back reads again.
+    if (this.#open && from < this.#open.next) await this.#close()
+    const slicer = this.#open ?? new Slicer(this.#batch, from >= this.#last.offset ? this.#last : FIRST)
+    this.#open = slicer
+    let isDone = false
+    try {
+      const slice = await slicer.slice(from, !this.#isVerified, this.#countBytes(from, onProgress))
+      isDone = slice.isLast || !this.#isVerified
+      this.#isVerified = true
+      if (slice.last) this.#last = slice.last
+      return slice
+    } catch (error) {
+      isDone = true
+      throw error
+    } finally {
+      if (isDone) await this.#close()
     }
+  }
 
-    for await (const chunk of decompress(codec, payload)) {
-      total += chunk.length
-      const dropped = Math.min(skip, chunk.length)
-      skip -= dropped
-      const part = chunk.subarray(dropped, chunk.length - Math.max(0, total - BATCH_BYTES_MAX))
-      if (part.length > 0 && fault === undefined) {
-        parts.push(part)
-        held += part.length
-        if (held >= needed) {
-          const bytes = parts.length === 1 ? part : Buffer.concat(parts)
-          try {
-            const rest = bytes.subarray(readAll(bytes))
-            parts = rest.length > 0 ? [rest] : []
-            held = rest.length
-          } catch (error) {
-            if (!(error instanceof Undecodable)) throw error
-            // Goes on: a batch that cannot be decompressed has that reason, wherever its parts begin.
-            fault = error
-            parts = []
-          }
-        }
-      }
-      if (total > BATCH_BYTES_MAX) throw fault ?? new Undecodable('too_large')
-      if (isFull && this.#isVerified) break
+  /** A slice that is read again is no progress, until it comes further than before. */
+  #countBytes(from: number, onProgress: () => void): (chunkBytes: number) => void {
+    if (from > this.#furthest.from) this.#furthest = { from, bytes: 0 }
+    const furthest = this.#furthest
+    let bytes = 0
+    return chunkBytes => {
+      bytes += chunkBytes + CHUNK_BYTES
+      if (from < furthest.from || bytes < furthest.bytes + PROGRESS_BYTES) return
+      furthest.bytes = bytes
+      onProgress()
     }
-    if (fault) throw fault
-    if (index < count && !(isFull && this.#isVerified)) throw new Undecodable('count_wrong')
-    this.#isVerified = true
-    if (found) this.#found = found
-    return { records: slice, isLast: !isFull }
+  }
+
+  async #close(): Promise<void> {
+    const open = this.#open
+    this.#open = undefined
+    await open?.close()
   }
 }
 

@@ -24,6 +24,8 @@ export type UnpackSteps = {
   readonly partition: number
   readonly onBatch: (batch: Batch) => void
   readonly onUndecodable: (batch: UndecodableBatch) => void
+  /** A part of a large batch was decompressed. */
+  readonly onUnpacked: () => void
   /** Fetches from an offset. */
   readonly fetchFrom: (offset: number) => void
   readonly onStopped: (error: StopError) => void
@@ -98,7 +100,7 @@ export class Unpacker {
   /** While the last record before the latest batch is verified, the reader of the latest one stays. */
   #readerOf(batch: RecordBatch): BatchReader {
     if (this.#latest?.reader.isOf(batch)) return this.#latest.reader
-    const reader = new BatchReader(batch)
+    const reader = new BatchReader(batch, this.#steps.onUnpacked)
     if (this.#latest === undefined || batch.first >= this.#latest.first) this.#latest = { first: batch.first, reader }
     return reader
   }
@@ -122,19 +124,24 @@ export class Unpacker {
         gathered = new Gathered(next)
         from = next
       }
-      while (next <= batch.last) {
-        const part = kind === 'record' ? await reader.read(next) : passedOver(batch, next)
-        this.#report(part)
-        for (const record of part.records) {
-          gathered.add(record, batch)
-          if (gathered.bytes < FETCH_PARTITION_BYTES) continue
-          yield gathered.upTo(record.offset + 1)
-          from = record.offset + 1
-          gathered = new Gathered(from)
+      try {
+        while (next <= batch.last) {
+          const part = kind === 'record' ? await reader.read(next) : passedOver(batch, next)
+          this.#report(part)
+          for (const record of part.records) {
+            gathered.add(record, batch)
+            if (gathered.bytes < FETCH_PARTITION_BYTES) continue
+            yield gathered.upTo(record.offset + 1)
+            from = record.offset + 1
+            gathered = new Gathered(from)
+          }
+          gathered.sawBatch(batch)
+          next = part.end
+          if (part.missing !== undefined) return yield { ...gathered.upTo(next), missing: next }
         }
-        gathered.sawBatch(batch)
-        next = part.end
-        if (part.missing !== undefined) return yield { ...gathered.upTo(next), missing: next }
+      } finally {
+        // Also of a batch that is dropped before its end.
+        reader.close()
       }
     }
     if (next > from) yield gathered.upTo(next)

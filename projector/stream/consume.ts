@@ -131,6 +131,7 @@ const readPartitions = (consumer: Consumer, topic: string, handlers: Handlers) =
       partition,
       onBatch: batch => handlers.onBatch(partition, batch),
       onUndecodable: batch => handlers.onUndecodable(partition, batch),
+      onUnpacked: () => handlers.onUnpacked(partition),
       fetchFrom: offset => seek(partition, offset),
       onStopped: handlers.onStopped,
     }),

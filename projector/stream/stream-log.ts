@@ -38,6 +38,8 @@ export type Handlers = {
   readonly onBatch: (partition: number, batch: Batch) => void
   /** A batch cannot be read: records that stand for it follow. */
   readonly onUndecodable: (partition: number, batch: UndecodableBatch) => void
+  /** A part of a large batch was decompressed. */
+  readonly onUnpacked: (partition: number) => void
   readonly sleep: (milliseconds: number) => Promise<void>
   /** A rebalance began. */
   readonly onRebalancing: () => void

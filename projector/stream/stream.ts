@@ -176,6 +176,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
         'a batch cannot be read: it is parked',
       )
     },
+    onUnpacked: partition => watchdog.onProgress(partition, 1),
     onRebalancing: () => assignment.onRebalancing(),
     onTrouble: name => {
       // Not `health`: the watchdog knows the state of the consumer from `inGroup`.

@@ -29,7 +29,7 @@ type Furthest = { readonly searchableTo: number; readonly steps: number; readonl
 
 export class Watchdog {
   readonly #stuckMs: number
-  readonly #documents = new Map<number, number>()
+  readonly #parts = new Map<number, number>()
   #furthest = new Map<number, Furthest>()
   #outOfGroup = 0
   #checkedAt: number | undefined
@@ -40,14 +40,14 @@ export class Watchdog {
     this.#stuckMs = stuckMs
   }
 
-  /** A partition starts, maybe again: its documents are counted from 0. */
+  /** A partition starts, maybe again: its parts are counted from 0. */
   onStarted(partition: number): void {
-    this.#documents.set(partition, 0)
+    this.#parts.set(partition, 0)
   }
 
-  /** Documents were read or written. A large batch takes many requests, and each counts as progress. */
-  onProgress(partition: number, documents: number): void {
-    this.#documents.set(partition, (this.#documents.get(partition) ?? 0) + documents)
+  /** Documents were read or written, or parts of a batch decompressed. A large batch has many, and each counts. */
+  onProgress(partition: number, parts: number): void {
+    this.#parts.set(partition, (this.#parts.get(partition) ?? 0) + parts)
   }
 
   /** Kafka or Elasticsearch did not answer, or refused for now: all waiting starts again at 0. */
@@ -71,7 +71,7 @@ export class Watchdog {
 
   #further({ partition, phase, readTo, writtenTo, searchableTo, end }: StandingPartition, passed: number): Furthest {
     const before = this.#furthest.get(partition)
-    const steps = readTo + writtenTo + (this.#documents.get(partition) ?? 0)
+    const steps = readTo + writtenTo + (this.#parts.get(partition) ?? 0)
     if (before === undefined || searchableTo > before.searchableTo) return { searchableTo, steps, waited: 0 }
     const isWaiting = phase !== 'reading' || Math.max(end, readTo) > searchableTo
     if (isWaiting && steps <= before.steps) return { ...before, waited: before.waited + passed }

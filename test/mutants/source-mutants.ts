@@ -22,10 +22,34 @@ export const sourceMutants: readonly Mutant[] = [
     replace: '      next = Math.max(next, batch.first)\n',
   },
   {
-    name: 'a batch that is larger than the bound is read',
+    name: 'each slice of a batch decompresses it from its start',
     file: 'projector/batch/read-batch.ts',
-    find: "if (total > BATCH_BYTES_MAX) throw fault ?? new Undecodable('too_large')",
-    replace: 'if (total > BATCH_BYTES_MAX) break',
+    find: 'isDone = slice.isLast || !this.#isVerified',
+    replace: 'isDone = slice.isLast || this.#reading !== undefined',
+  },
+  {
+    name: 'the memory of a codec with a large window is held between two slices',
+    file: 'projector/batch/read-batch.ts',
+    find: '      release()\n',
+    replace: '      if (bytes < 0) release()\n',
+  },
+  {
+    name: 'decompressing a large batch is no progress for the watchdog',
+    file: 'projector/batch/unpack.ts',
+    find: 'new BatchReader(batch, this.#steps.onUnpacked)',
+    replace: 'new BatchReader(batch)',
+  },
+  {
+    name: 'a batch that is decompressed again and again counts as progress',
+    file: 'projector/batch/read-batch.ts',
+    find: 'furthest.bytes = bytes\n',
+    replace: 'furthest.bytes = Math.min(0, bytes)\n',
+  },
+  {
+    name: 'a batch that is larger than the bound is read',
+    file: 'projector/batch/slicer.ts',
+    find: "if (this.#total > BATCH_BYTES_MAX) throw fault ?? new Undecodable('too_large')",
+    replace: 'if (this.#total > BATCH_BYTES_MAX) break',
   },
   {
     name: 'only the first frame of zstd is read',

@@ -33,6 +33,7 @@ test.concurrent('a consumer that cannot find its coordinator retries until it do
       sleep: async () => undefined,
       onRebalancing: () => undefined,
       onUndecodable: () => undefined,
+      onUnpacked: () => undefined,
       onTrouble: name => void troubles.push(name),
       onStopped: error => void stopped.push(error),
     },

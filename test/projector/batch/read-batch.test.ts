@@ -1,8 +1,9 @@
 /** Batches that decompress to much, or are not as their header states: read in slices, or refused with a reason. */
-import { gzipSync } from 'node:zlib'
+import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { BatchReader, SLICE_BYTES, SLICE_RECORDS } from '../../../projector/batch/read-batch.ts'
+import { BatchReader } from '../../../projector/batch/read-batch.ts'
 import { type RecordBatch, recordBatchesIn } from '../../../projector/batch/record-batch.ts'
+import { SLICE_BYTES, SLICE_RECORDS } from '../../../projector/batch/slicer.ts'
 import { decode } from '../../../projector/event/decode.ts'
 import { undecodableBatchOf } from '../../../projector/event/undecodable-batch.ts'
 import { assess } from '../../../projector/flow/assess.ts'
@@ -37,6 +38,61 @@ test('records come in slices of a bounded size, each once, from any offset on', 
   }
   expect(offsets).toEqual([10, 11, 12, 13, 14, 15, 16])
   expect((await reader.read(12)).records.map(({ offset }) => offset)).toEqual([12, 13])
+})
+
+const MiB = 1024 * 1024
+const allOf = async (reader: BatchReader, count: number): Promise<void> => {
+  for (let next = 10; next < 10 + count; ) next = (await reader.read(next)).end
+}
+
+test.each([
+  ['gzip', 1, gzipSync],
+  ['zstd', 4, zstdCompressSync],
+] as const)(
+  'a %s batch of many large records is decompressed twice, however many slices it has',
+  async (_, codec, compress) => {
+    const bytes = Buffer.concat(Array.from({ length: 20 }, (_, index) => zeros(index, 10 * MiB)))
+    const [told, batch] = [{ times: 0 }, batchOf({ codec, count: 20, payload: compress(bytes) })]
+    const reader = new BatchReader(batch, () => told.times++)
+    await reader.read(10)
+    expect(told.times).toBeGreaterThan(100)
+    await allOf(reader, 20)
+    expect(told.times).toBeLessThan(2.2 * 200)
+    // It goes back, as a consumer does that reads its last record again, and after it was closed.
+    expect((await reader.read(15)).records.map(({ offset }) => offset)).toEqual([15])
+    reader.close()
+    expect((await reader.read(16)).records.map(({ offset }) => offset)).toEqual([16])
+  },
+)
+
+test('progress is told while a large batch is decompressed, but not again for the same slice', async () => {
+  const payload = gzipSync(Buffer.concat(Array.from({ length: 3 }, (_, index) => zeros(index, 6 * MiB))))
+  let times = 0
+  const reader = new BatchReader(batchOf({ codec: 1, count: 3, payload }), () => times++)
+  await reader.read(10)
+  expect(times).toBeGreaterThan(10)
+  times = 0
+  for (let reads = 0; reads < 3; reads++) await reader.read(10)
+  expect(times).toBe(0)
+})
+
+test('a codec with a large window is closed between two slices: no partition waits for one that is paused', async () => {
+  const records = Array.from({ length: 12 }, (_, index) => zeros(index, 8 * MiB))
+  const params = { [constants.ZSTD_c_windowLog]: 27 }
+  const batch = batchOf({ codec: 4, count: 12, payload: zstdCompressSync(Buffer.concat(records), { params }) })
+  const [one, another] = [new BatchReader(batch), new BatchReader(batch)]
+  await one.read(10)
+  await one.read(11)
+  await another.read(10)
+  await another.read(11)
+  expect((await one.read(12)).end).toBe(13)
+  // While one waits for the memory of the other, it does not look stuck.
+  let waited = 0
+  const reading = new BatchReader(batch).read(10)
+  const waiting = new BatchReader(batch, () => waited++).read(10)
+  await reading
+  expect(waited).toBeGreaterThan(0)
+  await waiting
 })
 
 test('a batch with other times, another compression, another count or other bytes is another batch', () => {

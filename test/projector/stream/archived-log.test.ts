@@ -43,6 +43,7 @@ const opened = async (log: readonly (readonly LogEntry[])[], broken = Number.POS
       onReconnected: () => undefined,
       onRebalancing: () => undefined,
       onUndecodable: () => undefined,
+      onUnpacked: () => undefined,
       onTrouble: () => undefined,
       onStopped: () => undefined,
       fail: error => void errors.push(error),

@@ -29,6 +29,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
   const told: unknown[] = []
   const heard: (readonly [string, ...unknown[]])[] = []
   const rests: number[] = []
+  const unpacked: number[] = []
   const listeners = new Map<string, Listener>()
   let eachBatch: EachBatch = async () => undefined
   let refusal: Error | undefined
@@ -70,6 +71,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
         await sleep(milliseconds)
       },
       onUndecodable: (partition, batch) => heard.push(['undecodable', partition, batch]),
+      onUnpacked: partition => unpacked.push(partition),
       onRebalancing: () => heard.push(['rebalancing']),
       onTrouble: name => heard.push(['trouble', name]),
       onStopped: error => heard.push(['stopped', error]),
@@ -79,6 +81,7 @@ const setUp = async (failing?: 'connect' | 'run') => {
     told,
     heard,
     rests,
+    unpacked,
     consuming,
     say: (event: string, payload: unknown) => listeners.get(event)?.({ payload }),
     deliver: (payload: unknown) => eachBatch(payload),
@@ -247,7 +250,12 @@ describe('a batch', () => {
       running.consumption.seek(2, 5)
     }
     await deliverBytes(running, { bytes, aborted: [] })
+    await eventually(async () => expect(running.unpacked.length).toBeGreaterThan(10), { within: 60_000 })
+    expect((await passed()).at(-1)).toMatchObject({ end: 6 })
     await eventually(async () => expect((await passed()).at(-1)).toMatchObject({ end: 8 }), { within: 60_000 })
+    // A watchdog sees each part once, however often the batch is sought.
+    expect(new Set(running.unpacked)).toEqual(new Set([2]))
+    expect(running.unpacked.length).toBeLessThan((1.2 * BATCH_BYTES_MAX) / 1024 / 1024)
   })
 
   test('that cannot be read is told of once, and its offsets come as the records that stand for them', async () => {
