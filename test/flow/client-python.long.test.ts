@@ -133,6 +133,70 @@ for read in (lambda: client.payout("payout_2"), lambda: list(client.payouts()), 
     }
   })
 
+  test('ends within its time if the name of the server is not resolved, or has addresses that do not answer', async () => {
+    const { runProgram } = await shared()
+    const program = `
+import socket, threading, time, httpx
+from commission_client import Client
+waiting, mode, asked = threading.Event(), None, []
+def resolve(host, port, *given, **more):
+    if mode == "silent":
+        asked.append(host)
+        waiting.wait()
+    if host != "api.invalid":
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", port)) for n in range(1, 9)]
+socket.getaddrinfo = resolve
+class Silent(socket.socket):
+    def connect(self, address):
+        time.sleep(self.gettimeout())
+        raise TimeoutError
+socket.socket = Silent
+for mode in ("silent", "addresses"):
+    client = Client("http://api.invalid/api/v1", "key", timeout=2)
+    for _ in range(2):
+        began = time.monotonic()
+        try:
+            print(client.payout("payout_2"))
+        except httpx.TransportError as error:
+            print(mode, type(error).__name__, time.monotonic() - began < 3)
+print(len(asked), threading.active_count())
+`
+    const silent = ['silent ConnectTimeout True', 'silent ConnectTimeout True']
+    // One thread asks, however often the client tries: the process ends although it never gets an answer.
+    expect(await runProgram(program)).toEqual([
+      ...silent,
+      ...silent.map(line => line.replace('silent', 'addresses')),
+      '1 2',
+    ])
+  })
+
+  test('uses the second address of a server whose first address does not answer', async t => {
+    const { runProgram, api, environment } = await shared()
+    const proxy = await startProxy(t, new URL(api).host)
+    const { port } = new URL(`http://${proxy.address}`)
+    const program = `
+import os, socket, time
+from commission_client import Client
+resolve = socket.getaddrinfo
+def two(host, port, *given, **more):
+    if host != "api.invalid":
+        return resolve(host, port, *given, **more)
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in ("127.0.0.9", "127.0.0.1")]
+socket.getaddrinfo = two
+class Half(socket.socket):
+    def connect(self, address):
+        if address[0] == "127.0.0.9":
+            time.sleep(self.gettimeout())
+            raise TimeoutError
+        return super().connect(address)
+socket.socket = Half
+print(Client(os.environ["API"], os.environ["KEY"], timeout=8).payout("payout_2").id)
+`
+    const named = { ...environment, API: `http://api.invalid:${port}/api/v1` }
+    expect(await runProgram(program, named)).toEqual(['payout_2'])
+  })
+
   test('parses each answer once', async () => {
     const { runProgram } = await shared()
     const program = `

@@ -1,11 +1,16 @@
 """Connections that end an attempt at its deadline, whatever the server does.
 
 The timeouts of httpx count from one byte to the next: a server that sends a byte now and then never reaches them. Here
-each wait for bytes takes what is left until the deadline of the attempt.
+each wait for bytes takes what is left until the deadline of the attempt. The system's look-up of a name has no timeout, and
+a connection to a host takes its timeout for each address: both have a part of what is left, too.
 """
 
+import os
+import socket
+import threading
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -77,6 +82,7 @@ class _Body(httpx.SyncByteStream):
 class _Backend(httpcore.NetworkBackend):
     def __init__(self) -> None:
         self._backend = httpcore.SyncBackend()
+        self._resolver = _Resolver()
 
     def connect_tcp(
         self,
@@ -86,11 +92,68 @@ class _Backend(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        left = _left(timeout, httpcore.ConnectTimeout)
-        return _Stream(self._backend.connect_tcp(host, port, left, local_address, socket_options))
+        addresses = self._resolver.resolve(host, port, _left(timeout, httpcore.ConnectTimeout))
+        options = list(socket_options or ())
+        until = None if timeout is None else time.monotonic() + timeout
+        for at, address in enumerate(addresses):
+            left = _left(None if until is None else until - time.monotonic(), httpcore.ConnectTimeout)
+            # A part for each address that is left: one that does not answer leaves time for the next one.
+            part = None if left is None else max(0.001, left / (len(addresses) - at))
+            try:
+                return _Stream(self._backend.connect_tcp(address, port, part, local_address, options))
+            except (httpcore.ConnectError, httpcore.ConnectTimeout):
+                if at == len(addresses) - 1:
+                    raise
+        raise httpcore.ConnectError(f"{host} has no address")
 
     def sleep(self, seconds: float) -> None:
         self._backend.sleep(seconds)
+
+
+class _Resolver:
+    """Looks names up in threads, one for each name at a time: a look-up that never ends holds one thread, and no exit."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._under_way: dict[tuple[int, str, int], Future[list[str]]] = {}
+
+    def resolve(self, host: str, port: int, timeout: float | None) -> list[str]:
+        """Returns the addresses of a host. Raises the errors of httpcore."""
+        # With the process: a fork has none of the threads of its parent.
+        key = (os.getpid(), host, port)
+        with self._lock:
+            found = self._under_way.get(key)
+            if found is None:
+                found = self._under_way[key] = Future()
+                threading.Thread(target=self._look_up, args=(key, found), daemon=True).start()
+        try:
+            return found.result(timeout)
+        except TimeoutError:
+            raise httpcore.ConnectTimeout(f"the name {host} is not resolved in time") from None
+        except (OSError, UnicodeError) as error:
+            raise httpcore.ConnectError(str(error)) from error
+
+    def _look_up(self, key: tuple[int, str, int], found: "Future[list[str]]") -> None:
+        _, host, port = key
+        try:
+            entries = socket.getaddrinfo(host, port, 0, socket.SOCK_STREAM)
+            answer = list(dict.fromkeys(_address_of(entry[4]) for entry in entries))
+        except BaseException as error:
+            self._forget(key)
+            found.set_exception(error)
+        else:
+            self._forget(key)
+            found.set_result(answer)
+
+    def _forget(self, key: tuple[int, str, int]) -> None:
+        with self._lock:
+            self._under_way.pop(key, None)
+
+
+def _address_of(address: Any) -> str:
+    """Returns the text of an address. A link-local one of IPv6 is one only with its interface."""
+    scope = address[3] if len(address) == 4 else 0
+    return f"{address[0]}%{scope}" if scope else address[0]
 
 
 class _Stream(httpcore.NetworkStream):
