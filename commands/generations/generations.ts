@@ -136,7 +136,7 @@ export const deleteGeneration = async (
   const past = await listPastPositions(generation, { send, prefix })
   // A position tells a repeated drop which partition is left, so it goes after what else the partition has.
   const ids = positions.flatMap(partition => [writtenId(generation, partition), positionId(generation, partition)])
-  for (const id of [...past, ...ids, timesId(generation), generationId(generation)]) {
+  for (const id of [...past, timesId(generation), ...ids, generationId(generation)]) {
     await remove(documentPath(controlIndexOf(prefix), id))
   }
 }

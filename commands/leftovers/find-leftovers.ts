@@ -7,6 +7,7 @@
  * Can go wrong: Elasticsearch is away (retries); a shard does not answer (the command ends).
  */
 import { partitionOf } from '../../schemas/partition.ts'
+import { keptIdIn } from '../../schemas/stored/documents.ts'
 import { type RetryContext, withRetries } from '../documents/read-retries.ts'
 import { hasFailedShards, isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
@@ -24,8 +25,8 @@ export type Leftover = DocumentVersion & {
   readonly version: number
 }
 
-/** One page of documents: how many they are, and those of them that were found. */
-export type LeftoversPage = { readonly seen: number; readonly found: readonly Leftover[] }
+/** One page of documents: how many they are, those of them that were found, and whether an earlier form is kept there. */
+export type LeftoversPage = { readonly seen: number; readonly found: readonly Leftover[]; readonly isKept: boolean }
 
 /** @param positions by partition */
 export async function* findLeftovers(
@@ -72,11 +73,12 @@ export async function* findLeftovers(
         const { _index: index, _id: id, _version: version, _seq_no, _primary_term } = hit
         const kind = kinds.get(index)
         if (kind === undefined) throw new CommandError(`${index} is not an index of the generation, but an alias`)
+        if (keptIdIn(id) !== undefined) return []
         const partition = isOfKeys ? 0 : partitionIn(hit, positions.length)
         if (version < (positions[partition] ?? 0)) return []
         return [{ index, kind, id, partition, version, _seq_no, _primary_term }]
       })
-      yield { seen: hits.length, found }
+      yield { seen: hits.length, found, isKept: hits.some(({ _id }) => keptIdIn(_id) !== undefined) }
       if (hits.length < LEFTOVERS_PAGE) return
       after = hits.at(-1)?.sort
     }

@@ -7,20 +7,22 @@
  * In: a generation that no projector writes. Out: its documents are those that a rebuild would have made up to the
  *   positions, with the same versions.
  * Promises: documents that only later offsets made are deleted; those that they touched get their earlier form back. An
- *   earlier form is stored before its document is deleted, so that a run that was interrupted can be repeated. From
- *   before the first deletion to the end, the API refuses reads of the partition, and no projector opens it.
+ *   earlier form is stored in the shard of its document before that is deleted: a run that was interrupted can be
+ *   repeated, and a snapshot of that time has the form, too. From before the first deletion to the end, the API refuses
+ *   reads of the partition, and no projector opens it.
  * Can go wrong: somebody writes meanwhile (the command ends, and can be repeated); Elasticsearch remembers deleted
  *   versions for longer than FORGET_WAIT_MS (the same).
  */
-import { createHash } from 'node:crypto'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
   apiKeysParkedIndexOf,
   controlIndexOf,
   indexOf,
+  KEPT_FORMS,
   type KeptFormDocument,
   keptFormId,
+  keptIdIn,
   kinds,
   type PositionDocument,
   positionId,
@@ -81,9 +83,9 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
     await waitUntilNobodyWrites()
   }
   const positions = await readPositions(removal, steps)
-  const isInterrupted = positions.some(isMarked)
-  // Before the first search: what is gone for the moment must not stay so.
-  if (isInterrupted) await putBackAll(steps)
+  // Before the first search: what is gone for the moment must not stay so. In restored indices, no position need say it.
+  const hasPutBack = await putBackAll(removal, steps)
+  const isInterrupted = positions.some(isMarked) || hasPutBack
   const { partitions, held } = await findAll(removal, positions, steps)
   if (partitions.size === 0 && !isInterrupted) {
     await forgetWritten(removal, steps)
@@ -93,7 +95,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
   if (partitions.size > 0) {
     await steps.sleep(READERS_GONE_MS)
     const report = await removeAll(removal, positions, held, steps)
-    await putBackAll(steps)
+    await putBackAll(removal, steps)
     await refresh([...searchedOf(removal, steps).kinds.keys()].join(), steps)
     for (const line of linesOf(generation, report)) steps.say(line)
   }
@@ -113,7 +115,7 @@ const searchedOf = ({ generation }: Removal, { prefix }: Steps): Searched => {
   return { kinds: new Map<string, IndexKind>(isOfKeys ? ofKeys : ofEvents), isOfKeys }
 }
 
-/** All documents of the generation that later events have made or touched, some at a time. */
+/** All documents that later events have made or touched, some at a time; none with what an interrupted run has kept. */
 async function* find(
   removal: Removal,
   positions: readonly StoredPosition[],
@@ -128,7 +130,7 @@ async function* find(
       steps.say(`${removal.generation}: looked at ${seen} documents`)
       saidAt = steps.elapsed()
     }
-    if (page.found.length > 0) yield page.found
+    if (page.found.length > 0 || page.isKept) yield page.found
   }
 }
 
@@ -199,9 +201,9 @@ const remove = async (
     report.earlier++
     const { key_id, org_id } = form.source
     if (key_id !== undefined) report.valid.push(`${key_id} of ${org_id}`)
-    const document: KeptFormDocument = { kind: 'kept-form', body: { index, id, ...form } }
-    const digest = createHash('sha256').update(`${index}/${id}`).digest('hex')
-    const address = { _index: controlIndexOf(steps.prefix), _id: keptFormId(digest) }
+    const body_bytes = Buffer.byteLength(JSON.stringify(form))
+    const document: KeptFormDocument = { org_id: KEPT_FORMS, body_bytes, body: form }
+    const address = { _index: index, _id: keptFormId(id), routing: id }
     kept.push({ ...address, lines: [{ index: address }, document] })
   }
   await carryOut(kept, steps)
@@ -236,26 +238,29 @@ const readSources = async (leftovers: readonly Leftover[], steps: Steps): Promis
   )
 }
 
-/** Puts all kept documents back, of any generation, and forgets what was kept of them. */
-const putBackAll = async (steps: Steps): Promise<void> => {
-  const control = controlIndexOf(steps.prefix)
-  for (;;) {
-    await refresh(control, steps)
+/** Puts all kept documents back, and forgets what was kept of them. @returns whether there were any */
+const putBackAll = async (removal: Removal, steps: Steps): Promise<boolean> => {
+  const indices = [...searchedOf(removal, steps).kinds.keys()].join()
+  for (let hasAny = false; ; hasAny = true) {
+    await refresh(indices, steps)
     const answer = await withRetries(steps, () =>
-      steps.send<SearchAnswer<{ readonly _id: string }>>({
+      steps.send<SearchAnswer<{ readonly _index: string; readonly _id: string }>>({
         method: 'POST',
-        path: `/${control}/_search`,
-        body: { size: LEFTOVERS_REMOVED_AT_ONCE, _source: false, query: { terms: { kind: ['kept-form'] } } },
+        path: `/${indices}/_search`,
+        body: { size: LEFTOVERS_REMOVED_AT_ONCE, _source: false, query: { term: { org_id: KEPT_FORMS } } },
       }),
     )
-    if (!isComplete(answer)) throw new CommandError(`${control} cannot be read whole: ${answer.status}`)
-    const docs = answer.body.hits.hits.map(({ _id }) => ({ _index: control, _id }))
-    if (docs.length === 0) return
+    if (!isComplete(answer)) throw new CommandError(`${indices} cannot be read whole: ${answer.status}`)
+    const docs = answer.body.hits.hits.map(({ _index, _id }) => ({ _index, _id, routing: keptIdIn(_id) ?? _id }))
+    if (docs.length === 0) return hasAny
     const kept = await getEach(docs, part =>
       withRetries(steps, () => getFromPrimaries<KeptFormDocument>(steps.send, part)),
     )
     await carryOut(
-      kept.flatMap(found => (found.found ? [putBackOf(found._source.body)] : [])),
+      docs.flatMap(({ _index, routing }, at) => {
+        const found = kept[at]
+        return found?.found ? [putBackOf({ _index, _id: routing }, found._source.body)] : []
+      }),
       steps,
     )
     await carryOut(
@@ -266,10 +271,12 @@ const putBackAll = async (steps: Steps): Promise<void> => {
 }
 
 /** Elasticsearch refuses it while the document is there, or while it remembers the version that was deleted. */
-const putBackOf = ({ index: _index, id: _id, version, source }: KeptFormDocument['body']): Operation => ({
-  _index,
-  _id,
-  lines: [{ index: { _index, _id, version, version_type: 'external' } }, source],
+const putBackOf = (
+  address: Pick<Operation, '_index' | '_id'>,
+  { version, source }: KeptFormDocument['body'],
+): Operation => ({
+  ...address,
+  lines: [{ index: { ...address, version, version_type: 'external' } }, source],
   // A later version: it was not deleted yet, and is found again.
   onConflict: found => found.found,
 })

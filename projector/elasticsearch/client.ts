@@ -124,6 +124,8 @@ export type DocumentAddress = {
   readonly _index: string
   readonly _id: string
   readonly _source?: readonly string[] | false
+  /** Of a document that is in the shard of another one: the id of that one. */
+  readonly routing?: string
 }
 /** A document in the response to a realtime multi-get. */
 export type FoundDocument<Source = unknown> = { readonly _id: string } & (

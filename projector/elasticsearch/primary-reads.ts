@@ -46,9 +46,9 @@ export const getFromPrimaries = <Source = unknown>(
 
 const linesOf = (docs: readonly DocumentAddress[]): Buffer => Buffer.from(docs.map(lineOf).join(''))
 
-const lineOf = ({ _index, _id, _source }: DocumentAddress): string => {
+const lineOf = ({ _index, _id, _source, routing }: DocumentAddress): string => {
   const fields = _source ? { includes: _source } : _source
-  return `${JSON.stringify({ update: { _index, _id, _source: fields } })}\n{"doc":{}}\n`
+  return `${JSON.stringify({ update: { _index, _id, routing, _source: fields } })}\n{"doc":{}}\n`
 }
 
 const foundIn = <Source>({ status, body }: Answer<UpdateItems>, docs: readonly DocumentAddress[]) => {

@@ -39,8 +39,6 @@ export const generationId = (generation: string): string => `generation:${genera
 export const positionId = (generation: string, partition: number): string => `position:${generation}:${partition}`
 export const timesId = (generation: string): string => `times:${generation}`
 export const writtenId = (generation: string, partition: number): string => `written:${generation}:${partition}`
-/** @param digest of the index and the id of the document that it keeps */
-export const keptFormId = (digest: string): string => `kept-form:${digest}`
 export const pastPositionsId = (generation: string, slot: number): string => `past:${generation}:${slot}`
 
 /** Ids of projected documents. Each contains the organization, so that no id names another organization's document. */
@@ -159,6 +157,28 @@ export type ApiKeyHeadDocument = {
   body: { secret_sha256: string; hash: string; created_seq: number; revoked_seq: number | null; name?: string }
 }
 
+// --- documents of any of these indices, while documents that no log has are removed
+
+/**
+ * The earlier form of a document that is removed. Elasticsearch takes its earlier version only after it has forgotten
+ * the later one. Until then it is kept here: id `keptFormId`, in the same index and, by its routing, in the same shard.
+ * So no interruption loses it, and no snapshot has the deletion without it.
+ */
+export type KeptFormDocument = {
+  org_id: typeof KEPT_FORMS
+  body_bytes: number
+  body: { version: number; source: Readonly<Record<string, unknown>> }
+}
+
+/** In place of an organization: no list finds the document, and a search for all of them does. */
+export const KEPT_FORMS = ':kept-form'
+const KEPT_FORM = 'kept-form::'
+/** @param id of the document in that index, which is the routing, too */
+export const keptFormId = (id: string): string => `${KEPT_FORM}${id}`
+/** Returns the id of the document that comes back; undefined for the id of any other document. */
+export const keptIdIn = (id: string): string | undefined =>
+  id.startsWith(KEPT_FORM) ? id.slice(KEPT_FORM.length) : undefined
+
 // --- documents of the control index: `kind` and a body that is not indexed
 
 /** The generation that the API reads, and the other ones. An absent field means none. */
@@ -246,15 +266,6 @@ export type PositionDocument = {
  * the partition compares it with the log: at and after the position there may be documents of another log.
  */
 export type WrittenDocument = { kind: 'written'; body: { offset: number; sha256: string } }
-
-/**
- * A document that is removed, and comes back in an earlier form with an earlier version. Elasticsearch takes an earlier
- * version only after it has forgotten the later one. Until then it is kept here, so that no interruption loses it.
- */
-export type KeptFormDocument = {
-  kind: 'kept-form'
-  body: { index: string; id: string; version: number; source: Readonly<Record<string, unknown>> }
-}
 
 /**
  * The times of all partitions of a generation whose position stands still. One document, so that a projection at rest

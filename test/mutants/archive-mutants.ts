@@ -299,8 +299,14 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'an interrupted removal is not finished',
     file: 'commands/leftovers/remove-leftovers.ts',
-    find: '  if (isInterrupted) await putBackAll(steps)\n',
-    replace: '',
+    find: '  const hasPutBack = await putBackAll(removal, steps)\n',
+    replace: '  const hasPutBack = false\n',
+  },
+  {
+    name: 'in restored indices that no position marks, documents that were gone for the moment stay so',
+    file: 'commands/leftovers/remove-leftovers.ts',
+    find: '  const hasPutBack = await putBackAll(removal, steps)\n',
+    replace: '  const hasPutBack = positions.some(isMarked) && (await putBackAll(removal, steps))\n',
   },
   {
     name: 'readers may read after a removal of documents before the position, until it is set back',

@@ -23,7 +23,8 @@ export class Administration {
     if (second === '_pit') return this.#open(first)
     if (first === '_search') return this.#scan(body as ScanAsked)
     if (second !== '_search') return undefined
-    const { terms, bool } = (body as { query?: Searched } | undefined)?.query ?? {}
+    const { term, terms, bool } = (body as { query?: Searched } | undefined)?.query ?? {}
+    if (term !== undefined) return this.#keptOf(first.split(','), term.org_id)
     if (terms !== undefined) return this.#documentsOf(first, terms.kind)
     const org = bool?.filter?.[0]?.term?.org_id
     return org === undefined ? undefined : this.#keysOf(first, org)
@@ -54,6 +55,15 @@ export class Administration {
     if (index === undefined) return NO_INDEX
     const found = searchable(index).filter(({ fields }) => wanted.includes(String(fields.kind)))
     const hits = found.map(({ id, fields }) => ({ _id: id, _source: fields }))
+    return { status: 200, body: { timed_out: false, _shards: { failed: 0 }, hits: { hits } } }
+  }
+
+  #keptOf(names: readonly string[], org: string): Answer {
+    const indices = names.flatMap(name => this.#indices.get(name) ?? [])
+    if (indices.length < names.length) return NO_INDEX
+    const hits = indices.flatMap(index =>
+      searchable(index).flatMap(({ id, fields }) => (fields.org_id === org ? [{ _index: index.name, _id: id }] : [])),
+    )
     return { status: 200, body: { timed_out: false, _shards: { failed: 0 }, hits: { hits } } }
   }
 
@@ -101,6 +111,8 @@ const listed = (fields: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, [value]]])))
 
 type Searched = {
+  /** For the earlier forms that are kept. */
+  readonly term?: { readonly org_id: string }
   readonly terms?: { readonly kind: string[] }
   readonly bool?: { readonly filter?: readonly { readonly term?: { readonly org_id?: string } }[] }
 }

@@ -3,6 +3,7 @@
  * id return the last write; those of an old copy, the write before. A search returns the documents of each shard as of
  * its last refresh. Not simulated: merges, and restarts that lose acknowledged writes.
  */
+import { keptIdIn } from '../../schemas/stored/documents.ts'
 import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
 
 export type Stored = {
@@ -94,8 +95,10 @@ export class Index {
   }
 
   shardOf(id: string): number {
+    // A kept form is routed to the shard of its document.
+    const routing = keptIdIn(id) ?? id
     let hash = 7
-    for (let at = 0; at < id.length; at++) hash = (Math.imul(hash, 31) + id.charCodeAt(at)) | 0
+    for (let at = 0; at < routing.length; at++) hash = (Math.imul(hash, 31) + routing.charCodeAt(at)) | 0
     return (hash >>> 3) % this.shards
   }
 

@@ -33,6 +33,16 @@ export class MemoryElasticsearch {
     return Object.fromEntries(documents.map(([id, { version, source }]) => [id, { version, source }]))
   }
 
+  clear(): void {
+    this.#documents.clear()
+    this.#searchable.clear()
+  }
+
+  /** Copies an index as it is now, as a snapshot does. */
+  copyIndexTo(index: string, other: MemoryElasticsearch): void {
+    for (const [id, { version, source }] of this.#of(index)) other.put(index, id, version, structuredClone(source))
+  }
+
   get send(): Send {
     return sending(async request => {
       this.onRequest(request)
@@ -49,7 +59,7 @@ export class MemoryElasticsearch {
     if (first === '_search') return this.#scan(body as Scan)
     if (operation === '_pit') return this.#open(first)
     if (operation === '_refresh') return this.#refresh(first)
-    if (operation === '_search') return this.#searchKinds(first, body as Kinds)
+    if (operation === '_search') return this.#searchTerms(first, body as Terms)
     const stored = this.#of(first).get(id)
     if (method === 'GET') return stored ? { status: 200, body: answerOf(id, stored) } : { status: 404, body: {} }
     if (query?.if_seq_no !== undefined && stored?.seqNo !== query.if_seq_no) return { status: 409, body: {} }
@@ -112,9 +122,15 @@ export class MemoryElasticsearch {
     return { status: 200, body: { ...WHOLE, pit_id: id, hits: { hits } } }
   }
 
-  #searchKinds(index: string, { size, query }: Kinds): Answer {
-    const found = [...(this.#searchable.get(index) ?? [])]
-    const hits = found.flatMap(([_id, { source }]) => (query.terms.kind.includes(String(source.kind)) ? [{ _id }] : []))
+  #searchTerms(indices: string, { size, query: { term, terms = {} } }: Terms): Answer {
+    const [[name, values] = ['', []]] = Object.entries({ ...terms, ...(term && { org_id: [term.org_id] }) })
+    const hits = indices
+      .split(',')
+      .flatMap(_index =>
+        [...(this.#searchable.get(_index) ?? [])].flatMap(([_id, { source }]) =>
+          values.includes(String(source[name])) ? [{ _index, _id }] : [],
+        ),
+      )
     return { status: 200, body: { ...WHOLE, hits: { hits: hits.slice(0, size) } } }
   }
 
@@ -138,7 +154,13 @@ export class MemoryElasticsearch {
 
 const WHOLE = { timed_out: false, _shards: { failed: 0 } }
 type Scan = { readonly pit: { readonly id: string }; readonly size: number; readonly search_after?: [number] }
-type Kinds = { readonly size: number; readonly query: { readonly terms: { readonly kind: readonly string[] } } }
+type Terms = {
+  readonly size: number
+  readonly query: {
+    readonly term?: { readonly org_id: string }
+    readonly terms?: Readonly<Record<string, readonly string[]>>
+  }
+}
 
 const answerOf = (_id: string, { version, source, seqNo }: Kept) => ({
   ...{ _id, found: true, _version: version, _seq_no: seqNo, _primary_term: 1, _source: source },

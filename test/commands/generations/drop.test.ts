@@ -24,6 +24,8 @@ const given = (live: object, documents: [string, object][], indices: string[], c
   const state = {
     members: 0,
     documentsInAnswer: 100,
+    /** After these the drop is killed. */
+    deletions: Number.POSITIVE_INFINITY,
     onWait: (_: number): void => undefined,
     onRead: (_: string): void => undefined,
   }
@@ -40,6 +42,7 @@ const given = (live: object, documents: [string, object][], indices: string[], c
     const { method, path, body } = request
     const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
     if (method === 'DELETE') {
+      if (deleted.length === state.deletions) throw new Error('killed')
       deleted.push({ path, time })
       for (const name of index.split(',')) there.delete(name)
       bodies.delete(id)
@@ -119,13 +122,36 @@ test('a drop deletes all indices in one request, the past positions, and the doc
     `/${indicesOf('g2').sort().join()}`,
     '/p-control/_doc/past%3Ag2%3A0',
     '/p-control/_doc/past%3Ag2%3A2879',
+    '/p-control/_doc/times%3Ag2',
     '/p-control/_doc/written%3Ag2%3A0',
     '/p-control/_doc/position%3Ag2%3A0',
-    '/p-control/_doc/times%3Ag2',
     '/p-control/_doc/generation%3Ag2',
   ])
   expect(await list()).toEqual({ g1: ['live'] })
 })
+
+test.each([
+  ['a whole generation', whole('g2')],
+  ['positions without the document of the generation', whole('g2').slice(1)],
+])(
+  '%s: a drop that was killed between any two deletions is repeated until no document names it',
+  async (_, documents) => {
+    const more = ['past:g2:0', 'times:g2', 'written:g2:0'].map((id): [string, object] => [id, {}])
+    for (let deletions = 0; ; deletions++) {
+      const all = [...whole('g1'), ...documents, ...more]
+      const { bodies, state, drop } = given({ kept: ['g1', 'g2'] }, all, [...indicesOf('g1'), ...indicesOf('g2')])
+      state.deletions = deletions
+      const isKilled = await drop('g2').then(
+        () => false,
+        () => true,
+      )
+      state.deletions = Number.POSITIVE_INFINITY
+      if (isKilled) await drop('g2').catch(error => expect(error.message).toContain('there is no generation g2'))
+      expect([...bodies.keys()].sort(), `killed after ${deletions}`).toEqual(['generation:g1', 'live', 'position:g1:0'])
+      if (!isKilled) break
+    }
+  },
+)
 
 test('a drop gives projectors time to stop writing, also those of another group', async () => {
   const { drop, deleted } = both()
