@@ -25,7 +25,7 @@ export type Leftover = DocumentVersion & {
   readonly version: number
 }
 
-/** One page of documents: how many they are, those of them that were found, and whether an earlier form is kept there. */
+/** One page of documents: how many they are, those that were found, and whether an earlier form is kept among them. */
 export type LeftoversPage = { readonly seen: number; readonly found: readonly Leftover[]; readonly isKept: boolean }
 
 /** @param positions by partition */

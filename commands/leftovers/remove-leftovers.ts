@@ -83,7 +83,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
     await waitUntilNobodyWrites()
   }
   const positions = await readPositions(removal, steps)
-  // Before the first search: what is gone for the moment must not stay so. In restored indices, no position need say it.
+  // Before the first search: what is gone for the moment must not stay so. In restored indices no position says it.
   const hasPutBack = await putBackAll(removal, steps)
   const isInterrupted = positions.some(isMarked) || hasPutBack
   const { partitions, held } = await findAll(removal, positions, steps)

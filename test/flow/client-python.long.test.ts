@@ -143,7 +143,7 @@ def resolve(host, port, *given, **more):
     if mode == "silent":
         asked.append(host)
         waiting.wait()
-    if host != "api.invalid":
+    if host != "example.com":
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
     return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", port)) for n in range(1, 9)]
 socket.getaddrinfo = resolve
@@ -153,7 +153,7 @@ class Silent(socket.socket):
         raise TimeoutError
 socket.socket = Silent
 for mode in ("silent", "addresses"):
-    client = Client("http://api.invalid/api/v1", "key", timeout=2)
+    client = Client("http://example.com/api/v1", "key", timeout=2)
     for _ in range(2):
         began = time.monotonic()
         try:
@@ -180,7 +180,7 @@ import os, socket, time
 from commission_client import Client
 resolve = socket.getaddrinfo
 def two(host, port, *given, **more):
-    if host != "api.invalid":
+    if host != "example.com":
         return resolve(host, port, *given, **more)
     return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port)) for address in ("127.0.0.9", "127.0.0.1")]
 socket.getaddrinfo = two
@@ -193,7 +193,7 @@ class Half(socket.socket):
 socket.socket = Half
 print(Client(os.environ["API"], os.environ["KEY"], timeout=8).payout("payout_2").id)
 `
-    const named = { ...environment, API: `http://api.invalid:${port}/api/v1` }
+    const named = { ...environment, API: `http://example.com:${port}/api/v1` }
     expect(await runProgram(program, named)).toEqual(['payout_2'])
   })
 
