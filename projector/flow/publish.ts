@@ -27,6 +27,8 @@ export type PublishedPosition = {
   readonly current: () => PublishedState
   /** The last record whose documents are written, if it is at or after the position. */
   readonly written?: PublishedState['last']
+  /** The version of the document of written records is this and the offset that it has. */
+  readonly writtenFrom?: number
   /** Publishes what is further than the stored position. Writes run one by one, each with all earlier calls. */
   readonly advance: (further: Partial<PublishedState>) => Promise<void>
   /** Like `advance`, but replaces a published time that is ahead of all clocks. */

@@ -25,13 +25,13 @@ export type Write = {
   readonly to: number
 }
 
-/** A document that a later write always replaces. */
-export type Unversioned = { readonly index: string; readonly id: string; readonly document: object }
+/** A document that each write with the same version or a higher one replaces. */
+export type Replaceable = Pick<Write, 'index' | 'id' | 'version'> & { readonly document: object }
 
-const textOfUnversioned = ({ index, id, document }: Unversioned) => {
-  const action = `{"index":{"_index":"${index}","_id":"${id}"}}\n`
+const textOfReplaceable = ({ index, id, version, document }: Replaceable) => {
+  const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external_gte"}}\n`
   const line = `${JSON.stringify(document)}\n`
-  return { index, id, version: 0, action, line, lineBytes: Buffer.byteLength(line) }
+  return { index, id, version, action, line, lineBytes: Buffer.byteLength(line) }
 }
 
 /**
@@ -42,14 +42,14 @@ const textOfUnversioned = ({ index, id, document }: Unversioned) => {
 export const pack = (
   documents: readonly SerializedChange[],
   indexOf: (kind: IndexKind) => string,
-  first?: Unversioned,
+  first?: Replaceable,
 ): Write[] => {
   const versioned = documents.map(({ kind, id, version, line }) => {
     const index = indexOf(kind)
     const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`
     return { index, id, version, action, line, lineBytes: Buffer.byteLength(line) }
   })
-  const texts = first && versioned.length > 0 ? [textOfUnversioned(first), ...versioned] : versioned
+  const texts = first && versioned.length > 0 ? [textOfReplaceable(first), ...versioned] : versioned
   // Names are ASCII.
   const all = Buffer.allocUnsafe(texts.reduce((sum, { action, lineBytes }) => sum + action.length + lineBytes, 0))
   let at = 0

@@ -30,6 +30,8 @@ type OpenSteps = {
   /** Sends the conditional writes of positions. */
   readonly replace: Send
   readonly times: PublishedTimes
+  /** Milliseconds since 1970. */
+  readonly now: () => number
 }
 
 export const openPartition = async (
@@ -53,23 +55,39 @@ export const openPartition = async (
   // After the position: another owner may have published past ends that were read before.
   const ends = await keepTrying(streamLog.ends, signal, retryOptions)
   const { position } = published.current()
-  const written = await readWritten(partition, position, { identity, controlIndex, request })
+  const { written, writtenFrom } = await readWritten(partition, position, steps.now, {
+    identity,
+    controlIndex,
+    request,
+  })
   assertNotTruncated(topic, partition, position, ends)
   if (written !== null) assertHasWritten(topic, partition, written.offset, ends)
-  return { ...published, written }
+  return { ...published, written, writtenFrom }
 }
 
-/** Returns the last record whose documents are written, if it is at or after the position. */
-const readWritten = async (
+/**
+ * Returns the last record whose documents are written, if it is at or after the position, and the first version of its
+ * document. Bulk requests may arrive in another order than they were sent, so the version grows with the offset. It
+ * goes on from the stored one, which can be one of an older program, without a relation to the offset.
+ */
+export const readWritten = async (
   partition: number,
   position: number,
+  now: () => number,
   { identity, controlIndex, request }: Omit<OpenedStream, 'prefix'> & { readonly request: Ask },
-): Promise<WrittenDocument['body'] | null> => {
+): Promise<{ readonly written: LastWritten | null; readonly writtenFrom: number }> => {
   const path = documentPath(controlIndex, writtenId(identity.generation, partition))
-  const { status, body } = await request<DocumentAnswer<WrittenDocument>>({ method: 'GET', path })
-  const written = status === 200 ? body._source.body : null
-  return written !== null && written.offset >= position ? written : null
+  type Answer = DocumentAnswer<WrittenDocument> & { readonly _version: number }
+  const { status, body } = await request<Answer>({ method: 'GET', path })
+  // Above the version of a deleted document, which Elasticsearch remembers for a minute.
+  if (status !== 200) return { written: null, writtenFrom: now() * VERSIONS_PER_MS }
+  const { body: written } = body._source
+  const writtenFrom = body._version - written.offset
+  return { written: written.offset >= position ? written : null, writtenFrom }
 }
+
+/** More than the records of a partition in a millisecond. */
+const VERSIONS_PER_MS = 1_000
 
 type LastWritten = WrittenDocument['body']
 

@@ -311,10 +311,11 @@ const createFlowStarter = (
         write: (serialized, last) => {
           const written: WrittenDocument | null = last && { kind: 'written', body: laterOf(published.written, last) }
           const id = writtenId(identity.generation, partition)
+          const version = (published.writtenFrom ?? 0) + (written?.body.offset ?? 0)
           const documents = pack(
             serialized,
             indexOf,
-            written ? { index: options.controlIndex, id, document: written } : undefined,
+            written ? { index: options.controlIndex, id, version, document: written } : undefined,
           )
           return () =>
             health.during('elasticsearch write', report =>

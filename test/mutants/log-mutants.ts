@@ -39,4 +39,16 @@ export const logMutants: readonly Mutant[] = [
     replace: 'generation === API_KEYS_GENERATION ? Math.max(position, serve_from) : Math.max(position, serve_from)',
     flow: LOGS,
   },
+  {
+    name: 'the last written record goes back when an earlier bulk request arrives later',
+    file: 'projector/flow/serialize.ts',
+    find: `"version":\${version},"version_type":"external_gte"}}`,
+    replace: `"version":\${version < 0 ? version : Number.MAX_SAFE_INTEGER},"version_type":"external_gte"}}`,
+  },
+  {
+    name: 'the version of the last written record does not go on from the stored one',
+    file: 'projector/stream/open-partition.ts',
+    find: 'const writtenFrom = body._version - written.offset',
+    replace: 'const writtenFrom = Math.min(0, body._version)',
+  },
 ]

@@ -122,7 +122,7 @@ export class SimulatedElasticsearch {
     })
   }
 
-  #write({ _index: name, _id: id, version, if_seq_no }: Item, source: string) {
+  #write({ _index: name, _id: id, version, version_type, if_seq_no }: Item, source: string) {
     const index = this.indices.get(name)
     if (index === undefined) return { status: 404, error: { type: 'index_not_found_exception' } }
     if (this.#faults.isBlocked) return { status: 403, error: { type: 'cluster_block_exception' } }
@@ -135,7 +135,8 @@ export class SimulatedElasticsearch {
     const before = index.documents.get(id)
     if (if_seq_no !== undefined) return this.#replace(index, id, if_seq_no, source)
     // Without an external version, a document is overwritten.
-    const status = index.write(id, version ?? (before?.version ?? 0) + 1, source, fields)
+    const isOverSame = version_type === 'external_gte'
+    const status = index.write(id, version ?? (before?.version ?? 0) + 1, source, fields, isOverSame)
     if (status === 409) {
       this.#coverage.count('bulk items of an older or equal version')
       return { status, error: { type: 'version_conflict_engine_exception' } }
@@ -279,6 +280,7 @@ type Item = {
   readonly _index: string
   readonly _id: string
   readonly version?: number
+  readonly version_type?: 'external' | 'external_gte'
   readonly if_seq_no?: number
 }
 type SearchParked = {

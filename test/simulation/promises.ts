@@ -18,6 +18,7 @@ import {
   type PositionDocument,
   positionId,
   type TimesDocument,
+  type WrittenDocument,
 } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
 import type { Broker } from './broker.ts'
@@ -115,6 +116,12 @@ export class Promises {
   onStored(index: Index, before: Stored | undefined, stored: Stored): void {
     if (index.name !== controlIndexOf(PREFIX)) return
     if (stored.id.startsWith('times:')) this.#checkTimes(before, stored)
+    if (stored.id.startsWith('written:')) {
+      const [now, earlier] = [stored, before].map(
+        one => (one?.fields as WrittenDocument | undefined)?.body.offset ?? -1,
+      )
+      if (Number(now) < Number(earlier)) this.#fail(`${stored.id} went back from ${earlier} to ${now}`)
+    }
     if (!stored.id.startsWith('position:')) return
     const [, generation = '', number = ''] = stored.id.split(':')
     const position = (stored.fields as PositionDocument).body

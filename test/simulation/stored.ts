@@ -37,10 +37,10 @@ export class Index {
     this.#unrefreshed = Array.from({ length: this.shards }, () => new Set())
   }
 
-  /** Writes with an external version: only over an older version. */
-  write(id: string, version: number, source: string, fields: Stored['fields']): 200 | 201 | 409 {
+  /** Writes with an external version: only over an older version, or also over the same one. */
+  write(id: string, version: number, source: string, fields: Stored['fields'], isOverSame = false): 200 | 201 | 409 {
     const before = this.documents.get(id)
-    if (before !== undefined && before.version >= version) return 409
+    if (before !== undefined && before.version >= version + (isOverSame ? 1 : 0)) return 409
     this.#put(id, version, source, fields)
     return before === undefined ? 201 : 200
   }
