@@ -9,9 +9,10 @@ RUN npm ci --omit=dev --ignore-scripts \
  && find node_modules/swagger-ui-dist -type f ! -name swagger-ui-bundle.js ! -name swagger-ui.css ! -name package.json ! -name 'LICENSE*' ! -name NOTICE -delete \
  && find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' \) -delete
 COPY schemas schemas
+COPY core core
 COPY projector projector
 COPY api api
-COPY commands commands
+COPY tools tools
 COPY contract/records.ndjson contract/
 # The modes and times of a clone differ from machine to machine. With one mode and one time for all, two builds give the same layer.
 RUN chmod -R u=rwX,go=rX /image/app && find /image/app -exec touch -h -d @0 {} +

@@ -1,6 +1,27 @@
 /** The flow of a request: one step after the other, in order. The first check that fails gives the answer. */
 
 import Koa from 'koa'
+import {
+  createApiKeyCache,
+  createCheckIndices,
+  createHoldings,
+  createKeyReads,
+  createOpenRecords,
+  createReaders,
+  createShares,
+  holdReads,
+  type KeyHolder,
+  keysChecked,
+  noSealKeys,
+  type ReadSealKey,
+  reportRefusals,
+  type ShareLimits,
+  type Usage,
+  usageOf,
+  usualShares,
+} from '../core/reading/index.ts'
+import { type Schedule, scheduleTimer } from '../core/runtime/index.ts'
+import { type AnswerBudget, batchMultiGets, type SearchClient } from '../core/store/index.ts'
 import { openapi } from '../schemas/reference/openapi.ts'
 import { createAdmitKey } from './access/admit-keys.ts'
 import { authenticate } from './access/authenticate.ts'
@@ -16,11 +37,6 @@ import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
 import { type Audit, auditReads } from './audit/audit-reads.ts'
-import type { AnswerBudget } from './capacity/answer-budget.ts'
-import { createShares, type ShareLimits, type Usage, usageOf, usualShares } from './capacity/shares.ts'
-import { batchMultiGets } from './elasticsearch/batch-multi-gets.ts'
-import type { SearchClient } from './elasticsearch/client.ts'
-import { createHoldings, holdReads } from './elasticsearch/hold-reads.ts'
 import { refuseEarly } from './http/check-request.ts'
 import { createAddressOf } from './http/client-address.ts'
 import { identifyRequest } from './http/identify-request.ts'
@@ -28,15 +44,7 @@ import type { Log } from './http/log.ts'
 import type { RequestContext, RequestState } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { traceRequest } from './http/trace-request.ts'
-import { createApiKeyCache, type KeyHolder } from './read/api-keys.ts'
-import { createCheckIndices, keysChecked } from './read/check-indices.ts'
-import { createReaders } from './read/readers.ts'
 import { CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
-import { noSealKeys, type ReadSealKey } from './sealed/key-store.ts'
-import { createKeyReads } from './sealed/key-turns.ts'
-import { createOpenRecords } from './sealed/open-records.ts'
-import { reportRefusals } from './sealed/report-refusals.ts'
-import { type Schedule, scheduleTimer } from './time-limits.ts'
 
 type ApiParts = {
   readonly elasticsearch: SearchClient

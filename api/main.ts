@@ -10,11 +10,35 @@ import { createSecureContext, Server as TlsServer } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
-import { boundLog } from '../schemas/bounded-log.ts'
-import { errorLocation, UNHANDLED_EXIT_CODE } from '../schemas/error-location.ts'
-import { credentialsOf } from '../schemas/kafka/credentials.ts'
-import { apiSettings, kafkaSettings, type Read, readSettings, SettingsError } from '../schemas/settings.ts'
-import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
+import { credentialsOf } from '../core/log/index.ts'
+import {
+  encryptedShares,
+  holdKeys,
+  keySourcesOf,
+  type ReadSealKey,
+  readFrom,
+  usualShares,
+} from '../core/reading/index.ts'
+import {
+  apiSettings,
+  boundLog,
+  errorLocation,
+  kafkaSettings,
+  type Read,
+  readSettings,
+  type Schedule,
+  SettingsError,
+  scheduleTimer,
+  UNHANDLED_EXIT_CODE,
+} from '../core/runtime/index.ts'
+import {
+  authOf,
+  clientOptions,
+  createAnswerBudget,
+  createCredentials,
+  createSearchClient,
+  createTransport,
+} from '../core/store/index.ts'
 import { createKeyUses } from './access/key-uses.ts'
 import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts'
 import { createAdminServer } from './admin/admin.ts'
@@ -23,11 +47,6 @@ import { logWhenReady } from './admin/ready.ts'
 import { createApi } from './app.ts'
 import { openAudit } from './audit/open-audit.ts'
 import { createAuditReport } from './audit/report-lines.ts'
-import { createAnswerBudget } from './capacity/answer-budget.ts'
-import { encryptedShares, usualShares } from './capacity/shares.ts'
-import { createSearchClient } from './elasticsearch/client.ts'
-import { clientOptions } from './elasticsearch/client-options.ts'
-import { createTransport } from './elasticsearch/transport.ts'
 import { createLog } from './http/log.ts'
 import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './http/server.ts'
@@ -42,10 +61,6 @@ import {
   STOP_TIME_MAX,
   STOP_TIMEOUT,
 } from './limits.ts'
-import { holdKeys } from './sealed/hold-keys.ts'
-import { keySourcesOf, readFrom } from './sealed/key-sources.ts'
-import type { ReadSealKey } from './sealed/key-store.ts'
-import { type Schedule, scheduleTimer } from './time-limits.ts'
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
 /** Lets the heap grow by this percentage of the size that the last collection left. */

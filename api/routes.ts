@@ -1,26 +1,28 @@
 /** The paths of the API and what answers each. Refuses unknown paths, and methods that are not offered. */
 import Router from '@koa/router'
-import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
-import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
-import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
-import { Refusal } from './failures.ts'
-import { noteRecordsForAudit } from './http/note-records.ts'
-import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
-import { usualPace } from './pace.ts'
-import { changeNameOf, type Page } from './read/read-list.ts'
 import {
+  type ChangeWatch,
+  changeNameOf,
+  type FoundRecord,
   idPrefixOf,
   type Moment,
+  type OpenRecords,
+  type Page,
+  type Readers,
+  type RecordAsked,
   readAsOf,
   readHistoryParameters,
   readId,
   readListParameters,
   readTotalsParameters,
-} from './read/read-parameters.ts'
-import type { FoundRecord, RecordAsked } from './read/read-record.ts'
-import type { Readers } from './read/readers.ts'
-import type { ChangeWatch } from './read/watch-changes.ts'
-import type { OpenRecords } from './sealed/open-records.ts'
+  usualPace,
+} from '../core/reading/index.ts'
+import { Refusal } from '../core/runtime/index.ts'
+import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
+import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
+import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
+import { noteRecordsForAudit } from './http/note-records.ts'
+import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
 
 /** Creates the router with all paths of the API. */
 export const createRoutes = (

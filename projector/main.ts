@@ -5,16 +5,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import { boundLog } from '../schemas/bounded-log.ts'
-import { errorLocation } from '../schemas/error-location.ts'
-import { projectorSettings, readSettings, SettingsError } from '../schemas/settings.ts'
-import { authOf, createCredentials } from '../schemas/stored/credentials.ts'
-import { elasticsearchConfig, kafkaAccess, kafkaConfig } from './client-options.ts'
-import { createElasticsearch } from './elasticsearch/client.ts'
-import { nameOf, StopError } from './failures.ts'
-import { STOP_TIMEOUT_MS } from './limits.ts'
+import { kafkaAccess, kafkaConfig } from '../core/log/index.ts'
+import { STOP_TIMEOUT_MS } from '../core/projection/index.ts'
+import {
+  boundLog,
+  endAtUnhandledErrors,
+  errorLocation,
+  nameOf,
+  projectorSettings,
+  readSettings,
+  SettingsError,
+  StopError,
+} from '../core/runtime/index.ts'
+import { authOf, createCredentials, createElasticsearch, elasticsearchConfig } from '../core/store/index.ts'
 import { runProjector } from './projector.ts'
-import { endAtUnhandledErrors } from './unhandled-errors.ts'
 
 /** Writes the last log lines, once there is a log. */
 let endLog = (): void => undefined

@@ -5,21 +5,24 @@
  */
 import type { Server } from 'node:http'
 import type { Admin } from 'kafkajs'
+import {
+  createProjectorMetrics,
+  GENERATIONS_POLL_MS,
+  kafkaLog,
+  STREAMS_STOP_TIMEOUT_MS,
+  startStream,
+} from '../core/projection/index.ts'
+import { createHealth, type Health } from '../core/runtime/index.ts'
+import { type Clocks, createClocks, logClockChange, readGenerations } from '../core/store/index.ts'
 import { startAdmin, startReceiptsPort } from './admin/admin.ts'
 import { describeTopics } from './admin/describe-topics.ts'
 import { createParkedExplainer } from './admin/explain-parked.ts'
 import { createReceiptReader, createReceipts, type Receipts } from './admin/receipts.ts'
 import { createRunReader, createRunReceipts } from './admin/run-receipts.ts'
 import { statusOfAll } from './admin/status.ts'
-import { type Clocks, createClocks, logClockChange } from './elasticsearch/clocks.ts'
-import { readGenerations } from './generations/generations.ts'
-import { createHealth, type Health } from './health.ts'
-import { DISCONNECT_TIMEOUT_MS, GENERATIONS_POLL_MS, REPORT_INTERVAL_MS, STREAMS_STOP_TIMEOUT_MS } from './limits.ts'
+import { createKeepUp, type KeepUp, type KeepUpSteps } from './keep-up.ts'
+import { DISCONNECT_TIMEOUT_MS, REPORT_INTERVAL_MS } from './limits.ts'
 import { prepare, retryKafka, type Settings, type StartContext } from './start.ts'
-import { kafkaLog } from './stream/kafka-log.ts'
-import { createKeepUp, type KeepUp, type KeepUpSteps } from './stream/keep-up.ts'
-import { createProjectorMetrics } from './stream/metrics.ts'
-import { startStream } from './stream/stream.ts'
 
 /** Runs until the signal. @throws StopError, or another error that stopped it */
 export const runProjector = async (settings: Settings, context: StartContext): Promise<void> => {

@@ -3,32 +3,34 @@
  */
 import kafkajs, { type Kafka } from 'kafkajs'
 import type { Logger } from 'pino'
-import type { projectorSettings, Read } from '../schemas/settings.ts'
+import { RULES_VERSION } from '../core/ledger/index.ts'
 import {
-  API_KEYS_GENERATION,
-  apiKeysIndexOf,
-  apiKeysParkedIndexOf,
-  controlIndexOf,
-  FIRST_GENERATION,
-  indexOf,
-  listKinds,
-  type PositionDocument,
-  positionId,
-} from '../schemas/stored/documents.ts'
-import { generationIndices } from '../schemas/stored/mappings.ts'
+  assertOnePartition,
+  asUnanswered,
+  checkTopicConfiguration,
+  createLastRecordReader,
+  describeSource,
+  fetchEnds,
+  type GenerationBody,
+  type KafkaAccess,
+  type SourceAdmin,
+} from '../core/log/index.ts'
+import { eventsOptions, type StreamContext, type StreamOptions, type TestHooks } from '../core/projection/index.ts'
+import {
+  type Health,
+  keepTrying,
+  type projectorSettings,
+  type Read,
+  type RetryOptions,
+  StopError,
+} from '../core/runtime/index.ts'
 import {
   type Ask,
   documentPath,
   type Elasticsearch,
+  finishSwap,
+  type Generations,
   ifVersion,
-  keepTrying,
-  type RetryOptions,
-} from './elasticsearch/client.ts'
-import { asUnavailable } from './elasticsearch/retry.ts'
-import { StopError } from './failures.ts'
-import type { ToldSetting } from './generations/check-index.ts'
-import { finishSwap, type Generations, readGenerations } from './generations/generations.ts'
-import {
   makeFirstLive,
   openGeneration,
   type PrepareSteps,
@@ -36,25 +38,24 @@ import {
   prepareGeneration,
   readControl,
   readGeneration,
+  readGenerations,
   readPositions,
   recordIndices,
   recordTopicId,
   rulesChanged,
-} from './generations/prepare.ts'
-import type { Health } from './health.ts'
+  type ToldSetting,
+} from '../core/store/index.ts'
 import {
-  assertOnePartition,
-  checkTopicConfiguration,
-  describeSource,
-  fetchEnds,
-  type GenerationBody,
-  type SourceAdmin,
-} from './kafka/source.ts'
-import { createLastRecordReader } from './log/last-records.ts'
-import { RULES_VERSION } from './rules/rules.ts'
-import type { KafkaAccess } from './stream/kafka-log.ts'
-import type { FailedSpare, Wanted } from './stream/keep-up.ts'
-import type { StreamContext, StreamOptions, TestHooks } from './stream/stream.ts'
+  API_KEYS_GENERATION,
+  apiKeysIndexOf,
+  apiKeysParkedIndexOf,
+  controlIndexOf,
+  FIRST_GENERATION,
+  type PositionDocument,
+  positionId,
+} from '../schemas/stored/documents.ts'
+import { generationIndices } from '../schemas/stored/mappings.ts'
+import type { FailedSpare, Wanted } from './keep-up.ts'
 
 export type StartContext = {
   readonly kafka: Kafka
@@ -265,24 +266,6 @@ const keysOptions = (identity: GenerationBody, groupId: string, prefix: string):
   searchedIndices: () => [],
 })
 
-/** Returns the stream options of a generation of commission events. */
-export const eventsOptions = (identity: GenerationBody, groupId: string, prefix: string): StreamOptions => {
-  const { generation } = identity
-  return {
-    stream: 'events',
-    identity,
-    groupId: `${groupId}-${generation}`,
-    prefix,
-    controlIndex: controlIndexOf(prefix),
-    indexOf: kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, kind)),
-    searchedIndices: kinds =>
-      [...kinds].flatMap(kind =>
-        searchedKinds.has(kind) && kind !== 'api-keys' ? [indexOf(prefix, generation, kind)] : [],
-      ),
-  }
-}
-const searchedKinds: ReadonlySet<string> = new Set(listKinds)
-
 /** Retries until Kafka answers. @throws StopError for an error that no retry mends */
 export const retryKafka = <Result>(
   attempt: () => Promise<Result>,
@@ -296,6 +279,6 @@ export const retryKafka = <Result>(
 
 /** At the start, a failed authentication most likely means wrong credentials: later, it means a lost connection. */
 const refuseCredentials = (error: unknown): never => {
-  if (!(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) return asUnavailable(error)
+  if (!(error instanceof kafkajs.KafkaJSSASLAuthenticationError)) return asUnanswered(error)
   throw new StopError('access_refused', `Kafka: ${error.name}`)
 }

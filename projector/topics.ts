@@ -2,11 +2,16 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
-import { kafkaSettings, readSettings, SettingsError, topicSettings } from '../schemas/settings.ts'
-import { kafkaConfig } from './client-options.ts'
-import { createMissingTopics } from './create-topics.ts'
-import { nameOf, StopError } from './failures.ts'
-import { endAtUnhandledErrors } from './unhandled-errors.ts'
+import { createMissingTopics, kafkaConfig } from '../core/log/index.ts'
+import {
+  endAtUnhandledErrors,
+  kafkaSettings,
+  nameOf,
+  readSettings,
+  SettingsError,
+  StopError,
+  topicSettings,
+} from '../core/runtime/index.ts'
 
 const main = async (): Promise<void> => {
   const settings = readSettings({ ...kafkaSettings, ...topicSettings }, process.env, readFileSync)

@@ -7,7 +7,7 @@ import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { files, find, type Source, sourceOf, sources, within } from './support/sources.ts'
 
-const product = within('schemas', 'projector', 'api', 'commands')
+const product = within('schemas', 'core', 'projector', 'api', 'tools')
 const tests = sources.filter(({ path }) => path.endsWith('.test.ts'))
 
 /** Whether a file is a program. Programs read the environment, build clients and write to the console. */
@@ -25,11 +25,22 @@ const into = (...folders: string[]) =>
 const outOf = (folder: string) => imports.filter(({ from }) => from.startsWith(`${folder}/`))
 
 test('finds source files in each folder', () => {
-  for (const folder of ['schemas', 'projector', 'api', 'commands', 'services', 'demo', 'bench', 'test']) {
+  for (const folder of ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'test']) {
     expect([folder, within(folder).length > 0]).toEqual([folder, true])
   }
-  expect(outOf('projector').length).toBeGreaterThan(50)
+  expect(outOf('core').length).toBeGreaterThan(50)
 })
+
+/** The libraries. Each may import the ones before it, and `schemas/`. */
+const libraries = ['runtime', 'ledger', 'log', 'store', 'reading', 'projection']
+const parts = ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'test']
+/** The parts that each part may import, beside itself. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  core: ['schemas'],
+  projector: ['schemas', 'core'],
+  api: ['schemas', 'core'],
+  tools: ['schemas', 'core'],
+}
 
 describe('folders', () => {
   test('schemas/ imports only itself, typebox, ajv and decimal.js', () => {
@@ -37,13 +48,36 @@ describe('folders', () => {
     expect(outOf('schemas').filter(({ target }) => !allowed.test(target))).toEqual([])
   })
 
-  test('projector/ and api/ import only themselves and schemas/', () => {
-    const ours = /^(?:schemas|projector|api|commands|services|demo|bench|test)\//
-    const foreign = (folder: string) =>
-      outOf(folder).filter(
-        ({ target }) => ours.test(target) && !target.startsWith('schemas/') && !target.startsWith(`${folder}/`),
-      )
-    expect([...foreign('projector'), ...foreign('api')]).toEqual([])
+  test.each(Object.entries(mayImport))('%s/ imports only itself and %s', (folder, allowed) => {
+    const partOf = (target: string): string => target.split('/')[0] ?? ''
+    const foreign = outOf(folder).filter(({ target }) => {
+      const part = partOf(target)
+      return target.includes('/') && parts.includes(part) && part !== folder && !allowed.includes(part)
+    })
+    expect(foreign).toEqual([])
+  })
+
+  test('a library imports only itself, schemas/ and the libraries before it', () => {
+    const rank = (path: string): number => libraries.indexOf(path.split('/')[1] ?? '')
+    expect([...new Set(outOf('core').map(({ from }) => rank(from)))].toSorted()).toEqual(libraries.map((_, at) => at))
+    const upward = outOf('core').filter(({ from, target }) => target.startsWith('core/') && rank(target) > rank(from))
+    expect(upward).toEqual([])
+  })
+
+  test('a library is imported through its index.ts only; a test may import each of its files', () => {
+    const libraryOf = (path: string): string | undefined => /^core\/[a-z]+/.exec(path)?.[0]
+    const around = imports.filter(
+      ({ from, target }) =>
+        libraryOf(target) !== undefined &&
+        libraryOf(target) !== libraryOf(from) &&
+        !from.startsWith('test/') &&
+        target !== `${libraryOf(target)}/index.ts`,
+    )
+    expect(around).toEqual([])
+    const inside = imports.filter(
+      ({ from, target }) => libraryOf(from) === libraryOf(target) && /^core\/[a-z]+\/index\.ts$/.test(target),
+    )
+    expect(inside).toEqual([])
   })
 
   test('client/ imports only itself and its two dependencies', () => {
@@ -63,18 +97,6 @@ describe('folders', () => {
     expect([...new Set(packages)].filter(name => !Object.hasOwn(dependencies, name))).toEqual([])
   })
 
-  test('commands/ does not import services/, demo/, bench/ or test/', () => {
-    const ours = /^(?:services|demo|bench|test)\//
-    expect(outOf('commands').filter(({ target }) => ours.test(target))).toEqual([])
-  })
-
-  test('commands/ imports the projector and the API only through projector.ts and api.ts', () => {
-    const doors = ['commands/projector.ts', 'commands/api.ts']
-    const ours = outOf('commands').filter(({ target }) => /^(?:projector|api)\//.test(target))
-    expect(ours.filter(({ from }) => !doors.includes(from))).toEqual([])
-    expect(new Set(ours.map(({ from }) => from)).size).toBe(doors.length)
-  })
-
   test('only tests import from test/', () => {
     expect(into('test').filter(({ from }) => !from.startsWith('test/') && from !== 'vitest.config.ts')).toEqual([])
   })
@@ -90,7 +112,7 @@ describe('folders', () => {
  */
 const rooms: Readonly<Record<string, { readonly order: readonly string[]; readonly ground: readonly string[] }>> = {
   schemas: {
-    order: ['environment', 'kafka', 'sealed', 'stored', 'reference'],
+    order: ['sealed', 'stored', 'reference'],
     ground: [
       'answer-form',
       'errors',
@@ -99,21 +121,23 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
       'money',
       'objects',
       'resources',
-      'settings',
       'timezones',
       'validate',
       'values',
     ],
   },
-  projector: {
-    order: ['event', 'rules', 'kafka', 'batch', 'log', 'elasticsearch', 'generations', 'flow', 'stream', 'admin'],
-    ground: ['failures', 'health', 'limits', 'semaphore'],
+  'core/runtime': { order: ['environment'], ground: ['settings'] },
+  'core/ledger': { order: ['event', 'rules', 'decide'], ground: ['limits'] },
+  'core/log': { order: ['kafka', 'batch', 'records', 'follow'], ground: ['limits', 'retry'] },
+  'core/store': {
+    order: ['elasticsearch', 'read', 'generations', 'positions', 'documents'],
+    ground: ['credentials', 'limits'],
   },
-  api: {
-    order: ['capacity', 'elasticsearch', 'sealed', 'read', 'http', 'access', 'answer', 'audit', 'admin'],
-    ground: ['failures', 'limits', 'pace', 'time-limits'],
-  },
-  commands: {
+  'core/reading': { order: ['capacity', 'sealed', 'pages'], ground: ['limits'] },
+  'core/projection': { order: ['flow', 'stream'], ground: ['limits'] },
+  projector: { order: ['admin'], ground: ['keep-up', 'limits'] },
+  api: { order: ['http', 'access', 'answer', 'audit', 'admin'], ground: ['limits'] },
+  tools: {
     order: [
       'documents',
       'leftovers',
@@ -128,7 +152,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
       'doctor',
       'options',
     ],
-    ground: ['api', 'context', 'failures', 'kafka', 'limits', 'live', 'markup', 'projector', 'terminal', 'whole-file'],
+    ground: ['context', 'failures', 'limits', 'live', 'markup', 'terminal', 'whole-file'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
   bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },
@@ -136,7 +160,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
 
 describe('rooms', () => {
   test.each(Object.entries(rooms))('of %s import only from the rooms before them', (part, { order, ground }) => {
-    const roomOf = (path: string): string => path.split('/')[1] ?? ''
+    const roomOf = (path: string): string => path.slice(part.length + 1).split('/')[0] ?? ''
     const found = new Set(
       within(part)
         .map(({ path }) => roomOf(path))
@@ -162,7 +186,7 @@ describe('rooms', () => {
 
   test('have at most 16 files', () => {
     const folders = Map.groupBy(
-      within('schemas', 'projector', 'api', 'commands', 'services', 'demo', 'bench'),
+      within('schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench'),
       ({ path }) => dirname(path),
     )
     expect(
@@ -172,15 +196,15 @@ describe('rooms', () => {
 
   test('are mirrored by their tests', () => {
     const paths = new Set(sources.map(({ path }) => path))
-    const names = Map.groupBy(
-      within(...Object.keys(rooms)),
-      ({ path }) => `${path.split('/')[0]}/${path.split('/').at(-1)}`,
-    )
+    const parts = Object.keys(rooms)
+    const partOf = (path: string): string | undefined => parts.find(part => path.startsWith(`${part}/`))
+    const names = Map.groupBy(within(...parts), ({ path }) => `${partOf(path)}/${path.split('/').at(-1)}`)
     const elsewhere = tests.flatMap(({ path }) => {
-      const [, part = '', ...rest] = path.replace(/\.test\.ts$/, '.ts').split('/')
-      if (!(part in rooms) || paths.has(`${part}/${rest.join('/')}`)) return []
-      const one = names.get(`${part}/${rest.at(-1)}`)
-      return one === undefined ? [] : [`${path}: it is about ${one.map(source => source.path).join(', ')}`]
+      const source = path.replace(/^test\//, '').replace(/\.test\.ts$/, '.ts')
+      const part = partOf(source)
+      if (part === undefined || paths.has(source)) return []
+      const one = names.get(`${part}/${source.split('/').at(-1)}`)
+      return one === undefined ? [] : [`${path}: it is about ${one.map(found => found.path).join(', ')}`]
     })
     expect(elsewhere).toEqual([])
   })
@@ -286,7 +310,7 @@ describe('files', () => {
   })
 
   test('say their purpose at the top', () => {
-    const silent = within('schemas', 'projector', 'api', 'client', 'commands', 'services', 'demo', 'bench').filter(
+    const silent = within('schemas', 'core', 'projector', 'api', 'client', 'tools', 'services', 'demo', 'bench').filter(
       ({ text }) => !text.startsWith('/**'),
     )
     expect(silent.map(({ path }) => path)).toEqual([])

@@ -8,11 +8,9 @@
  * Can go wrong: keys cannot be looked up, or too many look-ups wait → `unavailable`, which counts nothing.
  */
 
-import type { Shares } from '../capacity/shares.ts'
-import { unavailable } from '../failures.ts'
-import { READ_TIME_MAX } from '../limits.ts'
-import type { ApiKeyCache, KeyHolder } from '../read/api-keys.ts'
-import { type Schedule, waitOrAbort, withTimeLimit } from '../time-limits.ts'
+import type { ApiKeyCache, KeyHolder, Shares } from '../../core/reading/index.ts'
+import { type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../../core/runtime/index.ts'
+import { READ_TIME_MAX } from '../../core/store/index.ts'
 import type { FailedLogins } from './failed-logins.ts'
 
 type Lanes = Pick<Shares, 'keyLookups' | 'keyLookupsExhausted'>

@@ -6,13 +6,14 @@
  * Can go wrong: keys cannot be looked up → `unavailable`, never 401. An address tried too many keys, and the lane for
  *   such addresses is full → `rate_limited`.
  */
+
+import type { ApiKeyCache, KeyHolder } from '../../core/reading/index.ts'
+import { Refusal } from '../../core/runtime/index.ts'
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
-import { Refusal } from '../failures.ts'
 import { NOT_STORED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import { countHeader, type RequestContext, type RequestStep } from '../http/request.ts'
-import type { ApiKeyCache, KeyHolder } from '../read/api-keys.ts'
 import type { AdmitKey } from './admit-keys.ts'
 
 /** Any number of spaces may follow the scheme: RFC 9110. */

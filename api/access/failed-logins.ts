@@ -5,7 +5,7 @@
  */
 import { isIPv6 } from 'node:net'
 import { LRUCache } from 'lru-cache'
-import type { Release } from '../capacity/semaphore.ts'
+import type { Release } from '../../core/runtime/index.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
 
 export type FailedLogins = {

@@ -5,8 +5,7 @@
  *   adds an entry. Each later use only sets a number.
  */
 import { LRUCache } from 'lru-cache'
-import { KEYS_REMEMBERED } from '../limits.ts'
-import type { KeyHolder } from '../read/api-keys.ts'
+import { KEYS_REMEMBERED, type KeyHolder } from '../../core/reading/index.ts'
 
 export type KeyUse = { readonly organization_hash: string; readonly key_id: string; readonly last_used_on: string }
 

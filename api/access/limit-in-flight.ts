@@ -5,8 +5,8 @@
  * Can go wrong: too many requests are in flight → `rate_limited` at once. The refused request counts, too.
  */
 
-import type { Shares } from '../capacity/shares.ts'
-import { Refusal } from '../failures.ts'
+import type { Shares } from '../../core/reading/index.ts'
+import { Refusal } from '../../core/runtime/index.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
 import { holderOf, type RequestStep } from '../http/request.ts'
 

@@ -6,10 +6,9 @@
  *   on shows the units left. A 304 to an entity tag that the client has refunds the unit.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
+import { isTimeUp, Refusal } from '../../core/runtime/index.ts'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
-import { Refusal } from '../failures.ts'
 import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
-import { isTimeUp } from '../time-limits.ts'
 import { requirePermission } from './permissions.ts'
 import type { Rate, RequestCounter } from './rate-counter.ts'
 

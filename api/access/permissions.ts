@@ -4,10 +4,11 @@
  * Promises: a request needs one permission, that of its route. For an unknown path, any permission is enough. A key
  *   without permissions gets 403 for every path.
  */
+
+import type { KeyHolder } from '../../core/reading/index.ts'
+import { Refusal } from '../../core/runtime/index.ts'
 import { permissionOfPath } from '../../schemas/resources.ts'
-import { Refusal } from '../failures.ts'
 import { BASE_PATH } from '../http/request.ts'
-import type { KeyHolder } from '../read/api-keys.ts'
 
 /** @param route the pattern of the route; undefined for an unknown path. @throws Refusal `forbidden` */
 export const requirePermission = ({ permissions }: KeyHolder, route: string | undefined): void => {

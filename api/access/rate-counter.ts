@@ -5,13 +5,8 @@
  */
 import { createClient } from '@redis/client'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible'
-import {
-  REDIS_ANSWER_TIME_MAX,
-  REDIS_CONNECT_TIME_MAX,
-  REDIS_PING_INTERVAL,
-  REDIS_QUEUE_MAX,
-  REDIS_RETRY_INTERVAL,
-} from '../limits.ts'
+import { REDIS_CONNECT_TIME_MAX } from '../../core/runtime/index.ts'
+import { REDIS_ANSWER_TIME_MAX, REDIS_PING_INTERVAL, REDIS_QUEUE_MAX, REDIS_RETRY_INTERVAL } from '../limits.ts'
 
 export type Rate = { readonly requests: number; readonly windowSeconds: number }
 

@@ -5,10 +5,9 @@
  * Can go wrong: no permit in time → `unavailable`: other requests of the same organization hold all of its permits.
  */
 
-import type { Semaphores } from '../capacity/semaphore.ts'
-import { unavailable } from '../failures.ts'
+import type { RunPermitted } from '../../core/reading/index.ts'
+import { type Semaphores, unavailable } from '../../core/runtime/index.ts'
 import { holderOf, type RequestStep } from '../http/request.ts'
-import type { RunPermitted } from '../read/watch-changes.ts'
 
 /** Step: holds a read permit until the following steps have ended. @throws Refusal `unavailable` without a permit */
 export const shareReads = (reads: Semaphores): RequestStep => {

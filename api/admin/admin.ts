@@ -4,10 +4,10 @@
  * `/keys` (the day of the last use of each key), and `/reference` (the OpenAPI document as a page).
  */
 import { createServer, type Server, type ServerResponse } from 'node:http'
+import { type ReferencePage, referencePages } from '../../core/reading/index.ts'
+import { ADMIN_FAILED, ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../../core/runtime/index.ts'
 import type { KeyUse } from '../access/key-uses.ts'
-import { ADMIN_FAILED, ADMIN_METHOD_REFUSED, ADMIN_NOT_FOUND, NOT_READY, OK } from '../failures.ts'
 import type { Readiness } from './ready.ts'
-import { type ReferencePage, referencePages } from './reference.ts'
 import { statusPage } from './status-page.ts'
 
 type Parts = {

@@ -1,11 +1,9 @@
 /** Prometheus metrics of the API. Labels hold only route patterns, methods, statuses and fixed words. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Usage } from '../../core/reading/index.ts'
+import type { Limit, LivePositions, Observe } from '../../core/store/index.ts'
 import packageJson from '../../package.json' with { type: 'json' }
 import type { ObserveRequest } from '../answer/answer-errors.ts'
-import type { Limit } from '../capacity/answer-budget.ts'
-import type { Usage } from '../capacity/shares.ts'
-import type { Observe } from '../elasticsearch/client.ts'
-import type { LivePositions } from '../read/position.ts'
 
 type Metrics = {
   readonly registry: Registry

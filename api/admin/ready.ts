@@ -4,11 +4,11 @@
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Refusal } from '../failures.ts'
+import { READY_TIME_MAX } from '../../core/reading/index.ts'
+import { Refusal, scheduleTimer, withTimeLimit } from '../../core/runtime/index.ts'
+import type { LivePositions } from '../../core/store/index.ts'
 import type { Log } from '../http/log.ts'
-import { READY_INTERVAL, READY_TIME_MAX } from '../limits.ts'
-import type { LivePositions } from '../read/position.ts'
-import { scheduleTimer, withTimeLimit } from '../time-limits.ts'
+import { READY_INTERVAL } from '../limits.ts'
 
 /** A check. Rejects with `unavailable` if the checked thing is not there. */
 type HealthCheck<Seen> = (signal: AbortSignal) => Promise<Seen>

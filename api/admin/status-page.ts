@@ -1,5 +1,5 @@
 /** The status page: whether the API can answer, and up to which time its answers are complete. Reloads itself. */
-import type { LivePositions } from '../read/position.ts'
+import type { LivePositions } from '../../core/store/index.ts'
 import type { Readiness } from './ready.ts'
 
 const REFRESH_SECONDS = 5

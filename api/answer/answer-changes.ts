@@ -4,20 +4,30 @@
  * Promises: copies records byte for byte, as they were just after their change, and reveals no offset. A page of
  *   history ends early when it is full, as any page does. Long work is divided into slices (see pace.ts).
  */
+
+import {
+  changeNameOf,
+  changeParts,
+  type HistoryPage,
+  joinParts,
+  lengthOf,
+  type Pace,
+  type Page,
+  type Part,
+  partOf,
+  type RecordName,
+  recordIdOf,
+  replacementOf,
+  type TotalsRead,
+  textOfName,
+  withoutBrace,
+} from '../../core/reading/index.ts'
+import type { Hit } from '../../core/store/index.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
-import { instantOf } from '../../schemas/values.ts'
-import { type DocumentSlice, type Hit, numberOf, textOfSlice } from '../elasticsearch/slice-documents.ts'
-import { unavailable } from '../failures.ts'
 import { noteRecordsForAudit } from '../http/note-records.ts'
 import type { RequestContext } from '../http/request.ts'
-import { joinParts, lengthOf, type Pace, type Part, partOf } from '../pace.ts'
-import type { HistoryPage } from '../read/read-history.ts'
-import { changeNameOf, type Page, recordIdOf } from '../read/read-list.ts'
-import { type RecordName, textOfName } from '../read/read-parameters.ts'
-import type { TotalsRead } from '../read/read-totals.ts'
 import { answerLater, contentHash, entityTag } from './answer-page.ts'
 import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
-import { NOT_REPLACED, replacementOf } from './record-json.ts'
 
 /** Answers a page of `/changes`. @throws Refusal `unavailable`: a malformed record, or no room for the answer */
 export const answerChanges = (
@@ -119,37 +129,3 @@ const listOf = (items: readonly (readonly Part[])[], hasMore: boolean, nextCurso
 const LIST = partOf('{"data":[')
 const COMMA = partOf(',')
 const END = partOf('}')
-
-/** Returns a body without its closing brace, so that fields can follow. */
-const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Part => ({
-  bytes,
-  from: bodyStart,
-  to: bodyEnd - 1,
-})
-
-const changeParts = (hit: Hit, name: RecordName): Part[] => {
-  const { kind, id, ordinal = 1 } = name
-  const previousVersion = ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
-  const superseded = kind === 'payouts' ? supersededIdOf(hit) : previousVersion
-  const reversed = kind === 'payroll_files' ? JSON.stringify(textOfSlice(hit, 'reverses_id')) : 'null'
-  const at = instantOf(numberOf(hit, 'at'))
-  const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
-  // Just after this change, nothing had replaced the payout.
-  return [partOf(head), withoutBrace(hit), kind === 'payouts' ? PAYOUT_END : END, END]
-}
-
-/** Returns the text of a change, as a page has it. */
-export const textOfChange = (hit: Hit): Buffer =>
-  Buffer.concat(changeParts(hit, changeNameOf(hit)).map(({ bytes, from, to }) => bytes.subarray(from, to)))
-
-const PAYOUT_END = partOf(NOT_REPLACED)
-const SUPERSEDES = Buffer.from('"supersedes_id":')
-
-/** Returns what a payout replaced, as JSON. The first match is the field: no free text stands before it. */
-const supersededIdOf = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): string => {
-  const from = bytes.indexOf(SUPERSEDES, bodyStart) + SUPERSEDES.length
-  const [value] =
-    /^(?:null|"payout_[0-9A-Za-z]{1,64}")(?=,)/.exec(bytes.toString('latin1', from, Math.min(from + 80, bodyEnd))) ?? []
-  if (value === undefined) throw unavailable('elasticsearch_malformed_record')
-  return value
-}

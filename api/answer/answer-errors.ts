@@ -7,7 +7,7 @@
  * Can go wrong: any other error → `internal`. The log gets the class of the error and its location, not its message.
  */
 
-import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../failures.ts'
+import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../../core/runtime/index.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { Log } from '../http/log.ts'

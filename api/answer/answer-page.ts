@@ -4,18 +4,23 @@
  *   it. The entity tag depends only on the content of the answer and its form, and reveals no offset.
  */
 import { hash } from 'node:crypto'
+import {
+  type FoundRecord,
+  type FoundStatement,
+  NOT_REPLACED,
+  type Page,
+  type RecordName,
+  recordIdOf,
+  replacementOf,
+  traceFieldsOf,
+} from '../../core/reading/index.ts'
+import { NOT_MODIFIED, OK, unavailable } from '../../core/runtime/index.ts'
+import { type DocumentSlice, type ReadPosition, startsWith } from '../../core/store/index.ts'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
-import { type DocumentSlice, startsWith } from '../elasticsearch/slice-documents.ts'
-import { NOT_MODIFIED, OK, unavailable } from '../failures.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import { noteRecordsForAudit } from '../http/note-records.ts'
 import type { RequestContext } from '../http/request.ts'
-import type { ReadPosition } from '../read/position.ts'
-import { type Page, recordIdOf } from '../read/read-list.ts'
-import type { RecordName } from '../read/read-parameters.ts'
-import type { FoundRecord, FoundStatement } from '../read/read-record.ts'
-import { NOT_REPLACED, replacementOf, traceFieldsOf } from './record-json.ts'
 
 const END = Buffer.from('}')
 const PAYOUT_END = Buffer.from(NOT_REPLACED)

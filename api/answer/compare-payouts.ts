@@ -6,10 +6,11 @@
  *   lines have equal bytes.
  * Can go wrong: a payout in another form → `unavailable`.
  */
+
+import { type Pace, type Part, partOf } from '../../core/reading/index.ts'
+import { unavailable } from '../../core/runtime/index.ts'
+import type { DocumentSlice } from '../../core/store/index.ts'
 import { differenceOf } from '../../schemas/money.ts'
-import type { DocumentSlice } from '../elasticsearch/slice-documents.ts'
-import { unavailable } from '../failures.ts'
-import { type Pace, type Part, partOf } from '../pace.ts'
 
 type Head = { readonly net_amount: string; readonly earned_amount: string; readonly currency: string }
 /** A payout prepared for comparison: `lines` by their ids, in order. */

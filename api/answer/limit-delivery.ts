@@ -10,15 +10,12 @@
  */
 
 import { Readable } from 'node:stream'
-import type { AnswerBudget, Reservation } from '../capacity/answer-budget.ts'
-import { compact, free, heldBy } from '../capacity/held-bytes.ts'
-import { createTurn, largeFrom } from '../capacity/large-answers.ts'
-import type { Semaphores } from '../capacity/semaphore.ts'
-import type { Holdings } from '../elasticsearch/hold-reads.ts'
+import { createTurn, type Holdings, largeFrom } from '../../core/reading/index.ts'
+import type { Schedule, Semaphores } from '../../core/runtime/index.ts'
+import { type AnswerBudget, compact, free, heldBy, type Reservation } from '../../core/store/index.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
 import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
-import type { Schedule } from '../time-limits.ts'
 
 /** Opens and closes the reservation of a request. */
 export type ReadReservation = Readonly<Record<'open' | 'close', (ctx: RequestContext) => void>>

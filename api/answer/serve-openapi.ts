@@ -2,9 +2,10 @@
  * In: a request under the base path. Out: the OpenAPI document at `/openapi.json`; other requests continue.
  * Promises: needs no key and looks at none, even if the method or a parameter is refused.
  */
-import { Refusal } from '../failures.ts'
+
+import { refuseParameters } from '../../core/reading/index.ts'
+import { Refusal } from '../../core/runtime/index.ts'
 import { BASE_PATH, type RequestStep } from '../http/request.ts'
-import { refuseParameters } from '../read/read-parameters.ts'
 import { answerBody, answerNotModified, isNotModified, tagOf } from './answer-page.ts'
 
 /** The path of the OpenAPI document: it has no records and needs no key. */

@@ -5,11 +5,11 @@
  *   It counts once. It ends with its connection; also when its client sends more behind it, because then the end of the
  *   connection is not seen. A key that was revoked or expired meanwhile gets no page, also no empty one.
  */
+
+import { type ChangeWatch, readListParameters } from '../../core/reading/index.ts'
 import { onceFurtherBytes } from '../http/further-bytes.ts'
 import { holderOf, type RequestStep } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
-import { readListParameters } from '../read/read-parameters.ts'
-import type { ChangeWatch } from '../read/watch-changes.ts'
 import type { ReadReservation } from './limit-delivery.ts'
 
 /** Milliseconds. */

@@ -4,9 +4,10 @@
  *   known method. `ids` has the records that the answer is about; `count` says how many of them it shows: none to HEAD
  *   and with 304.
  */
-import { OK } from '../failures.ts'
+
+import { type Moment, textOfName } from '../../core/reading/index.ts'
+import { OK } from '../../core/runtime/index.ts'
 import type { RequestState } from '../http/request.ts'
-import { type Moment, textOfName } from '../read/read-parameters.ts'
 
 /** A line, and the organization of its request, if it has one. */
 export type AuditLine = { readonly text: string; readonly org: string | undefined }

@@ -6,10 +6,11 @@
  * Can go wrong: the line cannot be written → `unavailable` if the audit is strict. Else the answer goes out, and the
  *   writer counts the lost line.
  */
+
+import { NOT_MODIFIED, OK, Refusal, unavailable } from '../../core/runtime/index.ts'
 import { refusals } from '../../schemas/errors.ts'
 import type { AdmitLine } from '../answer/log-refusals.ts'
 import { OPENAPI_PATH } from '../answer/serve-openapi.ts'
-import { NOT_MODIFIED, OK, Refusal, unavailable } from '../failures.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { RequestContext, RequestStep } from '../http/request.ts'
 import { auditLineOf } from './audit-line.ts'

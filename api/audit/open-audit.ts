@@ -1,7 +1,6 @@
 /** Opens the audit log that the settings name. */
 import type { Producer } from 'kafkajs'
-import { SettingsError } from '../../schemas/settings.ts'
-import type { Schedule } from '../time-limits.ts'
+import { type Schedule, SettingsError } from '../../core/runtime/index.ts'
 import type { Audit } from './audit-reads.ts'
 import { createFileLog, requireWritable } from './file-log.ts'
 import { createOutputLog, type OutputStream } from './output-log.ts'

@@ -3,6 +3,7 @@
  * Promises: logs at most once in AUDIT_REPORT_INTERVAL how many lines were lost since the last time; the first loss at
  *   once.
  */
+
 import type { Log } from '../http/log.ts'
 import { AUDIT_REPORT_INTERVAL } from '../limits.ts'
 import type { OnLines } from './write-lines.ts'

@@ -5,8 +5,9 @@
  * Can go wrong: the audit log takes no line → `lost`. It is slow → `late`: the line is still written. Only a strict
  *   audit drops a late line whose write has not begun: its request is refused.
  */
+
+import type { Schedule } from '../../core/runtime/index.ts'
 import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts'
-import type { Schedule } from '../time-limits.ts'
 import type { AuditLine } from './audit-line.ts'
 
 /** `lines`: the number of lines written, from the first on. `reason`: why the others are not, in fixed words. */

@@ -5,7 +5,7 @@
  *   the end of the connection would not be seen.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Refusal } from '../failures.ts'
+import { Refusal } from '../../core/runtime/index.ts'
 import { BODY_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_COUNT_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
 import { noteFurtherBytes } from './further-bytes.ts'
 import { BASE_PATH, countHeader, type RequestStep } from './request.ts'

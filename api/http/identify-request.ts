@@ -4,8 +4,8 @@
  * Promises: the client never chooses the id. When the client leaves or the time is up, the signal ends the reads.
  */
 
-import { READ_TIME_MAX } from '../limits.ts'
-import { abortReason, type Schedule } from '../time-limits.ts'
+import { abortReason, type Schedule } from '../../core/runtime/index.ts'
+import { READ_TIME_MAX } from '../../core/store/index.ts'
 import { type RequestStep, readTarget } from './request.ts'
 
 /** Step: sets id, target and signal of the request. */

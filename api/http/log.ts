@@ -4,7 +4,7 @@
  * a key, a record id, an amount or a message of a library.
  */
 import type { Logger } from 'pino'
-import { errorLocation } from '../../schemas/error-location.ts'
+import { errorLocation } from '../../core/runtime/index.ts'
 import type { RequestState } from './request.ts'
 
 export type Log = {

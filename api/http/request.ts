@@ -1,10 +1,7 @@
 /** The state that the steps of a request share, and how the target of a request is read. */
 import type Koa from 'koa'
-import type { Reservation } from '../capacity/answer-budget.ts'
-import type { Turn } from '../capacity/large-answers.ts'
-import type { KeyHolder } from '../read/api-keys.ts'
-import type { ReadPosition } from '../read/position.ts'
-import type { Moment } from '../read/read-parameters.ts'
+import type { KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
+import type { ReadPosition, Reservation } from '../../core/store/index.ts'
 
 /** The records that an answer is about, and what was asked for. */
 type AuditedRead = {

@@ -9,11 +9,10 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createTlsServer } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX } from '../../core/reading/index.ts'
+import { Refusal, refusalAnswer } from '../../core/runtime/index.ts'
 import type { RefusalCode } from '../../schemas/errors.ts'
-import { Refusal, refusalAnswer } from '../failures.ts'
 import {
-  CONNECTIONS_MAX,
-  ENCRYPTED_CONNECTIONS_MAX,
   HEADERS_TIME_MAX,
   KEEP_ALIVE_TIME,
   PARSER_BYTES_MAX,

@@ -8,10 +8,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { TIMES_KEPT_WAIT_MS } from '../../commands/limits.ts'
 import { runOnExit } from '../../services/cleanup-on-exit.ts'
 import { endProcess } from '../../services/run-program.ts'
 import { startServer } from '../../services/services.ts'
+import { TIMES_KEPT_WAIT_MS } from '../../tools/limits.ts'
 import { createTopics, publishDataset, type Topics } from '../processes/publish.ts'
 import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
 import { createDataset } from '../rig/dataset.ts'
@@ -93,7 +93,7 @@ const runBeside = async (
   args: readonly string[],
   { settings }: Pick<Topics, 'settings'>,
 ): Promise<Beside> => {
-  const child = spawn(process.execPath, ['commands/main.ts', ...args, '--json'], {
+  const child = spawn(process.execPath, ['tools/main.ts', ...args, '--json'], {
     cwd: join(import.meta.dirname, '..', '..'),
     env: { ...process.env, ...settings },
     detached: true,

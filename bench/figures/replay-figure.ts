@@ -1,5 +1,5 @@
 /** The figure of a replay: rows, picture and notes. */
-import { BULKS_IN_FLIGHT } from '../../projector/limits.ts'
+import { BULKS_IN_FLIGHT } from '../../core/projection/index.ts'
 import type { Piped } from '../peers.ts'
 import type { BulkRequests } from '../processes/ceiling.ts'
 import { POSITIONS_INTERVAL_MS, type RunningProjection } from '../processes/projection.ts'

@@ -3,7 +3,7 @@
  * beside the bulk ceiling (the same bulk requests, sent by a loop that does nothing else) and plain pipes on the same
  * topic. Rounds alternate.
  */
-import { BULKS_IN_FLIGHT } from '../../projector/limits.ts'
+import { BULKS_IN_FLIGHT } from '../../core/projection/index.ts'
 import { type Peer, type Piped, pipeOnce, preparePeers } from '../peers.ts'
 import { type BulkRequests, createBulkRequests } from '../processes/ceiling.ts'
 import { requireAllApplied, startProjection } from '../processes/projection.ts'

@@ -10,9 +10,9 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import kafkajs from 'kafkajs'
-import { kafkaConfig } from '../../projector/client-options.ts'
+import { kafkaConfig } from '../../core/log/index.ts'
+import { apiSettings, kafkaSettings, projectorSettings, readSettings } from '../../core/runtime/index.ts'
 import type { ApiKeyCreatedData, PayoutCalculatedData, PeriodData, RepData } from '../../schemas/events.ts'
-import { apiSettings, kafkaSettings, projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { createPublisher, toMessage } from '../data/publish.ts'
 
 const org_id = 'org_Example'

@@ -2,7 +2,7 @@
  * Rules to try: what would be owed if no payout had been adjusted by hand. Every calculated payout loses its `adjusted`
  * lines, and their amounts.
  */
-import { type DataOf, defineRules, lineItemsOf, withLineItems } from '../../commands/rules.ts'
+import { type DataOf, defineRules, lineItemsOf, withLineItems } from '../../tools/rules.ts'
 
 type Calculated = DataOf<'commission.payout.calculated.v1'>
 

@@ -3,6 +3,7 @@
  * the admin port and of the port of receipts. In: a request. Out: the receipt of a record or of a run as JSON, or an
  * error that says what was expected and what was received. Undefined for any other path.
  */
+
 import type { Stream } from '../../schemas/events.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX, RUN_OFFSETS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
 import type { ExplainParked } from './explain-parked.ts'

@@ -1,4 +1,5 @@
 /** The OpenAPI document of receipts, for publishers: `contract/receipts.json`. */
+
 import { parkCodes } from '../../schemas/errors.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RUN_OFFSETS_MAX, RUN_PARKED_LISTED_MAX } from '../limits.ts'
 

@@ -1,6 +1,7 @@
 /** `/asyncapi.json`: the AsyncAPI document with the topics and brokers of the running projector. */
+
+import type { kafkaSettings, Read } from '../../core/runtime/index.ts'
 import { asyncapiOf } from '../../schemas/reference/asyncapi.ts'
-import type { kafkaSettings, Read } from '../../schemas/settings.ts'
 import type { ReceiptSteps } from './answer-receipt.ts'
 
 /** Returns the document; undefined until both topics are known. Names no user and no secret. */

@@ -2,6 +2,11 @@
  * Explains the receipt of a parked record. In: its location and its code. Out: the detail of the record; that of the
  * code alone for a large record, and for one that cannot be read in time.
  */
+
+import { detailOf, needsRecord, type ToExplain } from '../../core/ledger/index.ts'
+import { keptRecord } from '../../core/log/index.ts'
+import { limitConcurrency, type RetryOptions, StopError, Unanswered } from '../../core/runtime/index.ts'
+import { multiGet, type Send } from '../../core/store/index.ts'
 import {
   apiKeysParkedIndexOf,
   indexOf,
@@ -10,12 +15,7 @@ import {
   type ParkedDocument,
   parkedId,
 } from '../../schemas/stored/documents.ts'
-import { multiGet, type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
-import { detailOf, needsRecord, type ToExplain } from '../event/detail.ts'
-import { StopError } from '../failures.ts'
-import { keptRecord } from '../kafka/stored-record.ts'
 import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX } from '../limits.ts'
-import { limitConcurrency } from '../semaphore.ts'
 import { getControlDocument } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { RecordLocation } from './receipts.ts'
@@ -52,7 +52,7 @@ export const createParkedExplainer = (
         inTurn(async () => detailOf({ code, record: await read(parked, signal), source })),
       )
     } catch (error) {
-      if (error instanceof Unavailable || error instanceof StopError)
+      if (error instanceof Unanswered || error instanceof StopError)
         return detailOf({ code, record: undefined, source })
       throw error
     }

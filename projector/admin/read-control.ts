@@ -1,9 +1,10 @@
 /** Reads documents of the control index, as last written. */
-import { controlIndexOf } from '../../schemas/stored/documents.ts'
-import { multiGet, type Send } from '../elasticsearch/client.ts'
-import { StopError } from '../failures.ts'
 
-/** Returns documents by id. @throws StopError `index_missing` for one that does not exist; Unavailable */
+import { StopError } from '../../core/runtime/index.ts'
+import { multiGet, type Send } from '../../core/store/index.ts'
+import { controlIndexOf } from '../../schemas/stored/documents.ts'
+
+/** Returns documents by id. @throws StopError `index_missing` for one that does not exist; Unanswered */
 export const getControlDocuments = async <Document>(
   send: Send,
   prefix: string,

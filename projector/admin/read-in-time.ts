@@ -1,5 +1,6 @@
 /** Limits the time of a read for receipts, so that its client gets an answer. */
-import type { RetryOptions } from '../elasticsearch/client.ts'
+
+import type { RetryOptions } from '../../core/runtime/index.ts'
 import { RECEIPTS_POLL_TIMEOUT_MS } from '../limits.ts'
 
 /** Runs a read with a signal that aborts after RECEIPTS_POLL_TIMEOUT_MS, or with one of `others`. */

@@ -7,6 +7,8 @@
  * Can go wrong: Elasticsearch does not answer (a later read may succeed); too many requests wait.
  */
 
+import { type RetryOptions, StopError, Unanswered } from '../../core/runtime/index.ts'
+import { getFromPrimaries, type Send } from '../../core/store/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import {
@@ -20,9 +22,6 @@ import {
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import { type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
-import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
-import { StopError } from '../failures.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 import { getControlDocument, getControlDocuments } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
@@ -40,7 +39,7 @@ export type Receipt =
 /** A receipt, or why there is none. */
 export type ReceiptOutcome = Receipt | { readonly state: 'unavailable' | 'too_many' | 'stopping' }
 
-/** Returns the receipts of these records, in order. @throws Unavailable, StopError if they cannot be read now */
+/** Returns the receipts of these records, in order. @throws Unanswered, StopError if they cannot be read now */
 type ReadReceipts = (locations: readonly RecordLocation[], signal: AbortSignal) => Promise<Receipt[]>
 
 export type Receipts = {
@@ -84,7 +83,7 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
       const seen = await readInTime(sleep, [stopping.signal], signal => readReceipts(locations, signal))
       for (const [index, one] of all.entries()) see(one, seen[index] ?? { state: 'not_yet' })
     } catch (error) {
-      const mayPass = error instanceof Unavailable || error instanceof StopError
+      const mayPass = error instanceof Unanswered || error instanceof StopError
       for (const one of all) mayPass ? see(one, { state: 'unavailable' }) : one.fail(error)
     }
   }

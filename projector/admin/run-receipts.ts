@@ -6,6 +6,9 @@
  * waiting requests share one read. A fixed number of runs is read at once, each with a fixed number of requests.
  * Can go wrong: Elasticsearch does not answer; too many requests; the projector stops.
  */
+
+import { limitConcurrency, type RetryOptions, StopError, Unanswered } from '../../core/runtime/index.ts'
+import type { SearchAnswer, Send, TermsAnswer, Total } from '../../core/store/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -20,11 +23,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import type { SearchAnswer, TermsAnswer, Total } from '../elasticsearch/answers.ts'
-import { type RetryOptions, type Send, Unavailable } from '../elasticsearch/client.ts'
-import { StopError } from '../failures.ts'
 import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
-import { limitConcurrency } from '../semaphore.ts'
 import { getControlDocument } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { Receipts } from './receipts.ts'
@@ -57,7 +56,7 @@ export type RunOutcome =
   | { readonly state: 'read'; readonly receipt: RunReceipt }
   | { readonly state: 'unavailable' | 'too_many' | 'too_many_runs' | 'stopping' }
 
-/** @throws Unavailable, StopError if the run cannot be read now */
+/** @throws Unanswered, StopError if the run cannot be read now */
 type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt>
 
 export type AskRun = (run: Run, milliseconds: number, gone: AbortSignal) => Promise<RunOutcome>
@@ -72,7 +71,7 @@ export const createRunReceipts = (
 
   const readInTurn = (run: Run, signal: AbortSignal): Promise<RunReceipt> =>
     inTurn(async () => {
-      if (signal.aborted) throw new Unavailable(0)
+      if (signal.aborted) throw new Unanswered('elasticsearch', 0)
       return readRun(run, signal)
     })
 
@@ -88,7 +87,7 @@ export const createRunReceipts = (
       return { state: 'read', receipt }
     } catch (error) {
       if (stopping.aborted) return { state: 'stopping' }
-      if (error instanceof Unavailable || error instanceof StopError) return { state: 'unavailable' }
+      if (error instanceof Unanswered || error instanceof StopError) return { state: 'unavailable' }
       throw error
     } finally {
       count--

@@ -1,8 +1,9 @@
 /** `/status`: the state of every partition, also of other projectors, read from Kafka and Elasticsearch each time. */
+
+import { fetchEnds, type GenerationBody, type SourceAdmin } from '../../core/log/index.ts'
+import { Unanswered } from '../../core/runtime/index.ts'
+import type { Elasticsearch, Send, TermsAnswer } from '../../core/store/index.ts'
 import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
-import type { TermsAnswer } from '../elasticsearch/answers.ts'
-import { type Elasticsearch, type Send, Unavailable } from '../elasticsearch/client.ts'
-import { fetchEnds, type GenerationBody, type SourceAdmin } from '../kafka/source.ts'
 import { getControlDocuments } from './read-control.ts'
 import { refreshParked, searchAll } from './search-all.ts'
 
@@ -37,7 +38,7 @@ export const statusOfAll = async (
 
 /**
  * @param parkedIndex the index of this projection's parked records
- * @throws StopError, Unavailable if a count or a position is not known
+ * @throws StopError, Unanswered if a count or a position is not known
  */
 export const readStatus = async (
   { generation, topic }: GenerationBody,
@@ -55,7 +56,7 @@ export const readStatus = async (
     .map(({ partition, end }) => {
       const position = positions.get(idOf(partition))
       // A position that is not known must not look like a partition of which nothing is searchable.
-      if (position === undefined) throw new Unavailable(503)
+      if (position === undefined) throw new Unanswered('elasticsearch', 503)
       const searchable_to = position.body.position
       const lag = Math.max(0, end - searchable_to)
       return { generation, topic, partition, searchable_to, end, lag, parked: parked.get(partition) ?? 0 }

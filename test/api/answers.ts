@@ -1,5 +1,5 @@
 /** Elasticsearch responses as bytes, for tests that need no server. */
-import type { DocumentName } from '../../api/elasticsearch/slice-documents.ts'
+import type { DocumentName } from '../../core/store/read/slice-documents.ts'
 import { documentText } from '../support/bodies.ts'
 
 export type Stored = { readonly id: string; readonly text: string; readonly place?: number }

@@ -1,4 +1,4 @@
-/** deploy/chart/values.schema.json, with the settings of `schemas/settings.ts` that each process knows. */
+/** deploy/chart/values.schema.json, with the settings of `core/runtime/settings.ts` that each process knows. */
 import { join } from 'node:path'
 import {
   apiSettings,
@@ -6,7 +6,7 @@ import {
   kafkaSettings,
   projectorSettings,
   topicSettings,
-} from '../../schemas/settings.ts'
+} from '../../core/runtime/settings.ts'
 
 export const CHART = join(import.meta.dirname, '../../deploy/chart')
 export const VALUES_SCHEMA = join(CHART, 'values.schema.json')
@@ -82,7 +82,7 @@ const enabled: object = { type: 'boolean' }
 export const valuesSchema = (): string => {
   const schema = {
     $schema: 'http://json-schema.org/draft-07/schema#',
-    description: 'Written by `npm run contract` from schemas/settings.ts',
+    description: 'Written by `npm run contract` from core/runtime/settings.ts',
     ...only(
       {
         global: { type: 'object' },

@@ -1,8 +1,8 @@
 /** The files of `contract/`: everything that a publisher or a client in another language needs of this project. */
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { decode } from '../../core/ledger/event/decode.ts'
 import { receiptsOpenapi } from '../../projector/admin/describe-receipts.ts'
-import { decode } from '../../projector/event/decode.ts'
 import { asyncapi } from '../../schemas/reference/asyncapi.ts'
 import { openapi } from '../../schemas/reference/openapi.ts'
 import { portableSchemas } from '../../schemas/reference/portable-schema.ts'

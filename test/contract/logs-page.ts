@@ -7,13 +7,17 @@ const ROOT = join(import.meta.dirname, '../..')
 export const LOGS_PAGE = join(ROOT, 'docs/logs.md')
 
 /** These files belong to commands: they write to a terminal, not to a log. */
-const TERMINAL = ['projector/rebuild.ts', 'projector/topics.ts', 'projector/create-topics.ts']
+const TERMINAL = ['core/projection/rebuild.ts', 'projector/topics.ts', 'core/log/create-topics.ts']
 
 /** Reads the log lines of the projector and of the API. */
 export const productLines = (): Logged =>
-  readLogLines(ROOT, path => /^(?:projector|api|schemas)\//.test(path) && !TERMINAL.includes(path))
+  readLogLines(ROOT, path => /^(?:projector|api|core)\//.test(path) && !TERMINAL.includes(path))
 
-const programs = { projector: 'projector', api: 'API' } as const
+/** The libraries whose lines a program can log. */
+const programs = {
+  projector: { name: 'projector', folders: ['projector', 'core/projection', 'core/log', 'core/store', 'core/runtime'] },
+  api: { name: 'API', folders: ['api', 'core/reading'] },
+} as const
 
 /** The meaning of each field, the same in every line. */
 const meanings: Readonly<Record<string, string>> = {
@@ -150,12 +154,12 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       'Bytes that never became a request give `refused bytes`, within the same limit.',
     ['| field | type | meaning |', '|---|---|---|', ...request.fields.map(rowOfField)].join('\n'),
     `\`\`\`json\n${exampleOf(request)}\n\`\`\``,
-    ...Object.entries(programs).flatMap(([folder, name]) => [
+    ...Object.values(programs).flatMap(({ name, folders }) => [
       `## Lines of the ${name}`,
       [
         '| level | message | fields | file |',
         '|---|---|---|---|',
-        ...lines.filter(({ file }) => file.startsWith(`${folder}/`)).flatMap(rowsOfLine),
+        ...lines.filter(({ file }) => folders.some(folder => file.startsWith(`${folder}/`))).flatMap(rowsOfLine),
       ].join('\n'),
     ]),
     '## Fields of stop codes',

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openText } from '../../api/sealed/open-text.ts'
+import { openText } from '../../core/reading/sealed/open-text.ts'
 import { sealText } from '../../docs/examples/publish/typescript/seal.ts'
 import { parseSealedText, type SealedField } from '../../schemas/sealed/sealed-text.ts'
 import { CONTRACT } from './contract.ts'

@@ -1,9 +1,9 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { apiSettings, archiveS3Settings, projectorSettings, topicSettings } from '../../core/runtime/settings.ts'
 import { parkCodes, refusals } from '../../schemas/errors.ts'
 import { eventExamples } from '../../schemas/reference/examples.ts'
-import { apiSettings, archiveS3Settings, projectorSettings, topicSettings } from '../../schemas/settings.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (page: string) => readFileSync(join(root, page), 'utf8')

@@ -1,6 +1,6 @@
 /** Faulty answers of Elasticsearch, faulty indices, and two minutes without any answer. */
 import { beforeAll, expect, test } from 'vitest'
-import { limitConcurrency } from '../../projector/semaphore.ts'
+import { limitConcurrency } from '../../core/runtime/weighted-semaphore.ts'
 import { foldAll } from '../support/agreement.ts'
 import { newId, repRecorded, withData } from '../support/events.ts'
 import {

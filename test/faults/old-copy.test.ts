@@ -4,8 +4,9 @@
  */
 import { Client } from '@elastic/elasticsearch'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { createElasticsearch, multiGet, type Send, Unavailable } from '../../projector/elasticsearch/client.ts'
-import { getFromPrimaries } from '../../projector/elasticsearch/primary-reads.ts'
+import { Unanswered } from '../../core/runtime/unanswered.ts'
+import { createElasticsearch, multiGet, type Send } from '../../core/store/elasticsearch/client.ts'
+import { getFromPrimaries } from '../../core/store/elasticsearch/primary-reads.ts'
 import { type ElasticsearchNode, startElasticsearchNodes } from '../support/elasticsearch-nodes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { canRunSeveralNodes, START_SEVERAL_MS } from '../support/several-nodes.ts'
@@ -68,7 +69,7 @@ const versionsOf = async (read: typeof multiGet, index: string): Promise<Set<num
     return found?.found ? found._version : 0
   })
   const unanswered = (error: unknown): number => {
-    expect(error).toBeInstanceOf(Unavailable)
+    expect(error).toBeInstanceOf(Unanswered)
     return 0
   }
   return new Set(await Promise.all(versions.map(version => version.catch(unanswered))))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { chromium } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
-import { columns } from '../../commands/documents/rows.ts'
+import { columns } from '../../tools/documents/rows.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import {
   line,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import type { SearchClient } from '../../api/elasticsearch/client.ts'
-import { READS_IN_FLIGHT_MAX } from '../../api/limits.ts'
-import { newKeyText } from '../../commands/keys/key-text.ts'
+import { READS_IN_FLIGHT_MAX } from '../../core/store/limits.ts'
+import type { SearchClient } from '../../core/store/read/client.ts'
+import { newKeyText } from '../../tools/keys/key-text.ts'
 import { listed, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 

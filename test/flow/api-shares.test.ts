@@ -1,15 +1,10 @@
 /** How much of an API one key and one organization may use at once, so that others keep their share. */
 import { connect } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
-import { usualShares } from '../../api/capacity/shares.ts'
-import type { SearchClient } from '../../api/elasticsearch/client.ts'
-import {
-  ANSWERS_HELD_MAX,
-  IN_FLIGHT_OF_KEY,
-  READS_OF_ORGANIZATION,
-  SMALL_ANSWER_BYTES,
-  SMALL_ANSWERS_RESERVE,
-} from '../../api/limits.ts'
+import { usualShares } from '../../core/reading/capacity/shares.ts'
+import { IN_FLIGHT_OF_KEY, READS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
+import { ANSWERS_HELD_MAX, SMALL_ANSWER_BYTES, SMALL_ANSWERS_RESERVE } from '../../core/store/limits.ts'
+import type { SearchClient } from '../../core/store/read/client.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { readSlowly, requestOf } from '../support/hostile-clients.ts'

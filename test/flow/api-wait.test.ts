@@ -1,8 +1,8 @@
 /** Requests that wait for the next change. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { unavailable } from '../../api/failures.ts'
-import { WAITS_OF_ORGANIZATION } from '../../api/limits.ts'
+import { WAITS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
+import { unavailable } from '../../core/runtime/refusals.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'

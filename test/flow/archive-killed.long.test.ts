@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readArchivedLog, readManifests } from '../../commands/archive/read-archive.ts'
-import { directoryTarget } from '../../commands/archive/target.ts'
+import { readArchivedLog, readManifests } from '../../tools/archive/read-archive.ts'
+import { directoryTarget } from '../../tools/archive/target.ts'
 import {
   compareTopics,
   contentOf,
@@ -26,7 +26,7 @@ const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
 const start = (args: readonly string[], topics: Topics, said: (text: string) => void = () => undefined) => {
-  const child = spawn(process.execPath, ['commands/main.ts', ...args], {
+  const child = spawn(process.execPath, ['tools/main.ts', ...args], {
     cwd: join(import.meta.dirname, '..', '..'),
     env: settingsOf(topics),
     stdio: ['ignore', 'ignore', 'pipe'],

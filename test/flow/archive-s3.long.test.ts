@@ -1,15 +1,15 @@
 /**
  * Archives in a bucket, with a real Kafka and a real S3 server (versitygw): the promises of the directory, and those of
- * requests. Failures that this server does not give are in `commands/archive/s3/send.test.ts`.
+ * requests. Failures that this server does not give are in `tools/archive/s3/send.test.ts`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openObjects, type S3Objects } from '../../commands/archive/s3/objects.ts'
-import { lockArchive } from '../../commands/archive/s3/s3-lock.ts'
-import { createSendS3 } from '../../commands/archive/s3/send.ts'
+import { openObjects, type S3Objects } from '../../tools/archive/s3/objects.ts'
+import { lockArchive } from '../../tools/archive/s3/s3-lock.ts'
+import { createSendS3 } from '../../tools/archive/s3/send.ts'
 import { compareTopics, done, newDirectory, PARTITIONS, publishMixed, settingsOf } from '../support/archives.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
@@ -110,7 +110,7 @@ describe.skipIf(goProgram === undefined)('an archive in S3', { timeout: 300_000 
     const env = { ...settingsOf(topics), ...s3.settings }
     const count = async () => (await readdir(s3.fileOf('killed'), { recursive: true }).catch(() => [])).length
     for (const files of [1, 4, 7]) {
-      const args = ['commands/main.ts', 'archive', '--to', address('killed')]
+      const args = ['tools/main.ts', 'archive', '--to', address('killed')]
       const child = spawn(process.execPath, args, { cwd: join(import.meta.dirname, '../..'), env, stdio: 'ignore' })
       const closed = once(child, 'close')
       await eventually(async () => expect(child.exitCode !== null || (await count()) >= files).toBe(true), { every: 5 })
@@ -133,7 +133,7 @@ describe.skipIf(goProgram === undefined)('an archive in S3', { timeout: 300_000 
   test('a second run is refused while one follows; after it has ended, or was killed, the next one writes', async t => {
     const topics = await createTopics(t, { partitions: PARTITIONS })
     const follow = async (prefix: string) => {
-      const args = ['commands/main.ts', 'archive', '--follow', '--to', address(prefix)]
+      const args = ['tools/main.ts', 'archive', '--follow', '--to', address(prefix)]
       const env = { ...settingsOf(topics), ...s3.settings }
       const options = { cwd: join(import.meta.dirname, '../..'), env, stdio: 'ignore' } as const
       const child = spawn(process.execPath, args, options)

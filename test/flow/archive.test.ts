@@ -132,7 +132,7 @@ test('a limit of the rate holds, and a run that is stopped while it waits ends a
   expect(await lasts(topics, 'archive', 'verify', directory)).toBeGreaterThan(2_500)
 
   const restored = await createTopics(t, { partitions: PARTITIONS })
-  const args = ['commands/main.ts', 'restore', '--from', directory, '--max-rate', '1']
+  const args = ['tools/main.ts', 'restore', '--from', directory, '--max-rate', '1']
   const child = spawn(process.execPath, args, { env: settingsOf(restored), stdio: ['ignore', 'ignore', 'pipe'] })
   let said = ''
   child.stderr.setEncoding('utf8').on('data', text => (said += text))

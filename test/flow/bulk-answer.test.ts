@@ -1,12 +1,12 @@
 /** Bulk responses of Elasticsearch have the form that is recognized from the text: parsing costs ten times more. */
 import { Client } from '@elastic/elasticsearch'
 import { expect, inject, test } from 'vitest'
-import { elasticsearchConfig } from '../../projector/client-options.ts'
-import { BulkAnswer } from '../../projector/elasticsearch/bulk-responses.ts'
-import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
-import { pack, serialize } from '../../projector/flow/serialize.ts'
-import { write } from '../../projector/flow/write.ts'
-import { documentChangeOf, refOf } from '../../projector/rules/state.ts'
+import { pack, serialize } from '../../core/ledger/decide/serialize.ts'
+import { documentChangeOf, refOf } from '../../core/ledger/rules/state.ts'
+import { elasticsearchConfig } from '../../core/store/client-options.ts'
+import { write } from '../../core/store/documents/write.ts'
+import { BulkAnswer } from '../../core/store/elasticsearch/bulk-responses.ts'
+import { createElasticsearch } from '../../core/store/elasticsearch/client.ts'
 import { sending } from '../support/answering.ts'
 import { useStore } from '../support/api.ts'
 

@@ -1,7 +1,7 @@
 /** The producer of kafka-clients sends batches in every compression and of every size: each record is projected. */
 import { expect, test } from 'vitest'
-import { recordBatchesIn } from '../../projector/batch/record-batch.ts'
-import { openCluster } from '../../projector/log/open-cluster.ts'
+import { recordBatchesIn } from '../../core/log/batch/record-batch.ts'
+import { openCluster } from '../../core/log/records/open-cluster.ts'
 import { dataOf, repRecorded } from '../support/events.ts'
 import { untilCaughtUp } from '../support/processes.ts'
 import { javaProgram, mavenProgram } from '../support/programs.ts'

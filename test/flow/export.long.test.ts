@@ -5,9 +5,9 @@ import { cp, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
-import type { Manifest } from '../../commands/export/manifest.ts'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
 import { Exact } from '../../schemas/money.ts'
+import type { Manifest } from '../../tools/export/manifest.ts'
 import { foldAll } from '../support/agreement.ts'
 import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import type { Item, Model, ModelChange } from '../support/model.ts'
@@ -137,7 +137,7 @@ test('on a full disk an export names the file that it cannot write, and continue
   const { id } = middle()
   const args = ['projection', 'export', '--org', org, '--as-of', id, '--out', inFolder('full')]
   // `ulimit -f` limits the size of a file: a longer write fails as on a full disk.
-  const limited = ['-c', 'ulimit -f 4 && exec "$@"', 'sh', process.execPath, 'commands/main.ts', ...args]
+  const limited = ['-c', 'ulimit -f 4 && exec "$@"', 'sh', process.execPath, 'tools/main.ts', ...args]
   const cwd = join(import.meta.dirname, '..', '..')
   const full = spawnSync('/bin/sh', limited, { cwd, env: commandSettings(topics, prefix), encoding: 'utf8' })
   expect([full.status, full.stderr]).toEqual([1, expect.stringMatching(/ndjson\.partial cannot be written: EFBIG/)])

@@ -89,7 +89,7 @@ test.concurrent('changes are followed through restarts of the API and the projec
   const rest = await runCommand(['follow', '--org', org, '--once', '--starting-after', all[9]?.id ?? ''], settings)
   expect(jsonLines(rest)).toEqual(all.slice(10))
   // npm passes on the signal that the terminal has sent to the whole group: it comes twice.
-  const endless = spawn(process.execPath, ['commands/main.ts', 'follow', '--org', org], { env: settings, cwd: project })
+  const endless = spawn(process.execPath, ['tools/main.ts', 'follow', '--org', org], { env: settings, cwd: project })
   t.onTestFinished(async () => void endless.kill('SIGKILL'))
   let lines = ''
   endless.stdout.setEncoding('utf8').on('data', text => {

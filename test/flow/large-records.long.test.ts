@@ -93,7 +93,7 @@ const run = async (...args: string[]) => {
     NODE_OPTIONS: `--max-old-space-size=${HEAP_MB}`,
   }
   const began = performance.now()
-  const child = spawn(process.execPath, ['commands/main.ts', 'projection', ...args], { cwd: project, env })
+  const child = spawn(process.execPath, ['tools/main.ts', 'projection', ...args], { cwd: project, env })
   file.onTestFinished(async () => void child.kill('SIGKILL'))
   let [out, said, peak, ended] = ['', '', 0, false]
   child.stdout.setEncoding('utf8').on('data', text => (out += text))

@@ -106,7 +106,7 @@ test('at first there is one generation; its status shows the position of each pa
 })
 
 test('a rebuild that was killed continues where it stopped, and ends with the same documents', async () => {
-  const slow = startProcess(file, 'commands/main.ts', settings(), {
+  const slow = startProcess(file, 'tools/main.ts', settings(), {
     parameters: ['projection', 'rebuild', '--max-rate', '100'],
   })
   const positions = async () =>

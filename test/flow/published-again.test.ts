@@ -73,7 +73,7 @@ test('a record that is sent but not decided when the wait ends or is interrupted
   await projector.stop()
   const before = await countInKafka(topics)
   const parameters = ['parked', 'publish-again', '--json', '--publish', second ?? '']
-  const waiting = startProcess(file, 'commands/main.ts', commandSettings(topics, prefix), { parameters })
+  const waiting = startProcess(file, 'tools/main.ts', commandSettings(topics, prefix), { parameters })
   await eventually(async () => expect(await countInKafka(topics)).toBeGreaterThan(before))
   expect(await waiting.stop()).toEqual({ code: 1, signal: null })
   expect(waiting.lines()).toMatchObject([{ position: second, outcome: 'published', reason: null }])

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { recordHash } from '../../commands/projector.ts'
+import { recordHash } from '../../core/ledger/event/raw-record.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'

@@ -8,8 +8,9 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { readSealKey } from '../../api/sealed/key-directory.ts'
-import { encodeHeaders, recordHash } from '../../commands/projector.ts'
+import { recordHash } from '../../core/ledger/event/raw-record.ts'
+import { encodeHeaders } from '../../core/log/kafka/encoded-headers.ts'
+import { readSealKey } from '../../core/reading/sealed/key-directory.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'
 import { createClient } from '../support/client.ts'
@@ -289,7 +290,7 @@ test.concurrent('a projection that has read a redacted record last adopts the lo
   await topics.admin.deleteTopics({ topics: Object.values(named) })
   await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(named.events))
   await createTopics(t, { partitions: 1, named })
-  const args = ['commands/main.ts', 'restore', '--from', directory, ...redact]
+  const args = ['tools/main.ts', 'restore', '--from', directory, ...redact]
   const killed = spawn(process.execPath, args, { env: settings, stdio: 'ignore' })
   await eventually(async () => expect(existsSync(join(keys.directory, receipt))).toBe(true), { every: 5 })
   killed.kill('SIGKILL')

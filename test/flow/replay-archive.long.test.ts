@@ -157,7 +157,7 @@ test('a damaged archive is refused by name, and nothing is made', async t => {
 test('a replay that was stopped or killed continues, also from Kafka, and an archive that is too short does not continue it', async t => {
   const begin = async (name: string) => {
     const parameters = ['projection', 'replay', '--name', name, '--from-archive', directory, '--max-rate', '150']
-    const running = startProcess(file, 'commands/main.ts', withoutKafka(), { parameters })
+    const running = startProcess(file, 'tools/main.ts', withoutKafka(), { parameters })
     await eventually(async () => {
       const reached = await positions(name).catch(() => [0])
       expect(Math.max(...reached), running.log()).toBeGreaterThan(20)

@@ -101,7 +101,7 @@ test('a replay that was stopped or killed continues, and has the same result as 
   await topics.publish(Array.from({ length: 80 }, (_, number) => padded(number)))
   const begin = async (name: string, ...args: string[]) => {
     const parameters = ['projection', 'replay', '--name', name, '--max-rate', '60', ...args]
-    const running = startProcess(file, 'commands/main.ts', settings(), { parameters })
+    const running = startProcess(file, 'tools/main.ts', settings(), { parameters })
     await eventually(async () => {
       const reached = await positions(`${prefix}-sandbox`, name).catch(() => [0])
       expect(Math.max(...reached), running.log()).toBeGreaterThan(20)
@@ -223,7 +223,7 @@ test('a replay under other rules has the result of those rules; unusable rules a
 
 test('a replay waits while Elasticsearch answers 503, at its begin and in the middle', async t => {
   const proxy = await startProxy(t, new URL(inject('elasticsearchUrl')).host)
-  const answer = 'HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nx-elastic-product: Elasticsearch\r\n\r\n'
+  const answer = 'HTTP/1.1 503 Service Unanswered\r\ncontent-length: 0\r\nx-elastic-product: Elasticsearch\r\n\r\n'
   const fail = (concerns: (line: string) => boolean) => proxy.inject({ kind: 'other-answer', answer }, concerns, 3)
   await fail(line => line.includes('_doc/'))
   const until = then.bounds.flatMap((bound, partition) => ['--until-offset', `${partition}:${bound}`])

@@ -102,7 +102,7 @@ test('a restore that is stopped puts the settings back, and the next run those t
   const before = await ownSettings(restored)
   const isChanged = async (): Promise<void> => expect(await ownSettings(restored)).not.toEqual(before)
   const endedBy = async (signal: 'SIGINT' | 'SIGKILL'): Promise<void> => {
-    const child = spawn(process.execPath, ['commands/main.ts', 'restore', '--from', archive, '--max-rate', '1'], {
+    const child = spawn(process.execPath, ['tools/main.ts', 'restore', '--from', archive, '--max-rate', '1'], {
       cwd: join(import.meta.dirname, '..', '..'),
       env: settingsOf(restored),
       stdio: 'ignore',

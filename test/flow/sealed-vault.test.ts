@@ -2,7 +2,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { SEAL_KEYS_OF_ORGANIZATION } from '../../api/sealed/limits.ts'
+import { SEAL_KEYS_OF_ORGANIZATION } from '../../core/reading/sealed/limits.ts'
 import { createClient } from '../support/client.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, repRecorded } from '../support/events.ts'

@@ -1,6 +1,6 @@
 /** Two installations in one consumer group: the second is refused, and a partition that the first lost is reported. */
 import { expect, test } from 'vitest'
-import { assignerOf } from '../../projector/stream/group.ts'
+import { assignerOf } from '../../core/log/follow/group.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { joinGroup } from '../support/group-member.ts'
 import {

@@ -3,7 +3,7 @@
  * the same in the live generation, a rebuild, replays, and on topics that were restored from an archive.
  */
 import { beforeAll, expect, test } from 'vitest'
-import { UNDECODABLE_LOGGED } from '../../projector/limits.ts'
+import { UNDECODABLE_LOGGED } from '../../core/log/limits.ts'
 import { parkedId } from '../../schemas/stored/documents.ts'
 import { contentOf, done, logOf, newDirectory, PARTITIONS, publishMixed } from '../support/archives.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'

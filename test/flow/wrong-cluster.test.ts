@@ -1,6 +1,6 @@
 /** Commands whose Kafka is not the source of the projection: any lag that they could show would be wrong. */
 import { expect, inject, test } from 'vitest'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
 import { controlIndexOf, generationId } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { createStore } from '../support/documents.ts'

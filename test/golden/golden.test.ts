@@ -1,6 +1,6 @@
 /** Changes of the rules, of documents or of the reading of records must not change past decisions. */
 import { expect, test } from 'vitest'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import { eventSchemas } from '../../schemas/events.ts'
 import { sha256 } from '../support/bodies.ts'

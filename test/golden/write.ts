@@ -3,7 +3,7 @@
  * intended change of the rules, with a higher RULES_VERSION.
  */
 import { writeFileSync } from 'node:fs'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
 import { makeBad } from '../support/bad-event.ts'
 import { refused } from '../support/bad-events.ts'
 import { type Outgoing, periodRecorded, repRecorded } from '../support/events.ts'

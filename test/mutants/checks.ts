@@ -24,7 +24,7 @@ export const unit: Check = {
     'run',
     '--project',
     'unit',
-    ...['projector', 'api', 'commands', 'schemas', 'golden'].map(of => `test/${of}`),
+    ...['core', 'projector', 'api', 'tools', 'schemas', 'golden'].map(of => `test/${of}`),
   ),
 }
 export const simulation = (seeds: string): Check => ({

@@ -46,7 +46,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'one organization may use all read permits',
-    file: 'api/limits.ts',
+    file: 'core/reading/limits.ts',
     find: 'READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX / 5,',
     replace: 'READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX,',
     flow: SHARES,
@@ -67,19 +67,19 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'a permit that is released twice counts twice',
-    file: 'api/capacity/semaphore.ts',
+    file: 'core/runtime/semaphore.ts',
     find: '      if (given) return\n',
     replace: '',
   },
   {
     name: 'one organization may use all permits for totals',
-    file: 'api/read/read-totals.ts',
+    file: 'core/reading/pages/read-totals.ts',
     find: 'ofOrganization < TOTALS_OF_ORGANIZATION',
     replace: 'ofOrganization < TOTALS_AT_ONCE',
   },
   {
     name: 'all refused clients get the same Retry-After',
-    file: 'api/failures.ts',
+    file: 'core/runtime/refusals.ts',
     find: 'Math.floor(random() * (RETRY_AFTER_MAX - RETRY_AFTER_MIN + 1))',
     replace: 'Math.floor(random())',
   },
@@ -99,7 +99,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'large payouts are compared in one piece',
-    file: 'api/pace.ts',
+    file: 'core/reading/capacity/pace.ts',
     find: 'return items >= slice.items || bytes >= slice.bytes',
     replace: 'return items >= 10 * slice.items || bytes >= 10 * slice.bytes',
   },
@@ -135,7 +135,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'an error repeats the whole name of an unknown parameter',
-    file: 'api/read/read-parameters.ts',
+    file: 'core/reading/pages/read-parameters.ts',
     find: 'usual.slice(0, PARAMETER_NAME_SHOWN)',
     replace: 'usual',
   },

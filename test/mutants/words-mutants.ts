@@ -12,7 +12,7 @@ export const wordsMutants: readonly Mutant[] = [
   },
   {
     name: 'a detail names the content type that the publisher wrote',
-    file: 'projector/event/decode.ts',
+    file: 'core/ledger/event/decode.ts',
     find: "?? 'another content type'",
     replace: '?? contentType',
   },
@@ -25,38 +25,38 @@ export const wordsMutants: readonly Mutant[] = [
   },
   {
     name: 'a duplicate key is told as JSON that ends too early',
-    file: 'projector/event/strict-json.ts',
+    file: 'core/ledger/event/strict-json.ts',
     find: "if (end === undefined) return 'an object that has a key twice'",
     replace: "if (end === undefined) return 'no JSON: it ends too early'",
   },
   {
     name: 'a period that ends when it starts is applied',
-    file: 'projector/event/validate.ts',
+    file: 'core/ledger/event/validate.ts',
     find: 'if (from !== undefined && to !== undefined && from < to) return undefined',
     replace: 'if (from !== undefined && to !== undefined && from <= to) return undefined',
   },
   // --- settings of indices
   {
     name: 'a refresh interval that was set back to its default stops a projector',
-    file: 'projector/generations/check-index.ts',
+    file: 'core/store/generations/check-index.ts',
     find: "const [stop] = putBack ? [] : wrong.filter(({ consequence }) => consequence === 'put back or stop')",
     replace: 'const [stop] = wrong',
   },
   {
     name: 'a projector that may not change settings does not start for a harmless one',
-    file: 'projector/generations/check-index.ts',
+    file: 'core/store/generations/check-index.ts',
     find: "    if (error instanceof StopError && error.code === 'access_refused') return false\n",
     replace: '',
   },
   {
     name: 'a projector starts although acknowledged documents can be lost',
-    file: 'projector/generations/check-index.ts',
+    file: 'core/store/generations/check-index.ts',
     find: '  if (stop !== undefined) throw unsuitable(name, stop)\n',
     replace: '',
   },
   {
     name: 'a pipeline that changes documents is only told',
-    file: 'projector/generations/check-index.ts',
+    file: 'core/store/generations/check-index.ts',
     find: "const [stop] = found.filter(({ consequence }) => consequence === 'stop')",
     replace:
       "const [stop] = found.filter(({ consequence, setting }) => consequence === 'stop' && !setting.endsWith('pipeline'))",
@@ -64,38 +64,38 @@ export const wordsMutants: readonly Mutant[] = [
   // --- the doctor, and the status of a projection
   {
     name: 'the doctor does not ask what a start asks of the API keys',
-    file: 'projector/generations/prepare.ts',
+    file: 'core/store/generations/prepare.ts',
     find: '  await assertSameIndices(identity, steps)\n  return { identity, told }',
     replace: '  if (ofEvents) await assertSameIndices(identity, steps)\n  return { identity, told }',
   },
   {
     name: 'the doctor does not look at positions',
-    file: 'projector/inspect-start.ts',
+    file: 'core/projection/inspect-start.ts',
     find: '  await inspectPositions(inspected.identity, ends, steps)\n',
     replace: '',
   },
   {
     name: 'the doctor creates the index template that it only asks about',
-    file: 'projector/inspect-start.ts',
+    file: 'core/projection/inspect-start.ts',
     find: "{ method: 'POST', path: `/_index_template/_simulate/${templateNameOf(prefix)}` }",
     replace: "{ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }",
   },
   {
     name: 'the status of a projection at rest shows the time of its last record',
-    file: 'commands/generations/generations.ts',
+    file: 'tools/generations/generations.ts',
     find: 'return withTime(found._source.body, times[0]?.partitions[partition])',
     replace: 'return found._source.body',
   },
   // --- files, blocks, figures
   {
     name: 'validate does not tell UTF-16 from a wrong line',
-    file: 'commands/validate/read-lines.ts',
+    file: 'tools/validate/read-lines.ts',
     find: '  if (form !== undefined) throw new CommandError(`${expected} ${form.name}: ${mends[form.kind]}`)\n',
     replace: '',
   },
   {
     name: 'a block quotes the whole reason of Elasticsearch',
-    file: 'projector/elasticsearch/client.ts',
+    file: 'core/store/elasticsearch/client.ts',
     find: 'blocked by: \\[/.exec(String(reason))?.[1]',
     replace: 'blocked by: \\[/.exec(String(reason))?.[1] ?? String(reason)',
   },

@@ -4,9 +4,9 @@
  */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { RawRecord } from '../../projector/event/raw-record.ts'
-import { Cache } from '../../projector/flow/cache.ts'
-import type { DocumentChange, DocumentKey } from '../../projector/rules/state.ts'
+import { Cache } from '../../core/ledger/decide/cache.ts'
+import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import type { DocumentChange, DocumentKey } from '../../core/ledger/rules/state.ts'
 import type { CommissionEvent } from '../../schemas/events.ts'
 import * as examples from '../schemas/examples.ts'
 import { type Decided, Documents, decideOneByOne, projectBatch } from './given.ts'

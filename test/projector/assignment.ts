@@ -1,9 +1,9 @@
 /** An assignment with held positions and verifications, and the calls it makes to the Kafka client. */
 
-import { PartitionFlow } from '../../projector/flow/flow.ts'
-import type { PublishedPosition, PublishedState } from '../../projector/flow/publish.ts'
-import { recordHash } from '../../projector/kafka/source.ts'
-import { Assignment } from '../../projector/stream/assign.ts'
+import { recordHash } from '../../core/ledger/event/raw-record.ts'
+import { PartitionFlow } from '../../core/projection/flow/flow.ts'
+import { Assignment } from '../../core/projection/stream/assign.ts'
+import type { PublishedPosition, PublishedState } from '../../core/store/positions/publish.ts'
 import { Held } from './held.ts'
 import { eventRecord } from './records.ts'
 import { startFlow } from './running-flow.ts'

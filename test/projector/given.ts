@@ -1,14 +1,14 @@
 /** The rules and the load stage over versioned documents in memory: given events, expected outcomes. */
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
-import { textOf } from '../../projector/event/raw-json.ts'
-import type { RawRecord } from '../../projector/event/raw-record.ts'
-import type { PartitionSource } from '../../projector/event/validate.ts'
-import { Cache } from '../../projector/flow/cache.ts'
-import { load, type PendingEvent, type ReadDocuments } from '../../projector/flow/load.ts'
-import { type ProjectedBatch, project } from '../../projector/flow/project.ts'
-import { serialize } from '../../projector/flow/serialize.ts'
-import type { AnyNewDocument, DocumentChange, DocumentKey } from '../../projector/rules/state.ts'
+import { Cache } from '../../core/ledger/decide/cache.ts'
+import { load, type PendingEvent, type ReadDocuments } from '../../core/ledger/decide/load.ts'
+import { type ProjectedBatch, project } from '../../core/ledger/decide/project.ts'
+import { serialize } from '../../core/ledger/decide/serialize.ts'
+import { textOf } from '../../core/ledger/event/raw-json.ts'
+import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import type { PartitionSource } from '../../core/ledger/event/validate.ts'
+import type { AnyNewDocument, DocumentChange, DocumentKey } from '../../core/ledger/rules/state.ts'
 import { assess, type Event, eventRecord } from './records.ts'
 
 type Stored = { readonly version: number; readonly draft: AnyNewDocument }

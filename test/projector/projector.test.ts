@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { Unavailable } from '../../projector/elasticsearch/client.ts'
+import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
+import { Unanswered } from '../../core/runtime/unanswered.ts'
 import { runProjector } from '../../projector/projector.ts'
 import type { StartContext } from '../../projector/start.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { sending } from '../support/answering.ts'
 
 const settings = readSettings(projectorSettings, {
@@ -21,7 +21,7 @@ const contextOf = (stop: AbortController, onLine: (message: string) => void): St
     kafka,
     kafkaWithConnectHook: () => kafka,
     openLog: () => Promise.reject(new Error('away')),
-    elasticsearch: { send: sending(() => Promise.reject(new Unavailable(0))) },
+    elasticsearch: { send: sending(() => Promise.reject(new Unanswered('elasticsearch', 0))) },
     log: pino({ level: 'info' }, { write: (line: string) => onLine(JSON.parse(line).msg) }),
     now: () => 0,
     elapsed: () => 0,

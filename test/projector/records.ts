@@ -1,12 +1,12 @@
 /** Records as the consumer delivers them, by default in binary mode. */
 
-import { decode } from '../../projector/event/decode.ts'
-import type { RawRecord } from '../../projector/event/raw-record.ts'
-import type { PartitionSource } from '../../projector/event/validate.ts'
-import { assess as assessRecord } from '../../projector/flow/assess.ts'
-import type { Assessed } from '../../projector/flow/project.ts'
-import { encodeHeaders } from '../../projector/kafka/encoded-headers.ts'
-import { builtInRules } from '../../projector/rules/rules.ts'
+import { assess as assessRecord } from '../../core/ledger/decide/assess.ts'
+import type { Assessed } from '../../core/ledger/decide/project.ts'
+import { decode } from '../../core/ledger/event/decode.ts'
+import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import type { PartitionSource } from '../../core/ledger/event/validate.ts'
+import { builtInRules } from '../../core/ledger/rules/rules.ts'
+import { encodeHeaders } from '../../core/log/kafka/encoded-headers.ts'
 import type { EventType } from '../../schemas/events.ts'
 
 export type Headers = readonly (readonly [name: string, value: string | Buffer | null])[]

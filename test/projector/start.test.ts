@@ -1,9 +1,9 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { createHealth } from '../../projector/health.ts'
-import type { SourceAdmin } from '../../projector/kafka/source.ts'
+import type { SourceAdmin } from '../../core/log/kafka/source.ts'
+import { createHealth } from '../../core/runtime/health.ts'
+import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
 import { prepare, type StartContext } from '../../projector/start.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import type { LiveDocument } from '../../schemas/stored/documents.ts'
 import { StartedElasticsearch } from './started-elasticsearch.ts'
 

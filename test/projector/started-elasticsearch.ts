@@ -1,6 +1,7 @@
 /** Indices, control documents, and the requests so far. Answers the requests of a start like Elasticsearch. */
-import type { Answer } from '../../projector/elasticsearch/client.ts'
-import { StopError } from '../../projector/failures.ts'
+
+import { StopError } from '../../core/runtime/failures.ts'
+import type { Answer } from '../../core/store/elasticsearch/client.ts'
 import { sending } from '../support/answering.ts'
 
 type Index = { mappings: unknown; settings: { index: Record<string, unknown> } }

@@ -1,11 +1,11 @@
 /**
  * Symptom: a projector ended with `consumer_stopped` (KafkaJSGroupCoordinatorNotFound) while Kafka was away.
  * Cause: kafkajs restarts its consumer after a lost connection. If no broker then knows the coordinator of the group,
- * kafkajs treats the error as fatal, see projector/kafka/patch-retries.ts. Found by the rig with seed 318175561.
+ * kafkajs treats the error as fatal, see core/log/kafka/patch-retries.ts. Found by the rig with seed 318175561.
  */
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { consume } from '../../projector/stream/consume.ts'
+import { consume } from '../../core/log/follow/consume.ts'
 import { kafkaThrough } from '../support/kafka-through.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually } from '../support/scope.ts'

@@ -1,7 +1,7 @@
 /**
  * Symptom: after a cut response of Kafka a projector ended with a range error in kafkajs, or waited for ever.
  * Cause: kafkajs puts the rest of that response before the bytes of the next connection, see
- * projector/kafka/patch-connections.ts.
+ * core/log/kafka/patch-connections.ts.
  */
 import { expect, test } from 'vitest'
 import { keyCreated, newId } from '../support/events.ts'

@@ -4,7 +4,7 @@
  * Cause: the size of that request was limited by the records, not by the documents that they supersede.
  */
 import { expect, test } from 'vitest'
-import { MGET_BYTES } from '../../projector/limits.ts'
+import { MGET_BYTES } from '../../core/store/limits.ts'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { line, newId, payoutRecorded, periodRecorded, repRecorded } from '../support/events.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'

@@ -4,7 +4,7 @@
  * Cause: kafkajs cannot leave a group while it joins again, and the projector waited for that without a limit.
  */
 import { expect, test } from 'vitest'
-import { HEARTBEAT_INTERVAL_MS } from '../../projector/limits.ts'
+import { HEARTBEAT_INTERVAL_MS } from '../../core/log/limits.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually } from '../support/scope.ts'
 import { createPrefix } from '../support/stored.ts'

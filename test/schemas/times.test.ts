@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
 import { timezones } from '../../schemas/timezones.ts'
 import { CalendarDate, Instant, instantToNanoseconds, isCalendarDate, Timezone } from '../../schemas/values.ts'
 import { table } from './table.ts'

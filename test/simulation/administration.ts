@@ -1,5 +1,5 @@
 /** Requests of commands to the simulated Elasticsearch. Each is done in one step, when it arrives. */
-import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
+import type { Answer, Request } from '../../core/store/elasticsearch/client.ts'
 import type { Index, Stored } from './stored.ts'
 
 type Scan = { readonly indices: readonly Index[]; readonly documents: readonly (readonly [Index, Stored])[] }

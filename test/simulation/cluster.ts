@@ -1,15 +1,15 @@
 /**
- * The requests of archives and restores to the simulated Kafka, with the interface of `projector/log/open-cluster.ts`:
- * fetches without a group, appends at known offsets, transactions that are aborted. A transactional id has one epoch: a
- * later process takes it over, and requests of the earlier one are refused. Not simulated: brokers that refuse a
- * sequence, and transactions that time out.
+ * The requests of archives and restores to the simulated Kafka, with the interface of
+ * `core/log/records/open-cluster.ts`: fetches without a group, appends at known offsets, transactions that are
+ * aborted. A transactional id has one epoch: a later process takes it over, and requests of the earlier one are
+ * refused. Not simulated: brokers that refuse a sequence, and transactions that time out.
  */
 import kafkajs from 'kafkajs'
-import type { RawRecord } from '../../projector/event/raw-record.ts'
-import { NO_HEADERS } from '../../projector/kafka/encoded-headers.ts'
-import { loadKafkajs } from '../../projector/kafka/load-kafkajs.ts'
-import { topicOfRack } from '../../projector/kafka/patch-topic-ids.ts'
-import type { LogBroker, LogCluster } from '../../projector/log/open-cluster.ts'
+import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import { NO_HEADERS } from '../../core/log/kafka/encoded-headers.ts'
+import { loadKafkajs } from '../../core/log/kafka/load-kafkajs.ts'
+import { topicOfRack } from '../../core/log/kafka/patch-topic-ids.ts'
+import type { LogBroker, LogCluster } from '../../core/log/records/open-cluster.ts'
 import { recordsIn } from '../support/record-batches.ts'
 import type { Broker } from './broker.ts'
 import { createCall } from './call.ts'
@@ -160,7 +160,7 @@ type Decoder = {
   readBytes(length?: number): Buffer | null
 }
 
-/** Reads a request as `projector/log/append-log.ts` encodes it. */
+/** Reads a request as `core/log/records/append-log.ts` encodes it. */
 const decodeProduce = async (encoded: unknown): Promise<Produced> => {
   const NewDecoder = loadKafkajs<new (bytes: Buffer) => Decoder>('protocol/decoder')
   const decoder = new NewDecoder((encoded as { buffer: Buffer }).buffer)

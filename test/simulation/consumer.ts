@@ -1,5 +1,5 @@
 /**
- * The consumer of the Kafka client, with the behaviour that `projector/stream/consume.ts` depends on:
+ * The consumer of the Kafka client, with the behaviour that `core/log/follow/consume.ts` depends on:
  * - it loops: fetch, handle, heartbeat, and learns of a rebalance only from a heartbeat;
  * - pauses and seeks survive a rebalance, but not a crash;
  * - a seek or a pause discards fetched batches, except the one that is being handled;
@@ -8,7 +8,7 @@
  * A fault makes it fetch from another offset.
  */
 import kafkajs, { type EachBatchPayload } from 'kafkajs'
-import { FETCH_WAIT_MS } from '../../projector/limits.ts'
+import { FETCH_WAIT_MS } from '../../core/log/limits.ts'
 import type { Broker } from './broker.ts'
 import type { Call } from './call.ts'
 import type { SimulatedProcess } from './clock.ts'

@@ -1,5 +1,5 @@
 /** Starts, kills, freezes and stops the projectors of a schedule, and disturbs Kafka and Elasticsearch. */
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
 import { FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
 import type { SimulatedProcess } from './clock.ts'

@@ -3,8 +3,8 @@
  * must answer each with the content of the model. Not simulated: how `drop` waits until nobody writes any more.
  */
 import { answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
-import { createReaders } from '../../api/read/readers.ts'
-import { changeGenerations } from '../../projector/generations/generations.ts'
+import { createReaders } from '../../core/reading/readers.ts'
+import { changeGenerations } from '../../core/store/generations/generations.ts'
 import { controlIndexOf, generationId, indexOf, kinds, positionId, timesId } from '../../schemas/stored/documents.ts'
 import { textOfItem } from './history.ts'
 import type { Operator } from './operator.ts'

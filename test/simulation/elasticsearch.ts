@@ -4,8 +4,8 @@
  * network.
  */
 
-import { AnswerReader } from '../../projector/elasticsearch/bulk-responses.ts'
-import type { Answer, Request } from '../../projector/elasticsearch/client.ts'
+import { AnswerReader } from '../../core/store/elasticsearch/bulk-responses.ts'
+import type { Answer, Request } from '../../core/store/elasticsearch/client.ts'
 import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
 import { isRead, updatesIn } from '../support/answering.ts'
 import { Administration } from './administration.ts'

@@ -1,6 +1,6 @@
 /** Answers a fetch like a broker: at once if there are records, otherwise after FETCH_WAIT_MS. */
-import type { FetchedMessage } from '../../projector/kafka/patch-fetch.ts'
-import { FETCH_WAIT_MS } from '../../projector/limits.ts'
+import type { FetchedMessage } from '../../core/log/kafka/patch-fetch.ts'
+import { FETCH_WAIT_MS } from '../../core/log/limits.ts'
 import type { Random } from '../support/random.ts'
 import { fetchedOf } from '../support/record-batches.ts'
 import type { Topic } from './broker.ts'
@@ -45,7 +45,7 @@ export const batchOf = (topic: string, { partition, from, entries, end }: Fetche
   rawMessages: messagesOf(entries ?? []),
 })
 
-/** As `projector/kafka/patch-fetch.ts` leaves them. */
+/** As `core/log/kafka/patch-fetch.ts` leaves them. */
 export const messagesOf = (entries: readonly Entry[]): FetchedMessage[] => {
   if (entries.length === 0) return []
   const records = entries.map(({ kind, offset, message }) => ({

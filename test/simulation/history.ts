@@ -5,7 +5,7 @@
  */
 
 import { createHash } from 'node:crypto'
-import { type EncodedHeaders, encodeHeaders } from '../../projector/kafka/encoded-headers.ts'
+import { type EncodedHeaders, encodeHeaders } from '../../core/log/kafka/encoded-headers.ts'
 import { parkedId } from '../../schemas/stored/documents.ts'
 import { createModel, type Item, type Model, type Outcome, type View } from '../support/model.ts'
 import { partitionOf } from '../support/model-record.ts'

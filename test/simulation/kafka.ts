@@ -1,7 +1,7 @@
 /** The Kafka client of one process: the calls that projector and commands use. */
 import kafkajs, { type Kafka } from 'kafkajs'
-import { encodeHeaders } from '../../projector/kafka/encoded-headers.ts'
-import { topicOfRack } from '../../projector/kafka/patch-topic-ids.ts'
+import { encodeHeaders } from '../../core/log/kafka/encoded-headers.ts'
+import { topicOfRack } from '../../core/log/kafka/patch-topic-ids.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { AFTER_MAX_MS, type Broker } from './broker.ts'

@@ -1,16 +1,12 @@
 /**
- * The network between a projector and Elasticsearch, with the interface of `projector/elasticsearch/client.ts`. A
- * request is tried once. It fails as `Unavailable` when it is lost, refused, given up or not answered in time. A
+ * The network between a projector and Elasticsearch, with the interface of `core/store/elasticsearch/client.ts`. A
+ * request is tried once. It fails as `Unanswered` when it is lost, refused, given up or not answered in time. A
  * request that fails for the projector can still have its effect.
  */
-import {
-  type Answer,
-  AnswerTooLong,
-  type Elasticsearch,
-  type Request,
-  Unavailable,
-} from '../../projector/elasticsearch/client.ts'
-import { ELASTICSEARCH_TIMEOUT_MS } from '../../projector/limits.ts'
+
+import { Unanswered } from '../../core/runtime/unanswered.ts'
+import { type Answer, AnswerTooLong, type Elasticsearch, type Request } from '../../core/store/elasticsearch/client.ts'
+import { ELASTICSEARCH_TIMEOUT_MS } from '../../core/store/limits.ts'
 import { isRead, sending, updatesIn } from '../support/answering.ts'
 import type { SimulatedProcess } from './clock.ts'
 import type { Coverage } from './coverage.ts'
@@ -105,12 +101,13 @@ export const createLink = (
           }),
         )
       }
-      const fail = (after: number, status: number): void => settle(after, () => reject(new Unavailable(status)))
+      const fail = (after: number, status: number): void =>
+        settle(after, () => reject(new Unanswered('elasticsearch', status)))
       const giveUp = (): void => {
         if (isOver) return
         isOver = true
         cancelTimer()
-        reject(new Unavailable(0))
+        reject(new Unanswered('elasticsearch', 0))
       }
       const cancelTimer = host.after(ELASTICSEARCH_TIMEOUT_MS, giveUp)
       if (signal?.aborted) return giveUp()

@@ -3,13 +3,16 @@
  * the times of the schedule. Each command may be interrupted. Not simulated: the rebuild process, whose stream is the
  * same as a projector's, and the comparison of two generations.
  */
-import { CommandError } from '../../commands/failures.ts'
-import { rollback, swap } from '../../commands/generations/swap.ts'
-import { keepTrying, type Send, Unavailable } from '../../projector/elasticsearch/client.ts'
-import { changeGenerations } from '../../projector/generations/generations.ts'
-import { prepareGeneration } from '../../projector/generations/prepare.ts'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+
+import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
+import { keepTrying } from '../../core/runtime/retry.ts'
+import { Unanswered } from '../../core/runtime/unanswered.ts'
+import type { Send } from '../../core/store/elasticsearch/client.ts'
+import { changeGenerations } from '../../core/store/generations/generations.ts'
+import { prepareGeneration } from '../../core/store/generations/prepare.ts'
 import { FIRST_GENERATION } from '../../schemas/stored/documents.ts'
+import { CommandError } from '../../tools/failures.ts'
+import { rollback, swap } from '../../tools/generations/swap.ts'
 import type { Random } from '../support/random.ts'
 import { SimulatedProcess } from './clock.ts'
 import { EVENTS } from './history.ts'
@@ -146,7 +149,7 @@ export class Operator {
       .then(() => true)
       .catch((error: unknown) => {
         // A command may refuse, with an error that says why.
-        if (!(error instanceof CommandError || error instanceof Unavailable))
+        if (!(error instanceof CommandError || error instanceof Unanswered))
           fail(`a command failed: ${error instanceof Error ? error.stack : 'defect'}`)
         return false
       })

@@ -3,17 +3,22 @@
  * `projector/projector.ts`. Not simulated: the admin port and the report.
  */
 
-import { createClocks } from '../../projector/elasticsearch/clocks.ts'
-import type { FlowSteps } from '../../projector/flow/flow.ts'
-import { readGenerations } from '../../projector/generations/generations.ts'
-import { createHealth, type Health } from '../../projector/health.ts'
-import { GENERATIONS_POLL_MS, LEAVE_TIMEOUT_MS, STOP_TIMEOUT_MS } from '../../projector/limits.ts'
-import { RULES_VERSION } from '../../projector/rules/rules.ts'
+import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
+import type { FlowSteps } from '../../core/projection/flow/flow.ts'
+import { GENERATIONS_POLL_MS, LEAVE_TIMEOUT_MS, STOP_TIMEOUT_MS } from '../../core/projection/limits.ts'
+import { kafkaLog } from '../../core/projection/stream/kafka-log.ts'
+import {
+  type RunningStream,
+  type StreamOptions,
+  startStream,
+  type TestHooks,
+} from '../../core/projection/stream/stream.ts'
+import { createHealth, type Health } from '../../core/runtime/health.ts'
+import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
+import { createClocks } from '../../core/store/elasticsearch/clocks.ts'
+import { readGenerations } from '../../core/store/generations/generations.ts'
+import { createKeepUp, type KeepUp } from '../../projector/keep-up.ts'
 import { prepare, type Settings } from '../../projector/start.ts'
-import { kafkaLog } from '../../projector/stream/kafka-log.ts'
-import { createKeepUp, type KeepUp } from '../../projector/stream/keep-up.ts'
-import { type RunningStream, type StreamOptions, startStream, type TestHooks } from '../../projector/stream/stream.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { controlIndexOf, LIVE_ID, type LiveDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { rep } from '../schemas/examples.ts'
 import type { Broker } from './broker.ts'

@@ -4,7 +4,7 @@
  * same log without faults.
  */
 
-import { StopError } from '../../projector/failures.ts'
+import { StopError } from '../../core/runtime/failures.ts'
 import { controlIndexOf, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import { createRandom, type Random } from '../support/random.ts'
 import { Broker } from './broker.ts'

@@ -4,10 +4,10 @@
  * be answered partially.
  */
 
-import { batchMultiGets } from '../../api/elasticsearch/batch-multi-gets.ts'
-import type { MultiGet, Search } from '../../api/elasticsearch/client.ts'
-import type { DocumentName } from '../../api/elasticsearch/slice-documents.ts'
-import { unavailable } from '../../api/failures.ts'
+import { unavailable } from '../../core/runtime/refusals.ts'
+import { batchMultiGets } from '../../core/store/read/batch-multi-gets.ts'
+import type { MultiGet, Search } from '../../core/store/read/client.ts'
+import type { DocumentName } from '../../core/store/read/slice-documents.ts'
 import type { Clock } from './clock.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'

@@ -3,10 +3,10 @@
  * fakes with random durations; the watch is the real one.
  */
 import { expect, test } from 'vitest'
-import { unavailable } from '../../api/failures.ts'
-import { WAKES_PER_LOOK } from '../../api/limits.ts'
-import type { Generation, ReadPosition } from '../../api/read/position.ts'
-import { type ChangesAsked, createChangeWatch, type FindChange } from '../../api/read/watch-changes.ts'
+import { WAKES_PER_LOOK } from '../../core/reading/limits.ts'
+import { type ChangesAsked, createChangeWatch, type FindChange } from '../../core/reading/watch-changes.ts'
+import { unavailable } from '../../core/runtime/refusals.ts'
+import type { Generation, ReadPosition } from '../../core/store/positions/position.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { lastOffsetsAnswer } from '../api/answers.ts'
 import { createRandom } from '../support/random.ts'

@@ -1,5 +1,5 @@
 /** Rules as an analyst writes them: every calculated payout in EUR gets a bonus line of 10.00. */
-import { type DataOf, defineRules, type LineItem, lineItemsOf, withLineItems } from '../../commands/rules.ts'
+import { type DataOf, defineRules, type LineItem, lineItemsOf, withLineItems } from '../../tools/rules.ts'
 
 export const BONUS: LineItem = {
   id: 'line_bonus',

@@ -4,7 +4,7 @@ import { gzip, zstdCompress } from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { compressFrame } from 'lz4-napi'
 import { compress } from 'snappy'
-import { decompress } from '../../projector/batch/decompress.ts'
+import { decompress } from '../../core/log/batch/decompress.ts'
 
 type Encoder = { readonly buffer: Buffer }
 

@@ -1,5 +1,5 @@
-import { exitCodes } from '../../commands/failures.ts'
-import { runProgram } from '../../commands/program.ts'
+import { exitCodes } from '../../tools/failures.ts'
+import { runProgram } from '../../tools/program.ts'
 
 /** Runs a command line. Returns its action with options, its output and its exit code. */
 export const said = async (...args: string[]) => {

@@ -1,18 +1,18 @@
-/** Runs commands like an operator: `commands/main.ts` on this Node, with settings in the environment. */
+/** Runs commands like an operator: `tools/main.ts` on this Node, with settings in the environment. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import { inject } from 'vitest'
-import type { CommandContext } from '../../commands/context.ts'
-import { listKeys } from '../../commands/keys/keys.ts'
-import { readLive } from '../../commands/live.ts'
-import { readParked } from '../../commands/parked/find.ts'
-import { count, listParked, showParked } from '../../commands/parked/parked.ts'
-import { publishAgain, type Result } from '../../commands/parked/publish-again.ts'
-import { runProgram } from '../../commands/program.ts'
-import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
+import { createElasticsearch } from '../../core/store/elasticsearch/client.ts'
+import type { CommandContext } from '../../tools/context.ts'
+import { listKeys } from '../../tools/keys/keys.ts'
+import { readLive } from '../../tools/live.ts'
+import { readParked } from '../../tools/parked/find.ts'
+import { count, listParked, showParked } from '../../tools/parked/parked.ts'
+import { publishAgain, type Result } from '../../tools/parked/publish-again.ts'
+import { runProgram } from '../../tools/program.ts'
 import { compileCache } from './compile-cache.ts'
 import type { Outgoing } from './events.ts'
 import type { Published, Topics } from './topics.ts'
@@ -30,7 +30,7 @@ export const runCommand = async (
   args: readonly string[],
   settings: Readonly<Record<string, string | undefined>>,
 ): Promise<Ran> => {
-  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', 'commands/main.ts', ...args], {
+  const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', 'tools/main.ts', ...args], {
     cwd: project,
     env: { ...compileCache, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],

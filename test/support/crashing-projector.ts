@@ -8,17 +8,18 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import { elasticsearchConfig, kafkaAccess, kafkaConfig } from '../../projector/client-options.ts'
+import { kafkaAccess, kafkaConfig } from '../../core/log/client-options.ts'
+import type { FlowSteps } from '../../core/projection/flow/flow.ts'
+import { StopError } from '../../core/runtime/failures.ts'
+import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
+import { elasticsearchConfig } from '../../core/store/client-options.ts'
 import {
   createElasticsearch,
   type Elasticsearch,
   type Request,
   type Send,
-} from '../../projector/elasticsearch/client.ts'
-import { StopError } from '../../projector/failures.ts'
-import type { FlowSteps } from '../../projector/flow/flow.ts'
+} from '../../core/store/elasticsearch/client.ts'
 import { runProjector } from '../../projector/projector.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
 import { isRead } from './answering.ts'
 import { registerCodecs } from './codecs.ts'
 import type { Plan, Point } from './crashes.ts'

@@ -1,8 +1,8 @@
 /** Creates a Kafka client with the projector's configuration. All its connections go through a proxy. */
 import kafkajs, { type ISocketFactoryArgs, type Kafka } from 'kafkajs'
-import { kafkaConfig } from '../../projector/client-options.ts'
-import { createNotifyingSocketFactory } from '../../projector/kafka/patch-connections.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { kafkaConfig } from '../../core/log/client-options.ts'
+import { createNotifyingSocketFactory } from '../../core/log/kafka/patch-connections.ts'
+import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
 import type { FaultProxy } from './proxy.ts'
 
 export const kafkaThrough = (proxy: FaultProxy, clientId: string): Kafka => {

@@ -2,7 +2,7 @@
  * Documents in memory, for the requests of commands that find, delete and write documents. Like Elasticsearch it
  * remembers the version of a deleted document for a minute, and a search finds what was refreshed.
  */
-import type { Answer, Request, Send } from '../../projector/elasticsearch/client.ts'
+import type { Answer, Request, Send } from '../../core/store/elasticsearch/client.ts'
 import { isRead, sending, updatesIn } from './answering.ts'
 
 export type Document = { readonly version: number; readonly source: Readonly<Record<string, unknown>> }

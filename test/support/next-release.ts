@@ -13,7 +13,7 @@ const project = join(import.meta.dirname, '..', '..')
 /** The blocks of code in the example, in order. */
 const page = readFileSync(join(project, 'docs/evolution.md'), 'utf8')
 const blocks = Array.from(page.matchAll(/^```ts\n(.*?)^```$/gms), ([, code = '']) => code)
-const rulesFile = readFileSync(join(project, 'projector/rules/rules.ts'), 'utf8')
+const rulesFile = readFileSync(join(project, 'core/ledger/rules/rules.ts'), 'utf8')
 const [, version] = /^export const RULES_VERSION = (\d+\n.*)$/m.exec(rulesFile) ?? []
 const [schema = '', schemaEntry = '', rules = '', rulesEntry = ''] = blocks
 
@@ -21,15 +21,15 @@ const [schema = '', schemaEntry = '', rules = '', rulesEntry = ''] = blocks
 const additions: readonly { readonly file: string; readonly before: string; readonly adds: string }[] = [
   { file: 'schemas/events.ts', before: 'export const PayrollVoided = ', adds: schema },
   { file: 'schemas/events.ts', before: "    'commission.payroll.voided.v1': PayrollVoided,", adds: schemaEntry },
-  { file: 'projector/rules/rules.ts', before: 'export type RulesTable = ', adds: rules },
-  { file: 'projector/rules/rules.ts', before: "  'commission.payroll.voided.v1': ", adds: rulesEntry },
+  { file: 'core/ledger/rules/rules.ts', before: 'export type RulesTable = ', adds: rules },
+  { file: 'core/ledger/rules/rules.ts', before: "  'commission.payroll.voided.v1': ", adds: rulesEntry },
   // The compiler names this place.
   {
-    file: 'projector/event/validate.ts',
+    file: 'core/ledger/event/validate.ts',
     before: "    case 'commission.payroll.voided.v1':",
     adds: "    case 'commission.payroll.recorded.v2':\n",
   },
-  { file: 'projector/rules/rules.ts', before: version ?? 'no version', adds: '1 + ' },
+  { file: 'core/ledger/rules/rules.ts', before: version ?? 'no version', adds: '1 + ' },
 ]
 
 registerHooks({

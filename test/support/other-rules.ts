@@ -1,6 +1,6 @@
 /**
  * A projector, or a rebuild, with other rules: it cannot decode records that match `parks`. It is assembled like
- * `projector/main.ts` and `commands/main.ts`. The product has no option for this.
+ * `projector/main.ts` and `tools/main.ts`. The product has no option for this.
  *
  * Its one argument is `OtherRules` as JSON; its settings are those of the projector.
  */
@@ -8,13 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import { rebuild } from '../../commands/generations/rebuild.ts'
-import { elasticsearchConfig, kafkaAccess, kafkaConfig } from '../../projector/client-options.ts'
-import { createElasticsearch } from '../../projector/elasticsearch/client.ts'
-import { StopError } from '../../projector/failures.ts'
-import type { FlowSteps } from '../../projector/flow/flow.ts'
+import { kafkaAccess, kafkaConfig } from '../../core/log/client-options.ts'
+import type { FlowSteps } from '../../core/projection/flow/flow.ts'
+import { StopError } from '../../core/runtime/failures.ts'
+import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
+import { elasticsearchConfig } from '../../core/store/client-options.ts'
+import { createElasticsearch } from '../../core/store/elasticsearch/client.ts'
 import { runProjector } from '../../projector/projector.ts'
-import { projectorSettings, readSettings } from '../../schemas/settings.ts'
+import { rebuild } from '../../tools/generations/rebuild.ts'
 import { registerCodecs } from './codecs.ts'
 import type { OtherRules } from './other-rules-processes.ts'
 

@@ -37,7 +37,7 @@ export const startProcess = (
     | 'projector/main.ts'
     | 'projector/topics.ts'
     | 'api/main.ts'
-    | 'commands/main.ts'
+    | 'tools/main.ts'
     | 'test/support/crashing-projector.ts'
     | 'test/support/other-rules.ts',
   settings: Readonly<Record<string, string | undefined>>,

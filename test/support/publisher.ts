@@ -1,6 +1,6 @@
 /** A publisher that sends again every record that Kafka did not acknowledge, as publishers must. */
 import kafkajs from 'kafkajs'
-import { closeAfterTimeout } from '../../projector/kafka/patch-timeouts.ts'
+import { closeAfterTimeout } from '../../core/log/kafka/patch-timeouts.ts'
 import type { Outgoing } from './events.ts'
 import type { Scope } from './scope.ts'
 import { place, type Topics, toMessage } from './topics.ts'

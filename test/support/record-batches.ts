@@ -1,11 +1,12 @@
 /** Batches of records as a log has them: good ones, and ones that no producer makes. */
-import { crc32c } from '../../projector/batch/crc32c.ts'
-import type { EntryKind } from '../../projector/batch/fetched-log.ts'
-import { BatchReader } from '../../projector/batch/read-batch.ts'
-import { HEADER_BYTES, recordBatchesIn } from '../../projector/batch/record-batch.ts'
-import type { RawRecord } from '../../projector/event/raw-record.ts'
-import type { FetchedBytes } from '../../projector/kafka/patch-fetch.ts'
-import { encodeRecordBatch } from '../../projector/log/record-batch.ts'
+
+import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import { crc32c } from '../../core/log/batch/crc32c.ts'
+import type { EntryKind } from '../../core/log/batch/fetched-log.ts'
+import { BatchReader } from '../../core/log/batch/read-batch.ts'
+import { HEADER_BYTES, recordBatchesIn } from '../../core/log/batch/record-batch.ts'
+import type { FetchedBytes } from '../../core/log/kafka/patch-fetch.ts'
+import { encodeRecordBatch } from '../../core/log/records/record-batch.ts'
 
 export type BatchOptions = {
   readonly first: number

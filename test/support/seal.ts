@@ -3,7 +3,7 @@ import { createCipheriv, createHmac, hash } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { keyFileOf, receiptFileOf } from '../../api/sealed/key-directory.ts'
+import { keyFileOf, receiptFileOf } from '../../core/reading/sealed/key-directory.ts'
 import { additionalData, type SealedLocation } from '../../schemas/sealed/sealed-text.ts'
 import type { Scope } from './scope.ts'
 

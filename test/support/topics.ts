@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type IHeaders, type ProducerBatch, type RecordMetadata } from 'kafkajs'
 import { expect, inject } from 'vitest'
-import { clearBufferOnReconnect } from '../../projector/kafka/patch-connections.ts'
+import { clearBufferOnReconnect } from '../../core/log/kafka/patch-connections.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Outgoing } from './events.ts'

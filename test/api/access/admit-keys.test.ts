@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { createAdmitKey } from '../../../api/access/admit-keys.ts'
 import { createFailedLogins } from '../../../api/access/failed-logins.ts'
-import { createSemaphore } from '../../../api/capacity/semaphore.ts'
-import { unavailable } from '../../../api/failures.ts'
-import type { ApiKeyCache, KeyHolder } from '../../../api/read/api-keys.ts'
-import { abortReason } from '../../../api/time-limits.ts'
+import type { ApiKeyCache, KeyHolder } from '../../../core/reading/api-keys.ts'
+import { unavailable } from '../../../core/runtime/refusals.ts'
+import { createSemaphore } from '../../../core/runtime/semaphore.ts'
+import { abortReason } from '../../../core/runtime/time-limits.ts'
 
 const holder: KeyHolder = { org: 'org_a', orgHash: 'h', id: 'key_1', permissions: new Set(['read']) }
 const never = new AbortController().signal

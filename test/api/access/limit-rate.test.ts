@@ -2,10 +2,10 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { limitRate, unitsOf } from '../../../api/access/limit-rate.ts'
 import { createLocalCounter } from '../../../api/access/rate-counter.ts'
-import { createAnswerBudget } from '../../../api/capacity/answer-budget.ts'
-import { unavailable } from '../../../api/failures.ts'
 import type { RequestState } from '../../../api/http/request.ts'
-import { abortReason, waitOrAbort } from '../../../api/time-limits.ts'
+import { unavailable } from '../../../core/runtime/refusals.ts'
+import { abortReason, waitOrAbort } from '../../../core/runtime/time-limits.ts'
+import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
 import { RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
 
 const KEY = { org: 'org_1', orgHash: 'aa', id: 'key_1', permissions: new Set(['read'] as const) }

@@ -2,9 +2,9 @@
 import { expect, test } from 'vitest'
 import { answerErrors } from '../../../api/answer/answer-errors.ts'
 import { createRefusalLog } from '../../../api/answer/log-refusals.ts'
-import { Refusal, unavailable } from '../../../api/failures.ts'
 import type { RequestState } from '../../../api/http/request.ts'
 import { REFUSALS_LOGGED, REFUSALS_LOGGED_SECONDS } from '../../../api/limits.ts'
+import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 
 const KEY = { org: 'org_1', orgHash: 'aa', id: 'key_1', permissions: new Set<never>() }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { answerList, isNotModified } from '../../../api/answer/answer-page.ts'
-import { sliceSearch } from '../../../api/elasticsearch/slice-documents.ts'
 import type { RequestContext } from '../../../api/http/request.ts'
+import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import { recordText, searchAnswer } from '../answers.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { differenceParts, readPayout } from '../../../api/answer/compare-payouts.ts'
-import type { DocumentSlice } from '../../../api/elasticsearch/slice-documents.ts'
-import { SLICE } from '../../../api/limits.ts'
-import { createPace, joinParts, type Pace } from '../../../api/pace.ts'
-import { abortReason } from '../../../api/time-limits.ts'
+import { createPace, joinParts, type Pace } from '../../../core/reading/capacity/pace.ts'
+import { abortReason } from '../../../core/runtime/time-limits.ts'
+import { SLICE } from '../../../core/store/limits.ts'
+import type { DocumentSlice } from '../../../core/store/read/slice-documents.ts'
 import { differenceBetween } from '../../support/differences.ts'
 
 const never = new AbortController().signal

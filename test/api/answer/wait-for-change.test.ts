@@ -1,8 +1,8 @@
 /** The step that waits for a change, with a wait that the test ends. */
 import { expect, test } from 'vitest'
 import { waitForChange } from '../../../api/answer/wait-for-change.ts'
-import { Refusal } from '../../../api/failures.ts'
-import type { ChangeWatch } from '../../../api/read/watch-changes.ts'
+import type { ChangeWatch } from '../../../core/reading/watch-changes.ts'
+import { Refusal } from '../../../core/runtime/refusals.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const position = { generation, publishedTo: 1, time: 0, takenBack: 0 }

@@ -1,12 +1,13 @@
 /** The projector writes and reads with bulk requests. The bulk ceiling repeats only writes: reads would be refused. */
 import { expect, test } from 'vitest'
 import { isBulkWrite } from '../../../bench/processes/recording-proxy.ts'
-import { replacements } from '../../../projector/elasticsearch/batch-requests.ts'
-import { type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
-import { getFromPrimaries } from '../../../projector/elasticsearch/primary-reads.ts'
-import { pack, serialize } from '../../../projector/flow/serialize.ts'
-import { write } from '../../../projector/flow/write.ts'
-import { documentChangeOf, refOf } from '../../../projector/rules/state.ts'
+import { pack, serialize } from '../../../core/ledger/decide/serialize.ts'
+import { documentChangeOf, refOf } from '../../../core/ledger/rules/state.ts'
+import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import { write } from '../../../core/store/documents/write.ts'
+import { replacements } from '../../../core/store/elasticsearch/batch-requests.ts'
+import type { Request } from '../../../core/store/elasticsearch/client.ts'
+import { getFromPrimaries } from '../../../core/store/elasticsearch/primary-reads.ts'
 import { getting, sending } from '../../support/answering.ts'
 
 const pathOf = ({ path, query = {} }: Request): string =>
@@ -19,7 +20,7 @@ const firstPath = async (run: (send: ReturnType<typeof sending>) => Promise<unkn
   const paths: string[] = []
   const send = sending(async request => {
     paths.push(pathOf(request))
-    throw new Unavailable(503)
+    throw new Unanswered('elasticsearch', 503)
   })
   await run(send).catch(() => undefined)
   return String(paths[0])

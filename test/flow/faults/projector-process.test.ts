@@ -1,6 +1,6 @@
 /** A projector process that is frozen, killed or replaced while events arrive. */
 import { describe, expect, test } from 'vitest'
-import { SESSION_TIMEOUT_MS } from '../../../projector/limits.ts'
+import { SESSION_TIMEOUT_MS } from '../../../core/log/limits.ts'
 import { generationId } from '../../../schemas/stored/documents.ts'
 import { expectProjectedAsModelled } from '../../support/agreement.ts'
 import { type Plan, type Point, reached, startCrashing } from '../../support/crashes.ts'

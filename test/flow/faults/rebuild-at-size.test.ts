@@ -101,7 +101,7 @@ test('a rebuild of 200,000 events is byte-equal to the live generation, after ki
   expect(published).toBeGreaterThan(EVENTS * 0.98)
 
   began = performance.now()
-  const startRebuild = () => startProcess(t, 'commands/main.ts', settings, { parameters: ['projection', 'rebuild'] })
+  const startRebuild = () => startProcess(t, 'tools/main.ts', settings, { parameters: ['projection', 'rebuild'] })
   let projector = await startProjector(t, { topics, prefix })
   await eventually(async () => expect(await storedById(`${prefix}-control`, LIVE_ID)).toBeDefined())
   let rebuilding = startRebuild()

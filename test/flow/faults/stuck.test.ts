@@ -1,6 +1,6 @@
 /** The watchdog of a real projector with a step that never returns, and situations that only look like it. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { RETRY_LAST_MS } from '../../../projector/limits.ts'
+import { RETRY_LAST_MS } from '../../../core/runtime/limits.ts'
 import { type Plan, type Point, startCrashing } from '../../support/crashes.ts'
 import { keyCreated, newId, repRecorded, withData } from '../../support/events.ts'
 import { expectRefused, type Projector, untilCaughtUp } from '../../support/processes.ts'

@@ -5,7 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { RULES_VERSION } from '../../../projector/rules/rules.ts'
+import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
 import { kinds, LIVE_ID } from '../../../schemas/stored/documents.ts'
 import { commandSettings, type Ran, runCommand } from '../../support/commands.ts'
 import {

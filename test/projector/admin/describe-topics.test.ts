@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { projectorSettings, readSettings } from '../../../core/runtime/settings.ts'
 import { describeTopics } from '../../../projector/admin/describe-topics.ts'
-import { projectorSettings, readSettings } from '../../../schemas/settings.ts'
 
 const settings = readSettings(projectorSettings, {
   KAFKA_BROKERS: 'one:9093,two:9093',

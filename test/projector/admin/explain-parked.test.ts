@@ -1,7 +1,7 @@
 /** The detail in the receipt of a parked record. */
 import { expect, test } from 'vitest'
+import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import { createParkedExplainer, type ParkedLocation } from '../../../projector/admin/explain-parked.ts'
-import { Unavailable } from '../../../projector/elasticsearch/client.ts'
 import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX, RECEIPTS_POLL_TIMEOUT_MS } from '../../../projector/limits.ts'
 import { sending } from '../../support/answering.ts'
 import { dataOf, payoutCalculated, periodRecorded, repRecorded } from '../../support/events.ts'
@@ -46,7 +46,7 @@ const setUp = (document: object | undefined) => {
     const [doc] = (body as { docs: { _index: string; _id: string; _source?: string[] }[] }).docs
     asked.push([doc?._index, doc?._id, ...(doc?._source ?? [])].join('/'))
     if (held) await gate.call(doc?._id ?? '')
-    if (signal?.aborted) throw new Unavailable(0)
+    if (signal?.aborted) throw new Unanswered('elasticsearch', 0)
     const _source = doc?._id === 'live' ? { body: { generation: 'g2' } } : document
     return { status: 200, body: { docs: [{ _id: doc?._id, found: _source !== undefined, _version: 1, _source }] } }
   })

@@ -1,7 +1,7 @@
 /** Reading the receipts of records from Elasticsearch. */
 import { expect, test } from 'vitest'
+import { AnswerTooLong } from '../../../core/store/elasticsearch/client.ts'
 import { createReceiptReader, type RecordLocation } from '../../../projector/admin/receipts.ts'
-import { AnswerTooLong } from '../../../projector/elasticsearch/client.ts'
 import { primariesAnswer, sending, updatesIn } from '../../support/answering.ts'
 
 const NOT_YET = { state: 'not_yet' } as const

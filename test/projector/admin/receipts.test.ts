@@ -1,13 +1,13 @@
 /** How receipts wait. `receipt-reader.test.ts` tests what one poll reads. */
 import { expect, test } from 'vitest'
+import { StopError } from '../../../core/runtime/failures.ts'
+import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import {
   createReceipts,
   type Receipt,
   type ReceiptOutcome,
   type RecordLocation,
 } from '../../../projector/admin/receipts.ts'
-import { Unavailable } from '../../../projector/elasticsearch/client.ts'
-import { StopError } from '../../../projector/failures.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_POLL_TIMEOUT_MS, RECEIPTS_WAITING_MAX } from '../../../projector/limits.ts'
 import { Clock } from '../clock.ts'
 import { everythingRuns, Held } from '../held.ts'
@@ -125,7 +125,7 @@ test('after an idle time the next request is looked up at once', async () => {
 test('a failed look-up is followed by another one, and is the answer only if the time is over', async () => {
   const { clock, looks, ask, nextLook } = setUp()
   const [now, later, longer] = [ask(at(1), 0), ask(at(2), 300), ask(at(3), 10 * SECOND)]
-  await looks.at(0).fail(new Unavailable(503))
+  await looks.at(0).fail(new Unanswered('elasticsearch', 503))
   expect(now.answer).toEqual({ state: 'unavailable' })
   await nextLook()
   // An index that a swap left behind, and that is being dropped.
@@ -152,7 +152,7 @@ test('a look-up without an answer is aborted', async () => {
   expect(signals[0]?.aborted).toBe(false)
   await clock.move(1)
   expect(signals[0]?.aborted).toBe(true)
-  await looks.at(0).fail(new Unavailable(0))
+  await looks.at(0).fail(new Unanswered('elasticsearch', 0))
   expect(asked.answer).toEqual({ state: 'unavailable' })
 })
 
@@ -203,7 +203,7 @@ test('a stop answers all waiting requests at once, aborts the look-up, and start
   await everythingRuns()
   expect([before.answer, during.answer, receipts.waiting()]).toEqual([NOT_YET, NOT_YET, 0])
   expect(signals[1]?.aborted).toBe(true)
-  await looks.at(0).fail(new Unavailable(0))
+  await looks.at(0).fail(new Unanswered('elasticsearch', 0))
   const after = ask(at(3), 10 * SECOND)
   await nextLook()
   expect([after.answer, looks.count]).toEqual([{ state: 'stopping' }, 2])

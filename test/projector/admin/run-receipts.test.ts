@@ -1,5 +1,7 @@
 /** Receipts of runs: how they wait, and what one of them reads. */
 import { expect, test } from 'vitest'
+import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import type { Request } from '../../../core/store/elasticsearch/client.ts'
 import type { ReceiptOutcome, RecordLocation } from '../../../projector/admin/receipts.ts'
 import {
   createRunReader,
@@ -8,7 +10,6 @@ import {
   type RunOutcome,
   type RunReceipt,
 } from '../../../projector/admin/run-receipts.ts'
-import { type Request, Unavailable } from '../../../projector/elasticsearch/client.ts'
 import {
   RECEIPTS_POLL_TIMEOUT_MS,
   RUN_ORGANIZATIONS_MAX,
@@ -105,7 +106,7 @@ test('a read without an answer is aborted, also one whose turn does not come, an
   while (waits.calls.length > 0) await waits.at(0).letGo(PUBLISHED)
   await clock.move(RECEIPTS_POLL_TIMEOUT_MS)
   expect(signals.map(({ aborted }) => aborted)).toEqual(signals.map(() => true))
-  while (reads.calls.length > 0) await reads.at(0).fail(new Unavailable(0))
+  while (reads.calls.length > 0) await reads.at(0).fail(new Unanswered('elasticsearch', 0))
   expect(all.map(({ answer }) => answer)).toEqual(all.map(() => ({ state: 'unavailable' })))
   expect(reads.count).toBe(RUN_READS_MAX)
 })
@@ -116,7 +117,7 @@ test('a stop aborts the read and answers at once', async () => {
   await waits.at(0).letGo(PUBLISHED)
   stop.abort()
   expect(signals[0]?.aborted).toBe(true)
-  await reads.at(0).fail(new Unavailable(0))
+  await reads.at(0).fail(new Unanswered('elasticsearch', 0))
   expect(asked.answer).toEqual({ state: 'stopping' })
 })
 
@@ -237,10 +238,10 @@ test('changes of too many organizations are not counted, and those of API keys c
 })
 
 test('a search without a whole answer gives no receipt', async () => {
-  expect((await read(events, { status: 404 })).receipt).toBeInstanceOf(Unavailable)
+  expect((await read(events, { status: 404 })).receipt).toBeInstanceOf(Unanswered)
 })
 
 test('a run is not known while parked records may be missing from the search', async () => {
   const { receipt } = await read(events, { position: 18, failed: 1 })
-  expect(receipt).toBeInstanceOf(Unavailable)
+  expect(receipt).toBeInstanceOf(Unanswered)
 })

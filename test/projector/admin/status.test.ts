@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import type { SourceAdmin } from '../../../core/log/kafka/source.ts'
+import type { Answer, Request } from '../../../core/store/elasticsearch/client.ts'
 import { readStatus, statusOfAll } from '../../../projector/admin/status.ts'
-import type { Answer, Request } from '../../../projector/elasticsearch/client.ts'
-import type { SourceAdmin } from '../../../projector/kafka/source.ts'
 import { sending } from '../../support/answering.ts'
 
 const identity = { generation: 'g1', topic: 'commission.events', cluster_id: 'x', partitions: 2, rules_version: 1 }

@@ -4,11 +4,9 @@
  * the documents must equal those of a projection from nothing. Half of the runs copy and restore a second time, mostly
  * while the records are read again.
  */
-import { CommandError } from '../../../commands/failures.ts'
-import { adopt } from '../../../commands/generations/adopt.ts'
-import { rewind } from '../../../commands/generations/rewind.ts'
-import { StopError } from '../../../projector/failures.ts'
-import { RULES_VERSION } from '../../../projector/rules/rules.ts'
+
+import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
+import { StopError } from '../../../core/runtime/failures.ts'
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
@@ -16,6 +14,9 @@ import {
   type PositionDocument,
   positionId,
 } from '../../../schemas/stored/documents.ts'
+import { CommandError } from '../../../tools/failures.ts'
+import { adopt } from '../../../tools/generations/adopt.ts'
+import { rewind } from '../../../tools/generations/rewind.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 import { Broker } from '../broker.ts'
 import { Clock, SimulatedProcess } from '../clock.ts'

@@ -4,10 +4,10 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { CommandError } from '../../../commands/failures.ts'
-import { StopError } from '../../../projector/failures.ts'
-import { recordHash } from '../../../projector/kafka/source.ts'
+import { recordHash } from '../../../core/ledger/event/raw-record.ts'
+import { StopError } from '../../../core/runtime/failures.ts'
 import { controlIndexOf } from '../../../schemas/stored/documents.ts'
+import { CommandError } from '../../../tools/failures.ts'
 import { createRandom } from '../../support/random.ts'
 import type { Broker } from '../broker.ts'
 import { type Entry, EVENTS } from '../history.ts'

@@ -3,10 +3,10 @@
  * position of the answer: a document, a list, a total, a key. It may refuse while it cannot know.
  */
 import { answerList } from '../../../api/answer/answer-page.ts'
-import { Refusal } from '../../../api/failures.ts'
-import { createApiKeyCache } from '../../../api/read/api-keys.ts'
-import { createCheckIndices, keysChecked } from '../../../api/read/check-indices.ts'
-import { createReaders } from '../../../api/read/readers.ts'
+import { createApiKeyCache } from '../../../core/reading/api-keys.ts'
+import { createCheckIndices, keysChecked } from '../../../core/reading/check-indices.ts'
+import { createReaders } from '../../../core/reading/readers.ts'
+import { Refusal } from '../../../core/runtime/refusals.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { View } from '../../support/model.ts'
 import { createRandom } from '../../support/random.ts'

@@ -2,7 +2,7 @@
  * The log that the publishers of the organizations made, with a model of it. A topic can lose it, get another one from
  * a stranger, and get it back. Everything that readers are shown must come from this log.
  */
-import { encodeHeaders } from '../../../projector/kafka/encoded-headers.ts'
+import { encodeHeaders } from '../../../core/log/kafka/encoded-headers.ts'
 import type { Outgoing } from '../../support/events.ts'
 import { createModel, type Model, type View } from '../../support/model.ts'
 import { place, toPublished } from '../../support/topics.ts'

@@ -2,8 +2,9 @@
  * The services of a run, the projectors under a service manager, and the log that they read. Every second the answers
  * of `/readyz` are compared with the truth.
  */
-import { StopError } from '../../../projector/failures.ts'
-import { RULES_VERSION } from '../../../projector/rules/rules.ts'
+
+import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
+import { StopError } from '../../../core/runtime/failures.ts'
 import {
   API_KEYS_GENERATION,
   controlIndexOf,

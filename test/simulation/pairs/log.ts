@@ -3,7 +3,7 @@
  * records come before the records that they reference: they are parked, and would be applied if they were published
  * again.
  */
-import { encodeHeaders } from '../../../projector/kafka/encoded-headers.ts'
+import { encodeHeaders } from '../../../core/log/kafka/encoded-headers.ts'
 import {
   keyCreated,
   type Outgoing,

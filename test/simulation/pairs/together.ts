@@ -1,6 +1,7 @@
 /** Starts two commands, kills or freezes one of them, and waits until both are over. */
-import { CommandError } from '../../../commands/failures.ts'
-import { StopError } from '../../../projector/failures.ts'
+
+import { StopError } from '../../../core/runtime/failures.ts'
+import { CommandError } from '../../../tools/failures.ts'
 import type { Random } from '../../support/random.ts'
 import type { Broker } from '../broker.ts'
 import type { Running, Told } from './commands.ts'

@@ -1,11 +1,11 @@
 /** Checks after two commands: the output of each was true, and interrupted work can be finished. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { asOf } from '../../../commands/documents/as-of.ts'
-import { CommandError } from '../../../commands/failures.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 import { controlIndexOf, indexOf, type Kind, kinds, parkedId } from '../../../schemas/stored/documents.ts'
 import { sandboxPrefixOf } from '../../../schemas/stored/sandboxes.ts'
+import { asOf } from '../../../tools/documents/as-of.ts'
+import { CommandError } from '../../../tools/failures.ts'
 import { EVENTS } from '../history.ts'
 import { PREFIX } from '../promises.ts'
 import type { Running } from './commands.ts'

@@ -1,6 +1,7 @@
 /** The services for two commands, with one projector. They start with two generations that were found equal. */
-import { StopError } from '../../../projector/failures.ts'
-import { RULES_VERSION } from '../../../projector/rules/rules.ts'
+
+import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
+import { StopError } from '../../../core/runtime/failures.ts'
 import {
   controlIndexOf,
   indexOf,

@@ -2,9 +2,10 @@
  * Documents of three organizations, one of them without records, and keys with every set of permissions. The rules of
  * the projector make them from events, so that each probe goes from an event to an answer.
  */
-import type { RawRecord } from '../../../projector/event/raw-record.ts'
-import { Cache } from '../../../projector/flow/cache.ts'
-import { serialize } from '../../../projector/flow/serialize.ts'
+
+import { Cache } from '../../../core/ledger/decide/cache.ts'
+import { serialize } from '../../../core/ledger/decide/serialize.ts'
+import type { RawRecord } from '../../../core/ledger/event/raw-record.ts'
 import type { Stream } from '../../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,

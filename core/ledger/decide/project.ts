@@ -1,0 +1,137 @@
+/**
+ * In: the assessed records of a batch, in order, and their state. Out: the outcome of each record, and the documents to
+ * write. Promises: pure (no clock, no randomness, no I/O); each decision sees only the records before it.
+ */
+
+import type { ParkCode } from '../../../schemas/errors.ts'
+import { type ParkedDocument, parkedId } from '../../../schemas/stored/documents.ts'
+import { isId } from '../../../schemas/values.ts'
+import type { Envelope } from '../event/decode.ts'
+import { type RawRecord, recordHash } from '../event/raw-record.ts'
+import type { ValidEvent } from '../event/validate.ts'
+import { PARKED_BYTES_MAX } from '../limits.ts'
+import type { Decision, Reads } from '../rules/decision.ts'
+import type { AnyRules } from '../rules/rules.ts'
+import { type DocumentChange, documentChangeOf, type NewDocument, refOf, type State } from '../rules/state.ts'
+
+/** A record, and what is known of it without looking at other records. */
+export type Assessed = {
+  readonly record: RawRecord
+  readonly envelope: Envelope | undefined
+  /** The documents that its rules may read. */
+  readonly reads: Reads
+} & (
+  | { readonly verdict: ValidEvent; readonly rules: AnyRules }
+  | { readonly verdict: ParkCode; readonly rules: undefined }
+)
+
+/** A record of an organization that is not projected. */
+export type Skipped = { readonly record: RawRecord; readonly skipped: true; readonly rules: undefined }
+
+export type ProjectedBatch = {
+  /** One per document: the last change is the whole document. */
+  readonly changes: readonly DocumentChange[]
+  readonly counts: Readonly<Record<Decision['outcome'], number>>
+  readonly parkedCodes: readonly ParkCode[]
+}
+
+export const project = (
+  assessed: readonly (Assessed | Skipped)[],
+  state: State,
+  source: { readonly topic: string; readonly partition: number },
+): ProjectedBatch => {
+  const changes = new Map<string, DocumentChange>()
+  const counts = { applied: 0, duplicate: 0, parked: 0 }
+  const parkedCodes: ParkCode[] = []
+
+  for (const item of assessed) {
+    if ('skipped' in item) continue
+    const at = timeOfRecord(item.record)
+    const decision = decide(item, state, at)
+    counts[decision.outcome]++
+    if (decision.outcome === 'applied') {
+      state.apply(decision.changes)
+      for (const change of decision.changes) changes.set(change.key, change)
+    } else if (decision.outcome === 'parked') {
+      const change = park(item, decision.code, source, at)
+      changes.set(change.key, change)
+      parkedCodes.push(decision.code)
+    }
+  }
+  return { changes: [...changes.values()], counts, parkedCodes }
+}
+
+/**
+ * The time of a record that its documents get: its own, whatever the records around it have. Publishers can send any
+ * timestamp. Above the upper bound it is not an integer that Elasticsearch takes; below 0 it is no time.
+ */
+export const timeOfRecord = ({ timestamp }: RawRecord): number =>
+  Math.min(Math.max(0, timestamp), Number.MAX_SAFE_INTEGER)
+
+const decide = ({ verdict, record, reads, rules }: Assessed, state: State, at: number): Decision => {
+  if (rules === undefined) return { outcome: 'parked', code: verdict }
+  const { data, hash } = verdict
+  return rules.decide({ data, reads, hash, seq: record.offset, at }, state)
+}
+
+/** Keeps the whole record. Only attributes that passed validation become fields. */
+const park = (
+  { record, envelope }: Assessed,
+  code: ParkCode,
+  { topic, partition }: { readonly topic: string; readonly partition: number },
+  at: number,
+): DocumentChange => {
+  const { offset } = record
+  const org = orgOf({ record, envelope })
+  const draft: NewDocument<ParkedDocument> = {
+    code,
+    ...(org !== undefined && { org_id: org }),
+    ...(envelope && isShort(envelope.type) && { type: envelope.type }),
+    ...(envelope && isShort(envelope.id) && { event_id: envelope.id }),
+    topic,
+    partition,
+    offset,
+    at,
+    body: contentOf(record),
+  }
+  return documentChangeOf(refOf('parked', parkedId(topic, partition, offset)), offset, draft)
+}
+
+/** A decompressed record can exceed any document. Then only its size and hash are kept; the log has the record. */
+const contentOf = (record: RawRecord): ParkedDocument['body'] => {
+  const { key, headers, value } = record
+  const bytes = bytesToKeep(record)
+  if (bytes <= PARKED_BYTES_MAX) {
+    const inBase64 = Array.from(
+      headers,
+      ([name, header, rawName]): KeptHeader =>
+        rawName === undefined ? [name, base64(header)] : [name, base64(header), rawName.toString('base64')],
+    )
+    const whole = { key: base64(key), headers: inBase64, value: base64(value) }
+    // Header names are JSON text, in which a control character takes six bytes: check the real size.
+    if (Buffer.byteLength(JSON.stringify(whole)) <= PARKED_BYTES_MAX) return whole
+  }
+  return { key: null, headers: [], value: null, left_out: { bytes, sha256: recordHash(record) } }
+}
+
+type KeptHeader = ParkedDocument['body']['headers'][number]
+
+/** Estimated bytes of a parked record. The result is part of its document, so this formula must never change. */
+const bytesToKeep = ({ key, value, headers }: RawRecord): number => {
+  let bytes = (key?.length ?? 0) + (value?.length ?? 0) + 100
+  for (const [name, header] of headers) bytes += name.length + (header?.length ?? 0) + 20
+  return bytes
+}
+
+const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null : bytes.toString('base64'))
+
+/** Longest CloudEvents attribute that becomes a field, in characters. A longer one stays in the headers only. */
+const SHORT = 256
+const isShort = (attribute: string): boolean => attribute.length <= SHORT
+
+/** Returns the organization of a record: from its data, or else from its key. */
+export const orgOf = ({ record: { key }, envelope }: Pick<Assessed, 'record' | 'envelope'>): string | undefined => {
+  const data = envelope?.data
+  const named = typeof data === 'object' && data !== null && 'org_id' in data ? data.org_id : undefined
+  return [named, key?.toString('utf8')].find(candidate => isId('org', candidate))
+}

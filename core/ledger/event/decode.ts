@@ -1,0 +1,146 @@
+/**
+ * In: a Kafka record. Out: its CloudEvents envelope (type, id, data) or `undecodable`.
+ * Promises: accepts only strict UTF-8 and strict JSON, in binary and structured mode; ignores everything that is no
+ *   CloudEvents attribute; never throws for wrong bytes; the cause has nothing of the content.
+ */
+import { isUtf8 } from 'node:buffer'
+import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { describeValue, typeNameOf } from '../../../schemas/objects.ts'
+import { isCalendarDate } from '../../../schemas/values.ts'
+import { type FastPayout, parseFastPayout } from './fast-payout.ts'
+import { foreignForm } from './foreign-bytes.ts'
+import type { RawRecord } from './raw-record.ts'
+import { parseStrictJson, whyNotStrictJson } from './strict-json.ts'
+
+/**
+ * `type` and `id` match the CloudEvents grammar; `data` is any JSON; `plain` is set for a payout in the plain form
+ * (`fast-payout.ts`).
+ */
+export type Envelope = {
+  readonly type: string
+  readonly id: string
+  readonly data: unknown
+  readonly plain?: FastPayout
+}
+
+export const decode = (record: RawRecord): Envelope | 'undecodable' => {
+  const read = readEnvelope(record)
+  return typeof read === 'string' ? 'undecodable' : read
+}
+
+/** Says why a record is undecodable, in words that have nothing of its content. Undefined if it is decodable. */
+export const whyUndecodable = (record: RawRecord): string | undefined => {
+  const read = readEnvelope(record)
+  return typeof read === 'string' ? read : undefined
+}
+
+/** Returns what is wrong instead, if the record is undecodable. */
+const readEnvelope = (record: RawRecord): Envelope | string => {
+  const { value } = record
+  if (value === null) return 'value: expected JSON, got no value'
+  if (value.length > RECORD_VALUE_BYTES_MAX) {
+    return `value: expected at most ${RECORD_VALUE_BYTES_MAX} bytes, got ${value.length}`
+  }
+  if (!isUtf8(value))
+    return `value: expected JSON in UTF-8, got ${foreignForm(value)?.name ?? 'bytes that are not UTF-8'}`
+  const [contentType, ...attributes] = record.headers.textsOf(headerNames)
+  if (contentType === null) return notOnce('content-type')
+  if (contentType === undefined || isMediaType(contentType, 'application/json')) return decodeBinary(attributes, value)
+  if (isMediaType(contentType, 'application/cloudevents+json')) return decodeStructured(value)
+  const got = otherTypes.find(type => isMediaType(contentType, type)) ?? 'another content type'
+  return `header content-type: expected application/json, application/cloudevents+json or none, got ${got}`
+}
+
+const attributeNames = ['specversion', 'id', 'type', 'source', 'time'] as const
+type AttributeName = (typeof attributeNames)[number]
+const headerNames = ['content-type', ...attributeNames.map(name => `ce_${name}`)].map(name => Buffer.from(name))
+
+/** Content types that clients are known to write. Only these are named: any other text is content of the record. */
+const otherTypes = [
+  'application/cloudevents',
+  'application/cloudevents-batch+json',
+  'application/cloudevents+avro',
+  'application/cloudevents+protobuf',
+  'application/octet-stream',
+  'application/avro',
+  'application/protobuf',
+  'application/x-protobuf',
+  'application/xml',
+  'text/plain',
+  'text/json',
+]
+
+const notOnce = (header: string): string => `header ${header}: expected once, with a text in UTF-8`
+
+const decodeBinary = (attributes: readonly (string | null | undefined)[], value: Buffer): Envelope | string => {
+  const notText = attributes.indexOf(null)
+  if (notText >= 0) return notOnce(`ce_${attributeNames[notText]}`)
+  const [specversion, id, type, source, time] = attributes
+  const plain = type ? parseFastPayout(type, value.toString('utf8')) : undefined
+  const parsed = plain ? { value: plain.data } : parseStrictJson(value, DATA_DEPTH_MAX)
+  if (parsed === undefined) return notJson(value, DATA_DEPTH_MAX)
+  const read = envelope({ specversion, id, type, source, time }, parsed.value, 'header ce_')
+  if (typeof read === 'string' && specversion === undefined && isStructured(parsed.value))
+    return `${read}; ${STRUCTURED}`
+  return plain && typeof read !== 'string' ? { ...read, plain } : read
+}
+
+/** Some clients write an event in structured mode without its content type. */
+const isStructured = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.hasOwn(value, 'specversion')
+const STRUCTURED = 'the value is an event in structured mode, which needs content-type application/cloudevents+json'
+
+const notJson = (value: Buffer, depthMax: number): string =>
+  `value: expected strict JSON, got ${foreignForm(value)?.name ?? whyNotStrictJson(value, depthMax)}`
+
+/** The envelope is level 0 of nesting, so that its data object is level 1, as in binary mode. */
+const decodeStructured = (value: Buffer): Envelope | string => {
+  const parsed = parseStrictJson(value, DATA_DEPTH_MAX + 1)
+  if (parsed === undefined) return notJson(value, DATA_DEPTH_MAX + 1)
+  if (typeof parsed.value !== 'object' || parsed.value === null || Array.isArray(parsed.value)) {
+    return `value: expected a CloudEvents event as a JSON object, got ${typeNameOf(parsed.value)}`
+  }
+  // In the CloudEvents JSON format, a null attribute is not set.
+  const attributes: Record<string, unknown> = { __proto__: null }
+  for (const [name, value] of Object.entries(parsed.value)) if (value !== null) attributes[name] = value
+  const { datacontenttype } = attributes
+  if (datacontenttype !== undefined) {
+    if (typeof datacontenttype !== 'string' || !isMediaType(datacontenttype, 'application/json'))
+      return 'attribute datacontenttype: expected application/json or none, got another one'
+  }
+  return envelope(attributes, attributes.data, 'attribute ')
+}
+
+/** @param where how the attributes are called in this mode, for messages */
+const envelope = (attributes: Record<string, unknown>, data: unknown, where: string): Envelope | string => {
+  const { specversion, id, type, source, time } = attributes
+  const wrong = (name: AttributeName, expected: string): string => {
+    const got = attributes[name]
+    return `${where}${name}: expected ${expected}, got ${got === undefined ? 'nothing' : describeValue(got)}`
+  }
+  if (specversion !== '1.0') return wrong('specversion', '1.0')
+  if (!isAttribute(id)) return wrong('id', ATTRIBUTE)
+  if (!isAttribute(type)) return wrong('type', ATTRIBUTE)
+  if (!isUriReference(source)) return wrong('source', 'a URI reference (RFC 3986)')
+  if (time !== undefined && !isTimestamp(time)) return wrong('time', 'an instant (RFC 3339) or nothing')
+  return { type, id, data }
+}
+
+const ATTRIBUTE = 'a text that is not empty, without control characters'
+
+/** A CloudEvents string: not empty, no control characters, no lone surrogates. */
+const isAttribute = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.isWellFormed() && !/\p{Cc}/u.test(value)
+
+/** Checks only the characters of a URI-reference (RFC 3986). */
+const isUriReference = (value: unknown): boolean =>
+  typeof value === 'string' && /^(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/.test(value)
+
+const timeOfDay = /^T([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$/i
+
+/** RFC 3339 as in CloudEvents: T and Z in any case, any number of fraction digits, leap seconds allowed. */
+const isTimestamp = (value: unknown): boolean =>
+  typeof value === 'string' && isCalendarDate(value.slice(0, 10)) && timeOfDay.test(value.slice(10))
+
+const isMediaType = (text: string, type: string): boolean =>
+  text === type || text.split(';', 1)[0]?.trim().toLowerCase() === type

@@ -1,0 +1,42 @@
+/**
+ * The ledger library: an event, the rules, and the decision on each record. Pure: it knows neither Kafka nor
+ * Elasticsearch.
+ */
+export { assess } from './decide/assess.ts'
+export { Cache } from './decide/cache.ts'
+export { type DecidedBatch, type DecideSteps, decideBatch } from './decide/decide.ts'
+export type { Followed, ParkedThere } from './decide/followed.ts'
+export { load, type ReadDocuments } from './decide/load.ts'
+export { type Assessed, orgOf, type ProjectedBatch, project, timeOfRecord } from './decide/project.ts'
+export { bytesOfAll, Queue } from './decide/queue.ts'
+export { draftOf, pack, type SerializedChange, serialize, type Write } from './decide/serialize.ts'
+export { decode } from './event/decode.ts'
+export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
+export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'
+export { JsonText } from './event/raw-json.ts'
+export { type Batch, bytesOf, type Header, type RawRecord, type RecordHeaders, recordHash } from './event/raw-record.ts'
+export { whyNotStrictJson } from './event/strict-json.ts'
+export { traceBatch } from './event/trace-batch.ts'
+export {
+  describeBatch,
+  sayUndecodable,
+  UNDECODABLE_BATCH_HEADER,
+  type UndecodableBatch,
+  type UnreadableReason,
+  undecodableBatchOf,
+} from './event/undecodable-batch.ts'
+export { type PartitionSource, type ValidEvent, validate } from './event/validate.ts'
+export { MGET_IDS } from './limits.ts'
+export type { Decision, Rules, SequencedEvent } from './rules/decision.ts'
+export { type AnyRules, builtInRules, KEY_RULES_VERSION, RULES_VERSION, type RulesTable } from './rules/rules.ts'
+export {
+  type AnyDocument,
+  type AnyNewDocument,
+  type DocumentChange,
+  type DocumentKey,
+  type DocumentRef,
+  type IndexKind,
+  refOf,
+  State,
+  versionsBefore,
+} from './rules/state.ts'

@@ -1,0 +1,32 @@
+/** The limits of the ledger library: what each counts, its unit, and its reason. */
+import { getHeapStatistics } from 'node:v8'
+
+const MiB = 1024 * 1024
+
+/** Bytes of one partition's records that are projected together. A larger record is projected alone. */
+export const BATCH_BYTES = 1 * MiB
+
+/**
+ * Bytes of a parked record that is kept whole, as JSON with base64. Elasticsearch counts each byte five times, and
+ * always refuses a document that counts for more than a tenth of its heap: with 1 GB of heap this is nearly the most.
+ */
+export const PARKED_BYTES_MAX = 16 * MiB
+
+/** Records that are projected together. The documents they replace are loaded, and may be much larger. */
+export const BATCH_RECORDS = 500
+
+/** Ids of one multi-get. */
+export const MGET_IDS = 1_000
+
+/**
+ * Bytes of documents cached per partition, so that Elasticsearch need not be asked again: in a process less than a
+ * sixth of the heap. Documents replaced soon are found here. A larger cache would take memory that other parts need.
+ */
+const CACHE_BYTES_PER_PARTITION = Math.min(12 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 40))
+
+/** The shares of payouts, of chains, and of heads with all others. There are as many chains as payouts. */
+export const CACHE_PAYOUT_BYTES_PER_PARTITION = Math.floor((CACHE_BYTES_PER_PARTITION * 5) / 12)
+export const CACHE_CHAIN_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTITION / 4)
+
+/** Reps, periods and the like: some thousands, each read again only after thousands of payouts. */
+export const CACHE_HEAD_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTITION / 3)

@@ -1,0 +1,104 @@
+/**
+ * Creates the two topics where they are missing, configured to keep every record. Leaves an existing topic unchanged.
+ */
+import type { Admin } from 'kafkajs'
+import type { kafkaSettings, Read, topicSettings } from '../runtime/index.ts'
+import { withRight } from './kafka/access-refusal.ts'
+import { assertOnePartition, checkTopicConfiguration, isUnknownTopic, type SourceAdmin } from './kafka/source.ts'
+
+type TopicsAdmin = SourceAdmin & Pick<Admin, 'listTopics' | 'createTopics'>
+
+export type TopicsContext = {
+  readonly admin: TopicsAdmin
+  readonly sleep: (milliseconds: number) => Promise<unknown>
+  /** Called with a line for each topic. */
+  readonly say: (line: string) => void
+}
+
+type WantedTopic = { readonly topic: string; readonly numPartitions: number; readonly isOfKeys: boolean }
+
+/**
+ * @throws StopError if the projector would refuse an existing topic, or Kafka refuses a right; Error if a new topic is
+ * not ready in time
+ */
+export const createMissingTopics = async (
+  settings: Read<typeof kafkaSettings & typeof topicSettings>,
+  { admin, sleep, say }: TopicsContext,
+): Promise<void> => {
+  const wanted: readonly WantedTopic[] = [
+    { topic: settings.KAFKA_EVENTS_TOPIC, numPartitions: settings.KAFKA_EVENTS_PARTITIONS, isOfKeys: false },
+    // One partition: keys are few, and all uses of one secret must be in order, across organizations.
+    { topic: settings.KAFKA_API_KEYS_TOPIC, numPartitions: 1, isOfKeys: true },
+  ]
+  const { KAFKA_MAX_MESSAGE_BYTES: messageBytes, KAFKA_REPLICATION_FACTOR: replicationFactor = -1 } = settings
+  const there = new Set(await admin.listTopics())
+  for (const one of wanted) {
+    const { topic, numPartitions } = one
+    const isMissing = !there.has(topic)
+    const isNew = isMissing && (await create(one, replicationFactor, messageBytes, admin))
+    if (isMissing) await waitForTopic(topic, admin, sleep)
+    say(
+      isNew
+        ? `${topic} created with ${numPartitions} partition${numPartitions === 1 ? '' : 's'}`
+        : await describeExisting(one, messageBytes, admin),
+    )
+  }
+}
+
+/** Returns false if the topic exists: another process has created it meanwhile, or an earlier attempt of ours. */
+const create = (
+  { topic, numPartitions }: WantedTopic,
+  replicationFactor: number,
+  messageBytes: number,
+  admin: TopicsAdmin,
+): Promise<boolean> => {
+  const created = admin.createTopics({
+    // The client's own wait fails when the broker it asks does not know the topic yet.
+    waitForLeaders: false,
+    topics: [{ topic, numPartitions, replicationFactor, configEntries: entriesOf(messageBytes) }],
+  })
+  return withRight('Create', `topic ${topic}`, created)
+}
+
+/** Leaves an existing topic unchanged. @throws StopError if the projector would refuse it */
+const describeExisting = async (
+  { topic, numPartitions: wanted, isOfKeys }: WantedTopic,
+  messageBytes: number,
+  admin: TopicsAdmin,
+): Promise<string> => {
+  const warnings = await checkTopicConfiguration(admin, topic, messageBytes)
+  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+  const got = topics[0]?.partitions.length ?? 0
+  if (isOfKeys) assertOnePartition(topic, got)
+  if (got !== wanted) warnings.unshift(`it has ${got} partitions, not ${wanted}; that cannot be changed`)
+  return [`${topic} is there already`, ...warnings].join('; ')
+}
+
+/** Milliseconds between two checks for a new topic, and their number. */
+const POLL_MS = 100
+const POLLS_MAX = 300
+
+const waitForTopic = async (topic: string, admin: TopicsAdmin, sleep: TopicsContext['sleep']): Promise<void> => {
+  for (let attempt = 0; attempt < POLLS_MAX; attempt++) {
+    try {
+      const { topics } = await withRight('Describe', `topic ${topic}`, admin.fetchTopicMetadata({ topics: [topic] }))
+      if (topics[0]?.partitions.every(({ leader }) => leader >= 0)) return
+    } catch (error) {
+      if (!isUnknownTopic(error)) throw error
+    }
+    await sleep(POLL_MS)
+  }
+  const waited = (POLL_MS * POLLS_MAX) / 1000
+  throw new Error(
+    `${topic} was created, but after ${waited} s not all its partitions have a leader; run again: npm run topics`,
+  )
+}
+
+const entriesOf = (messageBytes: number) =>
+  Object.entries({
+    'cleanup.policy': 'delete',
+    'retention.ms': '-1',
+    'retention.bytes': '-1',
+    'message.timestamp.type': 'LogAppendTime',
+    'max.message.bytes': String(messageBytes),
+  }).map(([name, value]) => ({ name, value }))

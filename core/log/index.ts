@@ -1,0 +1,48 @@
+/**
+ * The log library: a log of records, in Kafka or in an archive. It identifies a log, reads it, follows it and
+ * appends to it.
+ */
+export { createAdmitBatch } from './batch/name-undecodable.ts'
+export { type KafkaAccess, kafkaAccess, kafkaConfig } from './client-options.ts'
+export { connectAdmin, connectProducer } from './connect.ts'
+export { createMissingTopics } from './create-topics.ts'
+export { credentialsOf } from './credentials.ts'
+export { archivedLog, type VerifiedLog } from './follow/archived-log.ts'
+export { consume } from './follow/consume.ts'
+export {
+  assertOwnGroup,
+  describeGroup,
+  enterGroup,
+  type GroupAdmin,
+  type InstallationIdentity,
+} from './follow/group.ts'
+export { type Bounds, endWithin, restingAt, upToBound } from './follow/stop-at.ts'
+export type { Consumption, LogHandlers, StreamLog } from './follow/stream-log.ts'
+export { accessRefusal, withRight } from './kafka/access-refusal.ts'
+export { type AuthorizedOperations, type Operations, openAuthorizedOperations } from './kafka/authorized-operations.ts'
+export { EncodedHeaders, encodeHeaders } from './kafka/encoded-headers.ts'
+export {
+  assertLastRecord,
+  assertNotTruncated,
+  assertOnePartition,
+  assertSameSource,
+  checkTopicConfiguration,
+  describeSource,
+  differingField,
+  type Ends,
+  endOfPartition,
+  fetchEnds,
+  type GenerationBody,
+  isLastRecord,
+  type LastRecord,
+  type Source,
+  type SourceAdmin,
+  TIMES_OF_PUBLISHERS,
+} from './kafka/source.ts'
+export { keptRecord, toRawRecord } from './kafka/stored-record.ts'
+export { appendLog, type LogAppender } from './records/append-log.ts'
+export { createLastRecordReader, type KnownRecords } from './records/last-records.ts'
+export { type LogCluster, openCluster } from './records/open-cluster.ts'
+export { type LogEntry, type LogPart, type LogReader, readLog } from './records/read-log.ts'
+export { BATCH_TIME_SPAN, kafkaTime } from './records/record-batch.ts'
+export { asUnanswered, kafkaRetryOptions } from './retry.ts'

@@ -1,0 +1,40 @@
+/** The limits of the log library: what each counts, its unit, and its reason. */
+
+const MiB = 1024 * 1024
+
+/** Bytes of one partition in one fetch. A larger record still comes, alone. */
+export const FETCH_PARTITION_BYTES = 256 * 1024
+
+/** Bytes of all partitions in one fetch. */
+export const FETCH_BYTES = 8 * MiB
+
+/** Milliseconds a fetch waits for records. kafkajs's default of 5,000 makes every seek and stop take that long. */
+export const FETCH_WAIT_MS = 200
+
+/** Milliseconds of pause after a fetch of less than FETCH_REST_BYTES: single records are then taken in groups. */
+export const FETCH_REST_MS = 10
+export const FETCH_REST_BYTES = 64 * 1024
+
+/** Milliseconds without a heartbeat after which the group gives our partitions to others. */
+export const SESSION_TIMEOUT_MS = 10_000
+export const HEARTBEAT_INTERVAL_MS = 3_000
+
+/**
+ * Milliseconds without an answer after which a broker counts as lost. Longer than SESSION_TIMEOUT_MS: until the group
+ * drops a silent member, a broker may not answer the others. Short, so that everything continues within 30 s on the
+ * other brokers.
+ */
+export const KAFKA_TIMEOUT_MS = 12_000
+
+/** Milliseconds that members have to rejoin in a rebalance, of which they learn by heartbeat. */
+export const REBALANCE_TIMEOUT_MS = 15_000
+
+/** Milliseconds that a fetch waits for the records of a large batch. Then its partition is paused meanwhile. */
+export const UNPACK_WAIT_MS = 50
+
+/** Reads of a batch with a wrong checksum, after which it counts as changed on the broker's disk. */
+export const CHANGED_BATCH_READS = 5
+
+/** Batches that nobody can read and that have a line of the log in a window, for each topic, and its milliseconds. */
+export const UNDECODABLE_LOGGED = 10
+export const UNDECODABLE_LOGGED_MS = 60_000

@@ -1,0 +1,149 @@
+/**
+ * In: a topic, a partition, an offset. Out: each offset from there on, with what the log has there: a record, a record
+ * of an aborted transaction, or a control record.
+ * Promises: no group and no commit: reading leaves no trace. Nothing from the last stable offset on. No offset is
+ *   passed over: a missing one is an error.
+ *   Memory: one fetch, and one slice of it decompressed.
+ * Can go wrong: Kafka is away (retries, then its error); the log was truncated or compacted (`records_deleted`); a
+ *   batch is not as the broker stored it (`batch_changed`).
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import kafkajs from 'kafkajs'
+import { bytesOf, type RawRecord } from '../../ledger/index.ts'
+import { StopError } from '../../runtime/index.ts'
+import { batchesOf, type EntryKind, type LogBatch } from '../batch/fetched-log.ts'
+import { BatchReader } from '../batch/read-batch.ts'
+import { SLICE_BYTES } from '../batch/slicer.ts'
+import { withRight } from '../kafka/access-refusal.ts'
+import { NO_HEADERS } from '../kafka/encoded-headers.ts'
+import { rackOfTopic } from '../kafka/patch-topic-ids.ts'
+import { CHANGED_BATCH_READS } from '../limits.ts'
+import type { FetchedLog, LogCluster } from './open-cluster.ts'
+
+/** One offset of a log. */
+export type LogEntry = RawRecord & { readonly kind: EntryKind }
+
+/** Kafka and an archive are both read through this. */
+export type LogReader = {
+  readonly topic: string
+  /**
+   * Returns entries from `from` on, each offset once, and the end of the partition. There are no entries only if `from`
+   * is the end.
+   */
+  readonly read: (partition: number, from: number) => Promise<LogPart>
+}
+export type LogPart = { readonly entries: readonly LogEntry[]; readonly end: number }
+
+const READ_COMMITTED = 1
+/** Bytes of one fetch of one partition, by default. Milliseconds that a fetch waits for a record. */
+const FETCH_LOG_BYTES = 4 * 1024 * 1024
+const FETCH_LOG_WAIT_MS = 50
+/** Attempts of a fetch that brings nothing although the log continues, and milliseconds between two of them. */
+const EMPTY_ATTEMPTS = 20
+const EMPTY_RETRY_MS = 250
+
+/**
+ * @param fetchBytes of one fetch of one partition. A larger batch comes whole, and alone.
+ * @param topicId if given, nothing of another topic of this name is read
+ */
+export const readLog = (
+  cluster: LogCluster,
+  topic: string,
+  fetchBytes = FETCH_LOG_BYTES,
+  topicId?: string,
+): LogReader => {
+  /** By partition, the batch that is not read to its end. */
+  const readers = new Map<number, BatchReader>()
+  const fetch = async (partition: number, from: number): Promise<FetchedLog> => {
+    const wanted = { partition, fetchOffset: String(from), maxBytes: fetchBytes }
+    const answer = cluster.onLeader(partition, leader =>
+      leader.fetch({
+        ...rackOfTopic(topicId),
+        replicaId: -1,
+        isolationLevel: READ_COMMITTED,
+        maxWaitTime: FETCH_LOG_WAIT_MS,
+        minBytes: 1,
+        maxBytes: fetchBytes,
+        topics: [{ topic, partitions: [wanted] }],
+      }),
+    )
+    const { responses } = await withRight('Read', `topic ${topic}`, answer).catch((error: unknown) => {
+      if (!isOutOfRange(error)) throw error
+      throw deleted(`does not have offset ${from}, which it had`, { topic, partition, offset: from })
+    })
+    const [fetched] = responses[0]?.partitions ?? []
+    if (fetched === undefined) throw new Error('a fetch without its partition')
+    return fetched
+  }
+  return {
+    topic,
+    read: async (partition, from) => {
+      for (let attempt = 1; ; attempt++) {
+        const fetched = await fetch(partition, from)
+        const end = Number(fetched.lastStableOffset)
+        const [message] = fetched.messages
+        const batches = message ? batchesOf(message.fetched) : []
+        const { entries, isChanged } = await readEntries(batches, from, { topic, partition }, readers)
+        if (entries.length > 0 || (from >= end && !isChanged)) return { entries, end }
+        if (isChanged && attempt >= CHANGED_BATCH_READS) {
+          throw new StopError('batch_changed', `partition ${partition} of ${topic}`, { topic, partition, offset: from })
+        }
+        if (attempt === EMPTY_ATTEMPTS) {
+          throw deleted(`has nothing at offset ${from}, and goes on to ${end}`, { topic, partition, offset: from })
+        }
+        await sleep(EMPTY_RETRY_MS)
+      }
+    },
+  }
+}
+
+type Offset = { readonly topic: string; readonly partition: number; readonly offset: number }
+
+const deleted = (what: string, where: Offset): StopError =>
+  new StopError('records_deleted', `partition ${where.partition} of ${where.topic} ${what}`, where)
+
+const isOutOfRange = (error: unknown): boolean =>
+  error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'OFFSET_OUT_OF_RANGE'
+
+type Entries = { readonly entries: LogEntry[]; readonly isChanged: boolean }
+
+/** Reads a slice. @throws StopError `records_deleted` that names the first missing offset */
+const readEntries = async (
+  batches: readonly LogBatch[],
+  from: number,
+  where: Pick<Offset, 'topic' | 'partition'>,
+  readers: Map<number, BatchReader>,
+): Promise<Entries> => {
+  const entries: LogEntry[] = []
+  const missing = (offset: number): StopError =>
+    deleted(`continues after offset ${offset}, which is missing`, { ...where, offset })
+  let next = from
+  let bytes = 0
+  for (const { kind, batch } of batches) {
+    if (!batch.isIntact) return { entries, isChanged: true }
+    // A fetch brings the whole batch that has the offset.
+    if (batch.last < next) continue
+    if (batch.first > next) throw missing(next)
+    const known = readers.get(where.partition)
+    const reader = known?.isOf(batch) ? known : new BatchReader(batch)
+    readers.set(where.partition, reader)
+    while (next <= batch.last && bytes < SLICE_BYTES) {
+      const part = await reader.read(next)
+      for (const record of part.records) {
+        entries.push(part.undecodable && kind !== 'record' ? emptyEntry(kind, record) : { kind, ...record })
+        bytes += bytesOf(record)
+      }
+      next = part.end
+      if (part.missing !== undefined) throw missing(part.missing)
+    }
+    if (next <= batch.last) break
+    readers.delete(where.partition)
+    if (bytes >= SLICE_BYTES) break
+  }
+  return { entries, isChanged: false }
+}
+
+/** Readers get no record of an aborted batch, so nothing of it is kept if it cannot be read. */
+const emptyEntry = (kind: EntryKind, { offset, timestamp }: RawRecord): LogEntry => {
+  return { kind, offset, timestamp, key: null, value: null, headers: NO_HEADERS }
+}

@@ -1,0 +1,20 @@
+/** The projection library: the flow from a log to the store, for the projector, a rebuild and a replay. */
+export { eventsOptions } from './events-options.ts'
+export { assertRulesKnown, type InspectSteps, inspectCommon, inspectStream } from './inspect-start.ts'
+export {
+  BULKS_IN_FLIGHT,
+  DRAIN_TIMEOUT_MS,
+  GENERATIONS_POLL_MS,
+  STOP_TIMEOUT_MS,
+  STREAMS_STOP_TIMEOUT_MS,
+} from './limits.ts'
+export { type RebuildContext, type RebuildProgress, rebuildGeneration } from './rebuild.ts'
+export { kafkaLog } from './stream/kafka-log.ts'
+export { createProjectorMetrics } from './stream/metrics.ts'
+export {
+  type RunningStream,
+  type StreamContext,
+  type StreamOptions,
+  startStream,
+  type TestHooks,
+} from './stream/stream.ts'

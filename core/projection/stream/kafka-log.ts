@@ -1,0 +1,69 @@
+/** A topic in Kafka as the log of a stream: joins the group, reads, and watches that every partition has an owner. */
+import {
+  asUnanswered,
+  consume,
+  createLastRecordReader,
+  enterGroup,
+  type GenerationBody,
+  type KafkaAccess,
+  type StreamLog,
+} from '../../log/index.ts'
+import { keepTrying } from '../../runtime/index.ts'
+import { type Elasticsearch, installationOf, retryUntilAborted } from '../../store/index.ts'
+import type { StreamMetrics } from './metrics.ts'
+import { endsOf, identify } from './monitor-source.ts'
+import { watchOwners } from './watch-owners.ts'
+
+type Read = { readonly identity: GenerationBody; readonly groupId: string; readonly prefix: string }
+type KafkaLogContext = KafkaAccess &
+  Parameters<typeof enterGroup>[2] &
+  Pick<Parameters<typeof watchOwners>[1], 'elapsed'> & {
+    readonly elasticsearch: Elasticsearch
+    readonly metrics: Pick<StreamMetrics, 'setUnowned'>
+  }
+
+export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
+  const { identity, groupId, prefix } = read
+  const { topic, partitions, generation } = identity
+  const { admin, health, metrics, retryOptions } = context
+  const part = { generation, name: 'consumer' }
+  const closed = new AbortController()
+  const lastRecords = createLastRecordReader(identity, context.openLog, closed.signal)
+  const close = async (): Promise<void> => {
+    closed.abort()
+    await lastRecords.close()
+  }
+  return {
+    identify: () => identify(admin, identity),
+    verify: known => lastRecords.verify(known).catch(asUnanswered),
+    ends: () => endsOf(admin, topic),
+    open: async (given, signal) => {
+      const { onReconnected: passOn, ...handlers } = given
+      const onReconnected = (): void => {
+        // There may be another cluster behind the same addresses by now.
+        void lastRecords.close()
+        passOn()
+      }
+      health.prepare(part, 'looking at the group')
+      const installation = await retryUntilAborted('prepare', signal, context, () =>
+        installationOf(prefix, context.elasticsearch),
+      )
+      await enterGroup(read, installation, context, signal)
+      const kafka = context.kafkaWithConnectHook(onReconnected)
+      health.prepare(part, 'joining the group')
+      const sleep = (milliseconds: number) => retryOptions.sleep(milliseconds, signal).catch(() => undefined)
+      const consumption = await keepTrying(
+        () => consume(kafka, identity, groupId, installation, { ...handlers, sleep }).catch(asUnanswered),
+        signal,
+        { ...retryOptions, onTrouble: trouble => health.set(part, trouble && 'Kafka does not answer') },
+      )
+      const owners = { groupId, generation, topic, partitions, installation }
+      const onUnowned = (count: number): void => metrics.setUnowned(topic, count)
+      const stop = (): Promise<void> => close().then(consumption.stop)
+      return {
+        consumption: { ...consumption, stop },
+        watch: watching => watchOwners(owners, { ...context, onUnowned }, watching),
+      }
+    },
+  }
+}

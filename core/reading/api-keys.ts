@@ -1,0 +1,166 @@
+/**
+ * In: the text of an API key. Out: its holder and permissions, or `unknown`.
+ * Promises: a result is at most KEY_CACHE_TIME old. A caller cannot tell an unknown key from a revoked or an expired
+ *   one. A key has expired when this process's clock reaches its expiry, rounded up to a millisecond.
+ * Can go wrong: keys are not read completely yet, or cannot be read → `unavailable`, never `unknown`. Never cached.
+ */
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import {
+  API_KEYS_GENERATION,
+  type ApiKeyDocument,
+  apiKeysIndexOf,
+  controlIndexOf,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/stored/documents.ts'
+import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../../schemas/values.ts'
+import { unavailable } from '../runtime/index.ts'
+import { type DocumentName, type DocumentSlice, type MultiGet, sliceMultiGet, smallDocument } from '../store/index.ts'
+import { KEY_CACHE_TIME, KEYS_REMEMBERED } from './limits.ts'
+
+/** The holder of a key. `id` is unique within its organization only; `orgHash` stands for the organization in logs. */
+export type KeyHolder = {
+  readonly org: string
+  readonly orgHash: string
+  readonly id: string
+  /** May be empty: such a key is valid, and may read nothing. */
+  readonly permissions: ReadonlySet<KeyPermission>
+}
+
+/** A key that is not revoked. `expiresAt`: milliseconds since 1970. */
+type FoundKey = { readonly holder: KeyHolder; readonly expiresAt: number }
+
+export type ApiKeyCache = {
+  /** Returns the cached result; undefined if the key must be looked up. */
+  readonly remembered: (key: string) => KeyHolder | 'unknown' | undefined
+  readonly lookup: LookupKey
+  /** Empties the cache. */
+  readonly forget: () => void
+  /** Whether the last look-up of the key in this process found it valid, at any time. */
+  readonly wasValid: (key: string) => boolean
+  /** Rejects with `unavailable` unless keys are served. */
+  readonly checkServed: (signal: AbortSignal) => Promise<void>
+}
+type LookupKey = (key: string, signal: AbortSignal) => Promise<KeyHolder | 'unknown'>
+
+/**
+ * Creates the look-up of keys and its cache.
+ * @param elapsed milliseconds of a monotonic clock
+ * @param now milliseconds since 1970
+ */
+export const createApiKeyCache = (
+  prefix: string,
+  multiGet: MultiGet,
+  elapsed: () => number,
+  now: () => number,
+): ApiKeyCache => {
+  const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now: elapsed } }
+  const known = new LRUCache<string, FoundKey>(options)
+  const unknown = new LRUCache<string, true>(options)
+  const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
+  const position: DocumentName = {
+    index: controlIndexOf(prefix),
+    id: positionId(API_KEYS_GENERATION, 0),
+    form: 'small',
+  }
+  /** The `serve_from` of the position when keys were last found served; undefined before. */
+  let servedFrom: number | undefined
+
+  const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
+    sliceMultiGet(await multiGet(names, signal), names)
+
+  /** Returns the holder if the key has not expired. A key can expire while it is cached, or while its request waits. */
+  const inForce = (digest: string, { holder, expiresAt }: FoundKey): KeyHolder | 'unknown' => {
+    if (now() < expiresAt) return holder
+    valid.delete(digest)
+    return 'unknown'
+  }
+
+  const rememberedOf = (digest: string) => {
+    const key = known.get(digest)
+    return key ? inForce(digest, key) : unknown.get(digest) && 'unknown'
+  }
+
+  const lookup: LookupKey = async (key, signal) => {
+    const digest = digestOf(key)
+    const remembered = rememberedOf(digest)
+    if (remembered !== undefined) return remembered
+
+    const asked = elapsed()
+    const servedBefore = servedFrom
+    const name: DocumentName = { index: apiKeysIndexOf(prefix), id: digest, form: 'small' }
+    const [documentBefore, positionFound] = await read([name, position], signal)
+    servedFrom = requireServed(positionFound)
+    // A multi-get reads different shards in any order. The key document may be from before all keys were projected.
+    // Then it is read again.
+    const [document] = servedFrom === servedBefore ? [documentBefore] : await read([name], signal)
+    const found = document && keyIn(document)
+    // The age counts from the request: a slow answer is old when it arrives.
+    const ttl = Math.max(1, KEY_CACHE_TIME - (elapsed() - asked))
+    if (found === undefined) {
+      unknown.set(digest, true, { ttl })
+      valid.delete(digest)
+      return 'unknown'
+    }
+    known.set(digest, found, { ttl })
+    valid.set(digest, true)
+    return inForce(digest, found)
+  }
+
+  const checkServed = async (signal: AbortSignal) => {
+    const [found] = await read([position], signal)
+    servedFrom = requireServed(found)
+  }
+
+  return {
+    remembered: key => rememberedOf(digestOf(key)),
+    lookup,
+    forget: () => {
+      known.clear()
+      unknown.clear()
+    },
+    wasValid: key => valid.has(digestOf(key)),
+    checkServed,
+  }
+}
+
+const digestOf = (key: string): string => hash('sha256', key, 'hex')
+
+/**
+ * Returns the position from which keys are served. Before it, an empty or restored index would refuse keys that exist,
+ * or serve revoked ones. @throws Refusal `unavailable` if it is not reached
+ */
+const requireServed = (document: DocumentSlice | undefined): number => {
+  const body = document && smallDocument<PositionDocument>(document).body
+  if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
+    throw unavailable('no_key_position')
+  }
+  if (body.position < body.serve_from) throw unavailable('keys_not_read_yet')
+  return body.serve_from
+}
+
+/** Hexadecimal digits: enough to tell the organizations of an installation apart. */
+const ORG_HASH_LENGTH = 16
+
+const keyIn = (document: DocumentSlice): FoundKey | undefined => {
+  const { org_id, key_id, revoked, permissions: ofAll, body } = smallDocument<ApiKeyDocument>(document)
+  const permissions = body?.permissions ?? ofAll
+  if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {
+    throw unavailable('key_malformed')
+  }
+  // A key is in force only if `revoked` is exactly false.
+  if (revoked !== false) return undefined
+  const orgHash = hash('sha256', org_id, 'hex').slice(0, ORG_HASH_LENGTH)
+  // A permission of a newer version permits nothing here.
+  const permitted = new Set(permissions.filter(isKeyPermission))
+  return { holder: { org: org_id, orgHash, id: key_id, permissions: permitted }, expiresAt: expiryOf(body?.expires_at) }
+}
+
+/** Returns the first whole millisecond that is not before the expiry. */
+const expiryOf = (instant: string | undefined): number => {
+  if (instant === undefined) return Number.POSITIVE_INFINITY
+  const nanoseconds = instantToNanoseconds(instant)
+  if (nanoseconds === undefined) throw unavailable('key_malformed')
+  return Number((nanoseconds + 999_999n) / 1_000_000n)
+}

@@ -1,0 +1,169 @@
+/**
+ * In: a generation that is read. Out: nothing, if its indices are those that the projector wrote to.
+ * Promises: a restored snapshot has other ids than recorded. Nothing of it is served before a projector has adopted it:
+ *   no revoked key, no position. The ids are checked again while requests are served, at most INDICES_CACHE_TIME
+ *   apart.
+ * Can go wrong: the ids differ, were never recorded or cannot be read → `unavailable`, never 401 or a short list.
+ */
+
+import {
+  API_KEYS_GENERATION,
+  apiKeysIndexOf,
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  indexOf,
+  listKinds,
+} from '../../schemas/stored/documents.ts'
+import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
+import {
+  type DocumentName,
+  type IndexIds,
+  type MultiGet,
+  type PositionReader,
+  sliceMultiGet,
+  smallDocument,
+} from '../store/index.ts'
+import type { ApiKeyCache } from './api-keys.ts'
+import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_TIME_MAX } from './limits.ts'
+
+/** Returns undefined if the last check is recent: a request waits only after a pause. */
+export type CheckIndices = (generation: string) => Promise<void> | undefined
+
+/** `at`: milliseconds of the clock when the last check that proved the indices began. */
+type LastCheck = { at: number; running: Promise<void> | undefined }
+
+/** Creates the check of the index ids of a generation. @param elapsed milliseconds of a monotonic clock */
+export const createCheckIndices = (
+  prefix: string,
+  multiGet: MultiGet,
+  indexIds: IndexIds,
+  elapsed: () => number,
+  later: Schedule,
+): CheckIndices => {
+  const lastChecks = new Map<string, LastCheck>()
+
+  const compare = async (generation: string, signal: AbortSignal): Promise<void> => {
+    const name: DocumentName = { index: controlIndexOf(prefix), id: generationId(generation), form: 'small' }
+    const read = indicesReadOf(prefix, generation)
+    const [answer, ids] = await Promise.all([multiGet([name], signal), indexIds(read, signal)])
+    const [document] = sliceMultiGet(answer, [name])
+    const body = document && smallDocument<GenerationDocument>(document).body
+    if (body === undefined) throw unavailable('no_generation')
+    if (body.indices === undefined) throw unavailable('indices_not_recorded')
+    for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
+  }
+
+  /** Tries again if a node does not answer, because another node may be asked. */
+  const checkWithRetries = (generation: string): Promise<void> =>
+    withTimeLimit(READY_TIME_MAX, later, async signal => {
+      for (let tries = INDICES_CHECK_TRIES; ; tries--) {
+        try {
+          return await compare(generation, signal)
+        } catch (error) {
+          if (tries === 1 || isCertain(error) || signal.aborted) throw error
+        }
+      }
+    })
+
+  const checkShared = (generation: string, last: LastCheck): Promise<void> => {
+    const begun = elapsed()
+    last.running ??= checkWithRetries(generation)
+      .then(
+        () => {
+          last.at = begun
+        },
+        (error: unknown) => {
+          // A check that failed to run proves nothing: the last result stays valid until INDICES_CACHE_TIME is over.
+          if (isCertain(error)) last.at = Number.NEGATIVE_INFINITY
+          throw error
+        },
+      )
+      .finally(() => {
+        last.running = undefined
+      })
+    return last.running
+  }
+
+  return generation => {
+    const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, running: undefined }
+    lastChecks.set(generation, last)
+    const age = elapsed() - last.at
+    if (age < INDICES_CHECK_INTERVAL) return undefined
+    const running = checkShared(generation, last)
+    if (age >= INDICES_CACHE_TIME) return running
+    // No request waits for this check; the next one uses its result.
+    running.catch(() => undefined)
+    return undefined
+  }
+}
+
+/** Whether the check was made and the indices are not those that were recorded. */
+const isCertain = (error: unknown): boolean => error instanceof Refusal && error.retry === 'no'
+
+/** Returns the indices that answers are read from. */
+const indicesReadOf = (prefix: string, generation: string): string[] => [
+  controlIndexOf(prefix),
+  ...(generation === API_KEYS_GENERATION
+    ? [apiKeysIndexOf(prefix)]
+    : [...listKinds, 'statements' as const].map(kind => indexOf(prefix, generation, kind))),
+]
+
+/** Waits for a check until the request ends. The check continues, because other requests share it. */
+const waitFor = async (running: Promise<void> | undefined, signal: AbortSignal): Promise<void> => {
+  if (running !== undefined) await waitOrAbort(running, signal)
+}
+
+/** Returns the same keys, served only while their index is the one that they were written to. */
+export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache => {
+  /** Forgets what was read of a refused index: once that index is adopted, it would be served. */
+  const checkKeys = (): Promise<void> | undefined =>
+    check(API_KEYS_GENERATION)?.catch((error: unknown) => {
+      keys.forget()
+      throw error
+    })
+
+  return {
+    ...keys,
+    remembered: key => {
+      const running = checkKeys()
+      if (running === undefined) return keys.remembered(key)
+      // The key is looked up instead, and its look-up waits for this check.
+      running.catch(() => undefined)
+      return undefined
+    },
+    lookup: async (key, signal) => {
+      const holder = await keys.lookup(key, signal)
+      await waitFor(checkKeys(), signal)
+      return holder
+    },
+    checkServed: async signal => {
+      await keys.checkServed(signal)
+      await waitFor(checkKeys(), signal)
+    },
+  }
+}
+
+/** Returns the same positions, served only while the indices of their generation are those that were recorded. */
+export const positionsChecked = (
+  { readAt, oldestTime, readLivePositions, readServedPositions, latest }: PositionReader,
+  check: CheckIndices,
+): PositionReader => ({
+  readAt: async (org, documents, freshness, signal) => {
+    const read = await readAt(org, documents, freshness, signal)
+    await waitFor(check(read.position.generation.name), signal)
+    return read
+  },
+  oldestTime,
+  readLivePositions: async signal => {
+    const positions = await readLivePositions(signal)
+    await waitFor(check(positions.generation.name), signal)
+    return positions
+  },
+  readServedPositions: async signal => {
+    const positions = await readServedPositions(signal)
+    await waitFor(check(positions.generation.name), signal)
+    return positions
+  },
+  latest,
+})

@@ -1,0 +1,47 @@
+/** The reading library: pages, moments, totals, waits and sealed texts. It knows no HTTP. */
+export { type ApiKeyCache, createApiKeyCache, type KeyHolder } from './api-keys.ts'
+export { createHoldings, type Holdings, holdReads } from './capacity/hold-reads.ts'
+export { createTurn, largeFrom, type Turn } from './capacity/large-answers.ts'
+export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './capacity/pace.ts'
+export {
+  createShares,
+  encryptedShares,
+  type ShareLimits,
+  type Shares,
+  type Usage,
+  usageOf,
+  usualShares,
+} from './capacity/shares.ts'
+export { createCheckIndices, keysChecked } from './check-indices.ts'
+export { AS_OF_MARGIN, CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX, KEYS_REMEMBERED, READY_TIME_MAX } from './limits.ts'
+export { changeParts, textOfChange, withoutBrace } from './pages/change-text.ts'
+export type { HistoryPage } from './pages/read-history.ts'
+export { changeNameOf, type Page, recordIdOf } from './pages/read-list.ts'
+export {
+  idPrefixOf,
+  type ListParameters,
+  type Moment,
+  momentOf,
+  type RecordName,
+  readAsOf,
+  readHistoryParameters,
+  readId,
+  readListParameters,
+  readTotalsParameters,
+  refuseParameters,
+  textOfName,
+} from './pages/read-parameters.ts'
+export type { FoundRecord, FoundStatement, RecordAsked } from './pages/read-record.ts'
+export type { TotalsRead } from './pages/read-totals.ts'
+export { NOT_REPLACED, replacementOf, textOfListed, textOfStatement, traceFieldsOf } from './pages/record-json.ts'
+export { createReaders, type Readers } from './readers.ts'
+export { type ReferencePage, referenceFiles, referencePages } from './reference.ts'
+export { holdKeys } from './sealed/hold-keys.ts'
+export { keyFileOf, readSealKey, receiptFileOf } from './sealed/key-directory.ts'
+export { type KeySources, keySourcesOf, readFrom } from './sealed/key-sources.ts'
+export { noSealKeys, type ReadSealKey } from './sealed/key-store.ts'
+export { createKeyReads } from './sealed/key-turns.ts'
+export { createOpenRecords, type OpenRecords } from './sealed/open-records.ts'
+export { reportRefusals } from './sealed/report-refusals.ts'
+export { createVault, type Vault, type VaultAnswer, type VaultOptions } from './sealed/vault.ts'
+export type { ChangeWatch, RunPermitted } from './watch-changes.ts'

@@ -1,0 +1,146 @@
+/** The limits of the reading library: what each counts, its unit, and its reason. */
+import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import { BODY_STORED_MAX, READ_TIME_MAX, READS_IN_FLIGHT_MAX, SMALL_ANSWER_BYTES } from '../store/index.ts'
+
+/**
+ * Waiting for the next change. In order: seconds that a request may wait; milliseconds between two searches for all
+ * waiting requests; milliseconds after a search that failed; maximum age of a search that may answer; requests that one
+ * search may wake; milliseconds between two searches for the filters of one organization, less than the maximum age.
+ */
+export const WAIT_SECONDS_MAX = 60
+export const LOOK_INTERVAL = 34
+export const LOOK_RETRY_INTERVAL = 500
+export const LOOK_AGE_MAX = 1_000
+export const WAKES_PER_LOOK = 50
+export const FIND_INTERVAL = 500
+
+/**
+ * Connections at once, plain and encrypted. Near the limit, the API closes those that are idle for longest. If none is
+ * idle, it closes the new one. Measured with headers half sent: a plain one takes up to 40 KiB of resident memory, an
+ * encrypted one 104 KiB. The process takes 120 MiB, its answers 88 MiB, garbage as much again, and 106 MiB more were
+ * measured under attack: 402 MiB. The 98 MiB left of 500 MiB hold 2,508 plain connections, or 964 encrypted ones. These
+ * limits use some 60 % of that.
+ */
+export const CONNECTIONS_MAX = 1_500
+export const ENCRYPTED_CONNECTIONS_MAX = 600
+export const CONNECTION_BYTES = 40 * 1024
+export const ENCRYPTED_CONNECTION_BYTES = 104 * 1024
+
+/**
+ * Requests that wait for a change at once. Each holds its connection for up to a minute, so waits of all organizations
+ * leave half of the connections to others, and those of one organization leave most waits to others. A further request
+ * does not wait: its page is read at once, so that it holds a connection for a moment only.
+ */
+export const WAITS_OF_ORGANIZATION = { permits: 50, queue: 0, waitMax: 0 }
+export const WAITS = { permits: CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
+export const ENCRYPTED_WAITS = { permits: ENCRYPTED_CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
+
+/**
+ * Requests of one organization that read at once: a fifth of READS_IN_FLIGHT_MAX, so that no organization takes all.
+ * Further ones queue for a short time; then they are refused.
+ */
+export const READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX / 5, queue: 200, waitMax: 2_000 }
+
+/**
+ * Requests in flight, of one key and of one organization: from authentication until the answer is delivered or the
+ * connection is closed. One client uses far fewer, and fewer keep Elasticsearch busy. A further request is refused at
+ * once.
+ */
+export const IN_FLIGHT_OF_KEY = { permits: 100, queue: 0, waitMax: 0 }
+export const IN_FLIGHT_OF_ORGANIZATION = { permits: 200, queue: 0, waitMax: 0 }
+
+/**
+ * Bytes of reads above which a request waits for the turn of its organization. If the answer is a copy, the limit is
+ * SMALL_ANSWER_BYTES. With that limit, all reads that an organization may have at once (READS_OF_ORGANIZATION, 40) hold
+ * less than a key may, and one more has room for its answer.
+ */
+export const LARGE_READ_BYTES = 4 * SMALL_ANSWER_BYTES
+
+/**
+ * Large answers of an organization that are read and made at once. If two ran at once, both could hold their reads, and
+ * neither would have room for its answer. Half of the permitted reads may queue here; the other half serves small
+ * answers.
+ */
+export const LARGE_ANSWERS_OF_ORGANIZATION = { permits: 1, queue: READS_OF_ORGANIZATION.permits / 2, waitMax: 2_000 }
+
+/**
+ * Large answers of all organizations at once: while one is made, its parts and copies take several times the counted
+ * bytes. Each organization has one request in this queue, so that organizations take turns.
+ */
+export const LARGE_ANSWERS = { permits: 2, queue: 200, waitMax: 2_000 }
+
+/** Characters shown of an unknown parameter's name: fewer than a key has, more than any parameter. */
+export const PARAMETER_NAME_SHOWN = 16
+
+/**
+ * Look-ups of keys that were never valid in this process: at once (a fifth of READS_IN_FLIGHT_MAX), in the queue, and
+ * milliseconds of waiting. The queue is long, because after a start it has the keys of all clients. A look-up takes
+ * milliseconds.
+ */
+export const KEY_LOOKUPS = { permits: READS_IN_FLIGHT_MAX / 5, queue: 2_000, waitMax: READ_TIME_MAX }
+
+/** The same for addresses that tried too many unknown keys: few, so that only those who try keys wait. */
+export const KEY_LOOKUPS_EXHAUSTED = { permits: 8, queue: 64, waitMax: 1_000 }
+
+/** Records of the largest size requested at once for a page. They fill it and fit in the budget of one key. */
+export const LARGE_RECORDS_ASKED = Math.floor(PAGE_BYTES_MAX / BODY_STORED_MAX) + 2
+
+/** Maximum bytes of any body but a payout's: these bodies have few texts, each of at most 1,000 code points. */
+export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
+
+/** Organizations remembered: their last bytes, and that they have records. Also sizes by list, organization, filter. */
+export const ORGANIZATIONS_REMEMBERED = 10_000
+
+/** Cursors and changes whose sort value is cached, cursors without a change behind them, and instants. */
+export const CURSORS_REMEMBERED = 10_000
+export const LAST_CURSORS_REMEMBERED = 10_000
+export const AS_OF_REMEMBERED = 10_000
+
+/**
+ * Milliseconds that a cursor without a change behind it is remembered: a client that follows the feed waits again
+ * sooner. The search for all waiting requests begins at the oldest of their positions.
+ */
+export const LAST_CURSOR_AGE_MAX = 10_000
+
+/**
+ * An instant is over if a later event proves it, or if the projection's time is this many milliseconds after it. The
+ * broker sets a record's time before consumers can read the record. All replicas must have it first (up to 30 s with
+ * Kafka's default of `replica.lag.time.max.ms`), or its transaction must be committed. Clocks also differ.
+ */
+export const AS_OF_MARGIN = 30_000
+
+/** Bytes of records on a page of a payout's history: the difference of each can be as large as two records. */
+export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
+
+/**
+ * Totals. In order: combinations of period, currency and amount in one answer (parsed without a pause, within 15 ms);
+ * records that one query covers; sums made at once, in all and of one organization (a fifth), beyond which a request
+ * waits; milliseconds for one sum.
+ */
+export const TOTALS_AMOUNTS = 5_000
+export const TOTALS_RECORDS = 20_000
+export const TOTALS_AT_ONCE = 5
+export const TOTALS_OF_ORGANIZATION = 1
+export const TOTALS_TIME_MAX = 30_000
+
+/** Rows of totals that are remembered, of all organizations and moments: some tens of MB. */
+export const TOTALS_ROWS_REMEMBERED = 200_000
+
+/**
+ * Milliseconds that the result of a look-up of a key is cached, valid or unknown. A revocation takes effect within 5 s:
+ * the projector may need 3.
+ */
+export const KEY_CACHE_TIME = 2_000
+
+/** Keys cached, valid and unknown ones apart: tries of unknown keys cannot evict valid ones. */
+export const KEYS_REMEMBERED = 10_000
+
+/** Milliseconds for a readiness check. */
+export const READY_TIME_MAX = 2_000
+
+/** Milliseconds that a check of the index ids is valid, and the age at which it is repeated in the background. */
+export const INDICES_CACHE_TIME = 2_000
+export const INDICES_CHECK_INTERVAL = 1_000
+
+/** Tries to read the ids of indices, if nodes do not answer. */
+export const INDICES_CHECK_TRIES = 6

@@ -1,0 +1,56 @@
+/**
+ * In: an organization, the position its page was read at, and whether it is known to have records. Out: the instant up
+ *   to which everything published for the organization is included.
+ * Promises: the time of its partition. For an organization without records, the oldest time of all partitions, so that
+ *   nobody can tell which partition is idle.
+ */
+import { LRUCache } from 'lru-cache'
+import { indexOf, listKinds } from '../../../schemas/stored/documents.ts'
+import {
+  anyHit,
+  type PositionReader,
+  type ReadPosition,
+  type Search,
+  searchSmall,
+  visibleRange,
+} from '../../store/index.ts'
+import { ORGANIZATIONS_REMEMBERED } from '../limits.ts'
+
+export type ProjectionTime = (
+  org: string,
+  position: ReadPosition,
+  /** Whether the caller found records of the organization. */
+  found: 'records' | 'unknown',
+  signal: AbortSignal,
+) => Promise<number>
+
+/** Creates the reader of the time, in milliseconds since 1970, up to which an answer is complete. */
+export const createProjectionTime = (
+  prefix: string,
+  search: Search,
+  oldestTime: PositionReader['oldestTime'],
+): ProjectionTime => {
+  const withRecords = new LRUCache<string, true>({ max: ORGANIZATIONS_REMEMBERED })
+
+  const hasRecords = async (org: string, position: ReadPosition, signal: AbortSignal): Promise<boolean> => {
+    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind))
+    return anyHit(await searchSmall(search, indices, anyRecordBody(org, position), signal))
+  }
+
+  return async (org, position, found, signal) => {
+    if (found === 'records') withRecords.set(org, true)
+    if (withRecords.get(org)) return position.time
+    // Never later than the page: the first records may have been published after it.
+    if (!(await hasRecords(org, position, signal)))
+      return Math.min(position.time, await oldestTime(position.generation, signal))
+    withRecords.set(org, true)
+    return position.time
+  }
+}
+
+const anyRecordBody = (org: string, position: ReadPosition): object => ({
+  size: 1,
+  _source: false,
+  terminate_after: 1,
+  query: { bool: { filter: [{ term: { org_id: org } }, { range: { seq: visibleRange(position) } }] } },
+})

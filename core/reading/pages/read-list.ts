@@ -1,0 +1,94 @@
+/**
+ * In: an organization, a list and its parameters, a filter among them. Out: the documents of one page, in order,
+ *   whether more follow, and the position they were read at.
+ * Promises: exactly what is visible at the position (payouts, reps, periods: current), after the cursor, in the list's
+ *   order, without a gap.
+ * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
+ *   another organization's.
+ */
+import { filteredKinds, indexOf, type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
+import { Refusal } from '../../runtime/index.ts'
+import { type Hit, idOf, isVisible, numberOf, type PositionReader, type ReadPosition } from '../../store/index.ts'
+import type { PositionAt } from './as-of.ts'
+import type { CursorResolver } from './cursors.ts'
+import type { ProjectionTime } from './projection-time.ts'
+import type { ListFilter, ListName, ReadPage } from './read-page.ts'
+import type { ListParameters, RecordName } from './read-parameters.ts'
+
+export type Page = { readonly position: ReadPosition; readonly hits: readonly Hit[]; readonly hasMore: boolean }
+export type ReadList = (org: string, list: ListName, parameters: ListParameters, signal: AbortSignal) => Promise<Page>
+
+/** The parts that the readers of lists, records, histories and totals share. */
+export type ReaderParts = {
+  readonly prefix: string
+  readonly readAt: PositionReader['readAt']
+  readonly readPage: ReadPage
+  readonly projectionTime: ProjectionTime
+  readonly cursors: CursorResolver
+  readonly positionAt: PositionAt
+}
+
+/** Where a page begins, with two positions of the organization: the present one, and that of the requested moment. */
+type ListStart = {
+  readonly current: ReadPosition
+  readonly position: ReadPosition
+  /** The sort value of the cursor; undefined without a cursor. */
+  readonly after: number | undefined
+}
+type ListAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
+
+/** Returns where a page begins. @throws Refusal `invalid_cursor` if the cursor names nothing visible */
+export const resolveCursor = async (
+  { readAt, cursors, positionAt }: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>,
+  org: string,
+  { startingAfter, asOf }: ListAsked,
+  signal: AbortSignal,
+): Promise<ListStart> => {
+  const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
+  const { position: current, documents } = await readAt(org, lookup.documents, 'may-be-older', signal)
+  const [after, change] = lookup.sortValues(documents, current.generation)
+  const position = await positionAt(org, current, asOf, change, signal)
+  if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
+    throw new Refusal('invalid_cursor')
+  }
+  return { current, position, after }
+}
+
+/** Returns the kinds of records in a list. A filtered feed leaves reps and periods out. */
+export const kindsOf = (list: ListName, filter: ListFilter): readonly ListKind[] => {
+  if (list !== 'changes') return [list]
+  return Object.keys(filter).length > 0 ? filteredKinds : listKinds
+}
+
+/** Creates the reader of lists and of changes. */
+export const createReadList = (parts: ReaderParts): ReadList => {
+  const { prefix, readPage, projectionTime, cursors } = parts
+  return async (org, list, { limit, startingAfter, asOf, filter = {} }, signal) => {
+    const { current, position, after } = await resolveCursor(parts, org, { startingAfter, asOf }, signal)
+    const { generation } = current
+    const indices = kindsOf(list, filter).map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
+    const { hits, hasMore } = await readPage(
+      { org, list, indices, filter, after: after ?? -1, limit, position },
+      signal,
+    )
+
+    const last = hits.at(-1)
+    if (last) cursors.remember(org, generation, nameOf(last, list), last.sortValue)
+    const time = await projectionTime(org, current, last || after !== undefined ? 'records' : 'unknown', signal)
+    return { position: { ...position, time }, hits, hasMore }
+  }
+}
+
+/** Returns the record's id. A document's id is `org:id`, or `org:id:offset` for a version. */
+export const recordIdOf = (hit: Hit): string => idOf(hit).split(':')[0] ?? ''
+
+/** Returns the name that a client uses for a hit of a list. */
+const nameOf = (hit: Hit, list: ListName): RecordName =>
+  list === 'changes' ? changeNameOf(hit) : { kind: list, id: recordIdOf(hit) }
+
+/** Returns the name of the change that a hit of the feed is. */
+export const changeNameOf = (hit: Hit): RecordName => {
+  const { kind } = hit
+  const id = recordIdOf(hit)
+  return kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: numberOf(hit, 'ordinal') } : { kind, id }
+}

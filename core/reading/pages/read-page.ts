@@ -1,0 +1,142 @@
+/**
+ * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and the sort
+ *   value after which to begin. Out: at most `limit` of its documents, in order, and whether more follow.
+ * Promises: what is visible at the position (payouts, reps and periods: current), without a gap. A page ends early if
+ *   its records are large, never before the first one.
+ * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
+ *
+ * A record may have 8 MiB, and no indexed field has its size. So the number of requested records depends on the last
+ * records of the organization: few at first, and all once its records are known to be small. If an answer is too large,
+ * it is dropped and few records are requested again. The same if Elasticsearch answers 429: it may lack the memory for
+ * many. If it refuses the few, too, the request is refused.
+ */
+import { LRUCache } from 'lru-cache'
+import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { type ListKind, listOrder } from '../../../schemas/stored/documents.ts'
+import { unavailable } from '../../runtime/index.ts'
+import {
+  ANSWER_BYTES_MAX,
+  BODY_STORED_MAX,
+  type DocumentSlice,
+  type Hit,
+  notReplacedRange,
+  RECORD_FRAME_BYTES,
+  type ReadPosition,
+  type RecordIndex,
+  SEARCH_TIME_MAX,
+  type Search,
+  sliceSearch,
+  UNKNOWN_ANSWER_BYTES,
+  visibleRange,
+} from '../../store/index.ts'
+import { LARGE_RECORDS_ASKED, ORGANIZATIONS_REMEMBERED, PLAIN_RECORD_BYTES_MAX } from '../limits.ts'
+
+type PageAsked = {
+  readonly org: string
+  readonly list: ListName
+  readonly indices: readonly RecordIndex[]
+  /** Only payouts of this rep and period, replaced ones included. */
+  readonly chain?: { readonly rep_id: string; readonly period_id: string }
+  /** Only records with these values. */
+  readonly filter?: ListFilter
+  /** The sort value after which the page begins; -1 for the first page. */
+  readonly after: number
+  readonly limit: number
+  readonly position: ReadPosition
+  /** Bytes of records at which the page ends. */
+  readonly bytesMax?: number
+}
+/** A list of records, or the feed of changes: every record and version, in the order of their events. */
+export type ListName = ListKind | 'changes'
+/**
+ * The values that the records of a list must have. These fields of a record never change, so a record that matches
+ * always matches, and a cursor stays valid under any filter.
+ */
+export type ListFilter = { rep_id?: string; period_id?: string }
+type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
+export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
+
+/** Creates the search for one page. It remembers the largest record of the last page: by list, organization, filter. */
+export const createReadPage = (search: Search): ReadPage => {
+  const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
+
+  return async (asked, signal) => {
+    const { org, list, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
+    const indexNames = indices.map(({ name }) => name).join()
+    // Records of one rep say little about those of another one.
+    const cacheKey = [list, org, ...Object.values(asked.filter ?? {})].join(':')
+    const hits: Hit[] = []
+    let bytes = 0
+    let after = asked.after
+    /** Maximum records of the next search: few after an answer that was too large, then twice as many each time. */
+    let sizeMax = Number.POSITIVE_INFINITY
+    for (;;) {
+      const seen = lastSeen.get(cacheKey)
+      const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[list], bytesMax - bytes), sizeMax)
+      const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
+      const answer = await search(indexNames, searchBody(asked, after, size), signal, expected).catch(error => {
+        // Perhaps the answer was larger than what may be held. The next request must not ask for as much again.
+        lastSeen.delete(cacheKey)
+        throw error
+      })
+      if (typeof answer === 'string') {
+        if (size <= LARGE_RECORDS_ASKED) throw unavailable(`elasticsearch_${answer}`)
+        lastSeen.set(cacheKey, BODY_STORED_MAX)
+        sizeMax = LARGE_RECORDS_ASKED
+        continue
+      }
+      const found = sliceSearch(answer, indices, org)
+      if (found.length > size) throw unavailable('elasticsearch_too_many_hits')
+      for (const hit of found) {
+        bytes += lengthOf(hit)
+        if (bytes > bytesMax && hits.length > 0) return { hits: hits.slice(0, limit), hasMore: true }
+        hits.push(hit)
+      }
+      const last = found.at(-1)
+      if (last) lastSeen.set(cacheKey, Math.max(...found.map(lengthOf)))
+      if (!last || found.length < size || hits.length > limit) {
+        return { hits: hits.slice(0, limit), hasMore: hits.length > limit }
+      }
+      after = last.sortValue
+      sizeMax *= 2
+    }
+  }
+}
+
+/** Maximum bytes of a record in each list. */
+const LARGEST = {
+  reps: PLAIN_RECORD_BYTES_MAX,
+  periods: PLAIN_RECORD_BYTES_MAX,
+  payouts: BODY_STORED_MAX,
+  payroll_files: PLAIN_RECORD_BYTES_MAX,
+  changes: BODY_STORED_MAX,
+} as const satisfies Record<ListName, number>
+
+const lengthOf = ({ bodyStart, bodyEnd }: DocumentSlice): number => bodyEnd - bodyStart
+
+/** Returns how many records of this size fill the room left on a page, plus the one after. */
+const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes) + 1
+
+const expectedBytes = (largest: number, size: number): number =>
+  Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
+
+const searchBody = ({ list, org, chain, filter, position }: PageAsked, after: number, size: number): string => {
+  const order = list === 'changes' ? 'seq' : listOrder[list]
+  const afterRange = { gt: after }
+  const visible = visibleRange(position)
+  const ranges: Record<string, object>[] =
+    order === 'seq' ? [{ seq: { ...afterRange, ...visible } }] : [{ [order]: afterRange }, { seq: visible }]
+  // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
+  if (list !== 'payroll_files' && list !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
+  const terms = Object.entries({ ...chain, ...filter, org_id: org }).map(([field, value]) => ({
+    term: { [field]: value },
+  }))
+  return JSON.stringify({
+    size,
+    track_total_hits: false,
+    timeout: `${SEARCH_TIME_MAX}ms`,
+    // The index is sorted by organization, then by this field: Elasticsearch skips what lies after a full page.
+    sort: [{ [order]: 'asc' }],
+    query: { bool: { filter: [...terms, ...ranges.map(range => ({ range }))] } },
+  })
+}

@@ -1,0 +1,203 @@
+/**
+ * In: the raw query of a request, and the id in its path. Out: the parameters of a list or of a single read; a
+ *   well-formed id.
+ * Promises: unknown or repeated parameters and invalid values are refused, never ignored: a mistyped `starting_after`
+ *   must not start over.
+ */
+
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../../schemas/limits.ts'
+import { keysOf } from '../../../schemas/objects.ts'
+import { filteredKinds, type ListKind } from '../../../schemas/stored/documents.ts'
+import { type IdPrefix, instantToNanoseconds, isId } from '../../../schemas/values.ts'
+import { Refusal } from '../../runtime/index.ts'
+import { PARAMETER_NAME_SHOWN, WAIT_SECONDS_MAX } from '../limits.ts'
+import type { ListFilter, ListName } from './read-page.ts'
+
+/** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
+export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }
+/** Returns the text of a name, as a cursor or a change id. */
+export const textOfName = ({ id, ordinal }: RecordName): string => (ordinal === undefined ? id : `${id}.${ordinal}`)
+
+/** A moment of an organization: an instant (milliseconds since 1970), or just after a change. */
+export type Moment =
+  | { readonly kind: 'instant'; readonly milliseconds: number }
+  | { readonly kind: 'change'; readonly name: RecordName }
+
+type FilterField = keyof ListFilter
+const filterPrefixes = { rep_id: 'rep', period_id: 'period' } as const satisfies Record<FilterField, IdPrefix>
+const filterFields = keysOf(filterPrefixes)
+
+export type ListParameters = {
+  readonly limit: number
+  readonly startingAfter: RecordName | undefined
+  readonly asOf: Moment | undefined
+  readonly filter?: ListFilter
+  /** Seconds to wait for a change if there is none. */
+  readonly wait?: number
+}
+
+/** A filtered feed leaves reps and periods out. */
+const filteredLists: ReadonlySet<ListName> = new Set([...filteredKinds, 'changes'])
+
+/** The prefix of the ids of each list. */
+export const idPrefixOf = {
+  reps: 'rep',
+  periods: 'period',
+  payouts: 'payout',
+  payroll_files: 'payroll',
+} as const satisfies Record<ListKind, IdPrefix>
+
+/** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
+export const readListParameters = (list: ListName, query: string): ListParameters => {
+  const isFiltered = filteredLists.has(list)
+  const canWait = list === 'changes'
+  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : []), ...(canWait ? ['wait'] : [])])
+  return {
+    ...(isFiltered && { filter: filterIn(given) }),
+    ...(given.has('wait') && { wait: waitIn(given) }),
+    // Last, because `invalid_request` comes before `invalid_cursor`.
+    ...pageIn(list, given),
+  }
+}
+
+/** Returns the parameters of a history. @throws as `readListParameters` */
+export const readHistoryParameters = (query: string): ListParameters =>
+  pageIn('payouts', readQuery(query, pageParameters))
+
+const pageParameters = ['limit', 'starting_after', 'as_of'] as const
+
+const pageIn = (list: ListName, given: Given): ListParameters => {
+  const limit = given.has('limit') ? readLimit(given.get('limit')) : PAGE_LIMIT_DEFAULT
+  const asOf = asOfIn(given)
+  const startingAfter = list === 'changes' ? readChange(given.get('starting_after')) : readName(list, given)
+  if (given.has('starting_after') && startingAfter === undefined) throw new Refusal('invalid_cursor')
+  return { limit, startingAfter, asOf }
+}
+
+const filterIn = (given: Given, fields: readonly FilterField[] = filterFields): ListFilter => {
+  const filter: ListFilter = {}
+  for (const field of fields) {
+    if (!given.has(field)) continue
+    const id = given.get(field)
+    const prefix = filterPrefixes[field]
+    if (!isId(prefix, id)) {
+      const message = `\`${field}\` must be the id of a ${prefix}: \`${prefix}_\` and 1 to 64 of 0-9A-Za-z.`
+      throw new Refusal('invalid_request', { message })
+    }
+    filter[field] = id
+  }
+  return filter
+}
+
+const waitIn = (given: Given): number => {
+  const text = given.get('wait')
+  if (text === undefined || !/^(?:0|[1-9][0-9]*)$/.test(text)) {
+    throw new Refusal('invalid_request', { message: '`wait` must be a whole number of seconds, in digits.' })
+  }
+  if (given.has('as_of')) {
+    const message = '`wait` and `as_of` cannot be combined: an earlier moment gets no new changes.'
+    throw new Refusal('invalid_request', { message })
+  }
+  return Math.min(Number(text), WAIT_SECONDS_MAX)
+}
+
+/** Returns the moment that a single read is about. */
+export const readAsOf = (query: string): Moment | undefined => asOfIn(readQuery(query, ['as_of']))
+
+/** Returns the parameters of the totals. @throws Refusal `invalid_request` */
+export const readTotalsParameters = (query: string): { asOf: Moment | undefined; period: string | undefined } => {
+  const given = readQuery(query, ['as_of', 'period_id'])
+  return { asOf: asOfIn(given), period: filterIn(given, ['period_id']).period_id }
+}
+
+/** Refuses every query parameter. */
+export const refuseParameters = (query: string): void => void readQuery(query, [])
+
+/** Returns an id from a path. @throws Refusal `not_found` if the id is malformed */
+export const readId = (prefix: IdPrefix, value: string | undefined): string => {
+  if (!isId(prefix, value)) throw new Refusal('not_found')
+  return value
+}
+
+const readName = (kind: ListKind, given: Given): RecordName | undefined => {
+  const id = given.get('starting_after')
+  return isId(idPrefixOf[kind], id) ? { kind, id } : undefined
+}
+
+/** Returns the record that a change names: by its id, and the version's ordinal for a rep or a period. */
+const readChange = (text = ''): RecordName | undefined => {
+  if (isId('payout', text)) return { kind: 'payouts', id: text }
+  if (isId('payroll', text)) return { kind: 'payroll_files', id: text }
+  const [, id, ordinal] = /^([^.]*)\.([1-9][0-9]{0,8})$/.exec(text) ?? []
+  for (const kind of ['reps', 'periods'] as const) {
+    if (isId(idPrefixOf[kind], id)) return { kind, id, ordinal: Number(ordinal) }
+  }
+  return undefined
+}
+
+const asOfIn = (given: Given): Moment | undefined => {
+  if (!given.has('as_of')) return undefined
+  const asOf = momentOf(given.get('as_of') ?? '')
+  if (asOf) return asOf
+  throw invalidAsOf()
+}
+
+/** Returns the moment that a text names; undefined if it names none. */
+export const momentOf = (text: string): Moment | undefined => {
+  const nanoseconds = instantToNanoseconds(text)
+  // Times of records are whole milliseconds.
+  if (nanoseconds !== undefined) return { kind: 'instant', milliseconds: Number(nanoseconds / 1_000_000n) }
+  const name = readChange(text)
+  return name && { kind: 'change', name }
+}
+
+/** The same message refuses a malformed `as_of`, an unknown change and another organization's change. */
+export const invalidAsOf = (): Refusal =>
+  new Refusal('invalid_request', {
+    message: [
+      '`as_of` must be an instant (RFC 3339, for example 2026-02-01T08:30:00Z;',
+      'write a plus sign as %2B) or the id of a change in `/changes` that this key can read.',
+    ].join(' '),
+  })
+
+type Given = ReadonlyMap<string, string | undefined>
+
+const readLimit = (text: string | undefined): number => {
+  if (text === undefined || !/^[1-9][0-9]*$/.test(text)) {
+    throw new Refusal('invalid_request', { message: '`limit` must be a whole number of at least 1, in digits.' })
+  }
+  return Math.min(Number(text), PAGE_LIMIT_MAX)
+}
+
+/** Returns the parameters by name. A value that cannot be decoded is undefined, and its reader refuses it. */
+const readQuery = (query: string, known: readonly string[]): Given => {
+  const given = new Map<string, string | undefined>()
+  for (const part of query.split('&')) {
+    if (part === '') continue
+    const equals = part.indexOf('=')
+    const name = decode(equals === -1 ? part : part.slice(0, equals))
+    if (name === undefined || !known.includes(name)) throw unknownParameter(name)
+    if (given.has(name)) {
+      throw new Refusal('invalid_request', { message: `The parameter \`${name}\` is given more than once.` })
+    }
+    given.set(name, decode(equals === -1 ? '' : part.slice(equals + 1)))
+  }
+  return given
+}
+
+/** Shows the client the first letters, digits and `_.[]-` of the name, and fewer characters than a key has. */
+const unknownParameter = (name = ''): Refusal => {
+  const [usual = ''] = /^[A-Za-z0-9_.[\]-]*/.exec(name) ?? []
+  const shown = usual.slice(0, PARAMETER_NAME_SHOWN)
+  const ellipsis = shown.length < name.length ? '…' : ''
+  const message = shown === '' ? 'Unknown query parameter.' : `Unknown query parameter \`${shown}${ellipsis}\`.`
+  return new Refusal('invalid_request', { message })
+}
+
+const decode = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}

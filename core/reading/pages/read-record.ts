@@ -1,0 +1,97 @@
+/**
+ * In: an organization, an id and optionally a moment. Out: the document of that record, and the position it was read
+ *   at.
+ * Promises: the record is visible at that position. A rep or period is in its latest version there. A replaced payout
+ *   is found.
+ * Can go wrong: a record that is missing, not visible yet or another organization's → `not_found`, all alike.
+ */
+import { indexOf, type Kind, recordId, versionId } from '../../../schemas/stored/documents.ts'
+import { Refusal, unavailable } from '../../runtime/index.ts'
+import {
+  type DocumentSlice,
+  type DocumentsOf,
+  isVisible,
+  type MultiGet,
+  numberOf,
+  type ReadPosition,
+  sliceMultiGet,
+} from '../../store/index.ts'
+import { versionsIn } from './cursors.ts'
+import type { ReaderParts } from './read-list.ts'
+import type { Moment } from './read-parameters.ts'
+
+export type FoundRecord = { readonly position: ReadPosition; readonly slice: DocumentSlice }
+export type FoundStatement = FoundRecord & { readonly trace: DocumentSlice }
+
+export type RecordAsked = { readonly org: string; readonly id: string; readonly asOf: Moment | undefined }
+
+export type ReadRecords = {
+  readonly version: (asked: RecordAsked, kind: 'reps' | 'periods', signal: AbortSignal) => Promise<FoundRecord>
+  readonly record: (asked: RecordAsked, kind: 'payouts' | 'payroll_files', signal: AbortSignal) => Promise<FoundRecord>
+  readonly statement: (asked: RecordAsked, signal: AbortSignal) => Promise<FoundStatement>
+}
+
+type Parts = Pick<ReaderParts, 'prefix' | 'readAt' | 'cursors' | 'positionAt'>
+
+/** Creates the readers of single records. */
+export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords => {
+  const { prefix } = parts
+  const readDocumentsAsOf = createReadDocumentsAsOf(parts)
+  const read = ({ org, id, asOf }: RecordAsked, kinds: readonly Kind[], signal: AbortSignal) =>
+    readDocumentsAsOf(
+      org,
+      ({ name }) => kinds.map(kind => ({ index: indexOf(prefix, name, kind), id: recordId(org, id), form: 'record' })),
+      asOf,
+      signal,
+    )
+
+  return {
+    version: async (asked, kind, signal) => {
+      const { org, id } = asked
+      const { position, documents } = await read(asked, [kind], signal)
+      const versions = documents[0] ? versionsIn(documents[0]) : []
+      const version = versions.findLast(({ seq }) => isVisible(seq, position))
+      if (!version) throw new Refusal('not_found')
+      const index = indexOf(prefix, position.generation.name, kind)
+      const name = { index, id: versionId(org, id, version.seq), form: 'record' } as const
+      const [slice] = sliceMultiGet(await multiGet([name], signal), [name])
+      if (!slice) throw unavailable('version_missing')
+      return { position, slice }
+    },
+
+    record: async (asked, kind, signal) => {
+      const { position, documents } = await read(asked, [kind], signal)
+      return { position, slice: requireVisible(documents[0], position) }
+    },
+
+    statement: async (asked, signal) => {
+      const { position, documents } = await read(asked, ['payouts', 'statements'], signal)
+      const slice = requireVisible(documents[0], position)
+      const trace = documents[1]
+      if (!trace) throw unavailable('statement_missing')
+      return { position, slice, trace }
+    },
+  }
+}
+
+/**
+ * Returns a reader of documents, no earlier than the organization's position. It also returns the current position, and
+ * the position as of the moment.
+ */
+export const createReadDocumentsAsOf = ({ readAt, cursors, positionAt }: Parts) => {
+  return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
+    const lookup = cursors.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])
+    const all: DocumentsOf = generation => [...lookup.documents(generation), ...documentsOf(generation)]
+    const { position: current, documents } = await readAt(org, all, 'at-position', signal)
+    const lookedUp = documents.length - documentsOf(current.generation).length
+    const [change] = lookup.sortValues(documents, current.generation)
+    const position = await positionAt(org, current, asOf, change, signal)
+    return { current, position, documents: documents.slice(lookedUp) }
+  }
+}
+
+/** Returns the same document. @throws Refusal `not_found` if it is missing, or not visible at the position */
+export const requireVisible = (slice: DocumentSlice | undefined, position: ReadPosition): DocumentSlice => {
+  if (!slice || !isVisible(numberOf(slice, 'seq'), position)) throw new Refusal('not_found')
+  return slice
+}

@@ -1,0 +1,72 @@
+/** Creates the readers for the paths, one for each kind of answer. All share positions, cursors and moments. */
+
+import type { Schedule, Semaphores } from '../runtime/index.ts'
+import { createPositionReader, type MultiGet, type PositionReader, type Search } from '../store/index.ts'
+import { type CheckIndices, positionsChecked } from './check-indices.ts'
+import { createPositionAt } from './pages/as-of.ts'
+import { createCursorResolver } from './pages/cursors.ts'
+import { createProjectionTime } from './pages/projection-time.ts'
+import { createReadHistory, type ReadHistory } from './pages/read-history.ts'
+import { createReadList, type ReadList } from './pages/read-list.ts'
+import { createReadPage } from './pages/read-page.ts'
+import { createReadRecords, type ReadRecords } from './pages/read-record.ts'
+import { createReadTotals, type ReadTotals } from './pages/read-totals.ts'
+import {
+  type ChangeWatch,
+  createChangeWatch,
+  createFindChange,
+  createFindLast,
+  type RunPermitted,
+} from './watch-changes.ts'
+
+export type Readers = {
+  readonly list: ReadList
+  readonly records: ReadRecords
+  readonly history: ReadHistory
+  readonly totals: ReadTotals
+}
+
+/** Creates the watch of changes. */
+type CreateWatch = (
+  permitted: RunPermitted,
+  waits: Pick<Semaphores, 'tryAcquire'>,
+  elapsed: () => number,
+) => ChangeWatch
+
+/** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
+export const createReaders = (
+  prefix: string,
+  search: Search,
+  multiGet: MultiGet,
+  checkIndices: CheckIndices,
+  /** Milliseconds since 1970. */
+  now: () => number,
+  later: Schedule,
+  /** For commands: a generation to read in place of the live one. */
+  only?: string,
+): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
+  const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), checkIndices)
+  const projectionTime = createProjectionTime(prefix, search, positions.oldestTime)
+  const parts = {
+    prefix,
+    readAt: positions.readAt,
+    readPage: createReadPage(search),
+    projectionTime,
+    cursors: createCursorResolver(prefix),
+    positionAt: createPositionAt(prefix, search, projectionTime, now),
+  }
+  const readers = {
+    list: createReadList(parts),
+    records: createReadRecords(parts, multiGet),
+    history: createReadHistory(parts),
+    totals: createReadTotals(parts, search),
+  }
+  const createWatch: CreateWatch = (permitted, waits, elapsed) => {
+    const findChange = createFindChange(parts, search)
+    const findLast = createFindLast(prefix, search)
+    const { readServedPositions, latest } = positions
+    const reads = { search, findChange, findLast, readServedPositions, latest, projectionTime }
+    return createChangeWatch({ prefix, ...reads, permitted, waits, later, elapsed })
+  }
+  return { positions, readers, createWatch }
+}

@@ -1,0 +1,362 @@
+/**
+ * Waits for changes. In: an organization, a cursor of its feed and perhaps a filter. Out: `undefined` as soon as there
+ *   may be a change after the cursor: the caller reads the page. When the time is up: a position. There is no change
+ *   between the cursor and it. The caller answers an empty page without a read, if `confirm` still permits this.
+ * Promises: one look for all who wait, and none while nobody waits. A look reads the positions of all partitions once;
+ *   only if one has moved, one search finds the organizations with a change since. One search for each of them serves
+ *   all their filters. No change is overlooked: a waiter keeps the position up to which a search found nothing, and the
+ *   next search begins there. Few requests wait: a bounded number of each organization, and of the process. Above it,
+ *   a request does not wait, and reads its page.
+ * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
+ *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
+ *   restored copy was adopted → the same: it may have lacked changes.
+ */
+import { LRUCache } from 'lru-cache'
+import { partitionOf } from '../../schemas/partition.ts'
+import { filteredKinds, indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { abortRefusal, type Schedule, type Semaphores, unavailable, withTimeLimit } from '../runtime/index.ts'
+import {
+  anyHit,
+  type Generation,
+  type PositionReader,
+  READ_TIME_MAX,
+  type ReadPosition,
+  type Search,
+  searchSmall,
+  smallSearch,
+  visibleRange,
+} from '../store/index.ts'
+import {
+  FIND_INTERVAL,
+  LAST_CURSOR_AGE_MAX,
+  LAST_CURSORS_REMEMBERED,
+  LOOK_AGE_MAX,
+  LOOK_INTERVAL,
+  LOOK_RETRY_INTERVAL,
+  WAKES_PER_LOOK,
+} from './limits.ts'
+import type { ProjectionTime } from './pages/projection-time.ts'
+import { kindsOf, type ReaderParts, resolveCursor } from './pages/read-list.ts'
+import type { ListFilter } from './pages/read-page.ts'
+import { type ListParameters, textOfName } from './pages/read-parameters.ts'
+
+export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
+
+/** Returns whether there is a change after a cursor, and the position up to which that is known. */
+export type FindChange = (org: string, asked: ChangesAsked, signal: AbortSignal) => Promise<ChangeFound>
+type ChangeFound = { readonly found: boolean; readonly position: ReadPosition }
+
+/** Returns, for each filter, the offset of the last change that it matches, from an offset up to a position. */
+export type FindLast = (
+  org: string,
+  filters: readonly ListFilter[],
+  from: number,
+  position: ReadPosition,
+  signal: AbortSignal,
+) => Promise<readonly (number | undefined)[]>
+
+export type ChangeWatch = {
+  /** Resolves with undefined if the page must be read; with a position if no change is between the cursor and it. */
+  readonly wait: (
+    org: string,
+    asked: ChangesAsked,
+    milliseconds: number,
+    signal: AbortSignal,
+    /** Called when the request begins to wait, with a function that ends the wait as if its time was up. */
+    onWait: (end: () => void) => void,
+  ) => Promise<ReadPosition | undefined>
+  /**
+   * Returns the position with which an empty page may be answered now; undefined if the page must be read: another
+   * request has shown a later position since. The time of answers never goes back.
+   */
+  readonly confirm: (
+    org: string,
+    asked: ChangesAsked,
+    position: ReadPosition,
+    signal: AbortSignal,
+  ) => Promise<ReadPosition | undefined>
+  /** Remembers that no change lies between a cursor and a position. A wait soon after needs no read to begin. */
+  readonly remember: (org: string, asked: ChangesAsked, position: ReadPosition) => void
+  /** Ends all waits at once, and all later ones. */
+  readonly end: () => void
+  /** Number of requests that wait. */
+  readonly waiting: () => number
+}
+
+/** Creates the search for a change after a cursor. @throws Refusal as a list does */
+export const createFindChange = (parts: ReaderParts, search: Search): FindChange => {
+  return async (org, { startingAfter, filter = {} }, signal) => {
+    const { position, after = -1 } = await resolveCursor(parts, org, { startingAfter, asOf: undefined }, signal)
+    const indices = kindsOf('changes', filter).map(kind => indexOf(parts.prefix, position.generation.name, kind))
+    const terms = Object.entries({ ...filter, org_id: org }).map(termOf)
+    const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
+    const body = { size: 1, _source: false, terminate_after: 1, query: { bool: { filter: [...terms, range] } } }
+    return { position, found: anyHit(await searchSmall(search, indices, body, signal)) }
+  }
+}
+
+/** Creates the search that serves all filters of an organization. */
+export const createFindLast = (prefix: string, search: Search): FindLast => {
+  return async (org, filters, from, position, signal) => {
+    const indices = filteredKinds.map(kind => indexOf(prefix, position.generation.name, kind))
+    const ofFilters = filters.map(filter => ({ bool: { filter: Object.entries(filter).map(termOf) } }))
+    const aggs = { filters: { filters: { filters: ofFilters }, aggs: { last: { max: { field: 'seq' } } } } }
+    const range = { range: { seq: { gte: from, ...visibleRange(position) } } }
+    const body = { size: 0, query: { bool: { filter: [termOf(['org_id', org]), range] } }, aggs }
+    const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, indices, body, signal))
+    const { buckets } = aggregations.filters
+    if (buckets.length !== filters.length) throw unavailable('elasticsearch_malformed_search')
+    return buckets.map(({ last }) => last.value ?? undefined)
+  }
+}
+
+/** Runs a read with a read permit of its organization. @throws Refusal `unavailable` without a permit */
+export type RunPermitted = <Result>(org: string, signal: AbortSignal, read: () => Promise<Result>) => Promise<Result>
+
+type Waiter = {
+  readonly org: string
+  readonly asked: ChangesAsked
+  /** No change is between the cursor and this position. */
+  position: ReadPosition
+  /** When the last read of this waiter's position began; a remembered position has none. */
+  seenAt: number
+  /** Ends the wait. */
+  readonly settle: (position: ReadPosition | undefined) => void
+}
+
+type WatchParts = {
+  readonly prefix: string
+  readonly search: Search
+  readonly findChange: FindChange
+  readonly findLast: FindLast
+  readonly readServedPositions: PositionReader['readServedPositions']
+  readonly latest: PositionReader['latest']
+  readonly projectionTime: ProjectionTime
+  readonly permitted: RunPermitted
+  /** Requests of each organization that may wait. */
+  readonly waits: Pick<Semaphores, 'tryAcquire'>
+  readonly later: Schedule
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
+}
+
+/** Creates the watch of a process. */
+export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
+  const { prefix, search, findChange, findLast, readServedPositions, permitted, waits, later, elapsed } = parts
+  const waiters = new Set<Waiter>()
+  /** Organizations whose filters are searched now, or were a short time ago. */
+  const finding = new Set<string>()
+  // A look searches from the oldest position of all waiters: one old position would make it slow for all of them.
+  const lastCursors = new LRUCache<string, ReadPosition>({
+    max: LAST_CURSORS_REMEMBERED,
+    ttl: LAST_CURSOR_AGE_MAX,
+    ttlResolution: 0,
+    perf: { now: elapsed },
+  })
+  let isLooking = false
+  let ended = false
+
+  const wait: ChangeWatch['wait'] = async (org, asked, milliseconds, signal, onWait) => {
+    const leave = waits.tryAcquire(org)
+    if (leave === undefined) return undefined
+    try {
+      const begun = elapsed()
+      const remembered = lastCursors.get(cursorKeyOf(org, asked))
+      const known = remembered
+        ? { found: false, position: remembered }
+        : await permitted(org, signal, () => findChange(org, asked, signal))
+      if (known.found || ended) return undefined
+      const { position } = known
+      return await waitForLook(
+        { org, asked, position, seenAt: remembered ? NEVER : begun },
+        milliseconds,
+        signal,
+        onWait,
+      )
+    } finally {
+      leave()
+    }
+  }
+
+  const confirm: ChangeWatch['confirm'] = async (org, asked, position, signal) => {
+    const latest = parts.latest(org, position)
+    if (latest === undefined) return undefined
+    // A cursor proves that the organization has records: then the time needs no read.
+    const found = asked.startingAfter === undefined ? 'unknown' : 'records'
+    return { ...latest, time: await parts.projectionTime(org, latest, found, signal) }
+  }
+
+  /** Resolves with undefined when there may be a change, or with a position when the time is up. */
+  const waitForLook = (
+    known: Omit<Waiter, 'settle'>,
+    milliseconds: number,
+    signal: AbortSignal,
+    onWait: (end: () => void) => void,
+  ): Promise<ReadPosition | undefined> => {
+    if (signal.aborted) throw abortRefusal(signal)
+    const { promise, resolve, reject } = Promise.withResolvers<ReadPosition | undefined>()
+    const leave = (): void => {
+      stop()
+      reject(abortRefusal(signal))
+    }
+    const stop = (): void => {
+      cancel()
+      signal.removeEventListener('abort', leave)
+      waiters.delete(waiter)
+    }
+    const waiter: Waiter = {
+      ...known,
+      settle: position => {
+        stop()
+        resolve(position)
+      },
+    }
+    const cancel = later(milliseconds, () => settleWithLook(waiter))
+    signal.addEventListener('abort', leave, { once: true })
+    waiters.add(waiter)
+    keepLooking()
+    onWait(() => settleWithLook(waiter))
+    return promise
+  }
+
+  const remember: ChangeWatch['remember'] = (org, asked, position) => {
+    lastCursors.set(cursorKeyOf(org, asked), position)
+  }
+
+  /** Ends a wait without a change. If its last look is too old, the page is read. */
+  const settleWithLook = (waiter: Waiter): void =>
+    waiter.settle(elapsed() - waiter.seenAt <= LOOK_AGE_MAX ? waiter.position : undefined)
+
+  const keepLooking = (pause = LOOK_INTERVAL): void => {
+    if (isLooking || waiters.size === 0) return
+    isLooking = true
+    later(pause, () => {
+      const looking = withTimeLimit(READ_TIME_MAX, later, look).catch(() => LOOK_RETRY_INTERVAL)
+      void looking.then(next => {
+        isLooking = false
+        keepLooking(next)
+      })
+    })
+  }
+
+  /** Returns the milliseconds until the next look: the more requests this one sent, the later. */
+  const look = async (signal: AbortSignal): Promise<number> => {
+    const begun = elapsed()
+    const looking = [...waiters]
+    const { generation, partitions } = await readServedPositions(signal)
+    const isSame = ({ position }: Waiter): boolean => position.generation.name === generation.name
+    let wakes = WAKES_PER_LOOK
+    /** Each wake causes the read of a page. The next look finds the waiters over the limit again. */
+    const wake = (waiter: Waiter): void => {
+      if (wakes-- > 0) waiter.settle(undefined)
+      else waiter.seenAt = NEVER
+    }
+    for (const waiter of looking) if (!isSame(waiter)) wake(waiter)
+
+    const current = looking.filter(isSame).flatMap(waiter => {
+      const partition = partitionOf(waiter.org, generation.partitions)
+      const published = partitions[partition]
+      const one = published && { waiter, partition, position: { generation, ...published } }
+      return one === undefined || isFinding(one) ? [] : [one]
+    })
+    const behind = current.filter(({ waiter, position }) => position.publishedTo > waiter.position.publishedTo)
+    const last = behind.length === 0 ? new Map<string, number>() : await lastChanges(generation, behind, signal)
+    const filtered: Behind[] = []
+    for (const one of current) {
+      const { waiter, position } = one
+      const hasChange = (last.get(waiter.org) ?? -1) >= waiter.position.publishedTo
+      // The indices may be a restored copy that was read again since: there may be a change before the position.
+      if (waiter.position.takenBack !== position.takenBack) wake(waiter)
+      else if (!hasChange) Object.assign(waiter, { position, seenAt: begun })
+      else if (isFiltered(waiter.asked)) filtered.push(one)
+      else wake(waiter)
+    }
+    for (const [org, some] of Map.groupBy(filtered, ({ waiter }) => waiter.org)) findForFilters(org, some, begun)
+    return behind.length === 0 ? LOOK_INTERVAL : 2 * LOOK_INTERVAL
+  }
+
+  /** Whether a search for its filter runs, or ran a short time ago: looks leave it out until the next one may begin. */
+  const isFinding = ({ waiter, position }: Behind): boolean =>
+    finding.has(waiter.org) &&
+    isFiltered(waiter.asked) &&
+    position.publishedTo > waiter.position.publishedTo &&
+    position.takenBack === waiter.position.takenBack
+
+  /**
+   * A change of the organization may be one that the filters leave out: one search finds out for all of them. No look
+   * waits for it: it waits for a read permit of the organization, and would delay all others. If it fails, or another
+   * change comes, a later look begins another one. While the organization changes often, it is searched only once in
+   * FIND_INTERVAL, however many of its requests wait.
+   */
+  const findForFilters = (org: string, behind: readonly Behind[], begun: number): void => {
+    const [first] = behind
+    if (first === undefined || finding.has(org)) return
+    finding.add(org)
+    const byFilter = [...Map.groupBy(behind, ({ waiter }) => filterKeyOf(waiter.asked)).values()]
+    const filters = byFilter.map(([one]) => one?.waiter.asked.filter ?? {})
+    const from = Math.min(...behind.map(({ waiter }) => waiter.position.publishedTo))
+    const searching = withTimeLimit(READ_TIME_MAX, later, signal =>
+      permitted(org, signal, () => findLast(org, filters, from, first.position, signal)),
+    )
+    void searching
+      .then(last => {
+        for (const [index, group] of byFilter.entries()) {
+          for (const { waiter, position } of group) {
+            if ((last[index] ?? -1) >= waiter.position.publishedTo) waiter.settle(undefined)
+            else Object.assign(waiter, { position, seenAt: begun })
+          }
+        }
+      })
+      .catch(() => undefined)
+      .finally(() => later(Math.max(0, begun + FIND_INTERVAL - elapsed()), () => void finding.delete(org)))
+  }
+
+  /** Returns the offset of the last change of each organization that has one since the position of a waiter. */
+  const lastChanges = async (generation: Generation, behind: readonly Behind[], signal: AbortSignal) => {
+    const byPartition = Map.groupBy(behind, ({ partition }) => partition)
+    const should = [...byPartition.values()].map(group => {
+      const from = Math.min(...group.map(({ waiter }) => waiter.position.publishedTo))
+      const to = Math.max(...group.map(({ position }) => position.publishedTo))
+      const orgs = [...new Set(group.map(({ waiter }) => waiter.org))]
+      return { bool: { filter: [{ terms: { org_id: orgs } }, { range: { seq: { gte: from, lt: to } } }] } }
+    })
+    const organizations = { terms: { field: 'org_id', size: behind.length }, aggs: { last: { max: { field: 'seq' } } } }
+    const body = { size: 0, query: { bool: { should, minimum_should_match: 1 } }, aggs: { organizations } }
+    const indices = listKinds.map(kind => indexOf(prefix, generation.name, kind))
+    const { aggregations } = smallSearch<LastChanges>(await searchSmall(search, indices, body, signal))
+    return new Map(aggregations.organizations.buckets.map(({ key, last }) => [key, last.value]))
+  }
+
+  return {
+    wait,
+    confirm,
+    remember,
+    end: () => {
+      ended = true
+      for (const waiter of waiters) settleWithLook(waiter)
+    },
+    waiting: () => waiters.size,
+  }
+}
+
+type Behind = { readonly waiter: Waiter; readonly partition: number; readonly position: ReadPosition }
+type LastChanges = {
+  readonly organizations: {
+    readonly buckets: readonly { readonly key: string; readonly last: { readonly value: number } }[]
+  }
+}
+
+type LastOfFilters = {
+  readonly filters: { readonly buckets: readonly { readonly last: { readonly value: number | null } }[] }
+}
+
+const termOf = ([field, value]: readonly [string, unknown]) => ({ term: { [field]: value } })
+
+const NEVER = Number.NEGATIVE_INFINITY
+
+const isFiltered = ({ filter = {} }: ChangesAsked): boolean => Object.keys(filter).length > 0
+
+const filterKeyOf = ({ filter = {} }: ChangesAsked): string => [filter.rep_id, filter.period_id].join(' ')
+
+const cursorKeyOf = (org: string, asked: ChangesAsked): string =>
+  [org, asked.startingAfter && textOfName(asked.startingAfter), filterKeyOf(asked)].join(' ')

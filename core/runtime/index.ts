@@ -1,0 +1,61 @@
+/**
+ * The runtime library: settings, failures, health, time limits, semaphores, retries and bounded logs. It knows neither
+ * Kafka nor Elasticsearch.
+ */
+export { boundLog } from './bounded-log.ts'
+export { type ErrorLocation, errorLocation, UNHANDLED_EXIT_CODE } from './error-location.ts'
+export { nameOf, StopError, type Where } from './failures.ts'
+export { createHealth, type Health, type HealthLog, type HealthPart, type ReportTrouble } from './health.ts'
+export { REDIS_CONNECT_TIME_MAX } from './limits.ts'
+export {
+  ADMIN_FAILED,
+  ADMIN_METHOD_REFUSED,
+  ADMIN_NOT_FOUND,
+  ELASTICSEARCH_OVERLOADED,
+  isRetryable,
+  NOT_MODIFIED,
+  NOT_READY,
+  OK,
+  Refusal,
+  refusalAnswer,
+  retryAfter,
+  unavailable,
+} from './refusals.ts'
+export { keepTrying, pauseBefore, type RetryOptions } from './retry.ts'
+export {
+  createSemaphore,
+  createSemaphores,
+  type Release,
+  type Semaphore,
+  type SemaphoreLimits,
+  type Semaphores,
+  within,
+} from './semaphore.ts'
+export {
+  apiSettings,
+  archiveS3Settings,
+  elasticsearchSettings,
+  kafkaSettings,
+  projectorSettings,
+  type Read,
+  type ReadSettingFile,
+  readableFile,
+  readSecretFile,
+  readSetting,
+  readSettings,
+  SettingsError,
+  sealSettings,
+  topicSettings,
+} from './settings.ts'
+export {
+  abortReason,
+  abortRefusal,
+  isTimeUp,
+  type Schedule,
+  scheduleTimer,
+  waitOrAbort,
+  withTimeLimit,
+} from './time-limits.ts'
+export { Unanswered } from './unanswered.ts'
+export { endAtUnhandledErrors } from './unhandled-errors.ts'
+export { createWeightedSemaphore, limitConcurrency, shared, type WeightedSemaphore } from './weighted-semaphore.ts'

@@ -1,0 +1,12 @@
+/** The limits of the runtime library: what each counts, its unit, and its reason. */
+
+/** Seconds of Retry-After, chosen at random: minimum and maximum. */
+export const RETRY_AFTER_MIN = 1
+export const RETRY_AFTER_MAX = 3
+
+/** Milliseconds before a retry: doubled each time, from first to last. Half of it is random. */
+export const RETRY_FIRST_MS = 50
+export const RETRY_LAST_MS = 5_000
+
+/** Milliseconds to connect to Redis. */
+export const REDIS_CONNECT_TIME_MAX = 1_000

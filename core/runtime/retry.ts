@@ -1,0 +1,37 @@
+/** Retries until Kafka or Elasticsearch answers, with exponential backoff. */
+import { RETRY_FIRST_MS, RETRY_LAST_MS } from './limits.ts'
+import { Unanswered } from './unanswered.ts'
+
+export type RetryOptions = {
+  readonly sleep: (milliseconds: number, signal: AbortSignal) => Promise<void>
+  readonly random: () => number
+  /** Called with each failure, and with undefined after a success. */
+  readonly onTrouble: (trouble: Unanswered | undefined) => void
+}
+
+/** Retries with exponential backoff. @throws the first error other than `Unanswered`, or the signal's reason */
+export const keepTrying = async <Result>(
+  attempt: (signal: AbortSignal) => Promise<Result>,
+  signal: AbortSignal,
+  { sleep, random, onTrouble }: RetryOptions,
+): Promise<Result> => {
+  for (let retry = 0; ; retry++) {
+    signal.throwIfAborted()
+    try {
+      const result = await attempt(signal)
+      onTrouble(undefined)
+      return result
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof Unanswered)) throw error
+      onTrouble(error)
+    }
+    await sleep(pauseBefore(retry, { random }), signal)
+  }
+}
+
+/** Returns the backoff in milliseconds, with jitter. */
+export const pauseBefore = (retry: number, { random }: Pick<RetryOptions, 'random'>): number => {
+  const longest = Math.min(RETRY_FIRST_MS * 2 ** retry, RETRY_LAST_MS)
+  return longest / 2 + (random() * longest) / 2
+}

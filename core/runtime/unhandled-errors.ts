@@ -1,0 +1,20 @@
+/**
+ * Ends the process at an unhandled error: half-done work must not be published.
+ * Promises: reports the class and location of the error, never its message. The exit code is UNHANDLED_EXIT_CODE.
+ */
+import { type ErrorLocation, errorLocation, UNHANDLED_EXIT_CODE } from './error-location.ts'
+
+export const endAtUnhandledErrors = (
+  program: Pick<NodeJS.Process, 'on' | 'exit'>,
+  onUnhandled: (location: ErrorLocation) => void,
+): void => {
+  const end = (error: unknown): void => {
+    try {
+      onUnhandled(errorLocation(error))
+    } finally {
+      program.exit(UNHANDLED_EXIT_CODE)
+    }
+  }
+  program.on('unhandledRejection', end)
+  program.on('uncaughtException', end)
+}

@@ -1,0 +1,187 @@
+/**
+ * In: the documents of a batch. Out: nothing, once Elasticsearch has each of them at its version or a later one.
+ * Promises: the offset is the external version, so that a repeated or late write changes nothing. Each item of a
+ * response is checked by index and id. If a whole request fails for now, all its documents are sent again. If one item
+ * fails for now, only its document is sent again. The number of retries has no limit. `keepTrying` is not used here.
+ * Can go wrong: a document is refused for good; an index is gone; the same version has other content. All three stop.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import type { ParkedDocument } from '../../../schemas/stored/documents.ts'
+import { MGET_IDS, type Write } from '../../ledger/index.ts'
+import { StopError, Unanswered } from '../../runtime/index.ts'
+import type { BulkItem } from '../elasticsearch/answers.ts'
+import { BulkAnswer } from '../elasticsearch/bulk-responses.ts'
+import { errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
+import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS } from '../limits.ts'
+
+export type WriteSteps = {
+  /** Tries once. @throws Unanswered if a retry may succeed */
+  readonly request: Send
+  readonly getDocuments: GetDocuments
+  /** Waits before a retry. @throws when it is aborted */
+  readonly pause: (attempt: number) => Promise<void>
+  readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
+  /** Called with the reason why documents are refused for now, and with undefined when all are written. */
+  readonly onRefused: (reason: string | undefined) => void
+}
+
+export const write = async (documents: readonly Write[], steps: WriteSteps): Promise<void> => {
+  for (const part of split(documents, BULK_BYTES)) await writeAll(part, steps)
+}
+
+const sourceOf = ({ all, from, to }: Write): Comparable =>
+  JSON.parse(all.toString('utf8', all.indexOf('\n', from) + 1, to))
+
+/** The bulk lines of all writes. Usually they are contiguous, and nothing is copied. */
+const linesOf = (writes: readonly Write[]): Buffer => {
+  const [first, last] = [writes[0], writes.at(-1)]
+  const inOneGo = writes.every(({ from }, at) => at === 0 || from === writes[at - 1]?.to)
+  if (first && last && inOneGo) return first.all.subarray(first.from, last.to)
+  return Buffer.concat(writes.map(({ all, from, to }) => all.subarray(from, to)))
+}
+
+function* split(writes: readonly Write[], bytesMax: number): Generator<Write[]> {
+  let part: Write[] = []
+  let bytes = 0
+  for (const item of writes) {
+    if (part.length > 0 && (bytes + item.to - item.from > bytesMax || part.length === BULK_DOCUMENTS)) {
+      yield part
+      part = []
+      bytes = 0
+    }
+    part.push(item)
+    bytes += item.to - item.from
+  }
+  if (part.length > 0) yield part
+}
+
+const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<void> => {
+  let waiting = writes
+  let bytesMax = BULK_BYTES
+  for (let failures = 0; waiting.length > 0; ) {
+    const [part = []] = split(waiting, bytesMax)
+    const { again, failure } = await tryToWrite(part, steps)
+    waiting = [...again, ...waiting.slice(part.length)]
+    if (again.length === 0) continue
+    // A server often closes the connection before the refusal of a too large request is read: send less next time.
+    if (failure?.status === 0) bytesMax = Math.max(BULK_BYTES_MIN, bytesMax / 2)
+    steps.count('retried', again.length)
+    if (failure) steps.onRefused(failure.message)
+    await steps.pause(++failures)
+  }
+  steps.onRefused(undefined)
+}
+
+/** Returns the documents to send again. `failure` is set if a request failed: then these are all documents. */
+const tryToWrite = async (
+  writes: readonly Write[],
+  steps: WriteSteps,
+): Promise<{ readonly again: readonly Write[]; readonly failure?: Unanswered }> => {
+  try {
+    return { again: await writeOnce(writes, steps) }
+  } catch (error) {
+    if (!(error instanceof Unanswered)) throw error
+    return { again: writes, failure: error }
+  }
+}
+
+/** Sends the documents in one request, or in two if it is too large. Returns the documents to send again. */
+const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
+  const { status, body } = await steps.request({
+    method: 'POST',
+    path: '/_bulk',
+    query: { filter_path: 'items.*._id,items.*._index,items.*.status,items.*.error.type' },
+    bulk: linesOf(writes),
+  })
+  if (status === 413 && writes.length > 1) {
+    const half = writes.length >> 1
+    return [...(await writeOnce(writes.slice(0, half), steps)), ...(await writeOnce(writes.slice(half), steps))]
+  }
+  if (status !== 200)
+    throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
+
+  if (body instanceof BulkAnswer && body.confirmsWrites(writes)) {
+    steps.count('written', writes.length)
+    return []
+  }
+  const outcomes = itemOutcomes(writes, body, steps)
+  const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
+  const stale = of('stale')
+  steps.count('written', of('written').length)
+  const notStored = await findNotStored(stale, steps)
+  steps.count('stale', stale.length - notStored.length)
+  if (notStored.length > 0) steps.onRefused('Elasticsearch refuses documents for now: 409, but it has no newer version')
+  return [...of('retry'), ...notStored]
+}
+
+/** Older versions stored a parked record without the raw names of its headers. Such a document counts as the same. */
+const isSameDocument = (stored: unknown, ours: Comparable): boolean =>
+  isDeepStrictEqual(stored, ours) || isDeepStrictEqual(stored, withoutRawNames(ours))
+
+const withoutRawNames = (document: Comparable): object => {
+  const { body: whole } = document
+  if (!Array.isArray(whole?.headers)) return document
+  const body = { ...whole, headers: whole.headers.map(([name, value]) => [name, value]) }
+  return { ...document, body_bytes: Buffer.byteLength(JSON.stringify(body)), body }
+}
+
+/** A document of any kind. Only a parked one has headers. */
+type Comparable = { readonly body?: Partial<ParkedDocument['body']> }
+
+/** `stale`: answered 409. Elasticsearch has this version or a later one, which `findNotStored` checks. */
+type Outcome = 'written' | 'stale' | 'retry'
+
+/** Returns the outcome of each document. @throws StopError if the response is not about exactly these, in order */
+const itemOutcomes = (
+  writes: readonly Write[],
+  body: unknown,
+  { onRefused }: Pick<WriteSteps, 'onRefused'>,
+): Outcome[] => {
+  const items = typeof body === 'object' && body !== null && 'items' in body ? body.items : undefined
+  if (!Array.isArray(items) || items.length !== writes.length) {
+    throw new StopError('write_refused', 'the answer to a bulk request has another number of items', {
+      sent: writes.length,
+    })
+  }
+  return writes.map(({ index, id }, at) => {
+    const item: BulkItem['index'] = items[at]?.index
+    const { _index, _id, status } = item ?? {}
+    if (_index !== index || _id !== id || typeof status !== 'number') {
+      throw new StopError('write_refused', 'an item of a bulk answer is not the document that was sent', { index })
+    }
+    if (status === 200 || status === 201) return 'written'
+    if (status === 409) return 'stale'
+    const type = errorType(item)
+    if (isTransient(status, item)) {
+      onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}, index ${index}`)
+      return 'retry'
+    }
+    if (status === 404) throw new StopError('index_missing', `${index}, while writing`)
+    throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })
+  })
+}
+
+/**
+ * Checks documents that Elasticsearch refused with 409. Returns those to send again, of which Elasticsearch has an
+ * earlier version or none. A later version needs nothing. @throws StopError if the same version has other content
+ */
+const findNotStored = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
+  const again: Write[] = []
+  for (let from = 0; from < writes.length; ) {
+    const part = writes.slice(from, from + MGET_IDS)
+    const found = await steps.getDocuments(part.map(({ index, id }) => ({ _index: index, _id: id })))
+    for (const [at, stored] of found.entries()) {
+      const item = part[at]
+      if (item === undefined) continue
+      if (!stored.found || stored._version < item.version) again.push(item)
+      else if (stored._version === item.version && !isSameDocument(stored._source, sourceOf(item))) {
+        throw new StopError('content_differs', 'same version, other content', {
+          index: item.index,
+          version: item.version,
+        })
+      }
+    }
+    from += found.length
+  }
+  return again
+}

@@ -1,0 +1,182 @@
+/**
+ * The projector's requests to Elasticsearch, over the official client. Each is tried once. `keepTrying` retries all
+ * requests except bulk writes: `flow/write.ts` retries those, whole or by item.
+ */
+import { type Client, errors } from '@elastic/elasticsearch'
+import { MGET_IDS } from '../../ledger/index.ts'
+import { StopError, Unanswered } from '../../runtime/index.ts'
+import { type Credentials, noCredentials } from '../credentials.ts'
+import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES } from '../limits.ts'
+import type { DocumentVersion } from './answers.ts'
+
+/** The response is longer than `answerBytesMax`. */
+export class AnswerTooLong extends Error {
+  override name = 'AnswerTooLong'
+}
+
+/** `Body` is the form of a successful answer (`answers.ts`). Another status has a body of another form. */
+export type Answer<Body = unknown> = { readonly status: number; readonly body: Body }
+export type Request = {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly query?: Record<string, string | number | boolean>
+  readonly body?: object | string
+  /** Lines of JSON. */
+  readonly bulk?: Buffer
+  /** Longest response that is read, in bytes. */
+  readonly answerBytesMax?: number
+}
+
+/**
+ * Sends one request, once.
+ * @returns status and body for 2xx, 400, 404, 409 and 413
+ * @throws Unanswered if a retry may succeed; AnswerTooLong; StopError `access_refused`, `write_refused`
+ */
+export type Send = <Body = unknown>(request: Request, signal?: AbortSignal) => Promise<Answer<Body>>
+/** Like `Send`, without a signal. The projector retries until answered. */
+export type Ask = <Body = unknown>(request: Request) => Promise<Answer<Body>>
+
+export type Elasticsearch = { readonly send: Send }
+
+/** The statuses that a retry may mend, of a request or of an item in a bulk response. 0: no response. */
+const retriable = new Set([0, 408, 429, 502, 503, 504])
+const returnedStatuses = new Set([400, 404, 409, 413])
+
+export const createElasticsearch = (client: Client, credentials: Credentials = noCredentials): Elasticsearch => ({
+  send: async <Body>({ method, path, query, body, bulk, answerBytesMax }: Request, signal?: AbortSignal) => {
+    const params = {
+      method,
+      path,
+      ...(query && { querystring: query }),
+      ...(body && { body }),
+      ...(bulk && { bulkBody: bulk }),
+    }
+    const headers = credentials.header()
+    const options = {
+      headers,
+      meta: true,
+      maxRetries: 0,
+      requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
+      ...(signal && { signal }),
+      ...(answerBytesMax && { maxResponseSize: answerBytesMax }),
+    } as const
+    try {
+      const { statusCode, body: answer } = await client.transport.request<Body>(params, options)
+      return { status: statusCode, body: answer }
+    } catch (error) {
+      if (!(error instanceof errors.ElasticsearchClientError)) throw error
+      // Except for our signal, the client aborts only a response that is too long.
+      if (answerBytesMax && error instanceof errors.RequestAbortedError && !signal?.aborted) throw new AnswerTooLong()
+      const status = error instanceof errors.ResponseError ? (error.statusCode ?? 0) : 0
+      const answer = error instanceof errors.ResponseError ? error.body : undefined
+      if (isBlock(answer)) throw new Unanswered('elasticsearch', status, errorType(answer), blockedIndex(answer))
+      if (isTransient(status, answer) || (status === 401 && credentials.renew(headers)))
+        throw new Unanswered('elasticsearch', status)
+      if (returnedStatuses.has(status)) return { status, body: answer }
+      if (status === 401 || status === 403) {
+        throw new StopError('access_refused', `Elasticsearch answers ${status}`, { status })
+      }
+      throw new StopError('write_refused', `Elasticsearch answers ${status} to ${method} ${path.split('/').at(-1)}`)
+    }
+  },
+})
+
+/** Whether a retry may succeed. */
+export const isTransient = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)
+
+/** A read-only index answers 403: a temporary state of the cluster, not a matter of credentials. */
+const isBlock = (answer: unknown): boolean => errorType(answer) === 'cluster_block_exception'
+
+/** Returns the index that a block is on, from the reason of the error. This form of a reason quotes no document. */
+const blockedIndex = (answer: unknown): string | undefined => {
+  const { reason } = ((answer as { error?: unknown }).error ?? {}) as { reason?: unknown }
+  return /^index \[([^\]\s"]{1,255})\] blocked by: \[/.exec(String(reason))?.[1]
+}
+
+/** Returns the type of an Elasticsearch error. Other reasons are never read, because they quote values. */
+export const errorType = (answer: unknown): string | undefined => {
+  const error = typeof answer === 'object' && answer !== null && 'error' in answer ? answer.error : undefined
+  const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined
+  return typeof type === 'string' ? type : undefined
+}
+
+/** The path of a document. Its id may have any character. */
+export const documentPath = (index: string, id: string): string => `/${index}/_doc/${encodeURIComponent(id)}`
+
+/** The condition of a write: the document still has this version. */
+export const ifVersion = ({ _seq_no, _primary_term }: DocumentVersion) => ({
+  if_seq_no: _seq_no,
+  if_primary_term: _primary_term,
+})
+
+/** A document to read. `_source`: the fields to read; all if absent; none if `false`, to see whether it exists. */
+export type DocumentAddress = {
+  readonly _index: string
+  readonly _id: string
+  readonly _source?: readonly string[] | false
+  /** Of a document that is in the shard of another one: the id of that one. */
+  readonly routing?: string
+}
+/** A document in the response to a realtime multi-get. */
+export type FoundDocument<Source = unknown> = { readonly _id: string } & (
+  | { readonly found: true; readonly _version: number; readonly _source: Source }
+  | { readonly found: false }
+)
+/** Reads the first documents, as many as one answer holds. Retries until answered. */
+export type GetDocuments = <Source = unknown>(docs: readonly DocumentAddress[]) => Promise<FoundDocument<Source>[]>
+
+/**
+ * Reads documents by id in realtime: as last written, searchable or not. Any copy of a shard may answer, also an old
+ * one: a node that stood still does not know at once that the cluster removed it. See `getFromPrimaries`.
+ * @returns the first documents, in order: as many as one answer may hold, at least one
+ * @throws Unanswered if a shard does not answer; StopError `index_missing`: a missing index must not look empty
+ */
+export const multiGet = <Source = unknown>(
+  send: Send,
+  docs: readonly DocumentAddress[],
+  signal?: AbortSignal,
+): Promise<FoundDocument<Source>[]> =>
+  getAsManyAsFit(docs, (part, answerBytesMax) => multiGetAll<Source>(send, part, answerBytesMax, signal))
+
+/** Reads all documents, with as many requests as their answers need. */
+export const getEach = async <Source>(
+  docs: readonly DocumentAddress[],
+  get: (docs: readonly DocumentAddress[]) => Promise<FoundDocument<Source>[]>,
+): Promise<FoundDocument<Source>[]> => {
+  const found: FoundDocument<Source>[] = []
+  while (found.length < docs.length) found.push(...(await get(docs.slice(found.length, found.length + MGET_IDS))))
+  return found
+}
+
+/** Halves the documents until one answer holds them. A single document may be of any size. */
+export const getAsManyAsFit = async <Source>(
+  docs: readonly DocumentAddress[],
+  getAll: (docs: readonly DocumentAddress[], answerBytesMax: number | undefined) => Promise<FoundDocument<Source>[]>,
+): Promise<FoundDocument<Source>[]> => {
+  try {
+    return await getAll(docs, docs.length > 1 ? MGET_BYTES : undefined)
+  } catch (error) {
+    if (!(error instanceof AnswerTooLong)) throw error
+    return getAsManyAsFit(docs.slice(0, docs.length >> 1), getAll)
+  }
+}
+
+const multiGetAll = async <Source>(
+  send: Send,
+  docs: readonly DocumentAddress[],
+  answerBytesMax: number | undefined,
+  signal: AbortSignal | undefined,
+): Promise<FoundDocument<Source>[]> => {
+  const request = { method: 'POST', path: '/_mget', body: { docs }, ...(answerBytesMax && { answerBytesMax }) } as const
+  const { status, body } = await send<{ docs: (FoundDocument<Source> & { error?: unknown })[] }>(request, signal)
+  const found = status === 200 ? body.docs : []
+  for (const [index, { _id, _index }] of docs.entries()) {
+    const document = found[index]
+    if (errorType(document) === 'index_not_found_exception') throw new StopError('index_missing', _index)
+    if (document?.error !== undefined) throw new Unanswered('elasticsearch', 503)
+    if (document?._id !== _id || typeof document.found !== 'boolean') {
+      throw new StopError('write_refused', `Elasticsearch answers ${status} to a multi-get, with other documents`)
+    }
+  }
+  return found
+}

@@ -1,0 +1,94 @@
+/**
+ * Lists the indices under a prefix, all in one response. The same pattern also matches the indices of another
+ * installation whose prefix begins with this one: their names tell them apart.
+ */
+import {
+  apiKeysIndexOf,
+  apiKeysParkedIndexOf,
+  controlIndexOf,
+  type GenerationDocument,
+  kinds,
+} from '../../../schemas/stored/documents.ts'
+import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
+import { type RetryOptions, StopError, Unanswered } from '../../runtime/index.ts'
+import type { Ask, Elasticsearch } from '../elasticsearch/client.ts'
+import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
+
+type Steps = { readonly request: Ask; readonly prefix: string }
+
+/** Returns the id of every index whose name begins with the prefix and a dash, also of closed and hidden ones. */
+export const listIndices = async ({ request, prefix }: Steps): Promise<Map<string, string>> => {
+  const { status, body } = await request({
+    method: 'GET',
+    path: `/${prefix}-*/_settings`,
+    query: { expand_wildcards: 'all', filter_path: INDEX_ID_FILTER },
+  })
+  if (status === 200) return indexIdsIn(body)
+  throw new StopError('index_missing', `the indices ${prefix}-* cannot be listed`, { status })
+}
+
+/** Returns the generations in `{prefix}-{generation}-{kind}`. No generation has a dash in its name. */
+export const generationsAmong = (prefix: string, names: readonly string[]): Set<string> =>
+  new Set(names.flatMap(name => generationOf(prefix, name) ?? []))
+
+/** Returns the indices that only a projection under this prefix creates, after the control index. */
+export const projectedIn = (prefix: string, names: readonly string[]): string[] => {
+  const ofKeys = [apiKeysIndexOf(prefix), apiKeysParkedIndexOf(prefix)]
+  return names.filter(name => ofKeys.includes(name) || generationOf(prefix, name) !== undefined).sort()
+}
+
+const generationOf = (prefix: string, name: string): string | undefined => {
+  if (!name.startsWith(`${prefix}-`)) return undefined
+  const [generation, kind, ...others] = name.slice(prefix.length + 1).split('-')
+  return others.length === 0 && kinds.some(known => known === kind) ? generation : undefined
+}
+
+/** Returns the ids of these and of the control index, which holds their positions. @throws StopError `index_missing` */
+export const readIndexIds = async (names: readonly string[], steps: Steps): Promise<Record<string, string>> => {
+  const ids = await listIndices(steps)
+  const wanted = [controlIndexOf(steps.prefix), ...names].map(name => {
+    const id = ids.get(name)
+    if (id === undefined) throw new StopError('index_missing', name)
+    return [name, id] as const
+  })
+  return Object.fromEntries(wanted)
+}
+
+type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices'>
+
+/** @throws StopError `index_missing`, `index_replaced`: positions say nothing about documents of another copy */
+export const assertSameIndices = async ({ generation, indices = {} }: Recorded, steps: Steps): Promise<void> => {
+  const ids = await readIndexIds(Object.keys(indices), steps)
+  const [replaced] = Object.entries(indices).filter(([name, id]) => ids[name] !== id)
+  if (replaced === undefined) return
+  const what = `${replaced[0]}, an index of ${generation}`
+  throw new StopError(
+    'index_replaced',
+    `${what}; to take it over: npm run projection -- rewind, or npm run projection -- adopt`,
+    { generation },
+  )
+}
+
+/** Checks the indices of a stream every IDENTIFY_INTERVAL_MS, until the signal. Ignores a check without answer. */
+export const watchIndices = async (
+  { identity, prefix }: { readonly identity: Recorded; readonly prefix: string },
+  { elasticsearch, retryOptions, fail }: WatchContext,
+  signal: AbortSignal,
+): Promise<void> => {
+  const steps: Steps = { request: asked => elasticsearch.send(asked, signal), prefix }
+  while (!signal.aborted) {
+    await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
+    if (signal.aborted) return
+    try {
+      await assertSameIndices(identity, steps)
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof Unanswered)) fail(error)
+    }
+  }
+}
+
+type WatchContext = {
+  readonly elasticsearch: Elasticsearch
+  readonly retryOptions: Pick<RetryOptions, 'sleep'>
+  readonly fail: (error: unknown) => void
+}

@@ -1,0 +1,341 @@
+/**
+ * Startup checks: the indices exist and match this version, and a generation has a position for every partition.
+ * Missing indices are created at a first start only. Later, a missing index is refused: an empty index must never look
+ * like an empty organization. Two first starts at once agree: each creates or finds everything.
+ */
+import {
+  controlIndexOf,
+  FIRST_GENERATION,
+  type GenerationDocument,
+  generationId,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+  templateNameOf,
+} from '../../../schemas/stored/documents.ts'
+import {
+  apiKeysIndices,
+  commonIndices,
+  generationIndices,
+  type IndexDefinition,
+} from '../../../schemas/stored/mappings.ts'
+import { KEY_RULES_VERSION, RULES_VERSION } from '../../ledger/index.ts'
+import { assertSameSource, type Ends, type GenerationBody } from '../../log/index.ts'
+import { StopError } from '../../runtime/index.ts'
+import type { DocumentAnswer } from '../elasticsearch/answers.ts'
+import { type Ask, documentPath, errorType, getEach, ifVersion, type Request } from '../elasticsearch/client.ts'
+import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
+import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
+import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
+import { knowsKeyRules } from './key-rules.ts'
+
+export type PrepareSteps = {
+  readonly request: Ask
+  readonly prefix: string
+  readonly shards: number
+  /** Replicas of each shard. If absent, as many as the nodes allow, at most one. */
+  readonly replicas?: number | undefined
+  /** For tests with other rules. */
+  readonly rulesVersion?: number | undefined
+  /** Called with each setting of an index that is not as expected and does not stop the projector. */
+  readonly tell?: TellSetting
+}
+
+/** Creates the control index, and the template that keeps Elasticsearch from creating indices automatically. */
+export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
+  const { prefix } = steps
+  await putTemplate({ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }, steps)
+  await assertLiveNotLost(await prepareControl(steps), steps)
+}
+
+/** The same request to another path only asks whether Elasticsearch would accept the template. */
+export const putTemplate = async (
+  { method, path }: Pick<Request, 'method' | 'path'>,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<void> => {
+  const { status } = await request({
+    method,
+    path,
+    // A longer prefix has priority: its template wins over that of a shorter prefix with the same beginning.
+    body: { index_patterns: [`${prefix}-*`], allow_auto_create: false, priority: 500 + prefix.length },
+  })
+  if (status === 200) return
+  const others = await templatesThatApply(controlIndexOf(prefix), request)
+  throw new StopError('index_unsuitable', `Elasticsearch answers ${status} to the index template${others}`)
+}
+
+/** @throws StopError `index_missing` */
+export const assertLiveNotLost = async (
+  names: readonly string[],
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<void> => {
+  const { prefix } = steps
+  // An interrupted first start can leave indices of the first generation only.
+  const others = [...generationsAmong(prefix, names)].filter(generation => generation !== FIRST_GENERATION)
+  if (others.length === 0 || (await readControl<LiveDocument>(LIVE_ID, steps)) !== undefined) return
+  const lost = `document "${LIVE_ID}" of ${controlIndexOf(prefix)}`
+  throw new StopError('index_missing', `${lost}, but there are indices of ${others.join(', ')}; ${adviceFor(lost)}`)
+}
+
+/**
+ * Creates the control index alone. A sandbox shares nothing else: no API reads a sandbox, and it has no API keys.
+ * @returns the indices that existed before
+ * @throws StopError `index_missing` if it is gone: a new one would say that nothing was projected yet
+ */
+export const prepareControl = async ({
+  request,
+  prefix,
+  replicas,
+  tell,
+}: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas' | 'tell'>): Promise<readonly string[]> => {
+  const [name, definition] = controlDefinition(prefix, replicas)
+  const names = [...(await listIndices({ request, prefix })).keys()]
+  if (!names.includes(name)) {
+    assertControlNotLost(names, prefix)
+    await create(name, definition, request)
+  }
+  await checkIndex(name, definition, request, tell)
+  return names
+}
+
+export const controlDefinition = (prefix: string, replicas?: number): [name: string, definition: IndexDefinition] => {
+  const name = controlIndexOf(prefix)
+  const definition = commonIndices(prefix, replicas)[name]
+  if (definition === undefined) throw new Error('the control index has no definition')
+  return [name, definition]
+}
+
+/** @param names all indices, without the control index. @throws StopError `index_missing` */
+export const assertControlNotLost = (names: readonly string[], prefix: string): void => {
+  const name = controlIndexOf(prefix)
+  const projected = projectedIn(prefix, names)
+  if (projected.length === 0) return
+  const there = `${projected.slice(0, 3).join(', ')}${projected.length > 3 ? `, … (${projected.length} in all)` : ''}`
+  throw new StopError('index_missing', `${name}, but there are ${there}; ${adviceFor(name)}`)
+}
+
+const adviceFor = (lost: string): string =>
+  `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record`
+
+/** Returns the source and the rules version of a generation; undefined if it does not exist. */
+export const readGeneration = async (
+  generation: string,
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<GenerationBody | undefined> =>
+  (await readControl<GenerationDocument>(generationId(generation), steps))?._source.body
+
+/** Returns the stored position of each partition of a generation. @throws StopError `index_missing` */
+export const readPositions = async (
+  { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<readonly PositionDocument['body'][]> => {
+  const _index = controlIndexOf(prefix)
+  const docs = Array.from({ length: partitions }, (_, partition) => ({
+    _index,
+    _id: positionId(generation, partition),
+  }))
+  // An old copy may lack a position that was just created.
+  const found = await getEach(docs, part => getFromPrimaries<PositionDocument>(request, part))
+  return found.map(document => {
+    if (document.found) return document._source.body
+    throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
+  })
+}
+
+type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'topic_id' | 'sandbox'>
+
+/**
+ * Opens a generation of a source under the present rules, with a position for every partition. Creates it if it is
+ * missing.
+ * @param ofEvents whether it is of commission events. API keys have one generation, whose indices are always the same
+ * @param follows the live generation, if that has other rules
+ */
+export const prepareGeneration = async (
+  generation: string,
+  source: Source,
+  ends: Ends,
+  ofEvents: boolean,
+  steps: PrepareSteps,
+  follows?: string,
+): Promise<GenerationBody> => {
+  const { request } = steps
+  const indices = indicesOf(generation, ofEvents, steps)
+  if ((await readGeneration(generation, steps)) === undefined) {
+    for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
+    for (const { partition, end } of ends) {
+      // Serve API keys only after the present end of the topic is reached: an older revocation must not be missed.
+      const body = { position: 0, last: null, at: 0, time: 0, serve_from: ofEvents ? 0 : end }
+      await createControl(
+        positionId(generation, partition),
+        { kind: 'position', body } satisfies PositionDocument,
+        steps,
+      )
+    }
+    // Written after its positions: a generation that exists has them all.
+    const rules_version = versionOf(ofEvents, steps)
+    const ids = await readIndexIds(Object.keys(indices), steps)
+    const body = { generation, ...source, rules_version, ...(follows !== undefined && { follows }), indices: ids }
+    await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
+  }
+  return openGeneration(generation, source, ofEvents, steps)
+}
+
+/** Opens a generation that must exist. @throws StopError as `prepareGeneration` */
+export const openGeneration = async (
+  generation: string,
+  source: Source,
+  ofEvents: boolean,
+  steps: PrepareSteps,
+): Promise<GenerationBody> => {
+  const { request } = steps
+  const identity = await readKnown(generation, source, ofEvents, steps)
+  const indices = indicesOf(generation, ofEvents, steps)
+  for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
+  const recorded = await recordIndices(identity, Object.keys(indices), steps)
+  await assertSameIndices(recorded, steps)
+  return recorded
+}
+
+/** The checks of `openGeneration` without its changes. @returns also the settings of its indices that it would tell */
+export const inspectGeneration = async (
+  generation: string,
+  source: Source,
+  ofEvents: boolean,
+  steps: PrepareSteps,
+): Promise<{ readonly identity: GenerationBody; readonly told: readonly ToldSetting[] }> => {
+  const identity = await readKnown(generation, source, ofEvents, steps)
+  const told = await inspectIndices(indicesOf(generation, ofEvents, steps), steps.request)
+  await assertSameIndices(identity, steps)
+  return { identity, told }
+}
+
+/** @throws StopError `index_missing`, `source_changed`, `rules_changed` */
+const readKnown = async (
+  generation: string,
+  source: Source,
+  ofEvents: boolean,
+  steps: PrepareSteps,
+): Promise<GenerationBody> => {
+  const identity = await readGeneration(generation, steps)
+  if (identity === undefined) throw generationMissing(generation, steps.prefix)
+  assertSameSource(identity, source)
+  const version = versionOf(ofEvents, steps)
+  const isKnown = ofEvents ? identity.rules_version === version : knowsKeyRules(identity)
+  if (!isKnown) throw rulesChanged(identity, version)
+  return identity
+}
+
+export const indicesOf = (
+  generation: string,
+  ofEvents: boolean,
+  { prefix, shards, replicas }: Pick<PrepareSteps, 'prefix' | 'shards' | 'replicas'>,
+): Record<string, IndexDefinition> =>
+  ofEvents ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
+
+/**
+ * Records the ids of a generation's indices if they are absent: older versions did not record them, so the first
+ * projector that does records those that it finds.
+ */
+export const recordIndices = async (
+  identity: GenerationBody,
+  names: readonly string[],
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<GenerationBody> => {
+  if (identity.indices !== undefined) return identity
+  return record(identity, 'indices', () => readIndexIds(names, steps), steps)
+}
+
+/**
+ * Records the id of the topic that a generation was made from, if it is absent: older versions did not record it, and
+ * old brokers tell none.
+ * @param verify called before: the topic must have the last known record of every partition
+ */
+export const recordTopicId = async (
+  identity: GenerationBody,
+  { topic_id }: Source,
+  verify: (identity: GenerationBody) => Promise<void>,
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<GenerationBody> => {
+  if (identity.topic_id !== undefined || topic_id === undefined) return identity
+  await verify({ ...identity, topic_id })
+  return record(identity, 'topic_id', async () => topic_id, steps)
+}
+
+/** Adds a field to the document of a generation, unless another projector has added it. */
+const record = async <Field extends 'indices' | 'topic_id'>(
+  identity: GenerationBody,
+  field: Field,
+  read: () => Promise<NonNullable<GenerationBody[Field]>>,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<GenerationBody> => {
+  const { generation } = identity
+  const found = await readControl<GenerationDocument>(generationId(generation), { request, prefix })
+  // Without its document the generation was dropped. A write without a version would bring the document back.
+  if (found === undefined) throw generationMissing(generation, prefix)
+  const { body } = found._source
+  if (body[field] !== undefined) return body
+  const recorded = { ...body, [field]: await read() }
+  const { status } = await request({
+    method: 'PUT',
+    path: documentPath(controlIndexOf(prefix), generationId(generation)),
+    query: ifVersion(found),
+    body: { kind: 'generation', body: recorded } satisfies GenerationDocument,
+  })
+  if (status === 200) return recorded
+  // 409: another projector wrote first, or our earlier attempt succeeded and its response was lost.
+  const written = status === 409 ? await readGeneration(generation, { request, prefix }) : undefined
+  if (written !== undefined) return written
+  throw generationMissing(generation, prefix, status)
+}
+
+const generationMissing = (generation: string, prefix: string, status?: number): StopError =>
+  new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, status ? { status } : {})
+
+/** Returns this program's rules version, for commission events or API keys. */
+const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
+  ofEvents ? rulesVersion : KEY_RULES_VERSION
+
+export const rulesChanged = ({ generation, rules_version }: GenerationBody, ours: number): StopError => {
+  const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`
+  return new StopError('rules_changed', `${versions}; make a generation of this version: npm run projection -- rebuild`)
+}
+
+/** Makes a generation the live one, if none is. */
+export const makeFirstLive = async (generation: string, steps: PrepareSteps): Promise<void> =>
+  createControl(LIVE_ID, { kind: 'live', body: { generation } } satisfies LiveDocument, steps)
+
+/** Returns a document of the control index, with its version; undefined if there is none. */
+export const readControl = async <Document>(
+  id: string,
+  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<DocumentAnswer<Document> | undefined> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status, body } = await request<DocumentAnswer<Document>>({ method: 'GET', path })
+  if (status === 200) return body
+  if (status === 404 && body.found === false) return undefined
+  throw new StopError('index_missing', `${controlIndexOf(prefix)}, while reading`, { status })
+}
+
+const createControl = async (id: string, document: object, { request, prefix }: PrepareSteps): Promise<void> => {
+  const path = `/${controlIndexOf(prefix)}/_create/${encodeURIComponent(id)}`
+  const { status } = await request({ method: 'PUT', path, body: document })
+  if (status !== 201 && status !== 409)
+    throw new StopError('index_missing', `${controlIndexOf(prefix)}, while creating`, { status })
+}
+
+/** Errors of Elasticsearch if an index, or an alias, has the name of a new index. */
+const namesTaken = new Set(['resource_already_exists_exception', 'invalid_index_name_exception'])
+
+const create = async (name: string, { mappings, settings }: IndexDefinition, request: Ask): Promise<void> => {
+  const { status, body } = await request({
+    method: 'PUT',
+    path: `/${name}`,
+    query: { wait_for_active_shards: 1 },
+    body: { mappings, settings: { index: settings } },
+  })
+  const type = errorType(body)
+  // Next, `checkIndex` checks the index of this name. 400 has other causes too: the cluster may allow no more shards.
+  if (status === 200 || (type !== undefined && namesTaken.has(type))) return
+  throw new StopError('write_refused', `creating ${name}: Elasticsearch answers ${status}, ${type ?? 'no type'}`)
+}

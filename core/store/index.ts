@@ -1,0 +1,143 @@
+/** The store library: Elasticsearch. Its client, documents, positions, generations and refreshes. */
+export { elasticsearchConfig } from './client-options.ts'
+export { authOf, type Credentials, createCredentials } from './credentials.ts'
+export { readDocuments } from './documents/read-documents.ts'
+export { createRefresh, type Refresh, type Refreshing } from './documents/refresh.ts'
+export { write } from './documents/write.ts'
+export type {
+  CountAnswer,
+  Coverage,
+  DocumentAnswer,
+  DocumentVersion,
+  SearchAnswer,
+  TermsAnswer,
+  Total,
+} from './elasticsearch/answers.ts'
+export { bulks, createBatcher, primaryReads, replacements } from './elasticsearch/batch-requests.ts'
+export {
+  type Answer,
+  AnswerTooLong,
+  type Ask,
+  createElasticsearch,
+  type DocumentAddress,
+  documentPath,
+  type Elasticsearch,
+  type FoundDocument,
+  type GetDocuments,
+  getEach,
+  ifVersion,
+  isTransient,
+  multiGet,
+  type Request,
+  type Send,
+} from './elasticsearch/client.ts'
+export {
+  type ClockReading,
+  type ClockState,
+  type Clocks,
+  clockMessages,
+  createClocks,
+  logClockChange,
+} from './elasticsearch/clocks.ts'
+export { getFromPrimaries } from './elasticsearch/primary-reads.ts'
+export { retryUntilAborted } from './elasticsearch/retry.ts'
+export { inspectIndices, type ToldSetting } from './generations/check-index.ts'
+export {
+  changeGenerations,
+  finishSwap,
+  type Generations,
+  generationsIn,
+  type Positions,
+  readGenerations,
+} from './generations/generations.ts'
+export { assertSameIndices, listIndices, readIndexIds, watchIndices } from './generations/indices.ts'
+export { firstKeyRulesUntil, knowsKeyRules } from './generations/key-rules.ts'
+export {
+  keepPositionsOf,
+  listPastPositions,
+  type PastPositions,
+  readPastPositions,
+} from './generations/past-positions.ts'
+export {
+  assertControlNotLost,
+  assertLiveNotLost,
+  controlDefinition,
+  indicesOf,
+  inspectGeneration,
+  makeFirstLive,
+  openGeneration,
+  type PrepareSteps,
+  prepareCommon,
+  prepareControl,
+  prepareGeneration,
+  putTemplate,
+  readControl,
+  readGeneration,
+  readPositions,
+  recordIndices,
+  recordTopicId,
+  rulesChanged,
+} from './generations/prepare.ts'
+export { installationOf } from './installation.ts'
+export {
+  ANSWER_BYTES_MAX,
+  BODY_STORED_MAX,
+  CLOCKS_APART_MS,
+  ELASTICSEARCH_SLOW_MS,
+  IDENTIFY_INTERVAL_MS,
+  READ_TIME_MAX,
+  READS_IN_FLIGHT_MAX,
+  RECORD_BYTES_EXPECTED,
+  RECORD_FRAME_BYTES,
+  SEARCH_TIME_MAX,
+  SLICE,
+  SMALL_ANSWER_BYTES,
+  UNKNOWN_ANSWER_BYTES,
+} from './limits.ts'
+export {
+  createPositionReader,
+  type DocumentsOf,
+  type Generation,
+  isReplaced,
+  isVisible,
+  type LivePositions,
+  notReplacedRange,
+  type PositionReader,
+  type ReadPosition,
+  visibleRange,
+} from './positions/position.ts'
+export { openPublishedPosition, type PublishedPosition, type PublishedState } from './positions/publish.ts'
+export { createPublishedTimes, type PublishedTimes } from './positions/publish-times.ts'
+export { type AnswerBudget, createAnswerBudget, type Limit, type Reservation } from './read/answer-budget.ts'
+export { batchMultiGets } from './read/batch-multi-gets.ts'
+export {
+  type CountBytes,
+  createSearchClient,
+  type IndexIds,
+  type MultiGet,
+  type Observe,
+  requireAnswer,
+  type Search,
+  type SearchClient,
+  searchSmall,
+  type TooMuch,
+} from './read/client.ts'
+export { clientOptions } from './read/client-options.ts'
+export { allocate, compact, free, heldBy, isFreeable } from './read/held-bytes.ts'
+export {
+  anyHit,
+  bodyOf,
+  type DocumentName,
+  type DocumentSlice,
+  type Hit,
+  idOf,
+  numberOf,
+  type RecordIndex,
+  sliceMultiGet,
+  sliceSearch,
+  smallDocument,
+  smallSearch,
+  startsWith,
+  textOfSlice,
+} from './read/slice-documents.ts'
+export { createTransport } from './read/transport.ts'

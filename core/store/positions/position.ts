@@ -1,0 +1,333 @@
+/**
+ * In: an organization, and its documents that a request reads by name. Out: the position up to which the request may
+ *   see, and these documents.
+ * Promises: a document is read no earlier than the position. Within this process no position goes back. A time goes
+ *   back only if the projector took it back.
+ * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
+ *
+ * Only this file defines which records are visible (`isVisible`), and which of them are replaced (`isReplaced`). `seq`
+ * of a record is the offset of the event that made it; `until_seq` is the offset of the event that replaced it.
+ * Everything at an offset below `publishedTo` is searchable.
+ *
+ * Control documents are read in one multi-get, and one shard has them all: it reads them in the order of the request.
+ * The live document comes after the positions. If a swap came between the two, it names another generation than the
+ * one whose positions were read, and the request starts again with that one. Until then a document may be unreadable:
+ * the generation that this process read last may be dropped, and its indices deleted.
+ */
+
+import { partitionOf } from '../../../schemas/partition.ts'
+import {
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+} from '../../../schemas/stored/documents.ts'
+import { Refusal, type Schedule, unavailable, waitOrAbort } from '../../runtime/index.ts'
+import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
+import type { MultiGet } from '../read/client.ts'
+import {
+  type DocumentName,
+  type DocumentSlice,
+  requireReadable,
+  sliceEachOf,
+  smallDocument,
+} from '../read/slice-documents.ts'
+import { createTimesCache } from './times-cache.ts'
+
+/** A partition's position when a request read it. `time`: milliseconds of the projector's clock. */
+export type ReadPosition = {
+  readonly generation: Generation
+  readonly publishedTo: number
+  readonly time: number
+  /** How often a time of the partition was taken back. */
+  readonly takenBack: number
+}
+export type Generation = {
+  readonly name: string
+  readonly source: string
+  readonly partitions: number
+  readonly rules: number
+}
+
+/**
+ * The live document. `minPositions` (stored as `floor`): by partition, the positions up to which readers may have seen
+ * the previous generation; undefined if there are none, null if they are not known yet.
+ */
+type Live = { readonly name: string; readonly minPositions: readonly number[] | null | undefined }
+
+/** Whether a record was made before `publishedTo`, replaced since or not. */
+export const isVisible = (seq: number, position: ReadPosition): boolean => seq < position.publishedTo
+
+/** Whether a reader at this position may know that a record is replaced. */
+export const isReplaced = (untilSeq: number, position: ReadPosition): boolean => untilSeq < position.publishedTo
+
+/** `isVisible` as a range of `seq` in a search. */
+export const visibleRange = (position: ReadPosition) => ({ lt: position.publishedTo })
+/** The opposite of `isReplaced`, as a range of `until_seq` in a search. */
+export const notReplacedRange = (position: ReadPosition) => ({ gte: position.publishedTo })
+
+/**
+ * How old the documents may be that are read with the position. `at-position`: no older than it. `may-be-older`: they
+ * may be older than the position, but were read after the request began. This is only for documents that the client
+ * knows from an earlier answer, and only for fields that never change.
+ */
+type Freshness = 'at-position' | 'may-be-older'
+
+export type PositionReader = {
+  readonly readAt: (org: string, documents: DocumentsOf, freshness: Freshness, signal: AbortSignal) => Promise<ReadAt>
+  /** Returns the oldest time of all partitions of the generation. */
+  readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
+  /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
+  readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
+  /** The same, with undefined for a position that `readAt` would refuse. Empty if another generation is live by now. */
+  readonly readServedPositions: (signal: AbortSignal) => Promise<ServedPositions>
+  /**
+   * Returns the position with the latest time that this process has shown for it; undefined if it has shown a later
+   * position of the organization, another generation, or a time that was taken back.
+   */
+  readonly latest: (org: string, position: ReadPosition) => ReadPosition | undefined
+}
+/** The positions of the live generation, by partition. */
+export type LivePositions = { readonly generation: Generation; readonly partitions: readonly PartitionPosition[] }
+export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
+export type ServedPositions = {
+  readonly generation: Generation
+  readonly partitions: readonly (PartitionPosition | undefined)[]
+}
+type ReadAt = { readonly position: ReadPosition; readonly documents: readonly (DocumentSlice | undefined)[] }
+
+type PartitionPosition = Pick<ReadPosition, 'publishedTo' | 'time' | 'takenBack'>
+/** The highest position and the latest time that this process has read of a partition, and the generation of each. */
+type Seen = PartitionPosition & { readonly positionFrom: string; readonly timeFrom: string }
+const NOTHING_SEEN: Seen = { publishedTo: -1, time: 0, takenBack: 0, positionFrom: '', timeFrom: '' }
+
+/**
+ * Creates the reader of positions.
+ * @param prefix of all index names
+ * @param later timers for the pauses while a new live generation catches up
+ * @param only for commands: a generation to read in place of the live one
+ */
+export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Schedule, only?: string) => {
+  const index = controlIndexOf(prefix)
+  const control = (id: string): DocumentName => ({ index, id, form: 'small' })
+  const generations = new Map<string, Generation>()
+  const times = createTimesCache(later)
+  const seen = new Map<string, Seen>()
+  let live: Generation | undefined
+
+  const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
+    sliceEachOf(await multiGet(names, signal), names)
+
+  /** Reads positions of a generation, the document of all times if it is due, and then other documents. */
+  const readWithTimes = async (
+    generation: Generation,
+    partitions: readonly number[],
+    names: readonly DocumentName[],
+    signal: AbortSignal,
+  ) => {
+    const due = times.due(generation.name)
+    const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...(due ? [due.id] : [])]
+    const each = await read([...ids.map(control), ...names], signal)
+    const found = each.slice(0, ids.length).map(requireReadable)
+    due?.remember(found[partitions.length])
+    /** @throws Refusal if the position is missing, or documents before it may be */
+    const positionOf = (partition: number): PartitionPosition =>
+      asPosition(found[partitions.indexOf(partition)], position =>
+        times.withLatestTime(generation.name, partition, position),
+      )
+    return { positionOf, others: each.slice(ids.length) }
+  }
+
+  const seenOf = (generation: Generation, partition: number): Seen =>
+    seen.get(positionKeyOf(generation, partition)) ?? NOTHING_SEEN
+
+  const generationNamed = async (name: string, signal: AbortSignal): Promise<Generation> => {
+    const known = generations.get(name)
+    if (known) return known
+    const [document] = await read([control(generationId(name))], signal)
+    const generation = asGeneration(name, requireReadable(document))
+    generations.set(name, generation)
+    return generation
+  }
+
+  const liveGeneration = async (signal: AbortSignal): Promise<Generation> => {
+    const [document] = await read([control(LIVE_ID)], signal)
+    return generationNamed(asLive(requireReadable(document), only).name, signal)
+  }
+
+  /**
+   * Remembers a position that was read, and returns it with the time to show. Other requests may have read later
+   * positions meanwhile. The latest one is remembered. The answer to this request has the position that it read.
+   * @param seenBefore what this process had read when the request began
+   * @throws Refusal if the position is behind it
+   */
+  const remember = (
+    generation: Generation,
+    partition: number,
+    seenBefore: Seen,
+    published: PartitionPosition,
+  ): PartitionPosition => {
+    if (published.publishedTo < seenBefore.publishedTo) throw unavailable('position_went_back')
+    const timeToShow = laterTime(seenBefore, { ...published, timeFrom: generation.name })
+    const seenNow = seenOf(generation, partition)
+    const { time, takenBack, timeFrom } = laterTime(seenNow, timeToShow)
+    const isFurther = published.publishedTo >= seenNow.publishedTo
+    const { publishedTo, positionFrom } = isFurther ? { ...published, positionFrom: generation.name } : seenNow
+    seen.set(positionKeyOf(generation, partition), { publishedTo, positionFrom, time, takenBack, timeFrom })
+    return { publishedTo: published.publishedTo, time: timeToShow.time, takenBack: timeToShow.takenBack }
+  }
+
+  const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
+    let generation = live ?? (await liveGeneration(signal))
+    // Repeats once if another generation is live, and while the position of that generation is behind.
+    for (let swaps = 0, polls = 0; ; ) {
+      const partition = partitionOf(org, generation.partitions)
+      const seenBefore = seenOf(generation, partition)
+      const names = documents(generation)
+
+      const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], signal)
+      const [liveDocument, ...found] = others
+      const nowLive = asLive(requireReadable(liveDocument), only)
+      if (nowLive.name !== generation.name) {
+        if (swaps++ > 0) throw unavailable('live_generation_changes')
+        generation = await generationNamed(nowLive.name, signal)
+        continue
+      }
+      live = generation
+      const published = positionOf(partition)
+      const isBelowMinimum = published.publishedTo < minPositionOf(nowLive, partition)
+      if ((isBelowMinimum || isLagging(generation, seenBefore, published)) && polls++ < SWAP_POLLS_MAX) {
+        await pause(later, signal)
+        continue
+      }
+      // Another process may have shown a later position of the previous generation.
+      if (isBelowMinimum) throw unavailable('position_went_back')
+      const position = { generation, ...remember(generation, partition, seenBefore, published) }
+      // A multi-get reads different shards in any order. A document may be older than the position if the position has
+      // moved since this process last read it, or belongs to another generation. Then the documents are read again.
+      const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.name
+      const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
+      return { position, documents: (mustReadAgain ? await read(names, signal) : found).map(requireReadable) }
+    }
+  }
+
+  const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {
+    const partitions = partitionsOf(generation)
+    for (let polls = 0; ; polls++) {
+      const allSeen = partitions.map(partition => seenOf(generation, partition))
+      const { positionOf } = await readWithTimes(generation, partitions, [], signal)
+      const positions = allSeen.map((before, partition) => ({ before, published: positionOf(partition) }))
+      const isBehind = positions.some(({ before, published }) => isLagging(generation, before, published))
+      if (!isBehind || polls >= SWAP_POLLS_MAX)
+        return positions.map(({ before, published }, partition) => remember(generation, partition, before, published))
+      await pause(later, signal)
+    }
+  }
+
+  const oldestTime: PositionReader['oldestTime'] = async (generation, signal) =>
+    Math.min(...(await readAll(generation, signal)).map(({ time }) => time))
+
+  const readLivePositions: PositionReader['readLivePositions'] = async signal => {
+    const generation = await liveGeneration(signal)
+    return { generation, partitions: await readAll(generation, signal) }
+  }
+
+  const readServedPositions: PositionReader['readServedPositions'] = async signal => {
+    const generation = live ?? (await liveGeneration(signal))
+    const partitions = partitionsOf(generation)
+    const allSeen = partitions.map(partition => seenOf(generation, partition))
+    const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], signal)
+    const nowLive = asLive(requireReadable(others[0]), only)
+    // The positions of the new live generation are read next time.
+    if (nowLive.name !== generation.name) {
+      live = await generationNamed(nowLive.name, signal)
+      return { generation: live, partitions: [] }
+    }
+    live = generation
+    const served = partitions.map(partition => {
+      try {
+        const published = positionOf(partition)
+        if (published.publishedTo < minPositionOf(nowLive, partition)) return undefined
+        return remember(generation, partition, allSeen[partition] ?? NOTHING_SEEN, published)
+      } catch (error) {
+        if (error instanceof Refusal) return undefined
+        throw error
+      }
+    })
+    return { generation, partitions: served }
+  }
+
+  const latest: PositionReader['latest'] = (org, position) => {
+    const { generation, publishedTo } = position
+    const seenNow = seenOf(generation, partitionOf(org, generation.partitions))
+    const { time, takenBack } = laterTime(seenNow, { ...position, timeFrom: generation.name })
+    const isSame = live?.name === generation.name && takenBack === position.takenBack
+    return isSame && seenNow.publishedTo <= publishedTo ? { ...position, time } : undefined
+  }
+
+  return { readAt, oldestTime, readLivePositions, readServedPositions, latest } satisfies PositionReader
+}
+
+type Time = Pick<Seen, 'time' | 'takenBack' | 'timeFrom'>
+
+/** Returns the later time. In one generation a higher `takenBack` wins: the projector took the other time back. */
+const laterTime = (known: Time, read: Time): Time => {
+  const isSameGeneration = known.timeFrom === read.timeFrom
+  if (isSameGeneration && known.takenBack > read.takenBack) return known
+  if (isSameGeneration && known.takenBack < read.takenBack) return read
+  return { ...read, time: Math.max(known.time, read.time) }
+}
+
+/** Returns the least position of the live generation that may be shown. */
+const minPositionOf = ({ minPositions }: Live, partition: number): number =>
+  minPositions === null ? Number.POSITIVE_INFINITY : (minPositions?.[partition] ?? 0)
+
+/** Whether a new live generation is still behind what was read of the previous one. That lasts milliseconds. */
+const isLagging = ({ name }: Generation, seenBefore: Seen, published: PartitionPosition): boolean =>
+  published.publishedTo < seenBefore.publishedTo && seenBefore.positionFrom !== name
+
+const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const cancel = later(SWAP_POLL_INTERVAL, resolve)
+  return waitOrAbort(promise, signal).finally(cancel)
+}
+
+/** Generations of one topic share the same offsets, so their positions are compared; those of other topics are not. */
+const positionKeyOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
+
+const asLive = (document: DocumentSlice | undefined, only: string | undefined): Live => {
+  if (only !== undefined) return { name: only, minPositions: undefined }
+  const body = document && smallDocument<LiveDocument>(document).body
+  if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
+  return { name: body.generation, minPositions: body.floor }
+}
+
+const asGeneration = (name: string, document: DocumentSlice | undefined): Generation => {
+  const body = document && smallDocument<GenerationDocument>(document).body
+  if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
+    throw unavailable('no_generation')
+  }
+  const { cluster_id, topic, partitions, rules_version: rules } = body
+  return { name, source: `${cluster_id}/${topic}/${partitions}`, partitions, rules }
+}
+
+const partitionsOf = ({ partitions }: Generation): number[] => Array.from({ length: partitions }, (_, index) => index)
+
+/** @param withLatestTime returns the position with a later time, if one is known */
+const asPosition = (
+  document: DocumentSlice | undefined,
+  withLatestTime: (position: PositionDocument['body']) => PositionDocument['body'],
+): PartitionPosition => {
+  const body = document && smallDocument<PositionDocument>(document).body
+  if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
+    throw unavailable('no_position')
+  }
+  // After a restore the projector reads the topic again. Until `serve_from` documents may be old or missing; while a
+  // command removes documents that no log has, others are missing for a moment.
+  if (body.position < (body.serve_from ?? 0) || body.removing) throw unavailable('not_read_again_yet')
+  const { position, time, taken_back = 0 } = withLatestTime(body)
+  return { publishedTo: position, time, takenBack: taken_back }
+}

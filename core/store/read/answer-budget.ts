@@ -1,0 +1,142 @@
+/**
+ * Counts the bytes of answers that this process holds: from the request to Elasticsearch until the client has the
+ * answer.
+ * In: who reads, and how many bytes. Out: a reservation. Close it when the answer is delivered or its connection is
+ *   gone.
+ * Promises: the process, each organization and each key stay within their budgets. One exception: a key may exceed its
+ *   budget by the large answer that has the turn of its organization (see large-answers.ts). Small answers have a
+ *   reserve, so that a few large ones do not refuse everyone else. Answers in delivery have narrower budgets: clients
+ *   that read slowly hold them for minutes, and other organizations need room for large answers meanwhile.
+ * Can go wrong: too few bytes are left → `unavailable`. Nothing waits, because a waiting client would hold memory, too.
+ */
+import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { unavailable } from '../../runtime/index.ts'
+import {
+  ANSWERS_HELD_MAX,
+  ANSWERS_HELD_OF_KEY,
+  ANSWERS_HELD_OF_ORGANIZATION,
+  ANSWERS_IN_DELIVERY_OF_KEY,
+  ANSWERS_IN_DELIVERY_OF_ORGANIZATION,
+  MUCH_IS_HELD,
+  SMALL_ANSWER_BYTES,
+  SMALL_ANSWERS_RESERVE,
+} from '../limits.ts'
+
+/** The holder of an API key; undefined for reads of the process itself and answers without a key. */
+type Owner = { readonly org: string; readonly id: string } | undefined
+export type Limit = 'process' | 'organization' | 'key'
+
+export type Reservation = {
+  /** Reserves more bytes. @throws Refusal `unavailable` if too few are left; the reservation is then unchanged */
+  readonly add: (bytes: number) => void
+  readonly held: () => number
+  /**
+   * Sets the reservation to the bytes of the complete answer. They count as in delivery until `close`.
+   * @throws Refusal as `add` does
+   */
+  readonly deliver: (bytes: number) => void
+  /** Gives all bytes back. Later calls count nothing. */
+  readonly close: () => void
+}
+
+export type AnswerBudget = {
+  /**
+   * Opens an empty reservation.
+   * @param hasTurn whether the request has its organization's turn for a large answer. Its own reads then do not count
+   *   against its key: the answer always fits, unless other answers are being delivered.
+   */
+  readonly open: (owner: Owner, hasTurn?: () => boolean) => Reservation
+  readonly held: () => number
+}
+
+type BudgetCallbacks = {
+  /** Called for every refusal, with the limit that was reached. */
+  readonly onRefused: (by: Limit) => void
+  /** Called when the held bytes cross MUCH_IS_HELD, up or down: above it the garbage collector must run earlier. */
+  readonly onMuchHeld?: (holds: boolean) => void
+}
+
+/** Creates the budget of a process. All amounts are bytes. */
+export const createAnswerBudget = ({ onRefused, onMuchHeld }: BudgetCallbacks): AnswerBudget => {
+  let held = 0
+  /** Bytes of each organization and each key: all that they hold, and those in delivery. */
+  const heldOf = new Map<string, number>()
+  const inDeliveryOf = new Map<string, number>()
+
+  const count = (bytes: number): void => {
+    const heldMuch = held > MUCH_IS_HELD
+    held += bytes
+    if (held > MUCH_IS_HELD !== heldMuch) onMuchHeld?.(!heldMuch)
+  }
+
+  const open: AnswerBudget['open'] = (owner, hasTurn = () => false) => {
+    const organization = `organization:${owner?.org}`
+    const key = `key:${owner?.org}:${owner?.id}`
+    let mine = 0
+    let inDelivery = 0
+    let closed = false
+
+    const countFor = (bytesOf: Map<string, number>, bytes: number): void => {
+      if (owner === undefined) return
+      for (const name of [organization, key]) {
+        const left = (bytesOf.get(name) ?? 0) + bytes
+        if (left > 0) bytesOf.set(name, left)
+        else bytesOf.delete(name)
+      }
+    }
+    /** Returns the narrowest limit that these bytes would exceed. Only small answers may use the reserve. */
+    const limitExceededBy = (bytes: number): Limit | undefined => {
+      if (owner !== undefined) {
+        const notCounted = hasTurn() ? mine : 0
+        if ((heldOf.get(key) ?? 0) - notCounted + bytes > ANSWERS_HELD_OF_KEY) return 'key'
+        if ((heldOf.get(organization) ?? 0) + bytes > ANSWERS_HELD_OF_ORGANIZATION) return 'organization'
+      }
+      const reserve = mine + bytes > SMALL_ANSWER_BYTES ? SMALL_ANSWERS_RESERVE : 0
+      return held + bytes > ANSWERS_HELD_MAX - reserve ? 'process' : undefined
+    }
+    /**
+     * Returns the narrowest limit that the delivery of an answer of this size would exceed. Reads can be larger than
+     * the answer, so an answer counts as one page at most.
+     */
+    const deliveryLimitExceededBy = (answer: number): Limit | undefined => {
+      if (owner === undefined) return undefined
+      const bytes = Math.min(answer, PAGE_BYTES_MAX)
+      if ((inDeliveryOf.get(key) ?? 0) + bytes > ANSWERS_IN_DELIVERY_OF_KEY) return 'key'
+      const all = (inDeliveryOf.get(organization) ?? 0) + bytes
+      return all > ANSWERS_IN_DELIVERY_OF_ORGANIZATION ? 'organization' : undefined
+    }
+    const refuse = (limit: Limit): never => {
+      onRefused(limit)
+      throw unavailable(`answer_bytes_of_${limit}`)
+    }
+    const change = (bytes: number): void => {
+      mine += bytes
+      count(bytes)
+      countFor(heldOf, bytes)
+    }
+    const add: Reservation['add'] = bytes => {
+      if (closed || bytes === 0) return
+      // Without room for its delivery, an answer is refused before it is read.
+      const limit = bytes > 0 ? (limitExceededBy(bytes) ?? deliveryLimitExceededBy(mine + bytes)) : undefined
+      if (limit !== undefined) refuse(limit)
+      change(bytes)
+    }
+    const deliver: Reservation['deliver'] = bytes => {
+      if (closed) return
+      // Answers that were read at the same time may have taken the room.
+      const limit = deliveryLimitExceededBy(bytes)
+      if (limit !== undefined) refuse(limit)
+      add(bytes - mine)
+      countFor(inDeliveryOf, bytes - inDelivery)
+      inDelivery = bytes
+    }
+    const close = (): void => {
+      if (closed) return
+      closed = true
+      change(-mine)
+      countFor(inDeliveryOf, -inDelivery)
+    }
+    return { add, held: () => mine, deliver, close }
+  }
+  return { open, held: () => held }
+}

@@ -1,0 +1,243 @@
+/**
+ * In: a search, or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also: the ids of
+ *   indices.
+ * Promises: each read is one request within the time of its signal, and never more than READS_IN_FLIGHT_MAX run at
+ *   once. Bytes that arrive count against the budget of answers.
+ * Can go wrong: Elasticsearch is away, slow, blocked or refusing, or there is too much → `unavailable`. The error body
+ *   is dropped unread, because its reasons quote values.
+ */
+import type { Readable } from 'node:stream'
+import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
+import { abortRefusal, ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../../runtime/index.ts'
+import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SEARCH_TIME_MAX, SLICE } from '../limits.ts'
+import type { AnswerBudget } from './answer-budget.ts'
+import type { DocumentName } from './slice-documents.ts'
+
+/** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no room in its queue for the request. */
+export type TooMuch = 'too_large' | 'overloaded'
+
+/** Returns the answer, or why the caller must ask for fewer records. */
+export type Search = (
+  index: string,
+  body: string,
+  signal: AbortSignal,
+  /** Expected bytes of the answer, if the caller knows. */
+  expected?: number,
+  /** Called with the bytes of the answer as they arrive. Without this callback they count for the process. */
+  arrived?: CountBytes,
+) => Promise<Buffer | TooMuch>
+/** @throws Refusal if these bytes may not be held: the rest of the answer is not read */
+export type CountBytes = (bytes: number) => void
+export type MultiGet = (
+  names: readonly DocumentName[],
+  signal: AbortSignal,
+  limits?: {
+    /** As of a search. */
+    readonly arrived?: CountBytes | undefined
+    /** Bytes at which the rest of the answer is not read: `elasticsearch_too_large`. */
+    readonly bytesMax?: number
+  },
+) => Promise<Buffer>
+/** Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out. */
+export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
+export type SearchClient = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
+
+/** The one call of the official client that returns an answer unparsed. */
+export type Transport = (
+  request: { method: 'POST'; path: string; body: string } | { method: 'GET'; path: string },
+  options: { asStream: true; meta: true; maxRetries: number; headers: Record<string, string>; signal: AbortSignal },
+) => Promise<{ statusCode: number | null; body: Readable }>
+
+type Asked = Parameters<Transport>[0]
+type Limits = NonNullable<Parameters<MultiGet>[2]>
+type Operation = 'search' | 'multi_get' | 'index_ids'
+
+export type Observe = (operation: Operation, outcome: string, milliseconds: number) => void
+
+type Parts = {
+  readonly transport: Transport
+  /** Nodes besides the first: a read is sent to another node if one cannot be reached, or cannot answer. */
+  readonly otherNodes: number
+  readonly observe: Observe
+  readonly elapsed: () => number
+  /** Budget of the whole process. A command that reads page by page needs none. */
+  readonly budget?: AnswerBudget
+}
+
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json' }
+
+/** Creates the reads of Elasticsearch. Each rejects only with a Refusal `unavailable`. */
+export const createSearchClient = (parts: Parts): SearchClient => {
+  const { transport, otherNodes, observe, elapsed, budget } = parts
+  let inFlight = 0
+
+  const ask = async (
+    request: Asked,
+    signal: AbortSignal,
+    { arrived, bytesMax = ANSWER_BYTES_MAX }: Limits = {},
+  ): Promise<Buffer | TooMuch> => {
+    const options = { asStream: true, meta: true, maxRetries: otherNodes, headers: HEADERS, signal } as const
+    const answer = await transport(request, options)
+    if (answer.statusCode === OK) {
+      if (arrived) return collect(answer.body, bytesMax, arrived)
+      const reservation = budget?.open(undefined)
+      return collect(answer.body, bytesMax, bytes => reservation?.add(bytes)).finally(() => reservation?.close())
+    }
+    // Read to the end and dropped, so that the connection can be reused.
+    answer.body.on('error', () => undefined).resume()
+    if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'overloaded'
+    throw new Refusal('unavailable', { reason: `elasticsearch_status_${answer.statusCode}` })
+  }
+
+  const read = async (operation: Operation, request: Asked, signal: AbortSignal, limits?: Limits) => {
+    if (inFlight >= READS_IN_FLIGHT_MAX) throw unavailable('reads_in_flight')
+    const begun = elapsed()
+    let outcome = 'ok'
+    inFlight++
+    try {
+      const answer = await ask(request, signal, limits)
+      if (typeof answer === 'string') outcome = answer
+      return answer
+    } catch (error) {
+      const failure = signal.aborted ? abortRefusal(signal) : asRefusal(error)
+      outcome = failure.reason ?? failure.code
+      throw failure
+    } finally {
+      inFlight--
+      observe(operation, outcome, elapsed() - begun)
+    }
+  }
+
+  return {
+    search: async (index, body, signal, _expected, arrived) => {
+      const path = `/${index}/_search?allow_partial_search_results=false`
+      return read('search', { method: 'POST', path, body }, signal, { arrived })
+    },
+    multiGet: async (names, signal, limits) => {
+      // One preference for all: a position is always read from the same shard copy, so that it never seems to go back.
+      const path = '/_mget?realtime=true&preference=published'
+      const answer = await read('multi_get', { method: 'POST', path, body: multiGetBody(names) }, signal, limits)
+      return requireAnswer(answer)
+    },
+    indexIds: async (names, signal) => {
+      const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${INDEX_ID_FILTER}`
+      const path = `/${names.join()}/_settings?${query}`
+      const answer = await read('index_ids', { method: 'GET', path }, signal)
+      return readIndexIds(requireAnswer(answer))
+    },
+  }
+}
+
+/** Returns the answer. @throws Refusal `unavailable` if there is none */
+export const requireAnswer = (answer: Buffer | TooMuch): Buffer => {
+  if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
+  return answer
+}
+
+/** Returns the answer of a search that finds little. @throws Refusal `unavailable` if there is no answer */
+export const searchSmall = async (
+  search: Search,
+  indices: readonly string[],
+  body: object,
+  signal: AbortSignal,
+): Promise<Buffer> => {
+  const limits = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
+  return requireAnswer(await search(indices.join(), JSON.stringify({ ...limits, ...body }), signal))
+}
+
+/** Drops the parser's error, because its message quotes the answer. */
+const readIndexIds = (answer: Buffer): Map<string, string> => {
+  try {
+    return indexIdsIn(JSON.parse(answer.toString('utf8')))
+  } catch {
+    throw unavailable('elasticsearch_malformed_index_ids')
+  }
+}
+
+const multiGetBody = (names: readonly DocumentName[]): string =>
+  JSON.stringify({
+    docs: names.map(({ index, id, form }) => ({ _index: index, _id: id, ...(form === 'size' && SIZE_ONLY) })),
+  })
+const SIZE_ONLY = { _source: ['body_bytes'] }
+
+/** Keeps only the kind of a client error, because the error contains request and answer. */
+const asRefusal = (error: unknown): Refusal => {
+  if (error instanceof Refusal) return error
+  const name = error instanceof Error ? error.name : 'unknown'
+  return new Refusal('unavailable', { reason: `elasticsearch_${name.replace(/Error$/, '').toLowerCase()}` })
+}
+
+const collect = (body: Readable, bytesMax: number, arrived: CountBytes): Promise<Buffer | 'too_large'> =>
+  new Promise((resolve, reject) => {
+    const whole = createCollector()
+    let bytes = 0
+    let ended = false
+    const fail = (error: unknown): void => {
+      // A request already uses the complete answer: an error of its connection must not free it.
+      if (ended) return
+      whole.drop()
+      reject(error)
+    }
+    body.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > bytesMax) {
+        whole.drop()
+        resolve('too_large')
+        body.destroy()
+        return
+      }
+      try {
+        arrived(chunk.length)
+        whole.add(chunk)
+      } catch (error) {
+        fail(error)
+        body.destroy()
+      }
+    })
+    body.on('end', () => {
+      ended = true
+      resolve(whole.end())
+    })
+    body.on('error', fail)
+    // An answer that breaks off has no `end` event.
+    body.on('close', () => fail(unavailable('elasticsearch_answer_broke_off')))
+  })
+
+/**
+ * Collects an answer from its chunks. A long answer grows in place. Chunks that are joined at the end would take twice
+ * the bytes, and the garbage collector would free them late. With 80 fast readers of large answers: 550 MiB resident
+ * with chunks, 430 MiB in place.
+ */
+const createCollector = () => {
+  let parts: Buffer[] = []
+  let bytes = 0
+  let memory: ArrayBuffer | undefined
+
+  const append = (part: Buffer): void => {
+    memory ??= new ArrayBuffer(0, { maxByteLength: ANSWER_BYTES_MAX })
+    const end = bytes + part.length
+    if (end > memory.byteLength) memory.resize(Math.min(Math.ceil(end / SLICE.bytes) * SLICE.bytes, ANSWER_BYTES_MAX))
+    part.copy(Buffer.from(memory), bytes)
+    bytes = end
+  }
+  return {
+    add: (part: Buffer): void => {
+      parts.push(part)
+      if (memory === undefined && parts.reduce((sum, { length }) => sum + length, 0) <= SLICE.bytes) return
+      for (const one of parts) append(one)
+      parts = []
+    },
+    end: (): Buffer => {
+      const [first] = parts
+      if (first && parts.length === 1) return first
+      if (memory === undefined) return Buffer.concat(parts)
+      memory.resize(bytes)
+      return Buffer.from(memory, 0, bytes)
+    },
+    /** Frees the bytes so far. */
+    drop: (): void => {
+      parts = []
+      memory?.resize(0)
+    },
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * In: one read of Elasticsearch. Out: the answer of a node, as a stream.
+ * Promises: nodes are asked in turn, each at most once for a read. A node that answers 502, 503 or 504 is left out, and
+ *   another one gets the read. A silent node is left out after the first read whose time is up. If no node can answer a
+ *   read, those with 502, 503 or 504 are not left out: then the cause is not the node. A read whose credentials are
+ *   refused is repeated once if their file has others by now.
+ * Can go wrong: no node answers in time, or all answer 502, 503 or 504 → the answer or the error of the last one.
+ */
+import type { Readable } from 'node:stream'
+import type { Client } from '@elastic/elasticsearch'
+import { ClusterConnectionPool, type GetConnectionOptions } from '@elastic/transport'
+import { context, propagation } from '@opentelemetry/api'
+import { isTimeUp } from '../../runtime/index.ts'
+import { type Credentials, noCredentials } from '../credentials.ts'
+import type { Transport } from './client.ts'
+
+type Asked = Parameters<Transport>[0]
+type Options = Parameters<Transport>[1]
+type Connection = Client['connectionPool']['connections'][number]
+/** The nodes that got a read, in order: the errors of the client do not name them. */
+type Route = Connection[]
+
+/**
+ * The nodes, and which ones are left out. A node that is left out gets a `HEAD /` after 60 s. It is asked again unless
+ * it is silent or answers 502, 503 or 504. By default the time would grow with each failure, up to half an hour. If all
+ * nodes are left out, all are asked.
+ */
+export class Nodes extends ClusterConnectionPool {
+  override resurrectTimeoutCutoff = 0
+
+  override getConnection(options: GetConnectionOptions): Connection | null {
+    const { route = [] } = (options.context ?? {}) as { readonly route?: Route }
+    const isNew = (one: Connection) => !route.includes(one)
+    // `find` returns a node that is left out, once this read has asked all others.
+    const connection =
+      super.getConnection({ ...options, filter: isNew }) ?? this.connections.find(isNew) ?? super.getConnection(options)
+    if (connection) route.push(connection)
+    return connection
+  }
+}
+
+export const createTransport = (
+  { transport, connectionPool }: Client,
+  credentials: Credentials = noCredentials,
+  elapsed: () => number = () => performance.now(),
+): Transport => {
+  const answeredAt = new WeakMap<Connection, number>()
+
+  /** A slow read alone does not make a node silent: it answers others meanwhile. */
+  const isSilentSince = (connection: Connection, begun: number) => (answeredAt.get(connection) ?? 0) < begun
+
+  const send = async (request: Asked, options: Options, route: Route, header: ReturnType<Credentials['header']>) => {
+    const headers = { ...options.headers, ...header }
+    // `traceparent`, if an OpenTelemetry SDK is loaded.
+    propagation.inject(context.active(), headers)
+    const begun = elapsed()
+    // The client goes on to another node after an error of the connection.
+    const maxRetries = Math.max(0, options.maxRetries - route.length)
+    try {
+      const answer = await transport.request<Readable>(request, { ...options, maxRetries, headers, context: { route } })
+      const { connection } = answer.meta
+      if (connection) {
+        answeredAt.set(connection, elapsed())
+        // For streams the client's pool does not: a failed node would stay left out.
+        connectionPool.markAlive(connection)
+      }
+      return answer
+    } catch (error) {
+      const asked = route.at(-1)
+      if (asked && isTimeUp(options.signal) && isSilentSince(asked, begun)) connectionPool.markDead(asked)
+      throw error
+    }
+  }
+
+  return async (request, options) => {
+    const route: Route = []
+    const unable = new Set<Connection>()
+    const takeBack = () => unable.forEach(connection => void connectionPool.markAlive(connection))
+    let mayRenew = true
+    for (;;) {
+      const header = credentials.header()
+      const answer = await send(request, options, route, header).catch((error: unknown) => {
+        takeBack()
+        throw error
+      })
+      const { connection } = answer.meta
+      if (answer.statusCode === 401 && mayRenew && credentials.renew(header)) {
+        mayRenew = false
+        // This node answers, and may be the only one: it is asked again.
+        route.pop()
+      } else if (!isUnable(answer.statusCode)) return answer
+      else if (connection) {
+        unable.add(connection)
+        connectionPool.markDead(connection)
+      }
+      if (route.length > options.maxRetries) {
+        takeBack()
+        return answer
+      }
+      drop(answer.body)
+    }
+  }
+}
+
+/** Whether a node cannot answer any read: without a master it answers 503 at once. */
+const isUnable = (status: number | null): boolean => status === 502 || status === 503 || status === 504
+
+/** Reads an answer to its end, so that the connection can be used again. */
+const drop = (body: Readable): void => void body.on('error', () => undefined).resume()

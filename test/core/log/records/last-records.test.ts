@@ -1,0 +1,107 @@
+/** Last known records are read again by requests of their own, of all partitions, a few at a time. */
+import kafkajs from 'kafkajs'
+import { expect, test } from 'vitest'
+import { recordHash } from '../../../../core/ledger/event/raw-record.ts'
+import { NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
+import { topicOfRack } from '../../../../core/log/kafka/patch-topic-ids.ts'
+import { createLastRecordReader, type KnownRecords } from '../../../../core/log/records/last-records.ts'
+import type { LogBroker, LogCluster } from '../../../../core/log/records/open-cluster.ts'
+import { fetchedOf } from '../../../support/record-batches.ts'
+
+type Entry = Parameters<typeof fetchedOf>[0][number]
+const entryAt = (offset: number, changes: Partial<Entry> = {}): Entry => {
+  const value = Buffer.from(`value ${offset}`)
+  return { kind: 'record', offset, timestamp: 7, key: Buffer.from('org'), value, headers: NO_HEADERS, ...changes }
+}
+const lastAt = (offset: number): KnownRecords[number] => ({
+  position: offset + 1,
+  last: { offset, sha256: recordHash(entryAt(offset)) },
+})
+const none: KnownRecords[number] = { position: 0, last: null }
+const unread: KnownRecords[number] = { position: 3, last: null }
+
+/** A topic whose partitions have six records each, in one batch, or what `messagesOf` gives. */
+const topic = (entriesOf: (partition: number) => readonly Entry[] | Error = () => sixRecords) => {
+  const told: string[] = []
+  let [running, most] = [0, 0]
+  const fetch: LogBroker['fetch'] = async ({ topics: [asked], rackId }) => {
+    const [{ partition = -1, fetchOffset = '' } = {}] = asked?.partitions ?? []
+    told.push(`${topicOfRack(rackId)}: ${partition} at ${fetchOffset}`)
+    most = Math.max(most, ++running)
+    await new Promise(setImmediate)
+    running--
+    const entries = entriesOf(partition)
+    if (entries instanceof Error) throw entries
+    const messages = entries.length === 0 ? [] : [{ offset: '0', fetched: fetchedOf(entries) }]
+    return { responses: [{ partitions: [{ lastStableOffset: '6', messages }] }] }
+  }
+  const open = async (name: string, signal: AbortSignal): Promise<LogCluster> => {
+    told.push(`open ${name}`)
+    signal.addEventListener('abort', () => told.push('abort'))
+    return {
+      onLeader: (_, ask) => ask({ fetch } as LogBroker),
+      onCoordinator: () => Promise.reject(new Error('not used')),
+      disconnect: async () => void told.push('disconnect'),
+    }
+  }
+  const reader = createLastRecordReader({ topic: 't', topic_id: 'id' }, open, new AbortController().signal)
+  return { told, most: () => most, ...reader }
+}
+const sixRecords = Array.from({ length: 6 }, (_, offset) => entryAt(offset))
+
+test('each partition that has a last record is read at its offset, by the topic id, over connections that stay open', async () => {
+  const { verify, told, close } = topic()
+  for (let run = 0; run < 2; run++) await verify([lastAt(5), none, lastAt(2), unread])
+  const reads = ['id: 0 at 5', 'id: 2 at 2']
+  expect(told).toEqual(['open t', ...reads, ...reads])
+  await close()
+  expect(told.slice(-2)).toEqual(['abort', 'disconnect'])
+  await verify([lastAt(0)])
+  expect(told.at(-2)).toBe('open t')
+})
+
+test('a topic without a known record is not read', async () => {
+  const { verify, told } = topic()
+  await verify([none, unread])
+  expect(told).toEqual([])
+})
+
+test('200 partitions are read a few at a time: neither one by one nor all at once', async () => {
+  const { verify, told, most } = topic()
+  await verify(Array.from({ length: 200 }, () => lastAt(5)))
+  expect([told.length, most()]).toEqual([201, 4])
+})
+
+test.for<[string, readonly Entry[]]>([
+  ['another value', [entryAt(5, { value: Buffer.from('another') })]],
+  ['another time, as of a record that was published again', [entryAt(5, { timestamp: 8 })]],
+  ['a control record', [entryAt(5, { kind: 'control' })]],
+  ['a record of an aborted transaction', [entryAt(5, { kind: 'aborted' })]],
+])('%s in place of the last record of any partition is another source', async ([_, entries]) => {
+  const { verify, told } = topic(partition => (partition === 7 ? entries : sixRecords))
+  await expect(verify(Array.from({ length: 9 }, () => lastAt(5)))).rejects.toMatchObject({
+    code: 'source_changed',
+    where: { topic: 't', partition: 7, offset: 5 },
+  })
+  expect(told.slice(-2)).toEqual(['abort', 'disconnect'])
+})
+
+test('a log that goes on after the last record without it has lost records', async () => {
+  const { verify } = topic(() => [entryAt(5)])
+  await expect(verify([lastAt(4)])).rejects.toMatchObject({ code: 'records_deleted', where: { offset: 4 } })
+})
+
+test('a log that ends before the last record is another source', async () => {
+  const { verify } = topic(() => [])
+  await expect(verify([lastAt(6)])).rejects.toMatchObject({ code: 'source_changed', where: { offset: 6 } })
+})
+
+test('while Kafka does not answer, its error is passed on, and the next attempt has new connections', async () => {
+  const away = new kafkajs.KafkaJSConnectionError('away')
+  let isAway = true
+  const { verify, told } = topic(() => (isAway ? away : sixRecords))
+  await expect(verify([lastAt(5)])).rejects.toBe(away)
+  isAway = false
+  await verify([lastAt(5)])
+  expect(told).toEqual(['open t', 'id: 0 at 5', 'abort', 'disconnect', 'open t', 'id: 0 at 5'])
+})

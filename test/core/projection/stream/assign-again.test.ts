@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { StopError } from '../../../../core/runtime/failures.ts'
+import type { PublishedPosition } from '../../../../core/store/positions/publish.ts'
+import { last, lastBatch, publishedAt, setUp } from '../../../projector/assignment.ts'
+import { eventRecord } from '../../../projector/records.ts'
+import { repsOf } from '../../../projector/running-flow.ts'
+import { rep } from '../../../projector/story.ts'
+
+describe('after a new connection', () => {
+  const reading = async (position: PublishedPosition) => {
+    const running = setUp()
+    running.assignment.onAssigned([0])
+    await running.positions.at(0).letGo(position)
+    return running
+  }
+  const batch = repsOf(0, 4)
+
+  test('nothing is taken until the source is verified and the last record is found again', async () => {
+    const { assignment, told, flows, verifications, failures } = await reading(publishedAt(0))
+    assignment.onBatch(0, batch)
+    assignment.onReconnected()
+    assignment.onBatch(0, repsOf(4, 2))
+    expect([flows[0]?.progress.readTo, assignment.isReading]).toEqual([4, false])
+    // Batches taken before are still written, published and drained.
+    expect([assignment.flows().length, assignment.isTrusted(0)]).toEqual([1, false])
+
+    told.length = 0
+    await verifications.at(0).letGo()
+    expect(told).toEqual(['seek 0 to 3'])
+    assignment.onBatch(0, repsOf(4, 2))
+    expect(flows[0]?.progress.readTo).toBe(4)
+    assignment.onBatch(0, { ...batch, from: 3, records: batch.records.slice(3) })
+    expect(told.slice(1)).toEqual(['seek 0 to 3', 'seek 0 to 4'])
+    assignment.onBatch(0, repsOf(4, 2))
+    expect([flows.length, flows[0]?.progress.readTo, failures]).toEqual([1, 6, []])
+  })
+
+  test('another record in place of the last one is refused, even if the old connection read everything before it', async () => {
+    const { assignment, flows, verifications, failures } = await reading(publishedAt(0))
+    assignment.onBatch(0, batch)
+    assignment.onReconnected()
+    await verifications.at(0).letGo()
+    assignment.onBatch(0, { from: 3, end: 8, records: [eventRecord(rep({ name: 'Eve' }), 3, 1_003)] })
+    expect(failures).toMatchObject([{ code: 'source_changed', where: { partition: 0, offset: 3 } }])
+    expect(flows[0]?.progress.readTo).toBe(4)
+  })
+
+  test('a partition without a record continues once the source is verified', async () => {
+    const { assignment, told, flows, verifications } = await reading(publishedAt(0))
+    assignment.onReconnected()
+    assignment.onBatch(0, batch)
+    expect(flows[0]?.progress.readTo).toBe(0)
+    await verifications.at(0).letGo()
+    expect(told.slice(2)).toEqual(['seek 0 to 0'])
+    assignment.onBatch(0, batch)
+    expect(flows[0]?.progress.readTo).toBe(4)
+  })
+
+  test('the last record of an earlier process is verified if this process has read none', async () => {
+    const { assignment, told, verifications } = await reading(publishedAt(9, last))
+    assignment.onBatch(0, lastBatch)
+    assignment.onReconnected()
+    told.length = 0
+    await verifications.at(0).letGo()
+    expect(told).toEqual(['seek 0 to 6'])
+  })
+
+  test('its time counts again once the last record was found over the new connection', async () => {
+    const { assignment, verifications } = await reading(publishedAt(9, last))
+    expect(assignment.isTrusted(0)).toBe(false)
+    assignment.onBatch(0, lastBatch)
+    expect(assignment.isTrusted(0)).toBe(true)
+    assignment.onReconnected()
+    await verifications.at(0).letGo()
+    expect([assignment.isReading, assignment.isTrusted(0)]).toEqual([false, false])
+    assignment.onBatch(0, lastBatch)
+    expect([assignment.isReading, assignment.isTrusted(0)]).toEqual([true, true])
+  })
+
+  test('another source is refused', async () => {
+    const { assignment, verifications, failures } = await reading(publishedAt(0))
+    assignment.onReconnected()
+    const error = new StopError('source_changed', 'another cluster')
+    await verifications.at(0).fail(error)
+    expect(failures).toEqual([error])
+  })
+
+  test('a verification that had begun is repeated over the new connection', async () => {
+    const { assignment, told, verifications } = await reading(publishedAt(9, last))
+    assignment.onReconnected()
+    assignment.onBatch(0, lastBatch)
+    expect(assignment.isReading).toBe(false)
+    await verifications.at(0).letGo()
+    expect(told.slice(2)).toEqual(['seek 0 to 6'])
+    assignment.onBatch(0, lastBatch)
+    expect(assignment.isReading).toBe(true)
+  })
+
+  test('the source is verified again if the connection changed before the position was known or during a verification', async () => {
+    const { assignment, told, positions, verifications } = setUp()
+    assignment.onAssigned([0])
+    assignment.onReconnected()
+    await positions.at(0).letGo(publishedAt(0))
+    expect([verifications.calls.length, told]).toEqual([1, []])
+    assignment.onReconnected()
+    await verifications.at(0).letGo()
+    expect([verifications.calls.length, told]).toEqual([1, []])
+    await verifications.at(0).letGo()
+    expect([verifications.calls.length, told]).toEqual([0, ['seek 0 to 0', 'resume 0']])
+    expect(assignment.isReading).toBe(true)
+  })
+
+  test('a partition without a known position waits for it, and no partition is verified twice at once', async () => {
+    const { assignment, positions, verifications } = setUp()
+    assignment.onAssigned([0, 1])
+    assignment.onReconnected()
+    await positions.at(0).letGo(publishedAt(9, last))
+    assignment.onReconnected()
+    assignment.onReconnected()
+    expect(verifications.count).toBe(1)
+  })
+})

@@ -1,0 +1,91 @@
+/** How a stream is watched: the age of what is published, a Kafka that is away, and errors. */
+import { expect, test } from 'vitest'
+import { ENDS_INTERVAL_MS } from '../../../../core/projection/limits.ts'
+import { type MonitoredStream, monitorSource } from '../../../../core/projection/stream/monitor-source.ts'
+import { StopError } from '../../../../core/runtime/failures.ts'
+import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Clock } from '../../../projector/clock.ts'
+
+const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered('elasticsearch', 0)) => {
+  const clock = new Clock()
+  const ages: number[] = []
+  const reasons: unknown[] = []
+  const failures: unknown[] = []
+  const stopping = new AbortController()
+  let isAway = false
+  const flows = publishedUntil.map((until, partition) => {
+    const progress = { publishedTo: 0, publishedUntil: until }
+    return [partition, { progress, sawEnd: () => undefined }] as const
+  })
+  const watched = {
+    stream: 'events',
+    identity: { topic: 'events' },
+    part: 'events',
+    assignment: { flows: () => flows, isTrusted: () => true, isReading: true, standing: () => ({}) },
+    committer: { offer: async () => undefined },
+    watchdog: { check: () => undefined },
+    verification: { verify: async () => undefined, pause: () => 10_000, isFresh: () => true },
+  } as unknown as MonitoredStream
+  const ends = async () => {
+    if (isAway) throw error
+    return publishedUntil.map((_, partition) => ({ partition, start: 0, end: 0 }))
+  }
+  const context = {
+    streamLog: { ends },
+    clocks: { read: async () => 0 },
+    elapsed: clock.now,
+    now: clock.now,
+    metrics: { observeAge: (seconds: number) => void ages.push(seconds) },
+    retryOptions: { sleep: clock.sleep },
+    health: { set: (_: string, reason: unknown) => void reasons.push(reason) },
+    fail: (failure: unknown) => void failures.push(failure),
+  } as unknown as Parameters<typeof monitorSource>[1]
+  const running = async (body: () => Promise<void>) => {
+    const ended = monitorSource(watched, context, stopping.signal)
+    await body()
+    stopping.abort()
+    await ended
+    expect(failures).toEqual(error instanceof Unanswered ? [] : [error])
+  }
+  const goesAway = (): void => {
+    isAway = true
+  }
+  return { clock, ages, reasons, running, goesAway }
+}
+
+test('while nothing is published, each look at Kafka observes the age of each partition', async () => {
+  const { clock, ages, running } = setUp([1_000, 0, 2_000])
+  await clock.move(3_000)
+  await running(async () => {
+    await clock.move(ENDS_INTERVAL_MS)
+    await clock.move(ENDS_INTERVAL_MS)
+  })
+  const later = ENDS_INTERVAL_MS / 1_000
+  // The second partition has published nothing yet.
+  expect(ages.slice(0, 4)).toEqual([2, 1, 2 + later, 1 + later])
+})
+
+test('while Kafka does not answer, the age is observed and grows', async () => {
+  const { clock, ages, reasons, running, goesAway } = setUp([1_000])
+  await clock.move(3_000)
+  goesAway()
+  await running(async () => {
+    await clock.move(60_000)
+    await clock.move(0)
+  })
+  expect(ages.slice(0, 2)).toEqual([2, 62])
+  expect(reasons).toContain('does not answer')
+})
+
+test.each([new StopError('records_deleted', 'the log begins later'), new TypeError('a defect')])(
+  'another error than a Kafka that is away ends the stream, and is not taken for one: %s',
+  async error => {
+    const { clock, reasons, running, goesAway } = setUp([1_000], error)
+    goesAway()
+    await running(async () => {
+      await clock.move(ENDS_INTERVAL_MS)
+      await clock.move(0)
+    })
+    expect(reasons).toEqual([])
+  },
+)

@@ -1,0 +1,204 @@
+/** Checks of index identities, with indices that the test replaces and an Elasticsearch that the test lets fail. */
+
+import { describe, expect, test } from 'vitest'
+import { type ApiKeyCache, createApiKeyCache, type KeyHolder } from '../../../core/reading/api-keys.ts'
+import { createCheckIndices, keysChecked, positionsChecked } from '../../../core/reading/check-indices.ts'
+import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../core/reading/limits.ts'
+import { unavailable } from '../../../core/runtime/refusals.ts'
+import { abortReason, scheduleTimer } from '../../../core/runtime/time-limits.ts'
+import type { PositionReader } from '../../../core/store/positions/position.ts'
+import type { MultiGet } from '../../../core/store/read/client.ts'
+import { multiGetAnswer, positionText } from '../../api/answers.ts'
+import { documentText, sha256 } from '../../support/bodies.ts'
+
+const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-payroll_files', 'p-g1-statements']
+const idsOf = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, `id of ${name}`]))
+
+const setUp = () => {
+  const recorded: { indices: Record<string, string> | undefined } = {
+    indices: idsOf([...read, 'p-g1-chains', 'p-api-keys']),
+  }
+  const there = new Map(Object.entries(idsOf([...read, 'p-api-keys'])))
+  const state = { time: 0, checks: 0, failing: false }
+  const check = createCheckIndices(
+    'p',
+    async ([name]) => {
+      const _source = { kind: 'generation', body: { ...recorded } }
+      return Buffer.from(
+        JSON.stringify({ docs: [{ _index: 'p-control', _id: name?.id, _version: 1, found: true, _source }] }),
+      )
+    },
+    async () => {
+      state.checks++
+      if (state.failing) throw unavailable('elasticsearch_connection')
+      return there
+    },
+    () => state.time,
+    scheduleTimer,
+  )
+  return { check, recorded, there, state }
+}
+const unavailableWith = (reason: string) => expect.objectContaining({ code: 'unavailable', reason })
+
+describe('the indices of a generation', () => {
+  test('are checked before the first request, then in the background, and before the next request after a pause', async () => {
+    const { check, state } = setUp()
+    await check('g1')
+    expect(state.checks).toBe(1)
+    state.time = INDICES_CHECK_INTERVAL - 1
+    expect(check('g1')).toBeUndefined()
+    expect(state.checks).toBe(1)
+    state.time = INDICES_CHECK_INTERVAL
+    expect(check('g1')).toBeUndefined()
+    expect(check('g1')).toBeUndefined()
+    expect(state.checks).toBe(2)
+    await new Promise(setImmediate)
+    state.time += INDICES_CACHE_TIME
+    const running = check('g1')
+    expect(running).toBeInstanceOf(Promise)
+    expect(check('g1')).toBe(running)
+    await running
+    expect(state.checks).toBe(3)
+  })
+
+  test.each(read)('are refused if %s was replaced or deleted', async name => {
+    for (const id of ['another', undefined]) {
+      const { check, there } = setUp()
+      if (id === undefined) there.delete(name)
+      else there.set(name, id)
+      await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
+    }
+  })
+
+  test('are refused until a projector has recorded their ids', async () => {
+    const { check, recorded } = setUp()
+    recorded.indices = undefined
+    await expect(check('g1')).rejects.toThrow(unavailableWith('indices_not_recorded'))
+  })
+
+  test('that are replaced while requests are served are trusted for a bounded time only, then refused', async () => {
+    const { check, there, state } = setUp()
+    await check('g1')
+    there.set('p-control', 'another')
+    state.time = INDICES_CHECK_INTERVAL
+    expect(check('g1')).toBeUndefined()
+    await new Promise(setImmediate)
+    await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
+    await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
+    there.set('p-control', 'id of p-control')
+    await check('g1')
+  })
+
+  test('that cannot be checked are trusted no longer than otherwise', async () => {
+    const { check, state } = setUp()
+    await check('g1')
+    state.failing = true
+    state.time = INDICES_CACHE_TIME
+    await expect(check('g1')).rejects.toThrow(unavailableWith('elasticsearch_connection'))
+    state.failing = false
+    await check('g1')
+  })
+
+  test('are those of the requested generation', async () => {
+    const { check, there } = setUp()
+    there.set('p-g1-reps', 'another')
+    await check('api-keys')
+    there.set('p-api-keys', 'another')
+    expect(check('api-keys')).toBeUndefined()
+    await expect(setUpKeys(there).lookup('k', new AbortController().signal)).rejects.toThrow(
+      unavailableWith('indices_replaced'),
+    )
+  })
+})
+
+const holder: KeyHolder = { org: 'o', orgHash: 'h', id: 'k', permissions: new Set(['read']) }
+const setUpKeys = (replaced?: ReadonlyMap<string, string>) => {
+  const { check, there } = setUp()
+  for (const [name, id] of replaced ?? []) there.set(name, id)
+  const keys: ApiKeyCache = {
+    remembered: () => holder,
+    lookup: async () => holder,
+    forget: () => undefined,
+    wasValid: () => true,
+    checkServed: async () => undefined,
+  }
+  return keysChecked(keys, check)
+}
+
+describe('keys', () => {
+  const { signal } = new AbortController()
+
+  test('are taken from the cache only if their index was checked recently; otherwise they are looked up', async () => {
+    const keys = setUpKeys()
+    expect(keys.remembered('k')).toBeUndefined()
+    expect(await keys.lookup('k', signal)).toBe(holder)
+    expect(keys.remembered('k')).toBe(holder)
+  })
+
+  test('in a replaced index are neither valid nor unknown', async () => {
+    const keys = setUpKeys(new Map([['p-api-keys', 'another']]))
+    expect(keys.remembered('k')).toBeUndefined()
+    await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('indices_replaced'))
+    await expect(keys.checkServed(signal)).rejects.toThrow(unavailableWith('indices_replaced'))
+  })
+
+  test.each([
+    ['revoked key', { revoked: false }],
+    ['created key', undefined],
+  ])('of a replaced index are forgotten: nobody gets its answer about a %s once it is adopted', async (_, copied) => {
+    const { check, recorded, there } = setUp()
+    const fields = { key_id: 'key_1', org_id: 'org_a', permissions: ['read'], ...copied }
+    const documents: Record<string, string> = {
+      'position:api-keys:0': positionText(5, 0, 5),
+      ...(copied && { [sha256('k')]: documentText(fields, JSON.stringify({ created_seq: 0 })) }),
+    }
+    const multiGet: MultiGet = async names => multiGetAnswer(names, documents)
+    const now = () => 0
+    const cache = createApiKeyCache('p', multiGet, now, now)
+    const keys = keysChecked(cache, check)
+    there.set('p-api-keys', 'another')
+    await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('indices_replaced'))
+
+    documents['position:api-keys:0'] = positionText(0, 0, 9)
+    recorded.indices = { ...recorded.indices, 'p-api-keys': 'another' }
+    await check('api-keys')
+    expect(keys.remembered('k')).toBeUndefined()
+    await expect(keys.lookup('k', signal)).rejects.toThrow(unavailableWith('keys_not_read_yet'))
+  })
+})
+
+describe('a request', () => {
+  const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+  const position = { generation, publishedTo: 1, time: 0, takenBack: 0 }
+  const positions: PositionReader = {
+    readAt: async () => ({ position, documents: [] }),
+    oldestTime: async () => 0,
+    readLivePositions: async () => ({ generation, partitions: [position] }),
+    readServedPositions: async () => ({ generation, partitions: [position] }),
+    latest: () => position,
+  }
+  const keys: ApiKeyCache = {
+    remembered: () => holder,
+    lookup: async () => holder,
+    forget: () => undefined,
+    wasValid: () => true,
+    checkServed: async () => undefined,
+  }
+  /** A check that ends later than the request. */
+  const slow = () => new Promise<void>(resolve => void setImmediate(() => setImmediate(resolve)))
+  const checked = positionsChecked(positions, slow)
+  const checkedKeys = keysChecked(keys, slow)
+
+  test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
+    ['readAt', signal => checked.readAt('org_a', () => [], 'may-be-older', signal)],
+    ['readLivePositions', signal => checked.readLivePositions(signal)],
+    ['readServedPositions', signal => checked.readServedPositions(signal)],
+    ['lookup', signal => checkedKeys.lookup('k', signal)],
+    ['checkServed', signal => checkedKeys.checkServed(signal)],
+  ])('waits for a check no longer than its own time: %s', async (_, read) => {
+    const ending = new AbortController()
+    const reading = read(ending.signal)
+    ending.abort(abortReason('time_is_up'))
+    await expect(reading).rejects.toThrow(unavailableWith('time_is_up'))
+  })
+})

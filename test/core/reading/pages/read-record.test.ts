@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { createCursorResolver } from '../../../../core/reading/pages/cursors.ts'
+import { createReadRecords } from '../../../../core/reading/pages/read-record.ts'
+import { sliceMultiGet } from '../../../../core/store/read/slice-documents.ts'
+import { multiGetAnswer, recordText } from '../../../api/answers.ts'
+import { documentText } from '../../../support/bodies.ts'
+
+const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+const position = { generation, publishedTo: 10, time: 0, takenBack: 0 }
+const { signal } = new AbortController()
+
+/** Reads a rep whose head has these versions. Versions 3 and 8 are stored. */
+const readRep = (versions: unknown) => {
+  const stored = {
+    'org_a:rep_1': documentText({ org_id: 'org_a' }, JSON.stringify({ versions })),
+    'org_a:rep_1:3': recordText(3, { name: 'first' }),
+    'org_a:rep_1:8': recordText(8, { name: 'second' }),
+  }
+  const parts = {
+    prefix: 'p',
+    readAt: async (_: string, documents: Parameters<Parameters<typeof createReadRecords>[0]['readAt']>[1]) => {
+      const names = documents(generation)
+      return { position, documents: sliceMultiGet(multiGetAnswer(names, stored), names) }
+    },
+    cursors: createCursorResolver('p'),
+    positionAt: async () => position,
+  }
+  const records = createReadRecords(parts, async names => multiGetAnswer(names, stored))
+  return records.version({ org: 'org_a', id: 'rep_1', asOf: undefined }, 'reps', signal)
+}
+
+test('a rep is read in its last version before the position', async () => {
+  for (const [next, body] of [
+    [8, '{"name":"second"}'],
+    [10, '{"name":"first"}'],
+  ] as const) {
+    const { slice } = await readRep([
+      { seq: 3, hash: 'a' },
+      { seq: next, hash: 'b' },
+    ])
+    expect(slice.bytes.toString('utf8', slice.bodyStart, slice.bodyEnd)).toBe(body)
+  }
+})
+
+test.each([[undefined], ['x'], [[{}]], [[{ seq: '3' }]]])(
+  'a rep whose versions are %j is unavailable, not missing: nothing is known about it',
+  async versions => {
+    await expect(readRep(versions)).rejects.toMatchObject({
+      code: 'unavailable',
+      reason: 'elasticsearch_malformed_record',
+    })
+  },
+)

@@ -1,0 +1,94 @@
+import files from 'node:fs'
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { boundLog } from '../../../core/runtime/bounded-log.ts'
+import { createPipe } from '../../support/pipes.ts'
+import { eventually } from '../../support/scope.ts'
+
+const LINE = 'x'.repeat(1_000)
+
+const loggingInto = (fd: number, now = () => performance.now()) => {
+  const bounded = boundLog({ stdout: undefined }, files, now)
+  const stream = pino.destination({ ...bounded.options, dest: fd })
+  let isEnded = false
+  // A write may be under way when the log ends: its file is closed then. A process has exited before it can fail. pino
+  // ends the log itself if the reader has left (EPIPE).
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE' && !(isEnded && error.code === 'EBADF')) throw error
+  })
+  const said: number[] = []
+  const log = pino({ base: null }, stream)
+  bounded.watch(stream, dropped => {
+    said.push(dropped)
+    log.warn({ dropped }, 'dropped')
+  })
+  const end = (): void => {
+    isEnded = true
+    bounded.end(stream)
+  }
+  return { log, said, end }
+}
+
+test('unread log lines are bounded, and the number of dropped lines is logged once', async scope => {
+  const pipe = createPipe(scope)
+  pipe.fill()
+  const { log, said, end } = loggingInto(pipe.nonBlockingEnd())
+  const lines = 20_000
+  for (let n = 0; n < lines; n++) log.info({ n, text: LINE }, 'line')
+  expect(said).toEqual([])
+  let text = ''
+  await eventually(
+    () => {
+      text += pipe.read()
+      expect(text).toContain('"msg":"dropped"}\n')
+    },
+    { every: 1 },
+  )
+  const kept = [...text.matchAll(/"n":(\d+),/g)].map(([, n]) => Number(n))
+  // The oldest lines are kept, in order. Only the counted lines are lost.
+  expect(kept).toEqual(Array.from({ length: kept.length }, (_, n) => n))
+  expect(said).toEqual([lines - kept.length])
+  expect(kept.length * LINE.length).toBeGreaterThan(3 * 1024 * 1024)
+  expect(kept.length * LINE.length).toBeLessThan(5 * 1024 * 1024)
+  end()
+})
+
+test('the end waits only for a moment if nobody reads', async scope => {
+  const pipe = createPipe(scope)
+  pipe.fill()
+  const { log, end } = loggingInto(pipe.nonBlockingEnd())
+  log.info('line')
+  const begun = performance.now()
+  end()
+  expect(performance.now() - begun).toBeLessThan(2_000)
+})
+
+test('the end writes the waiting lines if somebody reads', async scope => {
+  const pipe = createPipe(scope)
+  const { log, end } = loggingInto(pipe.nonBlockingEnd())
+  log.info('the last line')
+  end()
+  await eventually(() => expect(pipe.read()).toContain('the last line'))
+})
+
+test('the end waits only for a moment if the reader has left', async scope => {
+  const pipe = createPipe(scope)
+  const { log, end } = loggingInto(pipe.nonBlockingEnd())
+  pipe.closeReader()
+  // The first line is being written when the second one is flushed.
+  for (const line of ['first', 'second']) log.info(line)
+  const begun = performance.now()
+  end()
+  expect(performance.now() - begun).toBeLessThan(2_000)
+})
+
+test('a fatal line, which is flushed at once, waits only for a moment', async scope => {
+  const pipe = createPipe(scope)
+  pipe.fill()
+  const { log, end } = loggingInto(pipe.nonBlockingEnd())
+  log.info('line')
+  const begun = performance.now()
+  log.fatal('fatal')
+  expect(performance.now() - begun).toBeLessThan(2_000)
+  end()
+})

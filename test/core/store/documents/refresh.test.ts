@@ -1,0 +1,300 @@
+import { describe, expect, test } from 'vitest'
+import { StopError } from '../../../../core/runtime/failures.ts'
+import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { createRefresh } from '../../../../core/store/documents/refresh.ts'
+import type { Answer } from '../../../../core/store/elasticsearch/client.ts'
+import { REFRESH_BEHIND_MS, WRITES_HELD_MS } from '../../../../core/store/limits.ts'
+import { Clock } from '../../../projector/clock.ts'
+import { everythingRuns, Held } from '../../../projector/held.ts'
+import { sending } from '../../../support/answering.ts'
+
+const shards = (total: number, successful: number): Answer => ({
+  status: 200,
+  body: { _shards: { total, successful, failed: 0 } },
+})
+const fine = shards(2, 2)
+const health = (status: string, active_shards: number): Answer => ({ status: 200, body: { status, active_shards } })
+
+const setUp = (interval = 0) => {
+  const clock = new Clock()
+  const requests = new Held<string, Answer>()
+  const done: string[] = []
+  const { refresh, untilRefreshed, endDelay, endAllDelays } = createRefresh({
+    keepTrying: async attempt => {
+      for (;;) {
+        try {
+          return await attempt()
+        } catch (error) {
+          if (!(error instanceof Unanswered)) throw error
+        }
+      }
+    },
+    send: sending(({ method, path }) => requests.call(`${method} ${path}`)),
+    elapsed: clock.now,
+    sleep: clock.sleep,
+    interval,
+  })
+  /** Asks for a refresh, and adds this name to `done` when it ends. */
+  const ask = async (name: string, indices: string[], behind = false): Promise<void> => {
+    refresh(indices, behind).then(
+      () => done.push(name),
+      (error: unknown) => done.push(`${name}: ${error instanceof StopError ? error.code : error}`),
+    )
+    await everythingRuns()
+  }
+  const paths = () => requests.calls.map(({ argument }) => argument)
+  return { clock, requests, done, ask, paths, untilRefreshed, endDelay, endAllDelays }
+}
+
+describe('a refresh', () => {
+  test('starts at once, and ends when every shard has answered', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['payouts', 'reps'])
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
+  })
+
+  test('runs alone: requests that come meanwhile share the next one, with the indices of all', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['payouts'])
+    await ask('third', ['reps', 'payroll_files'])
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first'])
+    expect(paths()).toEqual(['POST /payouts,payroll_files,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+    expect(requests.count).toBe(2)
+  })
+
+  test('never counts for a request that came after it began', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first'])
+    await ask('third', ['reps'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('with a failed shard, or without the number of failed shards, is retried', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('one', ['reps'])
+    for (const answer of [
+      { status: 200, body: { _shards: { failed: 1 } } },
+      { status: 200, body: {} },
+      { status: 200, body: undefined },
+      { status: 409, body: fine.body },
+    ]) {
+      await requests.at(0).letGo(answer)
+      expect(done).toEqual([])
+    }
+    await requests.at(0).fail(new Unanswered('elasticsearch', 503))
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
+    expect(requests.count).toBe(6)
+  })
+
+  test('that only an unassigned replica missed is enough, for each index', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['payouts', 'reps'])
+    await requests.at(0).letGo(shards(4, 3))
+    expect(paths()).toEqual(['POST /payouts/_refresh', 'POST /reps/_refresh'])
+    await requests.at(1).letGo(shards(2, 2))
+    await requests.at(0).letGo(shards(2, 1))
+    expect(paths()).toEqual(['GET /_cluster/health/payouts'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(health('yellow', 1))
+    expect(done).toEqual(['one'])
+  })
+
+  test.each([
+    ['is unassigned', health('red', 0)],
+    ['has moved to another node', health('yellow', 1)],
+    ['is unknown', { status: 200, body: {} }],
+  ])('that missed a shard which %s is retried, although no shard failed', async (_, answer) => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('one', ['reps'])
+    await requests.at(0).letGo(shards(2, 0))
+    await requests.at(0).letGo(answer)
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+    expect(done).toEqual([])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['one'])
+  })
+
+  test('of a missing index stops all who wait for it, and not the next request', async () => {
+    const { ask, requests, done } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await requests.at(0).letGo({ status: 404, body: {} })
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first: index_missing', 'second'])
+  })
+})
+
+describe('the interval between refreshes', () => {
+  test('counts from the beginning of the last one, and requests that come meanwhile share the next', async () => {
+    const { ask, requests, done, clock, paths } = setUp(100)
+    await ask('first', ['reps'])
+    await clock.move(60)
+    await ask('second', ['reps'])
+    await requests.at(0).letGo(fine)
+    await clock.move(39)
+    await ask('third', ['payouts'])
+    expect(paths()).toEqual([])
+    await clock.move(1)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('delays no refresh after a longer time without one', async () => {
+    const { ask, requests, clock, paths } = setUp(100)
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await clock.move(100)
+    await ask('second', ['reps'])
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+
+  test('ends when the stream stops', async () => {
+    const { ask, requests, paths, endAllDelays } = setUp(10_000)
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'])
+    expect(paths()).toEqual([])
+    endAllDelays()
+    await everythingRuns()
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+})
+
+describe('a write', () => {
+  const waiting = async ({ untilRefreshed }: ReturnType<typeof setUp>) => {
+    const state = { isOver: false }
+    void untilRefreshed().then(() => {
+      state.isOver = true
+    })
+    await everythingRuns()
+    return state
+  }
+
+  test('waits for the refresh under way', async () => {
+    const given = setUp()
+    await given.ask('first', ['reps'])
+    const write = await waiting(given)
+    expect(write.isOver).toBe(false)
+    await given.requests.at(0).letGo(fine)
+    expect(write.isOver).toBe(true)
+  })
+
+  test('waits for a while only: a refresh that takes long must not stop the writes', async () => {
+    const given = setUp()
+    await given.ask('first', ['reps'])
+    const write = await waiting(given)
+    await given.clock.move(WRITES_HELD_MS)
+    expect(write.isOver).toBe(true)
+  })
+
+  test('does not wait for a refresh that failed and is tried again', async () => {
+    const given = setUp()
+    await given.ask('first', ['reps'])
+    const write = await waiting(given)
+    await given.requests.at(0).fail(new Unanswered('elasticsearch', 503))
+    expect(write.isOver).toBe(true)
+  })
+
+  test('does not wait without a refresh, nor for one of partitions that are far behind', async () => {
+    const given = setUp()
+    expect((await waiting(given)).isOver).toBe(true)
+    await given.ask('first', ['reps'], true)
+    await given.clock.move(0)
+    expect(given.paths()).toHaveLength(1)
+    expect((await waiting(given)).isOver).toBe(true)
+  })
+})
+
+describe('far behind', () => {
+  test('refreshes begin some seconds apart, and all requests meanwhile share one', async () => {
+    const { ask, requests, done, clock, paths } = setUp()
+    await ask('first', ['reps'], true)
+    await clock.move(0)
+    expect(paths()).toHaveLength(1)
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    await clock.move(REFRESH_BEHIND_MS / 2)
+    await ask('third', ['payouts'], true)
+    await clock.move(REFRESH_BEHIND_MS / 2 - 1)
+    expect(paths()).toEqual([])
+    await clock.move(1)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('the interval counts from the beginning of the last refresh, not from its end', async () => {
+    const { ask, requests, clock, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'], true)
+    await clock.move(REFRESH_BEHIND_MS)
+    await requests.at(0).letGo(fine)
+    await everythingRuns()
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+
+  test('a request that is not behind ends the wait for all', async () => {
+    const { ask, requests, done, paths } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    expect(paths()).toEqual([])
+    await ask('third', ['payouts'])
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('ends for the waiting refresh when a partition catches up, and not for the next refresh', async () => {
+    const { ask, requests, done, paths, endDelay } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    endDelay()
+    await everythingRuns()
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second'])
+    endDelay()
+    await ask('third', ['payouts'], true)
+    expect(paths()).toEqual([])
+  })
+
+  test('ends when the stream stops: waiting and new requests are refreshed at once', async () => {
+    const { ask, requests, done, paths, endAllDelays } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], true)
+    expect(paths()).toEqual([])
+    endAllDelays()
+    await everythingRuns()
+    await requests.at(0).letGo(fine)
+    await ask('third', ['payouts'], true)
+    await requests.at(0).letGo(fine)
+    expect(done).toEqual(['first', 'second', 'third'])
+  })
+
+  test('does not delay a refresh that a request from a caught-up partition waits for', async () => {
+    const { ask, requests, paths } = setUp()
+    await ask('first', ['reps'])
+    await ask('second', ['reps'])
+    await ask('third', ['payouts'], true)
+    await requests.at(0).letGo(fine)
+    expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
+  })
+})

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest'
+import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { type Answer, AnswerTooLong, type Request } from '../../../../core/store/elasticsearch/client.ts'
+import { getFromPrimaries } from '../../../../core/store/elasticsearch/primary-reads.ts'
+import { MGET_BYTES } from '../../../../core/store/limits.ts'
+import { sending } from '../../../support/answering.ts'
+
+const docs = [
+  { _index: 'test-reps', _id: 'a' },
+  { _index: 'test-reps', _id: 'b' },
+]
+const a = { _index: 'test-reps', _id: 'a', _version: 7, result: 'noop', status: 200, get: { _source: { name: 'Ada' } } }
+const b = { _index: 'test-reps', _id: 'b', status: 404, error: { type: 'document_missing_exception', reason: 'x' } }
+const failed = (status: number, type: string) => ({ ...b, status, error: { type, reason: 'x' } })
+const itemsOf = (...items: unknown[]): Answer => ({ status: 200, body: { items: items.map(update => ({ update })) } })
+const read = (answer: Answer) =>
+  getFromPrimaries(
+    sending(async () => answer),
+    docs,
+  )
+
+describe('a read from the primaries', () => {
+  test('is an update of each document that changes nothing', async () => {
+    const sent: Request[] = []
+    const send = sending(async request => {
+      sent.push(request)
+      return itemsOf(a, b)
+    })
+    await getFromPrimaries(send, [
+      { _index: 'test-reps', _id: 'a' },
+      { _index: 'test-reps', _id: 'b', _source: ['code'] },
+    ])
+    expect(sent).toEqual([
+      {
+        method: 'POST',
+        path: '/_bulk',
+        query: { _source: true },
+        answerBytesMax: MGET_BYTES,
+        bulk: Buffer.from(
+          [
+            '{"update":{"_index":"test-reps","_id":"a"}}',
+            '{"doc":{}}',
+            '{"update":{"_index":"test-reps","_id":"b","_source":{"includes":["code"]}}}',
+            '{"doc":{}}',
+            '',
+          ].join('\n'),
+        ),
+      },
+    ])
+  })
+
+  test('gives the documents in the requested order', async () => {
+    expect(await read(itemsOf(a, b))).toEqual([
+      { _id: 'a', found: true, _version: 7, _source: { name: 'Ada' } },
+      { _id: 'b', found: false },
+    ])
+  })
+
+  test('that is too long gives its first documents: it asks for fewer, and for a single one of any size', async () => {
+    const asked: [documents: number, bytes: number | undefined][] = []
+    const send = sending(async ({ bulk, answerBytesMax }) => {
+      asked.push([String(bulk).split('\n').length >> 1, answerBytesMax])
+      if (answerBytesMax !== undefined) throw new AnswerTooLong()
+      return itemsOf(a)
+    })
+    const many = ['a', 'b', 'c', 'd'].map(_id => ({ _index: 'test-reps', _id }))
+    expect(await getFromPrimaries(send, many)).toHaveLength(1)
+    expect(asked).toEqual([
+      [4, MGET_BYTES],
+      [2, MGET_BYTES],
+      [1, undefined],
+    ])
+  })
+
+  test('with a missing index stops: an index that is gone must not look empty', async () => {
+    await expect(read(itemsOf(a, failed(404, 'index_not_found_exception')))).rejects.toThrow(
+      expect.objectContaining({ code: 'index_missing' }),
+    )
+  })
+
+  test.each([
+    [429, 'es_rejected_execution_exception'],
+    [503, 'unavailable_shards_exception'],
+    [403, 'cluster_block_exception'],
+    // Of a shard that closes meanwhile.
+    [404, 'index_shard_closed_exception'],
+    [500, 'already_closed_exception'],
+  ])('of which an item is answered %i %s may work later', async (status, type) => {
+    await expect(read(itemsOf(a, failed(status, type)))).rejects.toEqual(
+      new Unanswered('elasticsearch', status, type, 'test-reps'),
+    )
+  })
+
+  test.each([
+    [400, 'illegal_argument_exception'],
+    [403, 'security_exception'],
+  ])('of which an item is refused for good, %i %s, stops and names the refusal', async (status, type) => {
+    await expect(read(itemsOf(a, failed(status, type)))).rejects.toThrow(
+      expect.objectContaining({
+        code: 'write_refused',
+        message: expect.stringContaining(`status ${status}, ${type}, while reading`),
+        where: { index: 'test-reps' },
+      }),
+    )
+  })
+
+  test('without the source gives none', async () => {
+    const send = sending(async () => itemsOf({ ...a, get: undefined }))
+    const found = await getFromPrimaries(send, [{ _index: 'test-reps', _id: 'a', _source: false }])
+    expect(found).toEqual([{ _id: 'a', found: true, _version: 7, _source: undefined }])
+  })
+
+  test.each<[string, Answer]>([
+    ['answered in another order', itemsOf(b, a)],
+    ['answered with fewer documents', itemsOf(a)],
+    ['answered without a version', itemsOf(a, { ...a, _id: 'b', _version: undefined })],
+    ['answered with a changed document', itemsOf(a, { ...a, _id: 'b', result: 'updated' })],
+    ['answered without the document', itemsOf(a, { ...a, _id: 'b', get: {} })],
+    ['answered with a document of another index', itemsOf(a, { ...b, _index: 'test-periods' })],
+    ['answered with an error without a status', itemsOf(a, { ...b, status: undefined })],
+    ['answered with another status', { status: 400, body: {} }],
+    ['answered without a body', { status: 200, body: {} }],
+  ])('%s stops', async (_, answer) => {
+    await expect(read(answer)).rejects.toThrow(expect.objectContaining({ code: 'write_refused' }))
+  })
+})

@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest'
+import {
+  changeGenerations,
+  finishSwap,
+  type Generations,
+  readGenerations,
+} from '../../../../core/store/generations/generations.ts'
+import { primariesAnswer, sending } from '../../../support/answering.ts'
+
+/** A control index that others may change between two requests. */
+const control = (body: object | undefined) => {
+  const state = { body, seqNo: 7 }
+  const between: (() => void)[] = []
+  const request = sending(async ({ method, body, query }) => {
+    if (method === 'GET') {
+      if (state.body === undefined) return { status: 404, body: { found: false } }
+      const answer = { _source: { kind: 'live', body: state.body }, _seq_no: state.seqNo, _primary_term: 1 }
+      return { status: 200, body: answer }
+    }
+    between.shift()?.()
+    if (query?.if_seq_no !== state.seqNo) return { status: 409, body: {} }
+    state.body = (body as { body: object }).body
+    state.seqNo++
+    return { status: 200, body: {} }
+  })
+  return { state, between, steps: { request, prefix: 'p' } }
+}
+
+const keep =
+  (name: string) =>
+  (now: Generations): Generations => ({ ...now, active: [...now.active, name] })
+
+test('before the first start there are no generations; a live document with only a name keeps only that one', async () => {
+  expect(await readGenerations(control(undefined).steps)).toBeUndefined()
+  expect(await readGenerations(control({ generation: 'g1' }).steps)).toEqual({
+    live: 'g1',
+    active: ['g1'],
+    building: null,
+    previous: null,
+    verified: {},
+    compared: {},
+    minPositions: [],
+    independentFrom: {},
+    highest: 1,
+  })
+  await expect(changeGenerations(control(undefined).steps, keep('g2'))).rejects.toThrow(
+    expect.objectContaining({ code: 'index_missing' }),
+  )
+})
+
+test('a change applies to the current document, even if another write came first', async () => {
+  const { state, between, steps } = control({ generation: 'g1' })
+  between.push(() => {
+    state.body = { generation: 'g1', kept: ['g1', 'g7'] }
+    state.seqNo++
+  })
+  await changeGenerations(steps, keep('g2'))
+  expect(state.body).toMatchObject({ generation: 'g1', kept: ['g1', 'g7', 'g2'] })
+})
+
+test('a change that throws changes nothing', async () => {
+  const { state, steps } = control({ generation: 'g1' })
+  const refuse = (): never => {
+    throw new Error('meanwhile')
+  }
+  await expect(changeGenerations(steps, refuse)).rejects.toThrow('meanwhile')
+  expect(state).toEqual({ body: { generation: 'g1' }, seqNo: 7 })
+})
+
+test('a change without effect is not written: no other writer gets a conflict', async () => {
+  const { state, steps } = control({ generation: 'g1' })
+  await changeGenerations(steps, now => now)
+  expect(state.seqNo).toBe(7)
+})
+
+describe('after a swap', () => {
+  const documents = (live: object, position: number, serve_from = 0) => {
+    const { state, between, steps } = control(live)
+    const request = sending(async asked => {
+      if (asked.path.includes('generation%3Ag1')) return { status: 200, body: { _source: { body: { partitions: 2 } } } }
+      if (asked.path === '/_bulk') return primariesAnswer(asked, () => ({ body: { position, serve_from } }))
+      return steps.request(asked)
+    })
+    return { state, between, steps: { ...steps, request } }
+  }
+  const swapped = { generation: 'g2', previous: 'g1', floor: null }
+
+  test('the floor is written: the position up to which readers may have seen the previous generation', async () => {
+    const { state, steps } = documents(swapped, 5)
+    await finishSwap(steps)
+    expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
+  })
+
+  test('while the previous generation reads again after a restore, the floor is the position before the restore', async () => {
+    const { state, steps } = documents(swapped, 2, 5)
+    await finishSwap(steps)
+    expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [5, 5] } })
+  })
+
+  test('a floor that a drop wrote meanwhile is kept; without it, a missing generation stops', async () => {
+    const { state, steps } = documents(swapped, 5)
+    const request = sending(async asked => {
+      if (!asked.path.includes('generation%3Ag1')) return steps.request(asked)
+      state.body = { ...state.body, previous: null, floor: [5, 5] }
+      return { status: 404, body: { found: false } }
+    })
+    await finishSwap({ ...steps, request })
+    const gone = sending(async asked =>
+      asked.path.includes('generation%3Ag1') ? { status: 404, body: { found: false } } : steps.request(asked),
+    )
+    state.body = swapped
+    await expect(finishSwap({ ...steps, request: gone })).rejects.toThrow(
+      expect.objectContaining({ code: 'index_missing' }),
+    )
+  })
+
+  test('the first floor wins, and the positions of the first swap stay', async () => {
+    const { state, between, steps } = documents({ ...swapped, alone: { g2: [3, 3] } }, 5)
+    between.push(() => {
+      state.body = { ...swapped, floor: [4, 4], alone: { g2: [3, 3] } }
+      state.seqNo++
+    })
+    await finishSwap(steps)
+    expect(state.body).toMatchObject({ floor: [4, 4], alone: { g2: [3, 3] } })
+    state.body = { ...swapped, alone: { g2: [3, 3] } }
+    await finishSwap(steps)
+    expect(state.body).toMatchObject({ floor: [5, 5], alone: { g2: [3, 3] } })
+  })
+})

@@ -1,0 +1,73 @@
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import { ANSWER_BYTES_MAX } from '../../../../core/store/limits.ts'
+import { createSearchClient } from '../../../../core/store/read/client.ts'
+
+const answering = (text: string) => {
+  const outcomes: string[] = []
+  const elasticsearch = createSearchClient({
+    transport: async () => ({ statusCode: 200, body: Readable.from([Buffer.from(text)]) }),
+    otherNodes: 0,
+    observe: (_, outcome) => outcomes.push(outcome),
+    elapsed: () => 0,
+  })
+  return { outcomes, indexIds: () => elasticsearch.indexIds(['a'], new AbortController().signal) }
+}
+
+test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":{"settings":{"index":{"uuid":7}}}}'])(
+  'index ids that come as %j are unavailable: nothing is known about the indices',
+  async text => {
+    const { indexIds } = answering(text)
+    await expect(indexIds()).rejects.toMatchObject({
+      code: 'unavailable',
+      reason: 'elasticsearch_malformed_index_ids',
+    })
+  },
+)
+
+const searching = (parts: readonly Buffer[], statusCode = 200, body = Readable.from(parts)) => {
+  const elasticsearch = createSearchClient({
+    transport: async () => ({ statusCode, body }),
+    otherNodes: 0,
+    observe: () => undefined,
+    elapsed: () => 0,
+  })
+  return elasticsearch.search('a', '{}', new AbortController().signal)
+}
+
+test.each([0, 1, 2, 17, 48, 100])(
+  'a response in %i parts is put together whole, and keeps no more memory than its bytes',
+  async count => {
+    const parts = Array.from({ length: count }, (_, n) => Buffer.alloc(65_536 - n, n))
+    const answer = await searching(parts)
+    if (typeof answer === 'string') throw new Error('it is not')
+    expect(answer.equals(Buffer.concat(parts))).toBe(true)
+    if (answer.length > Buffer.poolSize) expect(answer.buffer.byteLength).toBe(answer.length)
+  },
+)
+
+test('a response up to ANSWER_BYTES_MAX is collected; one byte more is too large', async () => {
+  const parts = Array.from({ length: ANSWER_BYTES_MAX / 1_048_576 }, () => Buffer.alloc(1_048_576))
+  expect(await searching(parts)).toHaveLength(ANSWER_BYTES_MAX)
+  expect(await searching([...parts, Buffer.alloc(1)])).toBe('too_large')
+})
+
+test('a long response stays whole if its connection breaks after its end', async () => {
+  const parts = Array.from({ length: 40 }, (_, n) => Buffer.alloc(65_536, n))
+  const body = new Readable({ read: () => undefined, autoDestroy: false })
+  for (const part of [...parts, null]) body.push(part)
+  const answer = await searching([], 200, body)
+  body.destroy(new Error('the connection broke'))
+  await new Promise(resolve => body.once('close', resolve))
+  expect(typeof answer !== 'string' && answer.equals(Buffer.concat(parts))).toBe(true)
+})
+
+test('a search that an overloaded Elasticsearch refuses is not said to be too large', async () => {
+  expect(await searching([Buffer.from('{"status":429}')], 429)).toBe('overloaded')
+})
+
+test('index ids are read by index name; a missing index has no id', async () => {
+  const { indexIds } = answering('{"a":{"settings":{"index":{"uuid":"x","history":{"uuid":"y"}}}}}')
+  expect([...(await indexIds())]).toEqual([['a', 'x/y']])
+  expect([...(await answering('{}').indexIds())]).toEqual([])
+})

@@ -1,0 +1,94 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type AnyRules, builtInRules } from '../../../core/ledger/rules/rules.ts'
+import { loadRules, tableIn } from '../../../tools/analysis/rules-module.ts'
+
+const type = 'commission.rep.recorded.v1'
+const placed = { data: {}, names: {}, hash: '', seq: 7, at: 0 } as unknown as Parameters<AnyRules['decide']>[0]
+const state = {} as Parameters<AnyRules['decide']>[1]
+const withRep = (rules: object): AnyRules =>
+  tableIn({ ...builtInRules, [type]: { ...builtInRules[type], ...rules } }, 'a.js')[type]
+
+/** Writes a module and returns its path. */
+const moduleOf = async (text: string, name = 'mine.js'): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'rules-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+  await writeFile(join(folder, name), text)
+  return join(folder, name)
+}
+const refusalOf = async (text: string): Promise<string> =>
+  loadRules(await moduleOf(text)).then(
+    () => 'loaded',
+    (error: Error) => `${error.name}: ${error.message}`,
+  )
+
+test('a module replaces some rules, and keeps the others', async () => {
+  const text = `export default rules => ({ ...rules, '${type}': { ...rules['${type}'], decide: () => ({ outcome: 'parked', code: 'id_reused' }) } })`
+  const { table, identity } = await loadRules(await moduleOf(text))
+  expect(table[type].decide(placed, state)).toEqual({ outcome: 'parked', code: 'id_reused' })
+  expect(table['commission.period.recorded.v1']).toBe(builtInRules['commission.period.recorded.v1'])
+  expect(identity).toEqual({ name: 'mine.js', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
+  expect((await loadRules(await moduleOf(`${text} `))).identity.sha256).not.toBe(identity.sha256)
+})
+
+test('a module may be written in TypeScript', async () => {
+  const { table } = await loadRules(await moduleOf('export default <Table>(rules: Table): Table => rules', 'mine.ts'))
+  expect(table).toEqual(builtInRules)
+})
+
+test.for([
+  ['is not there', '', 'no-such-file.js: '],
+  ['does not parse', 'export default (', 'CommandError: mine.js cannot be loaded: '],
+  [
+    'throws',
+    '\nthrow new RangeError("CANARY")',
+    'CommandError: mine.js cannot be loaded: RangeError in mine.js, line 2',
+  ],
+  ['has no default export', 'export const rules = 1', 'CommandError: mine.js has no function as its default export'],
+  [
+    'throws when called',
+    'export default () => { null.x }',
+    'CommandError: mine.js gives no rules: TypeError in mine.js, line 1',
+  ],
+  ['returns nothing', 'export default () => undefined', 'CommandError: mine.js gives no table of rules'],
+  [
+    'lacks a type',
+    `export default ({ '${type}': _, ...rest }) => rest`,
+    `CommandError: mine.js has no reads, thenReads and decide for ${type}`,
+  ],
+  [
+    'misspells a type',
+    `export default rules => ({ ...rules, 'commission.rep.recorded': {} })`,
+    'CommandError: mine.js gives rules for unknown event types: commission.rep.recorded',
+  ],
+] as const)('a module that %s is refused with a clear message', async ([what, text, expected]) => {
+  // Here vitest loads the module: the error of a module that does not parse is not the one of Node.
+  if (what === 'does not parse') return expect(await refusalOf(text)).toContain(expected)
+  if (what !== 'is not there') return expect(await refusalOf(text)).toBe(expected)
+  await expect(loadRules('no-such-file.js')).rejects.toThrow('the rules cannot be read: no-such-file.js')
+})
+
+test('rules that fail while deciding are reported with their place, and without the content of the record', () => {
+  const failing = withRep({
+    decide: () => {
+      throw new RangeError('CANARY')
+    },
+  })
+  expect(() => failing.decide(placed, state)).toThrow(
+    /^a\.js failed on a commission\.rep\.recorded\.v1 at offset 7: RangeError in rules-module\.test\.ts, line \d+$/,
+  )
+  expect(() => withRep({ decide: () => undefined }).decide(placed, state)).toThrow(
+    'a.js gives no decision on a commission.rep.recorded.v1 at offset 7',
+  )
+})
+
+test.for([{ outcome: 'applied' }, { outcome: 'parked' }, { outcome: 'parked', code: 'whatever' }, null])(
+  'an incomplete decision is refused: %j',
+  decision => {
+    const { decide } = withRep({ decide: () => decision })
+    expect(() => decide(placed, state)).toThrow('a.js gives no decision on')
+  },
+)

@@ -1,0 +1,233 @@
+/** Archives in several targets: one that fails takes nothing from the others. Kafka is a double with one partition. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { expect, test } from 'vitest'
+import { UNDECODABLE_BATCH_HEADER } from '../../../core/ledger/event/undecodable-batch.ts'
+import { encodeHeaders, NO_HEADERS } from '../../../core/log/kafka/encoded-headers.ts'
+import { UNDECODABLE_LOGGED } from '../../../core/log/limits.ts'
+import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
+import { type ArchiveSteps, archive } from '../../../tools/archive/archive.ts'
+import { readManifests } from '../../../tools/archive/read-archive.ts'
+import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
+import { exitCodes } from '../../../tools/failures.ts'
+import { ARCHIVE_FLUSH_MS } from '../../../tools/limits.ts'
+import { fetchedOf } from '../../support/record-batches.ts'
+import type { Scope } from '../../support/scope.ts'
+
+const RECORDS = 3
+const turn = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+const adminOf = (partitions: number, end = RECORDS) =>
+  ({
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    describeCluster: async () => ({ clusterId: 'cluster' }),
+    fetchTopicMetadata: async () => ({ topics: [{ partitions: Array.from({ length: partitions }, () => ({})) }] }),
+    fetchTopicOffsets: async () =>
+      Array.from({ length: partitions }, (_, partition) => ({ partition, low: '0', high: String(end) })),
+  }) as unknown as Admin
+
+const fetch = async ({ topics }: { topics: readonly { partitions: readonly { fetchOffset: string }[] }[] }) => {
+  const from = Number(topics[0]?.partitions[0]?.fetchOffset)
+  return answerOf(from, RECORDS, { timestamp: -1, value: null })
+}
+/** The records from an offset up to another one, of which a fetch brings some. */
+const answerOf = (from: number, end: number, { timestamp, value }: Same, brought = end) => {
+  const offsets = Array.from({ length: brought }, (_, offset) => offset).slice(from)
+  const entries = offsets.map(offset => ({
+    kind: 'record' as const,
+    offset,
+    timestamp,
+    key: null,
+    value,
+    headers: NO_HEADERS,
+  }))
+  const messages = offsets.length > 0 ? [{ fetched: fetchedOf(entries) }] : []
+  return { responses: [{ partitions: [{ messages, lastStableOffset: String(end) }] }] }
+}
+type Same = { readonly timestamp: number; readonly value: Buffer | null }
+const cluster = {
+  onLeader: async (_: number, ask: (leader: { fetch: typeof fetch }) => unknown) => ask({ fetch }),
+  disconnect: async () => undefined,
+} as unknown as LogCluster
+
+const newFolder = async (t: Scope): Promise<string> => {
+  const directory = await mkdtemp(join(tmpdir(), 'commission-archive-'))
+  t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Time passes with each look at the clock, so that a segment is due at once. */
+const setUp = async (t: Scope) => {
+  const directory = await newFolder(t)
+  const done: string[] = []
+  let hasFailed = false
+  let milliseconds = 0
+  const [full, slow] = [directoryTarget(join(directory, 'full')), directoryTarget(join(directory, 'slow'))]
+  const targets: Record<string, ArchiveTarget> = {
+    full: {
+      ...full,
+      create: async () => {
+        hasFailed = true
+        throw new Error('no space left')
+      },
+    },
+    slow: {
+      ...slow,
+      create: async (path, bytes) => {
+        for (let turns = 0; turns < 50 || !hasFailed; turns++) await turn()
+        await slow.create(path, bytes)
+        done.push(`stored ${path.split('/')[0]}`)
+      },
+      lock: async steps => {
+        const lock = await slow.lock(steps)
+        const release = async (): Promise<void> => {
+          done.push('released')
+          await lock.release()
+        }
+        return { ...lock, release }
+      },
+    },
+  }
+  const steps: ArchiveSteps = {
+    out: () => undefined,
+    say: () => undefined,
+    draw: undefined,
+    elapsed: () => {
+      milliseconds += 2 * ARCHIVE_FLUSH_MS
+      return milliseconds
+    },
+    now: Date.now,
+    sleep: turn,
+    signal: new AbortController().signal,
+    kafka: { admin: () => adminOf(1) } as unknown as Kafka,
+    topics: { events: 'events', 'api-keys': 'keys' },
+    openCluster: async () => cluster,
+    openTarget: async name => targets[name] ?? slow,
+    processes: { self: async () => ({ host: 'h', place: null, pid: 1, started: '1' }), startOf: async () => '1' },
+  }
+  return { steps, done, slow }
+}
+
+test.for([false, true])(
+  'a target that fails ends the run after the others have written what they read; follow: %s',
+  async (follow, t) => {
+    const { steps, done, slow } = await setUp(t)
+    const options = { to: ['full', 'slow'], follow, maxRate: Number.POSITIVE_INFINITY, json: false }
+    await expect(archive(options, steps)).rejects.toThrow('no space left')
+    expect(done.at(-1)).toBe('released')
+    expect(done).toContain('stored events')
+    expect((await readManifests(slow)).events.partitions[0]?.end).toBe(RECORDS)
+  },
+)
+
+test.for([
+  [1, 'its beginning'],
+  [2, '1970-01-01T00:00:10'],
+] as const)(
+  'when Kafka is gone, the partition that is furthest behind tells the end of an archive: %s',
+  async ([read, said], t) => {
+    const { steps } = await setUp(t)
+    // Partition 0 has records of second 100, which are all read; partition 1 has records of second 10.
+    // After one record alone a second fetch follows, which fails.
+    const leader = (partition: number) => ({
+      fetch: async (request: Parameters<typeof fetch>[0]) => {
+        const from = Number(request.topics[0]?.partitions[0]?.fetchOffset)
+        if (partition === 1 && from > 0) throw new kafkajs.KafkaJSConnectionError('gone')
+        const same = { timestamp: (partition === 1 ? 10 : 100) * 1_000, value: null }
+        return answerOf(from, RECORDS, same, partition === 1 ? read : RECORDS)
+      },
+    })
+    const cluster = {
+      onLeader: async (partition: number, ask: (one: ReturnType<typeof leader>) => unknown) => ask(leader(partition)),
+      disconnect: async () => undefined,
+    } as unknown as LogCluster
+    const kafka = { admin: () => adminOf(2) } as unknown as Kafka
+    const options = { to: ['other'], follow: true, maxRate: Number.POSITIVE_INFINITY, json: false }
+    await expect(archive(options, { ...steps, kafka, openCluster: async () => cluster })).rejects.toThrow(
+      `the archive in other ends at ${said}`,
+    )
+  },
+)
+
+/** A log of one partition, whose end is another one at each read; the last one stays. */
+const logThatEndsAt = (ends: readonly number[], value = 'a') => {
+  let reads = 0
+  const fetchAtEnd = async ({ topics }: Parameters<typeof fetch>[0]) => {
+    const end = ends[Math.min(reads++, ends.length - 1)] ?? 0
+    const from = Number(topics[0]?.partitions[0]?.fetchOffset)
+    return answerOf(from, end, { timestamp: -1, value: Buffer.from(value) })
+  }
+  return {
+    onLeader: async (_: number, ask: (leader: { fetch: typeof fetchAtEnd }) => unknown) => ask({ fetch: fetchAtEnd }),
+    disconnect: async () => undefined,
+  } as unknown as LogCluster
+}
+const archiveOnce = (steps: ArchiveSteps, cluster: LogCluster, end: number) => {
+  const options = { to: ['other'], follow: false, maxRate: Number.POSITIVE_INFINITY, json: false }
+  const kafka = { admin: () => adminOf(1, end) } as unknown as Kafka
+  return archive(options, { ...steps, kafka, openCluster: async () => cluster })
+}
+
+test('a log that was made anew is refused, also if it has no more records than the archive', async t => {
+  const { steps } = await setUp(t)
+  expect(await archiveOnce(steps, logThatEndsAt([3]), 3)).toBe(exitCodes.done)
+  expect(await archiveOnce(steps, logThatEndsAt([3]), 3)).toBe(exitCodes.done)
+  await expect(archiveOnce(steps, logThatEndsAt([3], 'b'), 3)).rejects.toThrow('has another record at offset 2')
+  await expect(archiveOnce(steps, logThatEndsAt([1], 'b'), 1)).rejects.toThrow(
+    'ends before offset 3, which is archived',
+  )
+  await expect(archiveOnce(steps, logThatEndsAt([0]), 0)).rejects.toThrow('ends before offset 3, which is archived')
+})
+
+test('a new leader that says for a moment that the log ends before the archive ends no run', async t => {
+  const { steps } = await setUp(t)
+  expect(await archiveOnce(steps, logThatEndsAt([3]), 3)).toBe(exitCodes.done)
+  expect(await archiveOnce(steps, logThatEndsAt([1, 2, 5]), 5)).toBe(exitCodes.done)
+  expect((await readManifests(await steps.openTarget('other'))).events.partitions[0]?.end).toBe(5)
+})
+
+test('a run that follows and is stopped before it has everything ends as stopped; afterwards as done', async t => {
+  const { steps } = await setUp(t)
+  const said: string[] = []
+  const run = (follow: boolean, signal: AbortSignal) => {
+    const options = { to: ['other'], follow, maxRate: Number.POSITIVE_INFINITY, json: false }
+    return archive(options, { ...steps, signal, say: line => void said.push(line) })
+  }
+  const [stopped, never] = [AbortSignal.abort(), new AbortController().signal]
+  expect(await run(true, stopped)).toBe(exitCodes.failed)
+  expect(said.at(-1)).toBe('the same command continues')
+  expect(await run(false, never)).toBe(exitCodes.done)
+  expect(await run(true, stopped)).toBe(exitCodes.done)
+})
+
+test('a flood of batches that nobody can read, or of records that say so, gets a few lines', async t => {
+  const { steps } = await setUp(t)
+  const end = 50
+  const entries = Array.from({ length: end }, (_, offset) => ({
+    ...{ kind: 'record' as const, offset, timestamp: 1, key: null, value: null },
+    headers: encodeHeaders([[UNDECODABLE_BATCH_HEADER, Buffer.from(`${offset} ${offset} 4 not_decompressed`)]]),
+  }))
+  const leader = {
+    fetch: async ({ topics }: Parameters<typeof fetch>[0]) => {
+      const messages = [{ fetched: fetchedOf(entries.slice(Number(topics[0]?.partitions[0]?.fetchOffset))) }]
+      return { responses: [{ partitions: [{ messages, lastStableOffset: String(end) }] }] }
+    },
+  }
+  const flooded = {
+    onLeader: async (_: number, ask: (one: typeof leader) => unknown) => ask(leader),
+    disconnect: async () => undefined,
+  } as unknown as LogCluster
+  const said: string[] = []
+  const options = { to: ['slow'], follow: false, maxRate: Number.POSITIVE_INFINITY, json: false }
+  const kafka = { admin: () => adminOf(1, end) } as unknown as Kafka
+  const openTarget = async () => directoryTarget(join(await newFolder(t), 'flooded'))
+  const say = (line: string) => void said.push(line)
+  await archive(options, { ...steps, kafka, openTarget, say, elapsed: () => 0, openCluster: async () => flooded })
+  const named = said.filter(line => line.includes('batch of offsets'))
+  expect(named).toHaveLength(UNDECODABLE_LOGGED)
+  expect(named[0]).toMatch(/^partition 0 of \w+: batch of offsets 0 to 0, compression zstd: /)
+  expect(said.filter(line => line.startsWith('further batches'))).toHaveLength(1)
+})

@@ -1,0 +1,64 @@
+/** Appends of one partition: batches of the permitted size, and none before the limit of the rate permits it. */
+import { expect, test } from 'vitest'
+import { encodeHeaders } from '../../../core/log/kafka/encoded-headers.ts'
+import type { LogAppender } from '../../../core/log/records/append-log.ts'
+import type { LogEntry, LogReader } from '../../../core/log/records/read-log.ts'
+import { appendFrom, compareWithArchive } from '../../../tools/archive/restore-partition.ts'
+import { eventually } from '../../support/scope.ts'
+import { entriesFrom } from './any-entries.ts'
+
+const RECORDS = 1_200
+const sample = { kind: 'record', timestamp: 1, key: null, value: Buffer.from('a'), headers: encodeHeaders([]) } as const
+const entries = entriesFrom(
+  0,
+  Array.from({ length: RECORDS }, () => sample),
+)
+const archived: LogReader = {
+  topic: 'events',
+  read: async (_, from) => ({ entries: entries.slice(from, from + 900), end: RECORDS }),
+}
+
+const restoreOf = (appended: LogEntry[][], onDone: (offsets: number) => Promise<void>) => {
+  const append: LogAppender['append'] = async (_, records) => {
+    const base = appended.flat().length
+    appended.push(entries.slice(base, base + records.length))
+    return { base, keptTimes: true }
+  }
+  const appender = { append, appendHole: () => Promise.reject(), endOpenTransaction: () => Promise.reject() }
+  const { signal } = new AbortController()
+  return { archived, log: archived, appender, partition: 0, end: RECORDS, batchRecords: 500, onDone, signal }
+}
+
+test('batches have at most the permitted number of records, and all records are appended in order', async () => {
+  const appended: LogEntry[][] = []
+  let done = 0
+  await appendFrom(
+    restoreOf(appended, async offsets => {
+      done += offsets
+      expect(appended.flat()).toHaveLength(done)
+    }),
+    0,
+  )
+  expect(appended.map(batch => batch.length)).toEqual([500, 400, 300])
+  expect(appended.flat()).toEqual(entries)
+})
+
+test('the next batch, and the next part that is compared, wait for the limit of the rate', async () => {
+  const gates: (() => void)[] = []
+  const wait = (): Promise<void> => new Promise(resolve => gates.push(resolve))
+  const appended: LogEntry[][] = []
+  const restore = restoreOf(appended, wait)
+  const appending = appendFrom(restore, 0)
+  for (const batches of [1, 2, 3]) {
+    await eventually(() => expect(gates).toHaveLength(batches), { every: 1 })
+    expect(appended).toHaveLength(batches)
+    gates.at(-1)?.()
+  }
+  await appending
+  const comparing = compareWithArchive(restore, RECORDS)
+  for (const parts of [4, 5]) {
+    await eventually(() => expect(gates).toHaveLength(parts), { every: 1 })
+    gates.at(-1)?.()
+  }
+  expect(await comparing).toBe(RECORDS)
+})

@@ -1,0 +1,74 @@
+/** Records that the live generation parks while a rollback to other rules waits and checks. */
+import { describe, expect, test } from 'vitest'
+import { rollback } from '../../../tools/generations/swap.ts'
+import { SWAP_WAIT_MS } from '../../../tools/limits.ts'
+import { sending } from '../../support/answering.ts'
+import { given } from './swap-world.ts'
+
+describe('a rollback to other rules', () => {
+  type OnSearch = (count: number, parkedByLive: string[], reached: Record<'g1' | 'g2', number[]>) => void
+  /** Called before and after each search of parked records, with its number from 1. */
+  const givenRollback = ({ before, after }: { readonly before?: OnSearch; readonly after?: OnSearch }) => {
+    const live = { generation: 'g2', previous: 'g1', floor: [5, 7], alone: { g2: [0, 0] } }
+    const parked = { g1: [], g2: [] as string[] }
+    const its = given({ live, follows: 'g1', positions: { g1: [5, 7], g2: [5, 7] }, parked })
+    let searches = 0
+    const send = sending(async request => {
+      if (!request.path.endsWith('/_search')) return its.context.send(request)
+      searches++
+      before?.(searches, parked.g2, its.reached)
+      const answer = await its.context.send(request)
+      after?.(searches, parked.g2, its.reached)
+      return answer
+    })
+    return { ...its, rollback: (force?: string) => rollback({ force, json: false }, { ...its.context, send }) }
+  }
+
+  test('is refused for a record that the live one parked after the second check, and that it has published', async () => {
+    const { state, rollback } = givenRollback({
+      after: (count, parkedByLive, reached) => {
+        if (count !== 2) return
+        parkedByLive.push('t:1:7')
+        reached.g2 = [5, 8]
+        reached.g1 = [5, 8]
+      },
+    })
+    await expect(rollback()).rejects.toThrow('1 record that g2 parked is applied in g1: t:1:7')
+    expect(state.live.generation).toBe('g2')
+  })
+
+  test('is refused for a record that the live one parked during the last check', async () => {
+    const { state, reached, world, rollback } = givenRollback({
+      before: (count, parkedByLive) => {
+        if (count === 3) parkedByLive.push('t:1:7')
+      },
+    })
+    world.onWait = () => {
+      reached.g2 = [5, 8]
+      reached.g1 = [5, 8]
+    }
+    await expect(rollback()).rejects.toThrow('1 record that g2 parked is applied in g1: t:1:7')
+    expect(state.live.generation).toBe('g2')
+  })
+
+  test('is made while the live one publishes all the time, and parks nothing', async () => {
+    const { state, reached, time, rollback } = givenRollback({})
+    let position = 7
+    Object.defineProperty(reached, 'g2', { get: () => [5, position++] })
+    reached.g1 = [5, 1_000]
+    await rollback()
+    expect(time()).toBe(0)
+    expect(state.live.generation).toBe('g1')
+  })
+
+  test('gives up after a minute while each check finds a parked record that is not decided; a reason makes it', async () => {
+    const { state, time, rollback } = givenRollback({
+      before: (count, parkedByLive) => void parkedByLive.splice(0, 1, `t:1:${100 + count}`),
+    })
+    await expect(rollback()).rejects.toThrow('g2 parks records all the time that g1 has not decided yet')
+    expect(time()).toBeGreaterThan(SWAP_WAIT_MS)
+    expect(state.live.generation).toBe('g2')
+    await rollback('g2 parks everything')
+    expect(state.live.generation).toBe('g1')
+  })
+})

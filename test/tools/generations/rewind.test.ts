@@ -1,0 +1,251 @@
+/** Rewinds over stored control documents: which positions are written, and when nothing is. */
+import type { Kafka } from 'kafkajs'
+import { expect, test } from 'vitest'
+import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
+import { copyOf } from '../../../core/store/generations/past-positions.ts'
+import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
+import { adopt } from '../../../tools/generations/adopt.ts'
+import { rewind } from '../../../tools/generations/rewind.ts'
+import { REWIND_MARGIN_MS } from '../../../tools/limits.ts'
+import { isRead, primariesAnswer, sending } from '../../support/answering.ts'
+
+const START = Date.parse('2026-02-03T04:05:00Z')
+const NOW = START + 3_600_000
+const source = { topic: 't', cluster_id: 'c', partitions: 2, rules_version: 1 }
+const namesOf = (generation: string): string[] =>
+  generation === 'api-keys' ? ['p-api-keys', 'p-api-keys-parked'] : kinds.map(kind => indexOf('p', generation, kind))
+const recorded = (generation: string) =>
+  Object.fromEntries(['p-control', ...namesOf(generation)].map(name => [name, `old-${name}`]))
+const positionOf = (position: number) => ({ position, last: null, at: 1, time: 2, serve_from: 0 })
+const pastOf = (generation: string, time: number, ...positions: number[]) => ({
+  time,
+  copy: copyOf({ indices: recorded(generation) }),
+  partitions: positions.map(position => ({ position, last: { offset: position - 1, sha256: 'a' }, at: 9 })),
+})
+
+/** Two generations and the API keys, all restored: no index has its recorded id. */
+const given = (
+  past: Readonly<Record<string, object>>,
+  ends = [50, 50],
+  hits: readonly { readonly _index: string }[] = [],
+) => {
+  const bodies = new Map<string, object>([
+    ['live', { generation: 'g1', kept: ['g1', 'g2'] }],
+    [
+      'generation:api-keys',
+      { ...source, topic: 'k', partitions: 1, generation: 'api-keys', indices: recorded('api-keys') },
+    ],
+    ['position:api-keys:0', positionOf(3)],
+  ])
+  for (const generation of ['g1', 'g2']) {
+    bodies.set(`generation:${generation}`, { ...source, generation, indices: recorded(generation) })
+    for (const partition of [0, 1]) bodies.set(`position:${generation}:${partition}`, positionOf(40))
+  }
+  for (const [id, body] of Object.entries(past)) bodies.set(id, body)
+  const written: string[] = []
+  const found = (_id: string) => {
+    const body = bodies.get(_id)
+    if (body === undefined) return { _id, found: false }
+    const [kind] = _id.split(':')
+    return { _id, found: true, _version: 1, _source: { kind, body }, _seq_no: 1, _primary_term: 1 }
+  }
+  const send = sending(async request => {
+    const { method, path, body, bulk } = request
+    const [, first = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
+    if (first === '_mget') {
+      return { status: 200, body: { docs: (body as { docs: { _id: string }[] }).docs.map(({ _id }) => found(_id)) } }
+    }
+    // No projector has noted what it has written.
+    if (isRead(bulk)) return primariesAnswer(request, () => undefined)
+    // Unless given otherwise, no document is at or after a position.
+    if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: first } }
+    if (first === '_search') {
+      const { id: pit } = (body as { pit: { id: string } }).pit
+      const inIt = hits.filter(({ _index }) => pit.split(',').includes(_index))
+      return { status: 200, body: { pit_id: pit, timed_out: false, _shards: { failed: 0 }, hits: { hits: inIt } } }
+    }
+    if (first === '_pit') return { status: 200, body: {} }
+    if (operation === '_settings') {
+      const names = ['p-control', ...['api-keys', 'g1', 'g2'].flatMap(namesOf)]
+      const settings = { settings: { index: { uuid: 'restored' } } }
+      return { status: 200, body: Object.fromEntries(names.map(name => [name, settings])) }
+    }
+    if (method === 'GET') return { status: bodies.has(id) ? 200 : 404, body: found(id) }
+    written.push(id)
+    bodies.set(id, (body as { body: object }).body)
+    return { status: 200, body: {} }
+  })
+  const admin = {
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    describeGroups: async () => ({ groups: [{ members: [] }] }),
+    describeCluster: async () => ({ clusterId: 'c' }),
+    fetchTopicMetadata: async ({ topics: [topic] }: { topics: string[] }) => ({
+      topics: [{ partitions: topic === 'k' ? [{}] : [{}, {}] }],
+    }),
+    fetchTopicOffsets: async (topic: string) =>
+      (topic === 'k' ? [7] : ends).map((end, partition) => ({ partition, offset: `${end}`, high: `${end}`, low: '0' })),
+  }
+  const [out, said]: [string[], string[]] = [[], []]
+  const context = {
+    send,
+    prefix: 'p',
+    out: (text: string | Buffer) => void out.push(String(text)),
+    say: (line: string) => void said.push(line),
+    kafka: { admin: () => admin } as unknown as Kafka,
+    topics: { events: 't', 'api-keys': 'k' },
+    sleep: async () => undefined,
+    now: () => NOW,
+    elapsed: () => 0,
+    openCluster: async () => ({ disconnect: async () => undefined }) as unknown as LogCluster,
+  }
+  return {
+    bodies,
+    written,
+    out,
+    said,
+    rewind: (snapshotStart = START) => rewind({ snapshotStart, json: true }, context, 'group'),
+    adopt: () => adopt({ json: true }, context, 'group'),
+  }
+}
+
+const old = START - REWIND_MARGIN_MS
+
+test('positions go back to the newest kept ones from a minute before the snapshot, and readers wait for the end of the topic', async () => {
+  const { bodies, out, rewind } = given({
+    'past:g1:1': pastOf('g1', old - 60_000, 10, 11),
+    'past:g1:2': pastOf('g1', old, 20, 21),
+    'past:g1:3': pastOf('g1', old + 1, 30, 31),
+    'past:g2:1': pastOf('g2', old, 5, 6),
+  })
+  expect(await rewind()).toBe(0)
+  expect(bodies.get('position:g1:1')).toEqual({
+    position: 21,
+    last: { offset: 20, sha256: 'a' },
+    at: 9,
+    time: 0,
+    serve_from: 50,
+    taken_back: 1,
+  })
+  expect(bodies.get('generation:g1')).toMatchObject({ indices: { 'p-g1-reps': 'restored' } })
+  expect(JSON.parse(out.join(''))).toEqual({
+    rewound: [
+      { generation: 'api-keys', positions: null },
+      { generation: 'g1', positions: [20, 21] },
+      { generation: 'g2', positions: [5, 6] },
+    ],
+  })
+})
+
+test('API keys are read again from the first record: a revoked key is never accepted', async () => {
+  const { bodies, rewind } = given({ 'past:g1:2': pastOf('g1', old, 20, 21) })
+  await rewind()
+  expect(bodies.get('position:api-keys:0')).toMatchObject({ position: 0, last: null, serve_from: 7 })
+})
+
+test('readers that saw a later position than the topic has now wait for that position', async () => {
+  const past = pastOf('g1', old, 20, 21)
+  const noRecords = { ...past, partitions: past.partitions.map(position => ({ ...position, last: null })) }
+  const { bodies, said, rewind } = given({ 'past:g1:2': noRecords }, [30, 30])
+  await rewind()
+  expect(bodies.get('position:g1:0')).toMatchObject({ position: 20, serve_from: 40 })
+  expect(said.join()).toContain('is not what g1 has read to offset 40: all documents from offset 20 on are removed')
+})
+
+test('without past positions that are old enough nothing is changed, and adopt is named', async () => {
+  const { written, rewind, adopt, bodies } = given({ 'past:g1:3': pastOf('g1', old + 1, 30, 31) })
+  await expect(rewind()).rejects.toThrow(
+    'no positions of g1 are kept from a minute before 2026-02-03T04:05:00.000Z or earlier; to read it again from the first record: npm run projection -- adopt',
+  )
+  expect(written).toEqual([])
+  await adopt()
+  expect(bodies.get('position:g1:0')).toMatchObject({ position: 0, last: null, at: 0 })
+})
+
+test('past positions of other indices than the recorded ones are not taken', async () => {
+  const { written, rewind } = given({ 'past:g1:2': { ...pastOf('g1', old, 20, 21), copy: 'another' } })
+  await expect(rewind()).rejects.toThrow('no positions of g1 are kept')
+  expect(written).toEqual([])
+})
+
+test('a spare generation without past positions is skipped: adopt takes it over afterwards', async () => {
+  const { said, out, rewind, adopt, bodies } = given({ 'past:g1:2': pastOf('g1', old, 20, 21) })
+  await rewind()
+  expect(said.join()).toContain('g2 is skipped: no positions of g2 are kept')
+  out.length = 0
+  await adopt()
+  expect(JSON.parse(out.join(''))).toEqual({ adopted: ['g2'] })
+  expect(bodies.get('position:g1:0')).toMatchObject({ position: 20 })
+})
+
+test('a spare generation of another cluster is skipped and named: adopt takes over the live one, and can be repeated', async () => {
+  const { said, out, adopt, bodies } = given({
+    'generation:g2': { ...source, cluster_id: 'before', generation: 'g2', indices: recorded('g2') },
+  })
+  await adopt()
+  expect(JSON.parse(out.join(''))).toEqual({ adopted: ['api-keys', 'g1'] })
+  expect(said.join()).toMatch(/g2 is skipped: .*cluster_id: expected before, got c/)
+  expect(bodies.get('position:g2:0')).toEqual(positionOf(40))
+  out.length = 0
+  await adopt()
+  expect(JSON.parse(out.join(''))).toEqual({ adopted: [] })
+})
+
+test('a spare generation with past positions after the end of the topic is skipped and named', async () => {
+  const past = { 'past:g1:2': pastOf('g1', old, 20, 21), 'past:g2:2': pastOf('g2', old, 20, 51) }
+  const { said, out, rewind } = given(past)
+  await rewind()
+  expect(JSON.parse(out.join('')).rewound).toMatchObject([{ generation: 'api-keys' }, { generation: 'g1' }])
+  expect(said.join()).toContain('g2 is skipped: partition 1 of t ends at 50, before 51 of g2')
+})
+
+/** The live generation has other rules than the one that it followed, which was dropped. */
+const followed = (alone: readonly number[]) => ({
+  live: { generation: 'g1', kept: ['g1', 'g2'], alone: { g1: alone } },
+  'generation:g1': { ...source, generation: 'g1', indices: recorded('g1'), follows: 'g0' },
+})
+
+test('rewind goes back to positions at which a generation decided alone, after the one that it followed was dropped', async () => {
+  const { bodies, said, rewind } = given({ ...followed([20, 20]), 'past:g1:2': pastOf('g1', old, 20, 21) })
+  expect(await rewind()).toBe(0)
+  expect(bodies.get('position:g1:1')).toMatchObject({ position: 21 })
+  expect(said.join()).toContain('g0, which g1 followed, is gone: no record that it decided is read again')
+})
+
+test('what a dropped generation parked is never decided anew: rewind and adopt refuse, and name the partition', async () => {
+  const past = { 'past:g1:2': pastOf('g1', old, 20, 21) }
+  const early = given({ ...followed([20, 22]), ...past })
+  await expect(early.rewind()).rejects.toThrow(
+    'g1 took over what g0 parked, and g0 is gone: partition 1 would be read again from offset 21, and g0 decided up to 22',
+  )
+  const all = given({ ...followed([20, 20]), ...past })
+  await expect(all.adopt()).rejects.toThrow('partition 0 would be read again from offset 0, and g0 decided up to 20')
+  const { live, ...unknown } = followed([])
+  const never = given({ ...unknown, ...past })
+  await expect(never.rewind()).rejects.toThrow('g0 decided up to its end')
+  expect([early.written, all.written, never.written]).toEqual([[], [], []])
+})
+
+test('a topic that ends before the past positions, and a snapshot of the future, are refused before anything changes', async () => {
+  const past = { 'past:g1:2': pastOf('g1', old, 20, 21) }
+  const short = given(past, [50, 20])
+  await expect(short.rewind()).rejects.toThrow('partition 1 of t ends at 20, before 21 of g1')
+  const early = given(past)
+  await expect(early.rewind(NOW + 1)).rejects.toThrow('expected a time that is over')
+  expect([...short.written, ...early.written]).toEqual([])
+})
+
+test('documents at and after serve_from are left over, also while a partition is read again', async () => {
+  for (const [version, isLeft] of [
+    [44, false],
+    [45, true],
+  ] as const) {
+    const reading = { ...positionOf(20), serve_from: 45 }
+    const past = { 'position:g1:0': reading, 'position:g1:1': reading }
+    const hit = { _index: 'p-g1-payouts', _id: 'org_1:payout_1', _version: version, fields: { org_id: ['org_1'] } }
+    const { said, adopt } = given(past, undefined, [hit])
+    // The stand-in takes no deletion.
+    await adopt().catch(() => undefined)
+    expect(said.join().includes('g1 has documents at or after its positions')).toBe(isLeft)
+  }
+})

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import type { CommandContext } from '../../../tools/context.ts'
+import { findKeys } from '../../../tools/keys/keys.ts'
+import { KEYS_PAGE } from '../../../tools/limits.ts'
+
+type Asked = Parameters<CommandContext['send']>[0]
+type Search = { readonly size: number; readonly search_after?: readonly [string] }
+
+/** A projection with this many keys of one organization, as Elasticsearch answers for it. */
+const withKeys = (count: number) => {
+  const all = Array.from({ length: count }, (_, index) => `key_${String(index).padStart(6, '0')}`)
+  const documentOf = (key_id: string) => ({ key_id, org_id: 'org_1', permissions: ['read'], revoked: false, body: {} })
+  let searches = 0
+  const whole = { _shards: { failed: 0 }, timed_out: false }
+  const answerOf = ({ path, body }: Asked): object => {
+    if (path.endsWith('/_refresh')) return whole
+    if (path.endsWith('/_mget')) {
+      const { docs } = body as { docs: readonly { _id: string }[] }
+      return { docs: docs.map(({ _id }) => ({ _id, found: true, _source: { body: { name: `name of ${_id}` } } })) }
+    }
+    const { size, search_after: [after] = [''] } = body as Search
+    if (size > 10_000) throw new Error('Elasticsearch returns at most 10,000 hits of one search')
+    if (++searches > count + 1) throw new Error('the search does not go on')
+    const hits = all.filter(id => id > after).slice(0, size)
+    return {
+      ...whole,
+      hits: { total: { value: count }, hits: hits.map(id => ({ _source: documentOf(id), sort: [id] })) },
+    }
+  }
+  const send = async (request: Asked) => ({ status: 200, body: answerOf(request) })
+  return { all, context: { send, prefix: 'test' } as unknown as CommandContext }
+}
+
+test.for([0, 1, KEYS_PAGE, KEYS_PAGE + 1, 10_001])(
+  'all of %d keys are found, each once, with its name',
+  async count => {
+    const { all, context } = withKeys(count)
+    const keys = await findKeys('org_1', context)
+    expect(keys.map(({ id }) => id)).toEqual(all)
+    expect(keys.every(({ id, name }) => name?.includes(id))).toBe(true)
+  },
+)

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { exitCodes } from '../../../tools/failures.ts'
+import { said } from '../../support/command-line.ts'
+
+test('an archive needs a directory; verify takes one, and options behind it', async () => {
+  expect((await said('archive', '--to', 'a', '--to', 'b', '--follow')).called).toEqual([
+    'archive',
+    { to: ['a', 'b'], follow: true, maxRate: Number.POSITIVE_INFINITY, json: false },
+  ])
+  expect(await said('archive')).toMatchObject({ called: [], code: exitCodes.usage })
+  expect((await said('archive', 'verify', 'a', '--json')).called).toEqual([
+    'verifyArchive',
+    { address: 'a', maxRate: Number.POSITIVE_INFINITY, json: true },
+  ])
+  expect((await said('restore', '--from', 'a')).called).toEqual([
+    'restore',
+    { from: 'a', maxRate: Number.POSITIVE_INFINITY, json: false },
+  ])
+  expect((await said('projection', 'adopt', '--archive', 'a')).called).toEqual(['adopt', { archive: 'a', json: false }])
+  expect((await said('projection', 'adopt')).called).toEqual(['adopt', { archive: undefined, json: false }])
+  expect(await said('restore')).toMatchObject({ called: [], code: exitCodes.usage })
+})
+
+test('archive, its verify, and restore take a limit of records a second', async () => {
+  const limit = ['--max-rate', '20000']
+  for (const line of [
+    ['archive', '--to', 'a'],
+    ['archive', 'verify', 'a'],
+    ['restore', '--from', 'a'],
+    ['restore', '--from', 'a', '--redact', 'org_1', 'rep_1', '--changes', 'b'],
+  ]) {
+    expect((await said(...line, ...limit)).called[1]).toMatchObject({ maxRate: 20_000 })
+  }
+  expect(await said('restore', '--from', 'a', '--max-rate', '0')).toMatchObject({ called: [], code: exitCodes.usage })
+})

@@ -1,0 +1,24 @@
+/** The search that lists parked records. Each record may have 8 MiB. */
+import { expect, test } from 'vitest'
+import type { Request } from '../../../core/store/elasticsearch/client.ts'
+import { findParked } from '../../../tools/parked/find.ts'
+import { sending } from '../../support/answering.ts'
+
+const live = { events: { parkedIndex: 'p' }, 'api-keys': { parkedIndex: 'k' } } as unknown as Parameters<
+  typeof findParked
+>[1]
+
+test('parked records are listed by their indexed fields: no record is loaded', async () => {
+  const asked: Request[] = []
+  const send = sending(async request => {
+    asked.push(request)
+    const fields = { code: ['rep_unknown'], topic: ['t'], partition: [0], offset: [7], at: [9] }
+    const hits = { total: { value: 1 }, hits: [{ fields, sort: [9, 't', 0, 7] }] }
+    return { status: 200, body: { _shards: { failed: 0 }, hits } }
+  })
+  expect(await findParked(send, live, {}, 'oldest', 10)).toEqual({
+    total: 1,
+    records: [{ code: 'rep_unknown', topic: 't', partition: 0, offset: 7, at: 9 }],
+  })
+  expect(asked.at(-1)?.body).toMatchObject({ _source: false })
+})

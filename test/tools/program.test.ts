@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest'
+import { exitCodes } from '../../tools/failures.ts'
+import { said } from '../support/command-line.ts'
+
+test('an option that is missing has a default', async () => {
+  expect(await said('parked', 'list')).toMatchObject({
+    called: ['list', { filter: {}, order: 'oldest', limit: 50, json: false }],
+    code: exitCodes.notAll,
+  })
+  expect((await said('parked', 'count')).called).toEqual(['count', { filter: {}, json: false }])
+  expect((await said('parked', 'publish-again', '--all')).called).toEqual([
+    'again',
+    { positions: [], filter: {}, publish: false, force: false, waitSeconds: 60, json: false },
+  ])
+})
+
+test('every option reaches its command', async () => {
+  const filter = [
+    '--code',
+    'rep_unknown',
+    'id_reused',
+    '--org',
+    'org_1',
+    '--type',
+    't',
+    '--topic',
+    'a.b',
+    '--partition',
+    '0',
+  ]
+  const meant = { code: ['rep_unknown', 'id_reused'], org: 'org_1', type: 't', topic: 'a.b', partition: 0 }
+  expect((await said('parked', 'list', ...filter, '--newest', '--limit', '7', '--json')).called).toEqual([
+    'list',
+    { filter: meant, order: 'newest', limit: 7, json: true },
+  ])
+  expect((await said('parked', 'publish-again', ...filter, '--publish', '--force', '--wait', '5')).called).toEqual([
+    'again',
+    { positions: [], filter: meant, publish: true, force: true, waitSeconds: 5, json: false },
+  ])
+  const position = { topic: 'a.b', partition: 2, offset: 17 }
+  expect((await said('parked', 'show', 'a.b:2:17', '--raw')).called).toEqual(['show', { position, as: 'raw' }])
+  const { called } = await said('parked', 'publish-again', 'a.b:2:17', 'a.b:2:18', '--dry-run')
+  expect(called[1]).toMatchObject({ positions: [position, { ...position, offset: 18 }], publish: false })
+})
+
+test.for([
+  ['a key without an organization', ['keys', 'create', '--name', 'x']],
+  ['a key without a name', ['keys', 'create', '--org', 'org_1']],
+  ['a name that is too long', ['keys', 'create', '--org', 'org_1', '--name', 'x'.repeat(1_001)]],
+  ['an invalid key id', ['keys', 'revoke', '--org', 'org_1', '--id', 'CANARY']],
+  ['an unknown command', ['parked', 'remove']],
+  ['no command', ['parked']],
+  ['an unknown option', ['parked', 'list', '--hurry']],
+  ['an invalid code', ['parked', 'list', '--code', 'CANARY']],
+  ['an invalid organization', ['parked', 'count', '--org', 'acme']],
+  ['a limit of 0', ['parked', 'list', '--limit', '0']],
+  ['a limit over the maximum', ['parked', 'list', '--limit', '10001']],
+  ['both orders', ['parked', 'list', '--newest', '--oldest']],
+  ['a missing position', ['parked', 'show']],
+  ['an invalid position', ['parked', 'show', 'a:b']],
+  ['two output formats', ['parked', 'show', 'a:0:0', '--json', '--raw']],
+  ['nothing to publish', ['parked', 'publish-again', '--publish']],
+  ['a position and a filter', ['parked', 'publish-again', 'a:0:0', '--org', 'org_1']],
+  ['all and a filter', ['parked', 'publish-again', '--all', '--org', 'org_1']],
+  ['a dry run that publishes', ['parked', 'publish-again', '--all', '--publish', '--dry-run']],
+] as const)('%s is a usage error, and nothing is done', async ([, args]) => {
+  expect(await said(...args)).toMatchObject({ called: [], code: exitCodes.usage, out: '' })
+})
+
+test('help is not an error, needs no settings, and shows how to pass arguments through npm', async () => {
+  const { code, out, called } = await said('parked', 'list', '--help')
+  expect([code, called]).toEqual([exitCodes.done, []])
+  expect(out).toContain('Usage: npm run parked -- list [options]')
+  expect((await said('parked', '--help')).out).toContain('Exit codes: 0 done')
+})
+
+test('the commands for generations take their options, and no others', async () => {
+  expect((await said('projection', 'list', '--json')).called).toEqual(['listGenerations', { json: true }])
+  expect((await said('projection', 'status')).called).toEqual([
+    'status',
+    { generation: undefined, org: undefined, json: false },
+  ])
+  expect((await said('projection', 'rebuild')).called).toEqual(['rebuild', { maxRate: Infinity, json: false }])
+  expect((await said('projection', 'rebuild', '--max-rate', '200')).called).toMatchObject(['rebuild', { maxRate: 200 }])
+  expect((await said('projection', 'verify', 'g1', 'g2')).called).toEqual(['verify', { a: 'g1', b: 'g2', json: false }])
+  expect((await said('projection', 'swap', 'g2')).called).toEqual([
+    'swap',
+    { generation: 'g2', force: undefined, json: false },
+  ])
+  expect((await said('projection', 'swap', 'g2', '--force', 'why')).called).toMatchObject(['swap', { force: 'why' }])
+  expect((await said('projection', 'rollback')).called).toEqual(['rollback', { force: undefined, json: false }])
+  expect((await said('projection', 'drop', 'g1')).called).toEqual(['drop', { generation: 'g1', json: false }])
+  expect((await said('projection', 'drop', 'g1', '--json')).called).toEqual(['drop', { generation: 'g1', json: true }])
+  expect((await said('projection', 'parked', 'count')).called).toEqual(['count', { filter: {}, json: false }])
+  const rewound = await said('projection', 'rewind', '--snapshot-start', '2026-02-03T05:05:00.5+01:00', '--json')
+  const snapshotStart = Date.parse('2026-02-03T04:05:00.500Z')
+  expect(rewound.called).toEqual(['rewind', { snapshotStart, json: true }])
+  for (const wrong of [
+    ['rewind'],
+    ['rewind', '--snapshot-start', 'yesterday'],
+    ['drop'],
+    ['drop', '../x'],
+    ['verify', 'g1'],
+    ['rebuild', '--max-rate', '0'],
+    ['swap', 'G1'],
+  ]) {
+    expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
+})

@@ -1,0 +1,125 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { createVault } from '../../../core/reading/sealed/vault.ts'
+import { destroyKey, type ErasureReceipt, keyStateOf, readReceipt } from '../../../tools/subjects/destroy-key.ts'
+import type { Scope } from '../../support/scope.ts'
+import { createKeys } from '../../support/seal.ts'
+import { startVault } from '../../support/vault.ts'
+
+const receipt = (key_id: string, rep = 'rep_1'): ErasureReceipt => ({
+  version: 1,
+  erased_at: '2026-11-24T10:00:00.000Z',
+  organization: 'org_a',
+  rep,
+  key_id,
+  sealed_texts: 2,
+  sealed_sha256: '0'.repeat(64),
+})
+
+test('a destroyed key is gone, and its receipt is there', async t => {
+  const { directory, sources } = createKeys(t, ['k1', 'k2'])
+  expect(await keyStateOf(sources, 'k1')).toBe('here')
+  await destroyKey(sources, receipt('k1'))
+  expect(await keyStateOf(sources, 'k1')).toBe('erased')
+  expect(existsSync(join(directory, 'k1.key'))).toBe(false)
+  expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(receipt('k1'))
+  expect(await keyStateOf(sources, 'k2')).toBe('here')
+})
+
+test('an erasure that was killed after its receipt is finished by the next one, with the first receipt', async t => {
+  const { directory, sources, put } = createKeys(t, ['k1'])
+  await destroyKey(sources, receipt('k1'))
+  put('k1')
+  expect(await keyStateOf(sources, 'k1')).toBe('erasing')
+  await destroyKey(sources, { ...receipt('k1'), erased_at: '2027-01-01T00:00:00.000Z' })
+  expect(await keyStateOf(sources, 'k1')).toBe('erased')
+  expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(receipt('k1'))
+})
+
+test('a key stays while its receipt cannot be written', async t => {
+  const { directory, sources } = createKeys(t, ['k1'])
+  // A directory stands where the new file is written.
+  mkdirSync(join(directory, 'k1.erased.json.new'))
+  await expect(destroyKey(sources, receipt('k1'))).rejects.toThrow()
+  expect(await keyStateOf(sources, 'k1')).toBe('here')
+})
+
+test('a key without a file is missing, and a directory that is gone is an error', async t => {
+  const { directory, sources } = createKeys(t, [])
+  expect(await keyStateOf(sources, 'k1')).toBe('missing')
+  await expect(keyStateOf({ ...sources, directory: `${directory}-gone` }, 'k1')).rejects.toThrow(/cannot be read/)
+})
+
+test('a damaged receipt is named, with what to do', async t => {
+  const { directory, sources } = createKeys(t, ['k1'])
+  await destroyKey(sources, receipt('k1'))
+  const file = join(directory, 'k1.erased.json')
+  expect(await readReceipt(file)).toEqual(receipt('k1'))
+  for (const text of [
+    '',
+    '{"version": 1, "organ',
+    'null',
+    '{}',
+    JSON.stringify({ ...receipt('k1'), rep: 1 }),
+    JSON.stringify({ ...receipt('k1'), erased_at: null }),
+    JSON.stringify(receipt('k2')),
+  ]) {
+    writeFileSync(file, text)
+    await expect(readReceipt(file)).rejects.toThrow(`${file}: expected the receipt of an erasure, and it is damaged`)
+  }
+})
+
+test('a key stays while its receipt is damaged, because nothing would prove its end', async t => {
+  const { directory, sources } = createKeys(t, ['k1'])
+  writeFileSync(join(directory, 'k1.erased.json'), '{"version": 1, "organ')
+  await expect(destroyKey(sources, receipt('k1'))).rejects.toThrow('remove it and repeat the command')
+  expect(existsSync(join(directory, 'k1.key'))).toBe(true)
+  rmSync(join(directory, 'k1.erased.json'))
+  expect(await destroyKey(sources, receipt('k1'))).toEqual(receipt('k1'))
+})
+
+describe('with Vault', () => {
+  const withVault = async (t: Scope, token = 'eraser-token') => {
+    const { directory, putReceipt } = createKeys(t, [])
+    const vault = await startVault(t, { ids: ['k1', 'k2'] })
+    const client = createVault({ url: vault.url, mount: 'transit', token: () => token, ca: undefined })
+    return { directory, putReceipt, vault, sources: { directory, vault: client } }
+  }
+
+  test('a destroyed key is gone from Vault, after its receipt was written', async t => {
+    const { directory, vault, sources } = await withVault(t)
+    expect(await keyStateOf(sources, 'k1')).toBe('here')
+    await destroyKey(sources, receipt('k1'))
+    expect(await keyStateOf(sources, 'k1')).toBe('erased')
+    expect([...vault.keys.keys()]).toEqual(['k2'])
+    expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(receipt('k1'))
+    expect(await keyStateOf(sources, 'k9')).toBe('missing')
+  })
+
+  test('an erasure that was killed after its receipt is finished by the next one', async t => {
+    const { vault, sources, putReceipt } = await withVault(t)
+    putReceipt('k1', JSON.stringify(receipt('k1')))
+    expect(await keyStateOf(sources, 'k1')).toBe('erasing')
+    await destroyKey(sources, receipt('k1'))
+    expect(await keyStateOf(sources, 'k1')).toBe('erased')
+    expect(vault.keys.has('k1')).toBe(false)
+  })
+
+  test('without the right to delete, there is no receipt and the key stays', async t => {
+    const { directory, vault, sources } = await withVault(t, 'api-token')
+    await expect(destroyKey(sources, receipt('k1'))).rejects.toThrow(/403 permission denied/)
+    expect(vault.keys.has('k1')).toBe(true)
+    expect(existsSync(join(directory, 'k1.erased.json'))).toBe(false)
+  })
+
+  test('a Vault that does not answer is an error, and never a missing key', async t => {
+    const { vault, sources, putReceipt } = await withVault(t)
+    vault.trouble = 'sealed'
+    await expect(keyStateOf(sources, 'k1')).rejects.toThrow(
+      /Vault does not answer.*GET transit\/export\/encryption-key\/\+\/1: status 503/,
+    )
+    putReceipt('k1', JSON.stringify(receipt('k1')))
+    await expect(keyStateOf(sources, 'k1')).rejects.toThrow(/Vault does not answer/)
+  })
+})

@@ -1,0 +1,142 @@
+/**
+ * `npm run projection -- replay`: projects the log from its first record up to a point into a sandbox. Uses the
+ * projector's own code, for all organizations or one, under the present rules or others. Reads only Kafka or an
+ * archive; writes only under the prefix of sandboxes.
+ */
+
+import type { GenerationBody } from '../../core/log/index.ts'
+import { eventsOptions, rebuildGeneration } from '../../core/projection/index.ts'
+import { StopError } from '../../core/runtime/index.ts'
+import { type Ask, prepareControl, prepareGeneration, readGeneration } from '../../core/store/index.ts'
+import type { CommandContext } from '../context.ts'
+import { withRetries } from '../documents/read-retries.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { positionsOf, recordsBefore } from '../generations/generations.ts'
+import { reportProgress } from '../generations/progress.ts'
+import type { RebuildSteps } from '../generations/rebuild.ts'
+import { findRemains, isWhole } from '../generations/remains.ts'
+import { assertMadeWith, describeUntil, inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
+import { assertLogReaches, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
+import type { OpenSource, ReplaySource } from './replay-source.ts'
+import { loadRules, type RulesModule } from './rules-module.ts'
+
+export type ReplayOptions = {
+  /** By default the first free name. */
+  readonly name: string | undefined
+  readonly until: Until
+  readonly org: string | undefined
+  /** Path of a module. */
+  readonly rules: string | undefined
+  /** An archive: a directory, or s3://BUCKET/PREFIX. By default the log is read from Kafka. */
+  readonly fromArchive: string | undefined
+  readonly maxRate: number
+  readonly json: boolean
+}
+
+/** The inputs of a replay beside its log. */
+export type ReplaySteps = CommandContext &
+  Pick<RebuildSteps, 'retryOptions' | 'signal' | 'shards' | 'replicas' | 'draw'>
+
+export const replay = async (options: ReplayOptions, given: ReplaySteps, openSource: OpenSource): Promise<ExitCode> => {
+  const context = inSandbox(given)
+  const { send, prefix, say, out, now } = context
+  const module = options.rules === undefined ? undefined : await loadRules(options.rules)
+  if (options.until && 'time' in options.until && options.until.time > now()) {
+    throw new CommandError('that time is in the future')
+  }
+  await using stack = new AsyncDisposableStack()
+  const time = options.until && 'time' in options.until ? options.until.time : undefined
+  const source = await openSource({ org: options.org, time }, stack)
+  const identity = await openSandbox(options, module, source, context)
+  const { generation, sandbox } = identity
+  if (sandbox === undefined) throw new Error('a sandbox does not say what it was made with')
+
+  const reached = (): Promise<number[]> => positionsOf(identity, context)
+  const isReplayed = (positions: readonly number[]): boolean =>
+    positions.every((position, partition) => position === sandbox.bounds[partition])
+  const report = (how: string): ExitCode => {
+    const records = recordsBefore(sandbox.bounds)
+    const { org, bounds } = sandbox
+    if (options.json) out(`${JSON.stringify({ sandbox: sandboxLabel(generation), records, org, bounds })}\n`)
+    say(`${sandboxLabel(generation)} ${how}: ${records} records, up to ${describeUntil(sandbox)}`)
+    return exitCodes.done
+  }
+  if (isReplayed(await withRetries(context, reached))) return report('exists already')
+
+  const { bounds, org } = sandbox
+  const stream = {
+    ...eventsOptions(identity, source.groupId, prefix),
+    bounds,
+    ...(org !== null && { org }),
+    ...(module && { rules: module.table }),
+  }
+  /** After a failure: if somebody has dropped the sandbox, reports this as the cause. */
+  const unlessDropped = async (error: unknown): Promise<never> => {
+    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
+    throw error
+  }
+  const ended = await rebuildGeneration(stream, options.maxRate, {
+    from: source.from,
+    elasticsearch: { send },
+    retryOptions: context.retryOptions,
+    now,
+    elapsed: context.elapsed,
+    say,
+    onProgress: reportProgress(context),
+    positions: reached,
+    signal: context.signal,
+  }).catch(unlessDropped)
+  if (ended === 'caught up') {
+    if (await isGone(identity, context)) throw new CommandError(`${sandboxLabel(generation)} was dropped meanwhile`)
+    return report('is complete')
+  }
+  say(`stopped; the same command with --name ${generation} continues`)
+  return exitCodes.failed
+}
+
+/** Whether the sandbox was deleted, wholly or in part, since it was opened. `drop` deletes its indices first. */
+const isGone = async ({ generation, partitions }: GenerationBody, context: CommandContext): Promise<boolean> => {
+  const found = (await findRemains(context)).get(generation)
+  return found === undefined || !isWhole(found, partitions)
+}
+
+/** Continues a sandbox that was begun with the same options, or makes a new one. */
+const openSandbox = async (
+  { name, until, org }: ReplayOptions,
+  module: RulesModule | undefined,
+  { identity: source, ends, firstLater, assertOver }: ReplaySource,
+  { send, sleep, prefix, shards, replicas, say }: ReplaySteps,
+): Promise<GenerationBody> => {
+  // A new index may answer 503 for a moment. Each of these requests may be repeated.
+  const request: Ask = asked => withRetries({ sleep }, () => send(asked))
+  const steps = { request, prefix, shards, replicas }
+  await prepareControl(steps)
+  const asked = requestedUntil(until, org, source.partitions)
+  const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }
+  const generation = name ?? (await firstFree(steps))
+  const before = await readGeneration(generation, steps)
+  if (before) assertMadeWith(before, wanted)
+  if (before === undefined) assertOver()
+  const bounds = before?.sandbox?.bounds ?? [...boundsOf(asked, org, ends, firstLater)]
+  assertLogReaches(bounds, ends, sandboxLabel(generation))
+  const made = { ...source, sandbox: { ...wanted, bounds } }
+  const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
+    if (!(error instanceof StopError && error.code === 'index_missing')) throw error
+    const advice = `npm run projection -- drop ${sandboxLabel(generation)} removes what is left`
+    throw new CommandError(`${sandboxLabel(generation)} is only partly dropped, or is being dropped: ${advice}`)
+  })
+  // Another process may have begun a sandbox of this name at the same time.
+  assertMadeWith(identity, wanted)
+  say(
+    before
+      ? `continuing with ${sandboxLabel(generation)}`
+      : `making ${sandboxLabel(generation)}, in ${prefix}-${generation}-*`,
+  )
+  return identity
+}
+
+const firstFree = async (steps: Parameters<typeof readGeneration>[1]): Promise<string> => {
+  for (let number = 1; ; number++) {
+    if ((await readGeneration(`s${number}`, steps)) === undefined) return `s${number}`
+  }
+}

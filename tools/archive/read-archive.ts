@@ -1,0 +1,244 @@
+/**
+ * Reads archives. In: an archive. Out: its segments in order, each checked, or entries from any offset on.
+ * Promises: the first thing that is wrong is named, with its file: a changed byte, a lost segment, a log that is
+ *   shorter or longer than its manifest. Nothing is written.
+ */
+
+import type { LogReader } from '../../core/log/index.ts'
+import type { Stream } from '../../schemas/events.ts'
+import { CommandError } from '../failures.ts'
+import { THROTTLED_RECORDS } from '../limits.ts'
+import {
+  type ArchivedPartition,
+  type ArchiveManifest,
+  archivedStreams,
+  listSegments,
+  readManifest,
+  segmentPath,
+} from './manifest.ts'
+import { ArchiveDamaged, addEntryToDigest, NO_RECORDS, NO_SEGMENT, openSegment, type Segment } from './segment.ts'
+import type { ArchiveTarget } from './target.ts'
+import type { Throttle } from './throttle.ts'
+
+export type Manifests = Readonly<Record<Stream, ArchiveManifest>>
+
+/** @throws ArchiveDamaged; CommandError if there is no archive */
+export const readManifests = async (target: ArchiveTarget): Promise<Manifests> => {
+  const [events, keys] = [await readManifest(target, 'events'), await readManifest(target, 'api-keys')]
+  if (events === undefined && keys === undefined) throw new CommandError(`there is no archive in ${target.name}`)
+  if (events && keys) return { events, 'api-keys': keys }
+  // The first run was killed between its first two files, before any record.
+  if (events?.partitions.every(({ end }) => end === 0))
+    throw new CommandError(`the archive in ${target.name} was only begun: run archive again`)
+  const lost: Stream = events === undefined ? 'events' : 'api-keys'
+  throw new ArchiveDamaged(`${target.name}/${lost}/manifest.json: this file is lost`)
+}
+
+/** Returns the number of offsets of all partitions. */
+export const offsetsIn = (manifests: Manifests): number =>
+  archivedStreams.flatMap(stream => manifests[stream].partitions).reduce((sum, { end }) => sum + end, 0)
+
+/**
+ * Yields the segments of a partition in order.
+ * @param onUnnamed called with a segment after the last one that the manifest names
+ * @throws ArchiveDamaged that names the first fault
+ */
+export async function* segmentsOf(
+  target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  archived: ArchivedPartition,
+  onUnnamed: (segment: Segment) => void = () => undefined,
+): AsyncGenerator<Segment> {
+  const { stream } = manifest
+  const { partition, end, last_segment, last_sha256 } = archived
+  const where = `${target.name}/${stream}/${partition}`
+  let next = 0
+  let previous = NO_SEGMENT
+  let count = 0
+  for (const from of await listSegments(target, stream, partition)) {
+    const path = segmentPath(stream, partition, from)
+    if (from > end) {
+      if (await hasGrown(target, manifest, archived)) break
+      throw new ArchiveDamaged(`${where}: the log is longer than its manifest, which ends at ${end}`)
+    }
+    if (from > next) throw new ArchiveDamaged(`${where}: the segment that begins with offset ${next} is lost`)
+    if (from < next) throw new ArchiveDamaged(`${target.name}/${path}: its offsets are in the segment before it`)
+    const segment = await openSegmentAt(target, manifest, partition, from)
+    if (segment.header.previous !== previous) {
+      const what = `expected ${previous}, got ${segment.header.previous}`
+      throw new ArchiveDamaged(`${target.name}/${path}: the SHA-256 of the segment before it: ${what}`)
+    }
+    // A run stores a segment, then the manifest that names it. Between the two the segment does not count.
+    if (from === end) {
+      if (!(await hasGrown(target, manifest, archived))) onUnnamed(segment)
+      continue
+    }
+    yield segment
+    previous = segment.sha256
+    next = segment.header.end
+    count++
+  }
+  if (next > end) throw new ArchiveDamaged(`${where}: the log is longer than its manifest: ${next} offsets, not ${end}`)
+  if (next < end) {
+    const lost = last_segment !== null && last_segment >= next
+    const what = `the log ends at ${next}, its manifest at ${end}`
+    throw new ArchiveDamaged(`${where}: ${lost ? `the segment that begins with offset ${next} is lost: ` : ''}${what}`)
+  }
+  if (previous !== last_sha256 || count !== archived.segments) {
+    throw new ArchiveDamaged(`${where}: the segments are not those that the manifest names`)
+  }
+}
+
+/** True if a run has added segments since the manifest was read. */
+const hasGrown = async (
+  target: ArchiveTarget,
+  { stream }: ArchiveManifest,
+  { partition, end }: ArchivedPartition,
+): Promise<boolean> => {
+  const { end: now = 0 } = (await readManifest(target, stream))?.partitions[partition] ?? {}
+  return now > end
+}
+
+/** Reads the segment that begins with an offset, and checks that it is of this log. @throws ArchiveDamaged */
+export const openSegmentAt = async (
+  target: ArchiveTarget,
+  { stream, cluster_id, topic }: ArchiveManifest,
+  partition: number,
+  from: number,
+): Promise<Segment> => {
+  const path = segmentPath(stream, partition, from)
+  const name = `${target.name}/${path}`
+  const bytes = await target.read(path)
+  if (bytes === undefined) throw new ArchiveDamaged(`${name}: this segment is lost`)
+  const segment = await openSegment(bytes, name)
+  const expected = { stream, cluster_id, topic, partition, from }
+  for (const field of ['stream', 'cluster_id', 'topic', 'partition', 'from'] as const) {
+    if (segment.header[field] === expected[field]) continue
+    throw new ArchiveDamaged(`${name}: ${field}: expected ${expected[field]}, got ${segment.header[field]}`)
+  }
+  return segment
+}
+
+/** Reads a whole partition again, and compares it with its manifest. @throws ArchiveDamaged */
+const verifyPartition = async (
+  target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  archived: ArchivedPartition,
+  onDone: Throttle,
+  say: (line: string) => void = () => undefined,
+): Promise<void> => {
+  let digest = NO_RECORDS
+  let records = 0
+  const where = `${target.name}/${manifest.stream}/${archived.partition}`
+  const onUnnamed = ({ header, entries }: Segment): void => {
+    const what = `the segment that begins with offset ${header.from} is stored, and the manifest does not name it`
+    say(`${where}: ${what}: its ${entries.length} offsets do not count. The next run of archive takes it in`)
+  }
+  for await (const { entries } of segmentsOf(target, manifest, archived, onUnnamed)) {
+    for (let at = 0; at < entries.length; at += THROTTLED_RECORDS) {
+      const some = entries.slice(at, at + THROTTLED_RECORDS)
+      for (const entry of some) {
+        digest = addEntryToDigest(digest, entry)
+        if (entry.kind === 'record') records++
+      }
+      await onDone(some.length)
+    }
+  }
+  if (records === archived.records && digest === archived.digest) return
+  const what = `${records} records with digest ${digest}`
+  throw new ArchiveDamaged(
+    `${where}: the manifest has ${archived.records} records with digest ${archived.digest}, not ${what}`,
+  )
+}
+
+/** The SHA-256 of each segment of a partition, by its first offset. */
+export type VerifiedChain = ReadonlyMap<number, string>
+
+/**
+ * Verifies a partition up to its end in the manifest. Segments after that were added since the manifest was read.
+ * @throws ArchiveDamaged that names the first fault
+ */
+export const verifyChain = async (
+  target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  archived: ArchivedPartition,
+  onSegment: (segment: Segment) => void,
+): Promise<VerifiedChain> => {
+  const chain = new Map<number, string>()
+  if (archived.end === 0) return chain
+  for await (const segment of segmentsOf(target, manifest, archived)) {
+    const { header, sha256 } = segment
+    chain.set(header.from, sha256)
+    onSegment(segment)
+    if (header.end === archived.end && sha256 === archived.last_sha256 && chain.size === archived.segments) break
+  }
+  return chain
+}
+
+type VerifySteps = {
+  readonly report: (progress: { readonly done: number; readonly total: number }) => void
+  readonly throttle?: Throttle
+  /** Told about a stored segment that does not count yet. */
+  readonly say?: (line: string) => void
+}
+
+/** @throws ArchiveDamaged that names the first fault */
+export const verifyArchive = async (
+  target: ArchiveTarget,
+  { report, throttle, say }: VerifySteps,
+  signal: AbortSignal,
+): Promise<Manifests> => {
+  const manifests = await readManifests(target)
+  const total = offsetsIn(manifests)
+  let done = 0
+  for (const stream of archivedStreams) {
+    for (const archived of manifests[stream].partitions) {
+      const onDone = async (offsets: number): Promise<void> => {
+        signal.throwIfAborted()
+        done += offsets
+        report({ done, total })
+        await throttle?.(offsets)
+      }
+      await verifyPartition(target, manifests[stream], archived, onDone, say)
+    }
+  }
+  return manifests
+}
+
+/**
+ * Reads an archive like a log in Kafka, from any offset on. Verify it before: the chain is not checked here.
+ * @param chains by partition, the verified segments: refuses a segment that was replaced since
+ */
+export const readArchivedLog = (
+  target: ArchiveTarget,
+  manifest: ArchiveManifest,
+  chains?: ReadonlyMap<number, VerifiedChain>,
+): LogReader => {
+  const starts = new Map<number, readonly number[]>()
+  const opened = new Map<number, Segment>()
+  return {
+    topic: manifest.topic,
+    read: async (partition, from) => {
+      const archived = manifest.partitions[partition]
+      if (archived === undefined) throw new Error('a partition that the archive does not have')
+      const { end } = archived
+      if (from >= end) return { entries: [], end }
+      const all = starts.get(partition) ?? (await listSegments(target, manifest.stream, partition))
+      starts.set(partition, all)
+      const start = all.findLast(one => one <= from) ?? 0
+      const before = opened.get(partition)
+      const segment = before?.header.from === start ? before : await openSegmentAt(target, manifest, partition, start)
+      if (chains !== undefined && chains.get(partition)?.get(start) !== segment.sha256) {
+        const path = segmentPath(manifest.stream, partition, start)
+        throw new ArchiveDamaged(`${target.name}/${path}: it was replaced after it was verified`)
+      }
+      // Without this, a reader would ask for the same offset for ever.
+      if (segment.header.end <= from) {
+        const where = `${target.name}/${manifest.stream}/${partition}`
+        throw new ArchiveDamaged(`${where}: the segment that begins with offset ${segment.header.end} is lost`)
+      }
+      opened.set(partition, segment)
+      return { entries: from === start ? segment.entries : segment.entries.slice(from - start), end }
+    },
+  }
+}

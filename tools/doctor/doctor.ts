@@ -1,0 +1,235 @@
+/**
+ * `npm run doctor`: connects with the settings in force, and checks for each identity whether it can do its work.
+ * Promises: changes nothing in Kafka, Elasticsearch, Redis and Vault; each check ends in time; no secret is printed.
+ * Can go wrong: a setting → exit code 2. Everything else is a finding.
+ */
+import type { Admin } from 'kafkajs'
+import { RULES_VERSION } from '../../core/ledger/index.ts'
+import { type AuthorizedOperations, assertSameSource, describeSource } from '../../core/log/index.ts'
+import type { InspectSteps } from '../../core/projection/index.ts'
+import { SettingsError, StopError } from '../../core/runtime/index.ts'
+import { readGeneration, readGenerations, type Send } from '../../core/store/index.ts'
+import { type AccessIdentity, type IdentityName, identities } from '../../schemas/access.ts'
+import type { Stream } from '../../schemas/events.ts'
+import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
+import { type ExitCode, exitCodes } from '../failures.ts'
+import { type Attempt, createAttempt } from './attempts.ts'
+import { checkHealth, checkNodes, checkVersion } from './elasticsearch-cluster.ts'
+import { tryElasticsearchRights } from './elasticsearch-rights.ts'
+import { checkFiles } from './files.ts'
+import {
+  exitCodeOf,
+  type Finding,
+  failed,
+  type IdentityFinding,
+  lineOf,
+  notTried,
+  ok,
+  reportOf,
+  summaryOf,
+  warning,
+} from './finding.ts'
+import { tryKafkaRights } from './kafka-rights.ts'
+import { type CheckedSealKeys, checkSealKeys } from './seal-keys.ts'
+import { checkStart } from './start.ts'
+import { checkKafkaClock, checkTopic } from './topics.ts'
+
+export type DoctorOptions = {
+  /** Empty: those that the settings fit. */
+  readonly identities: readonly IdentityName[]
+  readonly json: boolean
+}
+
+/** The settings of one identity, and its clients. */
+export type CheckedIdentity = {
+  readonly values: Readonly<Record<string, string>>
+  /** All settings, secrets too: never printed. */
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly kafka?: {
+    readonly admin: Admin
+    readonly open: () => Promise<AuthorizedOperations>
+    /** `KAFKA_MAX_MESSAGE_BYTES`. */
+    readonly messageBytes: number
+  }
+  readonly send?: Send
+  /** Undefined: no Redis in the settings, or none for this identity. */
+  readonly pingRedis?: () => Promise<boolean>
+  /** Undefined without SEAL_KEYS_DIR, or for an identity that uses no seal keys. */
+  readonly sealKeys?: CheckedSealKeys | undefined
+}
+
+export type DoctorContext = {
+  readonly out: (text: string) => void
+  readonly say: (line: string) => void
+  /** @throws SettingsError */
+  readonly checkedIdentityOf: (name: IdentityName) => CheckedIdentity
+  /** Whether the environment has the addresses of Kafka. */
+  readonly hasKafka: boolean
+  readonly readFile: (path: string) => Buffer
+  readonly now: () => number
+  readonly signal: AbortSignal
+}
+
+export const doctor = async (options: DoctorOptions, context: DoctorContext): Promise<ExitCode> => {
+  const names = options.identities.length > 0 ? options.identities : usual(context.hasKafka)
+  const findings: IdentityFinding[] = []
+  const checked: [name: IdentityName, identity: CheckedIdentity][] = []
+  try {
+    for (const name of new Set(names)) checked.push([name, context.checkedIdentityOf(name)])
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error
+    context.say(error.message)
+    return exitCodes.usage
+  }
+  for (const [identity, given] of checked) {
+    const attempt = createAttempt(context.signal, finding => {
+      findings.push({ identity, ...finding })
+      if (!options.json) context.out(`${lineOf({ identity, ...finding })}\n`)
+    })
+    await examine(identity, given, attempt, context)
+  }
+  context.out(`${options.json ? reportOf(findings) : summaryOf(findings)}\n`)
+  return exitCodeOf(findings)
+}
+
+const usual = (hasKafka: boolean): IdentityName[] => (hasKafka ? ['projector', 'api'] : ['api'])
+
+const examine = async (
+  name: IdentityName,
+  given: CheckedIdentity,
+  attempt: Attempt,
+  { readFile, now }: DoctorContext,
+): Promise<void> => {
+  const { kafka, send, values, pingRedis, sealKeys } = given
+  await attempt('settings', async () => [
+    ok('settings', 'complete, and all files can be read'),
+    ...checkFiles(given.settings, readFile, now()),
+  ])
+  if (kafka) await examineKafka(name, values, kafka, attempt, now)
+  if (send) await examineElasticsearch(name, values, send, attempt, now)
+  const stream = streamOf(name)
+  if (kafka && send && name === 'projector') {
+    await checkStart(attempt, signal => startSteps(kafka.admin, send, values, signal))
+  } else if (kafka && send && stream) {
+    await attempt('projection', signal => checkProjection(stream, kafka.admin, send, values, signal))
+  }
+  if (sealKeys) await attempt('seal keys', () => checkSealKeys(sealKeys))
+  if (pingRedis) await attempt('Redis', async () => [(await pingRedis()) ? ok('Redis', 'answers') : noRedis])
+}
+
+const topicSettings = { events: 'KAFKA_EVENTS_TOPIC', 'api-keys': 'KAFKA_API_KEYS_TOPIC' } as const
+
+/** Returns the stream whose topic an identity may describe: the events, if both. */
+const streamOf = (name: IdentityName): Stream | undefined =>
+  (['events', 'api-keys'] as const).find(stream =>
+    identities[name].kafka.some(({ resource }) => resource.name === `\${${topicSettings[stream]}}`),
+  )
+
+const noRedis = warning('Redis', 'does not answer, or refuses the credentials: each process counts alone', 'REDIS_URL')
+
+const examineKafka = async (
+  name: IdentityName,
+  values: CheckedIdentity['values'],
+  { admin, open, messageBytes }: NonNullable<CheckedIdentity['kafka']>,
+  attempt: Attempt,
+  now: () => number,
+): Promise<void> => {
+  let operations: AuthorizedOperations | undefined
+  await attempt('Kafka', async () => {
+    await admin.connect()
+    operations = await open()
+    const { brokers } = await admin.describeCluster()
+    return [ok('Kafka', `${brokers.length} broker${brokers.length === 1 ? '' : 's'}, and the credentials are accepted`)]
+  })
+  const opened = operations
+  if (opened === undefined) {
+    await attempt('Kafka: rights', async () => [notTried('Kafka: rights and topics', 'Kafka must answer first')])
+    return
+  }
+  await attempt('Kafka: rights', () => tryKafkaRights(name, values, { ...opened, admin }))
+  const mayReadTopics = new Set(
+    identities[name].kafka.flatMap(({ operation, resource }) =>
+      operation === 'DescribeConfigs' ? [resource.name] : [],
+    ),
+  )
+  for (const setting of Object.values(topicSettings)) {
+    const topic = values[setting]
+    if (topic === undefined || !mayReadTopics.has(`\${${setting}}`)) continue
+    const partitions = setting === 'KAFKA_API_KEYS_TOPIC' ? 1 : undefined
+    const found = await attempt(`topic ${topic}`, () => checkTopic({ admin, topic, partitions, messageBytes }))
+    if (found.some(({ outcome }) => outcome === 'ok'))
+      await attempt(`clock of Kafka, by the records of ${topic}`, () => checkKafkaClock(admin, topic, now()))
+  }
+}
+
+const examineElasticsearch = async (
+  name: IdentityName,
+  values: CheckedIdentity['values'],
+  send: Send,
+  attempt: Attempt,
+  now: () => number,
+): Promise<void> => {
+  const { elasticsearch: role }: AccessIdentity = identities[name]
+  if (role === undefined) return
+  let hasAnswered = false
+  await attempt('Elasticsearch: rights', async signal => {
+    const found = await tryElasticsearchRights(name, role, values, send, signal)
+    hasAnswered = true
+    return found
+  })
+  if (!hasAnswered) return
+  if (!role.cluster.some(({ privilege }) => privilege === 'monitor')) {
+    const why = 'this identity may not read the state of the cluster, as intended; see those of the projector'
+    await attempt('Elasticsearch: cluster', async () => [notTried('Elasticsearch: cluster', why)])
+    return
+  }
+  await attempt('Elasticsearch: version', signal => checkVersion({ send, now, signal }))
+  await attempt('Elasticsearch: health', signal => checkHealth({ send, now, signal }))
+  await attempt('Elasticsearch: nodes', signal => checkNodes({ send, now, signal }))
+}
+
+const startSteps = (
+  admin: Admin,
+  send: Send,
+  values: CheckedIdentity['values'],
+  signal: AbortSignal,
+): InspectSteps => ({
+  admin,
+  send,
+  request: asked => send(asked, signal),
+  prefix: values.ELASTICSEARCH_INDEX_PREFIX ?? '',
+  topics: { events: values.KAFKA_EVENTS_TOPIC ?? '', 'api-keys': values.KAFKA_API_KEYS_TOPIC ?? '' },
+  groupId: values.KAFKA_GROUP_ID ?? '',
+})
+
+/**
+ * For other identities than the projector: the live generation is of this topic and of this version of the rules; the
+ * one of API keys is of this topic.
+ */
+const checkProjection = async (
+  stream: Stream,
+  admin: Admin,
+  send: Send,
+  values: CheckedIdentity['values'],
+  signal: AbortSignal,
+): Promise<Finding[]> => {
+  const check = 'projection'
+  const prefix = values.ELASTICSEARCH_INDEX_PREFIX ?? ''
+  const steps = { prefix, request: <Body>(asked: Parameters<Send>[0]) => send<Body>(asked, signal) }
+  try {
+    const name = stream === 'events' ? (await readGenerations(steps))?.live : API_KEYS_GENERATION
+    const identity = name === undefined ? undefined : await readGeneration(name, steps)
+    if (identity === undefined) return [ok(check, 'nothing is projected yet')]
+    const topic = values[topicSettings[stream]] ?? identity.topic
+    assertSameSource(identity, await describeSource(admin, topic))
+    const { generation, rules_version } = identity
+    if (stream === 'api-keys' || rules_version === RULES_VERSION)
+      return [ok(check, `generation ${generation} is of topic ${topic}`)]
+    const detail = `generation ${generation} has version ${rules_version} of the rules, this program ${RULES_VERSION}`
+    return [warning(check, detail, 'npm run projection -- rebuild')]
+  } catch (error) {
+    if (!(error instanceof StopError)) throw error
+    if (error.code === 'index_missing' && error.where.status === 404) return [ok(check, 'nothing is projected yet')]
+    return [failed(check, error.message, 'docs/operating.md has each stop code')]
+  }
+}

@@ -1,0 +1,299 @@
+/**
+ * `npm run projection -- export`: writes an organization as of one moment to files: a line of JSON for each record, as
+ * the API answers it, and a manifest. Promises: the same moment gives the same bytes; the files add up to the totals of
+ * the projection. An export can be stopped at any time; the same command continues at the end of the files.
+ */
+import { existsSync } from 'node:fs'
+import { readFile, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  type Moment,
+  momentOf,
+  type OpenRecords,
+  recordIdOf,
+  type TotalsRead,
+  textOfListed,
+} from '../../core/reading/index.ts'
+import { Refusal } from '../../core/runtime/index.ts'
+import type { Totals } from '../../schemas/resources.ts'
+import { instantOf } from '../../schemas/values.ts'
+import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
+import { EXPORT_PAGE } from '../limits.ts'
+import { createProgressLine } from '../terminal.ts'
+import { makeDirectory, writeWhole } from '../whole-file.ts'
+import { linesOf, openLines } from './lines.ts'
+import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
+import { assertIntact, describeFiles, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
+import { type ExportReaders, refuseUnknown } from './readers.ts'
+import { writeTables } from './tables.ts'
+
+export type ExportOptions = {
+  readonly org: string
+  /** A generation, or `sandbox:NAME`. By default the live generation. */
+  readonly generation?: string | undefined
+  /** By default the last change. */
+  readonly asOf: Moment | undefined
+  readonly out: string
+  readonly parquet: boolean
+  /** Opens sealed texts with the keys of SEAL_KEYS_DIR. Otherwise they stay as they were published. */
+  readonly open?: boolean
+  readonly json: boolean
+}
+
+export type ExportSteps = ExportReaders &
+  LockSteps & {
+    readonly out: (text: string) => void
+    readonly draw: ((line: string) => void) | undefined
+    readonly signal: AbortSignal
+    /** Opens sealed texts; refuses if there are no keys. */
+    readonly openRecords?: OpenRecords
+    /** Source of an organization's records, and the version of the rules. */
+    readonly sourceOf: (generation: string, org: string) => Promise<ManifestSource>
+  }
+
+/** In the order of writing: statements are read by the ids in the file of payouts. */
+const exportedResources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
+type ExportedResource = (typeof exportedResources)[number]
+const fileOf = (resource: ExportedResource): string => `${resource}.ndjson`
+const MANIFEST = 'manifest.json'
+const BEGUN = 'manifest.partial.json'
+
+export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
+  const { out } = options
+  try {
+    await makeDirectory(out)
+    // A finished export is only read: its directory may be read-only.
+    if (!options.parquet && existsSync(join(out, MANIFEST)) && !existsSync(join(out, BEGUN))) {
+      return await exportLocked(options, steps, { assertHeld: async () => undefined })
+    }
+    const lock = await lockDirectory(out, steps)
+    await using stack = new AsyncDisposableStack()
+    stack.defer(lock.release)
+    return await exportLocked(options, steps, lock)
+  } catch (error) {
+    if (!steps.signal.aborted) throw error
+    if (!isAbort(error, steps.signal)) steps.say(messageOf(error))
+    steps.say('stopped; the same command continues')
+    return exitCodes.failed
+  }
+}
+
+const exportLocked = async (
+  options: ExportOptions,
+  steps: ExportSteps,
+  lock: Pick<Lock, 'assertHeld'>,
+): Promise<ExitCode> => {
+  const { org, generation, out, parquet, json, open = false } = options
+  const { say } = steps
+  const begun = await readJson<Begun>(join(out, BEGUN))
+  const done = await readJson<Manifest>(join(out, MANIFEST))
+  const before = begun ?? done
+  if (before && before.organization !== org) {
+    throw new CommandError(`${out} has an export of ${before.organization}: choose another directory`)
+  }
+  if (before && before.generation !== generation) {
+    throw new CommandError(
+      `${out} has an export of ${before.generation ?? 'the live generation'}: choose another directory`,
+    )
+  }
+  if (before && (before.opened ?? false) !== open) {
+    const how = before.opened ? 'opened texts: say --open' : 'sealed texts: leave out --open'
+    throw new CommandError(`${out} has an export with ${how}, or choose another directory`)
+  }
+  // Files without a manifest: their organization and moment are unknown.
+  const stray = before
+    ? undefined
+    : exportedResources
+        .map(fileOf)
+        .find(name => existsSync(join(out, name)) || existsSync(join(out, `${name}.partial`)))
+  if (stray !== undefined) {
+    throw new CommandError(`${out} has a ${stray} that belongs to no export: choose another directory`)
+  }
+  // An export that was begun without a moment continues with its first moment.
+  const asOf = options.asOf ?? (begun ? asOfChange(begun.as_of) : undefined)
+  const read = await steps.readTotals(org, asOf)
+  const { totals, last } = read
+  if (!last) await refuseUnknown(org, steps)
+  if (before && before.as_of !== totals.last_change_id) {
+    throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
+  }
+  if (done) {
+    await assertIntact(done, out)
+    say(`${out} has this export already, and its files are unchanged`)
+  } else await writeAll(read, begun, options, steps, lock)
+  // Remains if the process was killed after it wrote the manifest.
+  await rm(join(out, BEGUN), { force: true })
+  if (parquet) await writeTables(out, say, steps.signal)
+  const manifest = await readFile(join(out, MANIFEST), 'utf8')
+  if (json) steps.out(manifest)
+  else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)
+  return exitCodes.done
+}
+
+const writeAll = async (
+  { totals, position, last }: TotalsRead,
+  begun: Begun | undefined,
+  options: ExportOptions,
+  steps: ExportSteps,
+  lock: Pick<Lock, 'assertHeld'>,
+): Promise<void> => {
+  const { org, generation, out, open = false } = options
+  const source = await steps.sourceOf(position.generation.name, org)
+  if (begun && begun.rules_version !== source.rules_version) {
+    throw new CommandError(`${out} was begun under other rules: choose another directory`)
+  }
+  const { rules_version } = source
+  const as_of = totals.last_change_id
+  await writeJson(join(out, BEGUN), {
+    organization: org,
+    as_of,
+    rules_version,
+    ...(generation !== undefined && { generation }),
+    ...(open && { opened: true }),
+  } satisfies Begun)
+  for (const resource of exportedResources) await write(resource, totals, options, steps, lock)
+  const files = await describeFiles(exportedResources, out, steps.signal)
+  // Read again: another generation may have become live meanwhile.
+  const after = await steps.readTotals(org, asOfChange(as_of))
+  const count = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, after.position) : 0)
+  assertWhole(files, totals, [await count('reps'), await count('periods')])
+  const now = await steps.sourceOf(after.position.generation.name, org)
+  if (now.rules_version !== rules_version) {
+    throw new CommandError('other rules were made live meanwhile: export into an empty directory')
+  }
+  const manifest: Manifest = {
+    organization: org,
+    as_of,
+    published_at: last ? instantOf(last.at) : null,
+    position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
+    rules_version,
+    ...(generation !== undefined && { generation }),
+    ...(open && { opened: true }),
+    ...files.sums,
+    files: files.files,
+    digest: files.digest,
+  }
+  await lock.assertHeld()
+  await writeJson(join(out, MANIFEST), manifest)
+}
+
+type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened'>
+
+const asOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
+
+const write = async (
+  resource: ExportedResource,
+  totals: Totals,
+  { org, out, open = false }: ExportOptions,
+  steps: ExportSteps,
+  lock: Pick<Lock, 'assertHeld'>,
+): Promise<void> => {
+  const file = join(out, fileOf(resource))
+  if (existsSync(file)) return
+  const partial = await openLines(`${file}.partial`)
+  let count = partial.lines
+  const showProgress = createProgressLine(steps, steps.now)
+  {
+    await using stack = new AsyncDisposableStack()
+    stack.defer(partial.close)
+    for await (const texts of resource === 'statements'
+      ? statements(partial.lines, org, out, totals, steps)
+      : records(resource, idIn(partial.last), org, totals, open ? openedPages(steps) : steps)) {
+      await lock.assertHeld()
+      await partial.append(texts)
+      count += texts.length
+      showProgress(`${resource}: ${count}`)
+      steps.signal.throwIfAborted()
+    }
+  }
+  await rename(`${file}.partial`, file)
+  steps.say(`${resource}: ${count}`)
+}
+
+const idIn = (line: Buffer | undefined): string | undefined => line && JSON.parse(line.toString()).id
+
+/** Yields the records of a list after one, page by page. */
+async function* records(
+  kind: Exclude<ExportedResource, 'statements'>,
+  after: string | undefined,
+  org: string,
+  { last_change_id }: Totals,
+  { readList }: Pick<ExportSteps, 'readList'>,
+): AsyncGenerator<Buffer[]> {
+  if (last_change_id === null) return
+  const asOf = asOfChange(last_change_id)
+  let startingAfter = after === undefined ? undefined : { kind, id: after }
+  for (let more = true; more; ) {
+    const page = await readList(org, kind, { limit: EXPORT_PAGE, startingAfter, asOf })
+    const last = page.hits.at(-1)
+    if (last) startingAfter = { kind, id: recordIdOf(last) }
+    more = page.hasMore
+    yield page.hits.map(hit => textOfListed(kind, hit))
+  }
+}
+
+/** Reads pages with their sealed texts opened. @throws CommandError if a key is unknown, or cannot be read */
+const openedPages = ({ readList, openRecords, signal }: ExportSteps): Pick<ExportSteps, 'readList'> => ({
+  readList: async (org, kind, parameters) => {
+    const page = await readList(org, kind, parameters)
+    try {
+      return openRecords ? { ...page, hits: (await openRecords.hits(org, page.hits, signal)).hits } : page
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      throw new CommandError(`a sealed text of ${kind} cannot be opened: ${error.reason} (SEAL_KEYS_DIR)`)
+    }
+  },
+})
+
+/** Yields the statements of the payouts in the finished file, without those already written. */
+async function* statements(
+  written: number,
+  org: string,
+  out: string,
+  { last_change_id }: Totals,
+  { readStatement }: ExportSteps,
+): AsyncGenerator<Buffer[]> {
+  const asOf = asOfChange(last_change_id)
+  const read = (id: string): Promise<Buffer> => readStatement(org, id, asOf)
+  let index = 0
+  let ids: string[] = []
+  for await (const line of linesOf(join(out, fileOf('payouts')))) {
+    if (index++ < written) continue
+    ids.push(idIn(line) ?? '')
+    if (ids.length < STATEMENTS_AT_ONCE) continue
+    yield await Promise.all(ids.map(read))
+    ids = []
+  }
+  if (ids.length > 0) yield await Promise.all(ids.map(read))
+}
+
+const STATEMENTS_AT_ONCE = 8
+
+/** Compares the files with the totals and counts of the projection. Each payout must have its statement. */
+const assertWhole = (
+  { files, sums: { owed, paid } }: Awaited<ReturnType<typeof describeFiles>>,
+  { totals }: Totals,
+  [reps, periods]: readonly [number, number],
+): void => {
+  const count = (what: 'owed_count' | 'paid_count') => totals.reduce((sum, row) => sum + row[what], 0)
+  const [owing, paying] = [count('owed_count'), count('paid_count')]
+  const found = [owed, paid, ...exportedResources.map(of => files[of]?.records)]
+  const expected = [sumsOf(totals, 'owed'), sumsOf(totals, 'paid'), reps, periods, owing, owing, paying]
+  const same = JSON.stringify(found) === JSON.stringify(expected)
+  if (!same)
+    throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
+}
+
+/** @throws CommandError for a file that is no JSON: cut off, or not written by an export */
+const readJson = async <Document>(file: string): Promise<Document | undefined> => {
+  if (!existsSync(file)) return undefined
+  const text = await readFile(file, 'utf8')
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new CommandError(`${file} is not whole, or not of an export: choose another directory, or remove it`)
+  }
+}
+
+const writeJson = (file: string, document: object): Promise<void> =>
+  writeWhole(file, `${JSON.stringify(document, null, 2)}\n`)

@@ -1,0 +1,124 @@
+/** Reads an organization through the API's own readers, so that an export has the bytes that the API answers. */
+
+import type { Client } from '@elastic/elasticsearch'
+import {
+  createCheckIndices,
+  createReaders,
+  type ListParameters,
+  type Moment,
+  type Page,
+  type TotalsRead,
+  textOfStatement,
+} from '../../core/reading/index.ts'
+import { Refusal, scheduleTimer } from '../../core/runtime/index.ts'
+import {
+  type Credentials,
+  createSearchClient,
+  createTransport,
+  notReplacedRange,
+  type ReadPosition,
+  requireAnswer,
+  type SearchClient,
+  smallSearch,
+  visibleRange,
+} from '../../core/store/index.ts'
+import { indexOf, type ListKind } from '../../schemas/stored/documents.ts'
+import { withRetries } from '../documents/read-retries.ts'
+import { CommandError } from '../failures.ts'
+
+/** Each read is retried until there is an answer. @throws CommandError if refused, or after the last attempt */
+export type ExportReaders = {
+  readonly readTotals: (org: string, asOf: Moment | undefined) => Promise<TotalsRead>
+  readonly readList: (org: string, kind: ListKind | 'changes', parameters: ListParameters) => Promise<Page>
+  /** Returns the text of the statement, as the API answers it. */
+  readonly readStatement: (org: string, id: string, asOf: Moment | undefined) => Promise<Buffer>
+  /** The number of reps or periods that are current at a position. Elasticsearch counts them, so none is read. */
+  readonly countOf: (org: string, kind: 'reps' | 'periods', position: ReadPosition) => Promise<number>
+}
+
+/** @throws CommandError for an organization without any published record: its id is probably mistyped */
+export const refuseUnknown = async (org: string, { readTotals }: ExportReaders): Promise<void> => {
+  const { last } = await readTotals(org, undefined)
+  if (!last) throw new CommandError(`nothing was ever published for ${org}`)
+}
+
+/**
+ * The message of a refusal for the command line. If a request reads as of a change, `invalid_request` can only mean
+ * that this change does not exist.
+ */
+const refusalMessage = ({ code, message }: Refusal, asOf: Moment | undefined): string => {
+  if (code === 'invalid_cursor') return UNKNOWN_CURSOR
+  return code === 'invalid_request' && asOf?.kind === 'change'
+    ? '--as-of: there is no such change of this organization (the change of a rep or a period is its id with .n)'
+    : message.replace('`as_of`', '--as-of')
+}
+export const UNKNOWN_CURSOR = '--starting-after: expected the id of a change of this organization'
+
+type Parts = {
+  readonly client: Client
+  /** Read again when Elasticsearch refuses them: `follow` runs for longer than a key may. */
+  readonly credentials: Credentials
+  readonly prefix: string
+  /** By default the live generation. */
+  readonly generation?: string | undefined
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly sleep: (milliseconds: number) => Promise<void>
+  readonly signal: AbortSignal
+}
+
+export const openReaders = ({ client, credentials, ...parts }: Parts): ExportReaders => {
+  const elasticsearch = createSearchClient({
+    transport: createTransport(client, credentials),
+    otherNodes: 0,
+    observe: () => undefined,
+    elapsed: parts.elapsed,
+  })
+  return readThrough(elasticsearch, parts)
+}
+
+export const readThrough = (
+  { search, multiGet, indexIds }: SearchClient,
+  { prefix, generation, now, sleep, signal, elapsed }: Omit<Parts, 'client' | 'credentials'>,
+): ExportReaders => {
+  const check = createCheckIndices(prefix, multiGet, indexIds, elapsed, scheduleTimer)
+  const { readers } = createReaders(prefix, search, multiGet, check, now, scheduleTimer, generation)
+  const isRetryable = (error: unknown): boolean =>
+    error instanceof Refusal && error.code === 'unavailable' && !signal.aborted
+  const retried = async <Result>(asOf: Moment | undefined, read: () => Promise<Result>): Promise<Result> => {
+    try {
+      return await withRetries({ sleep }, read, isRetryable)
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      if (error.code !== 'unavailable') throw new CommandError(refusalMessage(error, asOf))
+      signal.throwIfAborted()
+      throw new CommandError(`Elasticsearch cannot be read: ${error.reason}`)
+    }
+  }
+  return {
+    readTotals: (org, asOf) => retried(asOf, () => readers.totals(org, { asOf }, signal)),
+    readList: (org, kind, parameters) => retried(parameters.asOf, () => readers.list(org, kind, parameters, signal)),
+    readStatement: (org, id, asOf) =>
+      retried(asOf, async () => textOfStatement(await readers.records.statement({ org, id, asOf }, signal))),
+    countOf: (org, kind, position) =>
+      retried(undefined, async () => {
+        const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)
+        return smallSearch<CountAggregation>(requireAnswer(answer)).aggregations.all.buckets[0]?.doc_count ?? 0
+      }),
+  }
+}
+
+type CountAggregation = { readonly all: { readonly buckets: readonly { readonly doc_count: number }[] } }
+
+const countBody = (org: string, position: ReadPosition): string => {
+  const current = [{ range: { seq: visibleRange(position) } }, { range: { until_seq: notReplacedRange(position) } }]
+  const sources = [{ org_id: { terms: { field: 'org_id' } } }]
+  return JSON.stringify({
+    size: 0,
+    track_total_hits: false,
+    query: { bool: { filter: [{ term: { org_id: org } }, ...current] } },
+    aggs: { all: { composite: { size: 1, sources } } },
+  })
+}

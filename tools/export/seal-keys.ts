@@ -1,0 +1,28 @@
+/**
+ * In: where the seal keys are. Out: the store of keys of an export, which reads a key many times.
+ * Promises: each reason to refuse a record is said, at most once in 10 s. No message names a key.
+ */
+import {
+  holdKeys,
+  type KeySources,
+  noSealKeys,
+  type ReadSealKey,
+  readFrom,
+  reportRefusals,
+} from '../../core/reading/index.ts'
+import type { Schedule } from '../../core/runtime/index.ts'
+
+type Steps = {
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
+  readonly later: Schedule
+  readonly say: (message: string) => void
+}
+
+/** @param sources undefined without SEAL_KEYS_DIR */
+export const openSealKeys = (sources: KeySources | undefined, { elapsed, later, say }: Steps): ReadSealKey => {
+  if (sources === undefined) return noSealKeys
+  const sayWhy = (_level: 'warn', message: string, details: object) =>
+    say(`${message} (${Object.values(details).join(', ')})`)
+  return reportRefusals(holdKeys(readFrom(sources), elapsed, later), sayWhy, elapsed)
+}

@@ -1,0 +1,56 @@
+/** The errors that end a command, and their exit codes. Messages never quote a record. */
+import kafkajs from 'kafkajs'
+import { nameOf, SettingsError, StopError, UNHANDLED_EXIT_CODE, Unanswered } from '../core/runtime/index.ts'
+
+/** An error whose message the operator reads unchanged. */
+export class CommandError extends Error {
+  override name = 'CommandError'
+}
+
+export const exitCodes = {
+  done: 0,
+  /** Not done: a service does not answer, a setting is wrong, or verify found a difference. */
+  failed: 1,
+  usage: 2,
+  /** Done, but some records are not, or would not be, applied; or rules check found a problem. */
+  notAll: 3,
+  /** Compared: the two sides differ. */
+  different: 3,
+  /** An error that nothing caught: a defect. */
+  unhandled: UNHANDLED_EXIT_CODE,
+} as const
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
+
+/** Codes of errors of sockets. Like those of an open file, they have a system call and no path. */
+const connectionErrors = /^E(?:ADDR|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/
+
+/** The message of our own errors; the class of others, because their messages can quote a record. */
+export const messageOf = (error: unknown): string => {
+  // The first error is the cause. The second one is of a cleanup after it.
+  if (error instanceof SuppressedError) return `${messageOf(error.suppressed)}; after that ${messageOf(error.error)}`
+  if (error instanceof CommandError || error instanceof StopError) return error.message
+  if (error instanceof Unanswered || error instanceof SettingsError) return error.message
+  // A file error: missing, not a directory, disk full.
+  if (error instanceof Error && 'syscall' in error && 'code' in error) {
+    if ('path' in error) return `${error.path} cannot be used: ${error.code}`
+    // The errors of an open file have no path.
+    if (!connectionErrors.test(`${error.code}`)) return `a file cannot be used: ${error.code}`
+  }
+  return error instanceof kafkajs.KafkaJSError ? messageOfKafka(error) : `a defect: ${nameOf(error)}`
+}
+
+/** After its last attempt, the client wraps the error of this attempt. */
+const messageOfKafka = (error: kafkajs.KafkaJSError): string => {
+  const { cause } = error
+  if (error instanceof kafkajs.KafkaJSNumberOfRetriesExceeded && cause instanceof kafkajs.KafkaJSError)
+    return messageOfKafka(cause)
+  if (error instanceof kafkajs.KafkaJSProtocolError) return `Kafka answers ${error.type}`
+  if (noAnswers.some(Type => error instanceof Type))
+    return `Kafka does not answer (${error.name}): look at KAFKA_BROKERS and at the brokers. Then run the same again`
+  return `Kafka: ${error.name}`
+}
+const noAnswers = [kafkajs.KafkaJSConnectionError, kafkajs.KafkaJSRequestTimeoutError]
+
+/** Whether an error is only the end that a signal asked for. All others have another cause, also after a signal. */
+export const isAbort = (error: unknown, { reason }: AbortSignal): boolean =>
+  error === reason || (error instanceof Error && error.name === 'AbortError')

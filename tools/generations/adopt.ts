@@ -1,0 +1,357 @@
+/**
+ * `npm run projection -- adopt`: takes over indices that were restored from a snapshot, and removes documents that no
+ * log stands behind.
+ *
+ * A snapshot may hold a position without its documents, because projectors wrote while it was taken. So `adopt` sets
+ * every position back to the first record. Projectors then read the topics again, write missing documents, and stop if
+ * a document contradicts the log. Readers get 503 until a partition has reached the end that its topic has now. `adopt`
+ * can be interrupted and repeated: it writes the ids of the indices last.
+ *
+ * Documents at and after the stored positions are removed first (`leftovers/`), also if no index was replaced: a broker
+ * that lost its last records can have others at their offsets. If the topic has not what a stored position names,
+ * documents before it are of another log, too: then all go that are read again.
+ */
+
+import type { Admin } from 'kafkajs'
+import {
+  assertSameSource,
+  connectAdmin,
+  describeSource,
+  differingField,
+  type Ends,
+  fetchEnds,
+  type GenerationBody,
+  type LogCluster,
+  readLog,
+  withRight,
+} from '../../core/log/index.ts'
+import {
+  type DocumentAnswer,
+  documentPath,
+  ifVersion,
+  type PastPositions,
+  readGeneration,
+  readIndexIds,
+} from '../../core/store/index.ts'
+import {
+  API_KEYS_GENERATION,
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  type PositionDocument,
+  positionId,
+  type TimesDocument,
+  timesId,
+} from '../../schemas/stored/documents.ts'
+import { apiKeysIndices, generationIndices } from '../../schemas/stored/mappings.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
+import { isInTopic } from './compare-positions.ts'
+import { waitUntilNobodyWrites } from './drop.ts'
+import { identityOf, namesOf, positionDocumentsOf, readAll, skipBadSpare } from './generations.ts'
+
+/** Also reads the topics. */
+export type TakeOverContext = KafkaContext & { readonly openCluster: (topic: string) => Promise<LogCluster> }
+
+export const adopt = async (
+  { json }: { readonly json: boolean },
+  context: TakeOverContext,
+  groupId: string,
+): Promise<ExitCode> => {
+  const adopted = await takeOver(fromFirstRecord, context, groupId)
+  if (json) context.out(`${JSON.stringify({ adopted: adopted.map(({ generation }) => generation) })}\n`)
+  return exitCodes.done
+}
+
+/** Where a generation is read again from. `positions` by partition; without them from the first record. */
+export type Restart = { readonly said: string; readonly positions?: PastPositions['partitions'] }
+
+const fromFirstRecord = async (): Promise<Restart> => ({ said: 'from the first record' })
+
+export type TakenOver = Restart & { readonly generation: string }
+
+/**
+ * Takes over all generations whose indices were replaced, and the API keys.
+ * @param restartOf called before any change. If it throws a CommandError or a StopError for the live generation, the
+ *   command ends without a change. For a spare generation, that generation is skipped.
+ */
+export const takeOver = async (
+  restartOf: (identity: GenerationBody) => Promise<Restart>,
+  context: TakeOverContext,
+  groupId: string,
+): Promise<readonly TakenOver[]> => {
+  const { topics, say } = context
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  const generations = await readAll(context)
+  const names = [API_KEYS_GENERATION, ...namesOf(generations)]
+  const topicOf = ({ generation }: GenerationBody): string =>
+    topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
+  /** @throws CommandError if the topic is not the one of the positions from which a generation is read again */
+  const firstToRemoveOf = async (identity: GenerationBody, restart: Restart, topic: string): Promise<number[]> => {
+    // Before the ends, which may grow.
+    const positions = await positionDocumentsOf(identity, context)
+    const cluster = await context.openCluster(topic)
+    stack.defer(cluster.disconnect)
+    const log = readLog(cluster, topic)
+    const ends = await fetchEnds(admin, topic)
+    const from: number[] = []
+    for (const [partition, position] of positions.entries()) {
+      if (await isInTopic(partition, position, log, ends)) {
+        from.push(firstToRemove(identity.generation, position))
+        continue
+      }
+      const past = restart.positions?.[partition] ?? FIRST_RECORD
+      const what = `partition ${partition} of ${topic} is not what ${identity.generation} has read to offset ${position.position}`
+      if (!(await isInTopic(partition, past, log, ends))) throw new CommandError(`${what}, nor to ${past.position}`)
+      say(`${what}: all documents from offset ${past.position} on are removed`)
+      from.push(past.position)
+    }
+    return from
+  }
+  const remove = ({ generation, partitions }: GenerationBody, removeFrom?: readonly number[]): Promise<boolean> => {
+    const group = `${groupId}-${generation}`
+    const wait = () => waitUntilNobodyWrites(generation, partitions, group, admin, context, 'run the same again')
+    const from: Removal['from'] = (position, partition) =>
+      removeFrom?.[partition] ?? firstToRemove(generation, position)
+    return removeLeftovers({ generation, partitions, from, waitUntilNobodyWrites: wait }, context)
+  }
+  const replaced: Replaced[] = []
+  // Checks everything before it changes anything.
+  for (const name of names) {
+    const check = async (): Promise<Replaced | undefined> => {
+      const found = await checkIndices(name, restartOf, context)
+      if (found === undefined) return undefined
+      const topic = topicOf(found.identity)
+      assertSameSource(found.identity, await describeSource(admin, topic))
+      assertReached(found.identity, found.restart, await fetchEnds(admin, topic))
+      return { ...found, removeFrom: await firstToRemoveOf(found.identity, found.restart, topic) }
+    }
+    const found = await skipBadSpare(name, generations.live, check, context)
+    if (found !== undefined) replaced.push(found)
+  }
+  for (const { stored, identity, ids, restart, removeFrom } of replaced) {
+    await remove(identity, removeFrom)
+    const times = await readTimes(identity, context)
+    for (const { partition, end } of await fetchEnds(admin, topicOf(identity))) {
+      const from = restart.positions?.[partition] ?? FIRST_RECORD
+      await readAgain(identity, partition, from, end, times[partition]?.taken_back ?? 0, context)
+    }
+    const none: TimesDocument = { kind: 'times', body: { partitions: {} } }
+    if (Object.keys(times).length > 0) await change<TimesDocument>(timesId(identity.generation), () => none, context)
+    const body = { ...identity, indices: ids }
+    const document: GenerationDocument = { kind: 'generation', body }
+    if (!(await replace(generationId(identity.generation), stored, document, context))) {
+      const what = `${identity.generation} was changed by another command meanwhile`
+      throw new CommandError(`${what}: let it end, and run the same again`)
+    }
+    say(`${identity.generation} is adopted: projectors read it again ${restart.said}, and the API serves it after that`)
+  }
+  if (replaced.length === 0) {
+    for (const name of [API_KEYS_GENERATION, generations.live]) await assertItsSource(name, topics, admin, context)
+    const removed = await removeFromAll(names, generations.live, remove, admin, context, groupId)
+    say(`no index was replaced: nothing ${removed ? 'else ' : ''}is changed`)
+  }
+  return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
+}
+
+/**
+ * While a partition is read again, documents from its position to `serve_from` are those of the same log. Of API keys
+ * this is not known: each start of a projector moves `serve_from`. They are few, and are served only after they are
+ * read again.
+ */
+const firstToRemove = (generation: string, { position, serve_from = 0 }: PositionDocument['body']): number =>
+  generation === API_KEYS_GENERATION ? position : Math.max(position, serve_from)
+
+/**
+ * Looks for documents that no log has in all generations that no projector writes. Under a projector there always are
+ * documents that it has written and not published yet.
+ * @returns whether something was removed
+ */
+const removeFromAll = async (
+  names: readonly string[],
+  live: string,
+  remove: (identity: GenerationBody) => Promise<boolean>,
+  admin: Admin,
+  context: KafkaContext,
+  groupId: string,
+): Promise<boolean> => {
+  let hasRemoved = false
+  for (const name of names) {
+    const { groups } = await withRight(
+      'Describe',
+      `group ${groupId}-${name}`,
+      admin.describeGroups([`${groupId}-${name}`]),
+    )
+    if ((groups[0]?.members.length ?? 0) > 0) {
+      context.say(`projectors keep ${name} up: documents that no log has are looked for only while none does`)
+      continue
+    }
+    const removing = async (): Promise<boolean> => remove(await identityOf(name, context))
+    if (await skipBadSpare(name, live, removing, context)) hasRemoved = true
+  }
+  return hasRemoved
+}
+
+/** @throws CommandError if the topics are other ones: a projector would refuse them */
+const assertItsSource = async (
+  name: string,
+  topics: KafkaContext['topics'],
+  admin: Parameters<typeof describeSource>[0],
+  context: KafkaContext,
+): Promise<void> => {
+  const stored = await readStored<GenerationDocument>(generationId(name), context)
+  const topic = topics[name === API_KEYS_GENERATION ? 'api-keys' : 'events']
+  const source = await describeSource(admin, topic)
+  const expected = stored?._source.body ?? source
+  const field = differingField(expected, source)
+  if (field !== 'cluster_id' && field !== 'topic_id') return
+  const [had, has] = [`${name} was made from ${expected[field]}`, `${topic} has ${field} ${source[field]}`]
+  const what = `no index was replaced, but ${has}, and ${had}`
+  throw new CommandError(`${what}. For restored topics: npm run projection -- adopt --archive DIR. Nothing is changed`)
+}
+
+type Replaced = {
+  readonly identity: GenerationBody
+  /** The document of the generation, with the version that was read. */
+  readonly stored: DocumentAnswer<GenerationDocument>
+  readonly ids: Record<string, string>
+  readonly restart: Restart
+  /** By partition, the first offset whose documents are removed. */
+  readonly removeFrom: readonly number[]
+}
+
+const FIRST_RECORD = { position: 0, last: null, at: 0 }
+
+/** Returns undefined if no index of the generation was replaced. */
+const checkIndices = async (
+  name: string,
+  restartOf: (identity: GenerationBody) => Promise<Restart>,
+  context: KafkaContext,
+): Promise<Omit<Replaced, 'removeFrom'> | undefined> => {
+  const { send: request, prefix } = context
+  const stored = await readStored<GenerationDocument>(generationId(name), context)
+  if (stored === undefined) throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
+  const identity = stored._source.body
+  const ids = await readIndexIds(indicesOf(name, prefix), { request, prefix })
+  const isReplaced = Object.entries(ids).some(([index, id]) => identity.indices?.[index] !== id)
+  if (!isReplaced) return undefined
+  const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity)
+  await refuseWithoutFollowed(identity, restart, context)
+  return { identity, stored, ids, restart }
+}
+
+/** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */
+const assertReached = ({ generation, topic }: GenerationBody, { positions = [] }: Restart, ends: Ends): void => {
+  for (const { partition, end } of ends) {
+    const { position } = positions[partition] ?? FIRST_RECORD
+    if (position <= end) continue
+    throw new CommandError(`partition ${partition} of ${topic} ends at ${end}, before ${position} of ${generation}`)
+  }
+}
+
+const indicesOf = (name: string, prefix: string): string[] =>
+  Object.keys(name === API_KEYS_GENERATION ? apiKeysIndices(prefix) : generationIndices(prefix, name, 1))
+
+/**
+ * All indices of the generation that it follows must exist: the follower reads again which records that one parked. It
+ * can be gone if no such record is read again: all restart positions are where the follower already decided alone.
+ */
+const refuseWithoutFollowed = async (
+  { generation, follows, partitions }: GenerationBody,
+  { positions }: Restart,
+  context: KafkaContext,
+): Promise<void> => {
+  if (follows === undefined) return
+  const steps = { request: context.send, prefix: context.prefix }
+  if ((await readGeneration(follows, steps)) !== undefined) {
+    await readIndexIds(indicesOf(follows, context.prefix), steps)
+    context.say(`${generation} waits until ${follows}, which it followed, has read again what it parked`)
+    return
+  }
+  const alone = (await readAll(context)).independentFrom[generation]
+  const early = Array.from({ length: partitions }, (_, partition) => partition).find(
+    partition => (positions?.[partition]?.position ?? 0) < (alone?.[partition] ?? Number.POSITIVE_INFINITY),
+  )
+  if (early === undefined) {
+    context.say(`${follows}, which ${generation} followed, is gone: no record that it decided is read again`)
+    return
+  }
+  const what = `${generation} took over what ${follows} parked, and ${follows} is gone`
+  const [from, until] = [positions?.[early]?.position ?? 0, alone?.[early] ?? 'its end']
+  const where = `partition ${early} would be read again from offset ${from}, and ${follows} decided up to ${until}`
+  throw new CommandError(`${what}: ${where}. ${WITHOUT_FOLLOWED}`)
+}
+
+const WITHOUT_FOLLOWED =
+  'rewind goes back less far, to a snapshot from after the swap. Do not project again from the first record: what was parked there would be paid beside its corrections (docs/generations.md, "When the followed generation is gone")'
+
+const readTimes = async ({ generation }: GenerationBody, context: KafkaContext) =>
+  (await readStored<TimesDocument>(timesId(generation), context))?._source.body.partitions ?? {}
+
+/** A running projector notices that the position went back, and stops. */
+const readAgain = async (
+  { generation }: GenerationBody,
+  partition: number,
+  from: PastPositions['partitions'][number],
+  end: number,
+  timesTakenBack: number,
+  context: KafkaContext,
+): Promise<void> => {
+  const id = positionId(generation, partition)
+  const { position, last, at } = from
+  const isThere = await change<PositionDocument>(
+    id,
+    ({ body: before }) => {
+      // Not the offset that was stored before: it may be of another topic, and would never be reached.
+      const serve_from = Math.max(end, before.position)
+      // A higher count makes API processes discard the times that they read before.
+      const taken_back = Math.max(before.taken_back ?? 0, timesTakenBack) + 1
+      // A projector that still reads the cluster before stops because of `source`.
+      const source = before.source === undefined ? {} : { source: before.source }
+      return { kind: 'position', body: { position, last, at, time: 0, serve_from, taken_back, ...source } }
+    },
+    context,
+  )
+  if (isThere) return
+  throw new CommandError(`${id} is not there: somebody drops ${generation}. Let it end, and run the same again`)
+}
+
+type Steps = Pick<KafkaContext, 'send' | 'prefix'>
+
+const readStored = async <Document>(
+  id: string,
+  { send, prefix }: Steps,
+): Promise<DocumentAnswer<Document> | undefined> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
+  return status === 200 ? body : undefined
+}
+
+/** Changes the present version of a document. @returns whether there is one */
+const change = async <Document extends object>(
+  id: string,
+  make: (now: Document) => Document,
+  steps: Steps,
+): Promise<boolean> => {
+  for (;;) {
+    const stored = await readStored<Document>(id, steps)
+    if (stored === undefined) return false
+    if (await replace(id, stored, make(stored._source), steps)) return true
+  }
+}
+
+/** @returns whether the document still had the version that was read */
+const replace = async (
+  id: string,
+  read: DocumentAnswer<unknown>,
+  document: object,
+  { send, prefix }: Steps,
+): Promise<boolean> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status } = await send({ method: 'PUT', path, query: ifVersion(read), body: document })
+  if (status === 200) return true
+  if (status === 409) return false
+  throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)
+}

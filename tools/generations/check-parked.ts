@@ -1,0 +1,133 @@
+/**
+ * Finds records that the live generation has parked and another one has applied. HAZARD: after a swap readers would see
+ * these events beside the corrected ones that publishers sent since, and both would be paid. Refuses such a swap unless
+ * it is forced. Two generations that decide alike have no such records.
+ */
+
+import type { GenerationBody } from '../../core/log/index.ts'
+import { type Answer, type Coverage, getEach, getFromPrimaries, type SearchAnswer } from '../../core/store/index.ts'
+import { indexOf } from '../../schemas/stored/documents.ts'
+import type { CommandContext } from '../context.ts'
+import { isComplete } from '../documents/shards.ts'
+import { CommandError } from '../failures.ts'
+import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
+import { lagOf } from '../live.ts'
+import { positionDocumentsOf, positionsOf } from './generations.ts'
+
+/** Offsets by partition. */
+type Positions = readonly number[]
+
+type Checked = {
+  /** The positions up to which all records were checked. */
+  readonly to: Positions
+  /** The number of records that the live generation has parked, and that the other one has not decided yet. */
+  readonly undecided: number
+}
+
+/**
+ * If no parked record is undecided, the check covers all that the live generation had published when the search began:
+ * a projector writes a parked record before it publishes a position after it.
+ * @param from positions up to which records were checked before; undefined for none
+ * @param force the operator's reason to swap in spite of such records
+ * @throws CommandError if there are such records and no `force`
+ */
+export const refuseUnparked = async (
+  identity: GenerationBody,
+  live: GenerationBody,
+  from: Positions | undefined,
+  force: string | undefined,
+  context: CommandContext,
+): Promise<Checked> => {
+  // The next call begins at the first record that one of them has not decided yet.
+  const ofLive = await positionDocumentsOf(live, context)
+  const decided = ofLive.map(({ position }) => position)
+  const own = await positionsOf(identity, context)
+  const to = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
+  if (decideAlike(identity, live)) return { to, undecided: 0 }
+  if (from === undefined) {
+    const servedFrom = ofLive.map(({ serve_from = 0 }) => serve_from)
+    refuseReadAgain(lagOf(servedFrom, decided), live, force, context)
+  }
+  let [count, undecided] = [0, 0]
+  const shown: string[] = []
+  for await (const parked of parkedOf(live.generation, from ?? to.map(() => 0), context)) {
+    const known = parked.filter(({ sort: [partition, offset] }) => offset < (own[partition] ?? 0))
+    undecided += parked.length - known.length
+    const _index = indexOf(context.prefix, identity.generation, 'parked')
+    // Without its source: a parked record may be large, and only its existence counts.
+    const docs = known.map(({ _id }) => ({ _index, _id, _source: false as const }))
+    const found = await getEach(docs, part => getFromPrimaries(context.send, part))
+    const unparked = found.flatMap(document => (document.found ? [] : [document._id]))
+    count += unparked.length
+    shown.push(...unparked.slice(0, DIFFERENCES_SHOWN - shown.length))
+  }
+  if (count === 0) return { to, undecided }
+  const more = count > shown.length ? ` and ${count - shown.length} more` : ''
+  const records =
+    count === 1 ? `1 record that ${live.generation} parked is` : `${count} records that ${live.generation} parked are`
+  const what = `${records} applied in ${identity.generation}: ${shown.join(', ')}${more}`
+  if (force === undefined) {
+    throw new CommandError(`${what}. Corrected events may have replaced them: check them, or --force with a reason`)
+  }
+  context.say(`${what} (forced: ${force})`)
+  return { to, undecided }
+}
+
+/** @param left records that the live generation reads again @throws CommandError if there are any and no `force` */
+const refuseReadAgain = (
+  left: number,
+  { generation }: GenerationBody,
+  force: string | undefined,
+  { say }: CommandContext,
+): void => {
+  if (left === 0) return
+  const records = `${left} ${left === 1 ? 'record' : 'records'}`
+  const what = `${generation} reads ${records} again after a restore: it is not known which of them it parked`
+  if (force === undefined) throw new CommandError(`${what}. Wait for it, or --force with a reason`)
+  say(`${what} (forced: ${force})`)
+}
+
+/** Same rules, and neither follows another generation: both park the same records. */
+const decideAlike = (a: GenerationBody, b: GenerationBody): boolean =>
+  a.rules_version === b.rules_version && a.follows === undefined && b.follows === undefined
+
+/** Yields the parked records from these positions on, page by page. @throws CommandError if a shard does not answer */
+async function* parkedOf(
+  generation: string,
+  from: Positions,
+  { send, prefix }: CommandContext,
+): AsyncGenerator<readonly Hit[]> {
+  const path = `/${indexOf(prefix, generation, 'parked')}`
+  // No projector refreshes this index. A shard that is not refreshed lacks its last documents.
+  const refreshed = await send<Coverage>({ method: 'POST', path: `${path}/_refresh` })
+  if (!isComplete(refreshed)) throw notWhole(generation, refreshed)
+  const should = from.map((gte, partition) => {
+    return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte } } }] } }
+  })
+  let after: readonly unknown[] | undefined
+  for (;;) {
+    const answer = await send<SearchAnswer<Hit>>({
+      method: 'POST',
+      path: `${path}/_search`,
+      query: { allow_partial_search_results: false },
+      body: {
+        size: SEARCH_HITS,
+        _source: false,
+        track_total_hits: false,
+        query: { bool: { should, minimum_should_match: 1 } },
+        sort: [{ partition: 'asc' }, { offset: 'asc' }],
+        ...(after && { search_after: after }),
+      },
+    })
+    if (!isComplete(answer)) throw notWhole(generation, answer)
+    const { hits } = answer.body.hits
+    yield hits
+    after = hits.at(-1)?.sort
+    if (hits.length < SEARCH_HITS) return
+  }
+}
+
+const notWhole = (generation: string, { status }: Answer): CommandError =>
+  new CommandError(`the records that ${generation} parked cannot be read completely: ${status}`)
+
+type Hit = { readonly _id: string; readonly sort: readonly [partition: number, offset: number] }

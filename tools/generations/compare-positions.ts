@@ -1,0 +1,83 @@
+/**
+ * In: a generation with its positions, and an archive or a topic. Out: nothing, if it has what the generation has read.
+ * Can go wrong: the first partition that has less, or another record at the position, is named.
+ */
+
+import { recordHash } from '../../core/ledger/index.ts'
+import { type Ends, endOfPartition, isLastRecord, type LogReader } from '../../core/log/index.ts'
+import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
+import { CommandError } from '../failures.ts'
+
+type HasRead = {
+  readonly generation: { readonly _source: GenerationDocument }
+  readonly positions: readonly { readonly _source: PositionDocument }[]
+}
+
+/**
+ * @param redacted the hash of a record in the redacted log: the generation may have been adopted before
+ * @throws CommandError unless the archive has what the generation has read, up to its position
+ */
+export const assertArchived = async (
+  { generation, positions }: HasRead,
+  archived: LogReader,
+  redacted: (partition: number, offset: number) => string | undefined = () => undefined,
+): Promise<void> => {
+  const { generation: name, topic } = generation._source.body
+  for (const [partition, { _source }] of positions.entries()) {
+    const { position, last } = _source.body
+    const { end } = await archived.read(partition, 0)
+    if (position > end) {
+      const what = `${name} has read partition ${partition} of ${topic} to offset ${position}, the archive ends at ${end}`
+      throw new CommandError(`${what}. Nothing is changed`)
+    }
+    // After the last record come only holes.
+    for (let offset = last?.offset ?? 0; offset < position; ) {
+      const { entries } = await archived.read(partition, offset)
+      for (const entry of entries.slice(0, position - offset)) {
+        const expected = entry.offset === last?.offset ? last.sha256 : undefined
+        const got = entry.kind === 'record' ? recordHash(entry) : undefined
+        if (got === expected) continue
+        if (expected !== undefined && redacted(partition, entry.offset) === expected) continue
+        const what = `the archive has another record at offset ${entry.offset} of partition ${partition} of ${topic}`
+        throw new CommandError(`${what} than ${name} has read. Nothing is changed`)
+      }
+      offset += entries.length
+    }
+  }
+}
+
+/** Whether a partition of a topic reaches a position, and has the last record before it. */
+export const isInTopic = async (
+  partition: number,
+  { position, last }: Pick<PositionDocument['body'], 'position' | 'last'>,
+  log: LogReader,
+  ends: Ends,
+): Promise<boolean> => {
+  if (position > endOfPartition(partition, ends)) return false
+  if (last === null) return true
+  const [entry] = (await log.read(partition, last.offset)).entries
+  return entry?.kind === 'record' && isLastRecord(last, entry)
+}
+
+/**
+ * Compares as a projector does before it goes on: the end of each partition, and the last record that was read.
+ * @param ends read after the positions
+ * @throws CommandError that says the next step
+ */
+export const assertInTopic = async ({ generation, positions }: HasRead, log: LogReader, ends: Ends): Promise<void> => {
+  const name = generation._source.body.generation
+  for (const [partition, { _source }] of positions.entries()) {
+    if (await isInTopic(partition, _source.body, log, ends)) continue
+    const { position, last } = _source.body
+    const end = endOfPartition(partition, ends)
+    if (position > end) {
+      const what = `${name} has read partition ${partition} of ${log.topic} to offset ${position}, the topic ends at ${end}`
+      throw new CommandError(`${what}. ${MISSING}. Nothing is changed`)
+    }
+    const what = `the record at offset ${last?.offset} of partition ${partition} of ${log.topic} differs from the one that`
+    throw new CommandError(`${what} ${name} has read: was the log redacted? Add --redacted FILE. Nothing is changed`)
+  }
+}
+
+const MISSING =
+  'Restore an archive that reaches the position; if there is none, project again (docs/archive.md, "The archive ends before the projection")'

@@ -1,0 +1,137 @@
+/**
+ * The note of a comparison of two generations: compared positions and result. A swap without `--force` needs such a
+ * note.
+ * Promises: no note about records that a rebuild has not projected yet; no `equal` after a later comparison found a
+ * difference; a note expires when too many records have been projected since.
+ */
+
+import type { GenerationBody } from '../../core/log/index.ts'
+import { changeGenerations, type Generations } from '../../core/store/index.ts'
+import { type Comparison, pairOf } from '../../schemas/stored/comparisons.ts'
+import type { CommandContext } from '../context.ts'
+import { CommandError } from '../failures.ts'
+import { SWAP_UNCOMPARED_PART, SWAP_UNCOMPARED_RECORDS } from '../limits.ts'
+import { recordsBefore } from './generations.ts'
+
+/** Next offsets by partition. */
+type Positions = readonly number[]
+
+/**
+ * Returns the positions that both generations have reached.
+ * @throws CommandError if only one of them has records of a partition: nothing of it would be compared
+ */
+export const commonPositions = (
+  a: readonly [name: string, Positions],
+  b: readonly [name: string, Positions],
+): number[] =>
+  a[1].map((ours, partition) => {
+    const theirs = b[1][partition] ?? 0
+    if (Math.min(ours, theirs) === 0 && Math.max(ours, theirs) > 0) {
+      throw new CommandError(
+        `${ours === 0 ? a[0] : b[0]} has nothing of partition ${partition} yet: compare them later`,
+      )
+    }
+    return Math.min(ours, theirs)
+  })
+
+type ComparedPair = {
+  readonly a: GenerationBody
+  readonly b: GenerationBody
+  readonly positions: Positions
+  /** The generations before the comparison began. */
+  readonly before: Generations
+}
+
+/**
+ * Stores the result of a comparison. A difference replaces any earlier note, and a note of an older version of this
+ * program is removed.
+ * @returns why the result was not stored; undefined if it was
+ */
+export const noteComparison = async (
+  found: Comparison['found'],
+  { a, b, positions, before }: ComparedPair,
+  { send, prefix }: CommandContext,
+): Promise<string | undefined> => {
+  const pair = pairOf(a.generation, b.generation)
+  let why: string | undefined
+  await changeGenerations({ request: send, prefix }, now => {
+    why = whyNotNoted(found, a.generation, b.generation, before, now)
+    if (why !== undefined) return now
+    const last = now.compared[pair]
+    const verified = Object.fromEntries(
+      Object.entries(now.verified).filter(([name, other]) => pairOf(name, other) !== pair),
+    )
+    const sorted = [a, b].toSorted((one, other) => (one.generation < other.generation ? -1 : 1))
+    const comparison: Comparison = {
+      found,
+      positions: [...positions],
+      rules_versions: sorted.map(({ rules_version }) => rules_version),
+      run: (last?.run ?? 0) + 1,
+    }
+    return { ...now, verified, compared: { ...now.compared, [pair]: comparison } }
+  })
+  return why
+}
+
+/** Returns undefined if the result is to be stored. */
+const whyNotNoted = (
+  found: Comparison['found'],
+  a: string,
+  b: string,
+  before: Generations,
+  now: Generations,
+): string | undefined => {
+  const pair = pairOf(a, b)
+  const last = now.compared[pair]
+  const isInactive = (name: string): boolean => !now.active.includes(name)
+  if (found === 'different') {
+    const absent = last === undefined ? [a, b].find(isInactive) : undefined
+    return absent === undefined ? undefined : `${absent} is not kept up by projectors`
+  }
+  const inactive = [a, b].find(isInactive) ?? [a, b].find(name => !before.active.includes(name))
+  if (inactive !== undefined) return `projectors did not keep up ${inactive} during the whole comparison`
+  const isOlder = last?.found === 'different' && last.run !== (before.compared[pair]?.run ?? 0)
+  return isOlder ? 'another comparison found a difference meanwhile' : undefined
+}
+
+/**
+ * @param reached positions of the generation to be made live
+ * @throws CommandError if it was not found equal to the live one, or too many records ago
+ */
+export const assertComparedEqual = (
+  now: Pick<Generations, 'compared' | 'verified'>,
+  identity: GenerationBody,
+  live: GenerationBody,
+  reached: Positions,
+): void => {
+  const [name, other] = [identity.generation, live.generation]
+  const refusal = (why: string): CommandError =>
+    new CommandError(`${name} ${why}: npm run projection -- verify ${other} ${name}, or --force with a reason`)
+  const note = now.compared[pairOf(name, other)]
+  if (note === undefined) {
+    const isOld = now.verified[name] === other
+    throw refusal(
+      isOld
+        ? `was found equal to ${other} by an older version of this program, which did not note the positions`
+        : `was not found equal to ${other}`,
+    )
+  }
+  if (note.found === 'different') throw refusal(`was found different from ${other}`)
+  const versions = [identity, live]
+    .toSorted((one, another) => (one.generation < another.generation ? -1 : 1))
+    .map(({ rules_version }) => rules_version)
+  if (versions.some((version, index) => version !== note.rules_versions[index])) {
+    throw refusal(`was found equal to ${other} under other rules`)
+  }
+  const compared = recordsBefore(note.positions)
+  if (
+    note.positions.length !== reached.length ||
+    note.positions.some((to, partition) => (reached[partition] ?? 0) < to)
+  ) {
+    throw refusal(`lies behind the positions at which it was found equal to ${other}`)
+  }
+  const since = recordsBefore(reached) - compared
+  if (since > Math.max(SWAP_UNCOMPARED_RECORDS, compared / SWAP_UNCOMPARED_PART)) {
+    throw refusal(`was found equal to ${other} as of ${compared} records, and has ${since} more since`)
+  }
+}

@@ -1,0 +1,217 @@
+/** The generations: names, roles, positions, deletion. */
+import type { Admin } from 'kafkajs'
+import { differingField, type GenerationBody, withRight } from '../../core/log/index.ts'
+import { StopError } from '../../core/runtime/index.ts'
+import {
+  documentPath,
+  type Generations,
+  getEach,
+  listPastPositions,
+  multiGet,
+  type Request,
+  readGeneration,
+  readGenerations,
+} from '../../core/store/index.ts'
+import {
+  API_KEYS_GENERATION,
+  controlIndexOf,
+  generationId,
+  type PositionDocument,
+  positionId,
+  type TimesDocument,
+  timesId,
+  withTime,
+  writtenId,
+} from '../../schemas/stored/documents.ts'
+import type { CommandContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { findRemains, isWhole } from './remains.ts'
+
+/** @throws CommandError if nothing was projected under this prefix */
+export const readAll = async ({ send, prefix }: CommandContext): Promise<Generations> => {
+  const generations = await readGenerations({ request: send, prefix })
+  if (generations) return generations
+  throw new CommandError(`nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}`)
+}
+
+/** @throws CommandError if there is no generation of this name */
+export const identityOf = async (name: string, { send, prefix }: CommandContext): Promise<GenerationBody> => {
+  const identity = await readGeneration(name, { request: send, prefix })
+  if (identity) return identity
+  throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
+}
+
+/**
+ * Checks a generation. A bad spare generation blocks nothing: it is named, and the operator can drop it.
+ * @returns undefined for a spare generation that `check` refuses with a CommandError or a StopError
+ */
+export const skipBadSpare = async <Result>(
+  name: string,
+  live: string,
+  check: () => Promise<Result>,
+  { say }: Pick<CommandContext, 'say'>,
+): Promise<Result | undefined> => {
+  try {
+    return await check()
+  } catch (error) {
+    if (name === API_KEYS_GENERATION || name === live) throw error
+    if (!(error instanceof StopError || error instanceof CommandError)) throw error
+    say(`${name} is skipped: ${error.message}`)
+    return undefined
+  }
+}
+
+/** The next offset of every partition, in order: all before it are published. */
+export const positionsOf = async (
+  identity: Pick<GenerationBody, 'generation' | 'partitions'>,
+  context: CommandContext,
+): Promise<number[]> => (await positionDocumentsOf(identity, context)).map(({ position }) => position)
+
+/**
+ * The positions up to which readers may have seen a generation, in order. After a restore its positions are lower, and
+ * the API does not serve it before these.
+ */
+export const seenPositionsOf = async (
+  identity: Pick<GenerationBody, 'generation' | 'partitions'>,
+  context: CommandContext,
+): Promise<number[]> =>
+  (await positionDocumentsOf(identity, context)).map(({ position, serve_from = 0 }) => Math.max(position, serve_from))
+
+/** The number of records before these positions. */
+export const recordsBefore = (positions: readonly number[]): number =>
+  positions.reduce((sum, position) => sum + position, 0)
+
+/**
+ * Returns the published position of every partition, in order. At rest only the document of times tells up to when
+ * everything is included: its times count here too.
+ */
+export const positionDocumentsOf = async (
+  { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
+  { send, prefix }: CommandContext,
+): Promise<PositionDocument['body'][]> => {
+  const _index = controlIndexOf(prefix)
+  const docs = Array.from({ length: partitions }, (_, partition) => ({
+    _index,
+    _id: positionId(generation, partition),
+  }))
+  const all = [...docs, { _index, _id: timesId(generation) }]
+  const documents = await getEach(all, part => multiGet<PositionDocument | TimesDocument>(send, part))
+  const times = documents.flatMap(found => (found.found && found._source.kind === 'times' ? [found._source.body] : []))
+  return docs.map((_, partition) => {
+    const found = documents[partition]
+    if (found?.found && found._source.kind === 'position') {
+      return withTime(found._source.body, times[0]?.partitions[partition])
+    }
+    throw new CommandError(`generation ${generation} has no position for partition ${partition}`)
+  })
+}
+
+/** @throws CommandError if their sources differ: they cannot be compared */
+export const assertOfOneSource = (a: GenerationBody, b: GenerationBody): void => {
+  const field = differingField(a, b)
+  if (field === undefined) return
+  throw new CommandError(`they are of different sources: ${field} is ${a[field]} and ${b[field]}`)
+}
+
+/**
+ * Deletes everything of a generation that no process reads or writes any more. One request deletes all indices, so that
+ * nobody finds only some of them. Its own document goes last: until then `drop` can be repeated.
+ */
+export const deleteGeneration = async (
+  generation: string,
+  group: string,
+  admin: Pick<Admin, 'deleteGroups'> | undefined,
+  context: CommandContext,
+): Promise<void> => {
+  const { send, prefix } = context
+  const { indices = [], positions = [] } = (await findRemains(context)).get(generation) ?? {}
+  const remove = async (path: string, query?: Request['query']): Promise<void> => {
+    const { status } = await send({ method: 'DELETE', path, ...(query && { query }) })
+    if (status !== 200 && status !== 404) throw new CommandError(`${generation} cannot be deleted: ${status}`)
+  }
+  if (indices.length > 0) await remove(`/${indices.join()}`, { ignore_unavailable: true })
+  if (admin !== undefined) await deleteGroup(group, admin, context)
+  const past = await listPastPositions(generation, { send, prefix })
+  // A position tells a repeated drop which partition is left, so it goes after what else the partition has.
+  const ids = positions.flatMap(partition => [writtenId(generation, partition), positionId(generation, partition)])
+  for (const id of [...past, timesId(generation), ...ids, generationId(generation)]) {
+    await remove(documentPath(controlIndexOf(prefix), id))
+  }
+}
+
+/** A group that stays harms nothing: Kafka deletes one without members some days later. */
+const deleteGroup = async (
+  group: string,
+  admin: Pick<Admin, 'deleteGroups'>,
+  { say }: Pick<CommandContext, 'say'>,
+): Promise<void> => {
+  try {
+    await withRight('Delete', `group ${group}`, admin.deleteGroups([group]))
+  } catch (error) {
+    if (error instanceof StopError) say(`${error.message}: it stays`)
+  }
+}
+
+export const namesOf = ({ live, active, building, previous }: Generations): string[] => [
+  ...new Set([live, ...active, ...(building === null ? [] : [building]), ...(previous === null ? [] : [previous])]),
+]
+
+export const rolesOf = (name: string, { live, active, building, previous, compared }: Generations): string[] => [
+  ...(name === live ? ['live'] : []),
+  ...(name === previous ? ['previous'] : []),
+  ...(name === building ? ['building'] : []),
+  ...(name !== live && active.includes(name) ? ['kept up'] : []),
+  ...Object.entries(compared).flatMap(([pair, { found }]) => {
+    const [a = '', b = ''] = pair.split(' ')
+    if (name === live || (name !== a && name !== b)) return []
+    return [`${found === 'equal' ? 'equal to' : 'different from'} ${name === a ? b : a}`]
+  }),
+]
+
+export const listGenerations = async (
+  { json }: { readonly json: boolean },
+  context: CommandContext,
+): Promise<ExitCode> => {
+  const generations = await readAll(context)
+  const remains = await findRemains(context)
+  const { partitions } = await identityOf(generations.live, context)
+  const named = namesOf(generations)
+  for (const name of [...named, ...[...remains.keys()].filter(name => !named.includes(name))]) {
+    const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
+    const { topic = null, rules_version = null, follows } = identity ?? {}
+    const found = remains.get(name)
+    const records = await recordsOf(name, found?.positions ?? [], context)
+    const isFollowing = follows !== undefined && generations.independentFrom[name] === undefined
+    const roles = [
+      ...rolesOf(name, generations),
+      ...(isFollowing ? [`follows ${follows}`] : []),
+      ...(named.includes(name) ? [] : ['left over']),
+      ...(found && isWhole(found, partitions) ? [] : ['not whole']),
+    ]
+    if (json) context.out(`${JSON.stringify({ generation: name, roles, rules_version, topic, records })}\n`)
+    else {
+      const projected = identity
+        ? `rules version ${rules_version}; ${records} records of ${topic}`
+        : adviceOf(name, generations)
+      context.out(`${name}  ${roles.join(', ')}; ${projected}\n`)
+    }
+  }
+  return exitCodes.done
+}
+
+/** Advice for a generation without its own document, which names its source. */
+const adviceOf = (name: string, { building }: Generations): string =>
+  `${name === building ? 'npm run projection -- rebuild continues it, ' : ''}npm run projection -- drop ${name} removes it`
+
+/** Sums the published positions of these partitions. */
+export const recordsOf = async (
+  generation: string,
+  partitions: readonly number[],
+  { send, prefix }: CommandContext,
+): Promise<number> => {
+  if (partitions.length === 0) return 0
+  const _index = controlIndexOf(prefix)
+  const docs = partitions.map(partition => ({ _index, _id: positionId(generation, partition) }))
+  const found = await getEach(docs, part => multiGet<PositionDocument>(send, part))
+  return found.reduce((sum, document) => sum + (document.found ? document._source.body.position : 0), 0)
+}

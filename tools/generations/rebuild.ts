@@ -1,0 +1,123 @@
+/** `npm run projection -- rebuild`: makes a generation beside the live one, or continues one that was begun. */
+
+import { RULES_VERSION } from '../../core/ledger/index.ts'
+import {
+  assertSameSource,
+  connectAdmin,
+  describeSource,
+  fetchEnds,
+  type GenerationBody,
+  type KafkaAccess,
+} from '../../core/log/index.ts'
+import { eventsOptions, type RebuildContext, rebuildGeneration } from '../../core/projection/index.ts'
+import { changeGenerations, type Generations, prepareGeneration } from '../../core/store/index.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { identityOf, positionsOf, readAll } from './generations.ts'
+import { type ProgressSteps, reportProgress } from './progress.ts'
+import { findRemains } from './remains.ts'
+
+export type RebuildOptions = { readonly maxRate: number; readonly json: boolean }
+
+export type RebuildSteps = KafkaContext &
+  Pick<KafkaAccess, 'kafkaWithConnectHook' | 'openLog'> &
+  Pick<RebuildContext, 'retryOptions' | 'signal' | 'testHooks'> & {
+    readonly groupId: string
+    readonly shards: number
+    readonly replicas?: number | undefined
+    /** Other than this program's, if a test has other rules. */
+    readonly rulesVersion?: number
+    readonly draw: ProgressSteps['draw']
+  }
+
+export const rebuild = async ({ maxRate, json }: RebuildOptions, context: RebuildSteps): Promise<ExitCode> => {
+  const { send, prefix, shards, replicas, say, signal, now, groupId, topics, rulesVersion = RULES_VERSION } = context
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  const steps = { request: send, prefix, shards, replicas, rulesVersion }
+  const trusted = await identityOf((await readAll(context)).live, context)
+  const source = await describeSource(admin, topics.events)
+  assertSameSource(trusted, source)
+  // Remains of generations may have higher numbers than `highest`: older versions did not store it.
+  const free = await firstFree(context)
+  let isNew = false
+  const { building } = await changeGenerations(steps, before => {
+    if (before.live !== trusted.generation) {
+      throw new CommandError(`meanwhile ${before.live} was made live: nothing is changed; run the same again`)
+    }
+    isNew = before.building === null
+    const highest = Math.max(before.highest + 1, free)
+    return isNew ? { ...before, building: `g${highest}`, highest } : before
+  })
+  if (building === null) throw new Error('a rebuild without a generation')
+  const generation = building
+  const follows = followedBy(rulesVersion, trusted)
+  /** If somebody has dropped the generation, reports the drop as the cause of the failure. */
+  const unlessDropped = async (error: unknown): Promise<never> => {
+    assertNamed(generation, await readAll(context))
+    throw error
+  }
+  const identity = await prepareGeneration(
+    generation,
+    source,
+    await fetchEnds(admin, topics.events),
+    true,
+    steps,
+    follows,
+  ).catch(unlessDropped)
+  if (identity.follows !== follows) {
+    throw new CommandError(`${generation} was begun while another generation was live: drop it first`)
+  }
+  say(isNew ? `making ${generation}` : `continuing with ${generation}`)
+
+  const ended = await rebuildGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
+    from: { kafkaWithConnectHook: context.kafkaWithConnectHook, openLog: context.openLog, admin },
+    elasticsearch: { send },
+    retryOptions: context.retryOptions,
+    now,
+    elapsed: context.elapsed,
+    say,
+    onProgress: reportProgress(context),
+    positions: async () => {
+      assertNamed(generation, await readAll(context))
+      return positionsOf(identity, context)
+    },
+    ...(follows !== undefined && {
+      ends: async () => (await positionsOf(trusted, context)).map((end, partition) => ({ partition, end })),
+    }),
+    signal,
+    ...(context.testHooks && { testHooks: context.testHooks }),
+  }).catch(unlessDropped)
+  if (ended === 'stopped') {
+    say(`stopped; the same command continues with ${generation}`)
+    return exitCodes.failed
+  }
+  const { live } = await changeGenerations(steps, before => {
+    assertNamed(generation, before)
+    return {
+      ...before,
+      active: [...new Set([...before.active, generation])],
+      building: before.building === generation ? null : before.building,
+    }
+  })
+  if (json) context.out(`${JSON.stringify({ generation, live })}\n`)
+  say(`${generation} has caught up. Next: npm run projection -- verify ${live} ${generation}`)
+  return exitCodes.done
+}
+
+/** @throws CommandError if the generation is neither being built nor kept up to date */
+const assertNamed = (generation: string, { building, active }: Generations): void => {
+  if (building === generation || active.includes(generation)) return
+  const what = `${generation} was dropped meanwhile, and is not kept up`
+  throw new CommandError(`${what}: npm run projection -- list shows whether something of it is left`)
+}
+
+/** Returns the generation that a new one must follow: the live one, unless both decide by the same rules alone. */
+const followedBy = (rulesVersion: number, live: GenerationBody): string | undefined =>
+  live.rules_version === rulesVersion && live.follows === undefined ? undefined : live.generation
+
+/** A number above those of all generations and their remains: no remains may count as part of the new generation. */
+const firstFree = async (context: KafkaContext): Promise<number> => {
+  const numbers = [...(await findRemains(context)).keys()].map(name => Number(/^g(\d{1,9})$/.exec(name)?.[1] ?? 1))
+  return Math.max(1, ...numbers) + 1
+}

@@ -1,0 +1,61 @@
+/**
+ * `npm run projection -- rewind`: takes over indices that were restored from a snapshot, like `adopt`, but reads the
+ * events again from past positions only.
+ *
+ * Documents before a past position were stored before the time of that position. A snapshot copies each index after its
+ * start. So its indices have all documents before positions older than the start. The indices do not show the start, so
+ * the operator gives it. Documents after the positions may be in some of the indices: projectors compare them, as after
+ * a crash. API keys are few, and are read again from the first record.
+ */
+
+import type { GenerationBody } from '../../core/log/index.ts'
+import { readPastPositions } from '../../core/store/index.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { REWIND_MARGIN_MS } from '../limits.ts'
+import { type Restart, type TakeOverContext, takeOver } from './adopt.ts'
+
+export type RewindOptions = {
+  /** When the snapshot began, in milliseconds since 1970: its `start_time`. Of several snapshots the earliest. */
+  readonly snapshotStart: number
+  readonly json: boolean
+}
+
+export const rewind = async (
+  { snapshotStart, json }: RewindOptions,
+  context: TakeOverContext,
+  groupId: string,
+): Promise<ExitCode> => {
+  if (snapshotStart > context.now()) {
+    throw new CommandError(`the snapshot began at ${instantOf(snapshotStart)}: expected a time that is over`)
+  }
+  const taken = await takeOver(identity => restartBefore(snapshotStart, identity, context), context, groupId)
+  if (json) {
+    const rewound = taken.map(({ generation, positions }) => ({
+      generation,
+      positions: positions?.map(({ position }) => position) ?? null,
+    }))
+    context.out(`${JSON.stringify({ rewound })}\n`)
+  }
+  return exitCodes.done
+}
+
+/** @throws CommandError if no past positions are old enough */
+const restartBefore = async (
+  snapshotStart: number,
+  identity: GenerationBody,
+  { send, prefix }: KafkaContext,
+): Promise<Restart> => {
+  const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, { send, prefix })
+  if (past !== undefined) {
+    const count = past.partitions.reduce((sum, { position }) => sum + position, 0)
+    return {
+      said: `from its positions of ${instantOf(past.time)} on, after ${count} records`,
+      positions: past.partitions,
+    }
+  }
+  const wanted = `no positions of ${identity.generation} are kept from a minute before ${instantOf(snapshotStart)} or earlier`
+  throw new CommandError(`${wanted}; to read it again from the first record: npm run projection -- adopt`)
+}
+
+const instantOf = (time: number): string => new Date(time).toISOString()

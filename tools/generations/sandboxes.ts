@@ -1,0 +1,153 @@
+/**
+ * Sandboxes: generations that analysts replay into. They have a prefix and a control index of their own: credentials
+ * for that prefix alone cannot touch live indices. In arguments and output a sandbox is `sandbox:NAME`.
+ */
+
+import type { Kafka } from 'kafkajs'
+import { RULES_VERSION } from '../../core/ledger/index.ts'
+import { connectAdmin, type GenerationBody, withRight } from '../../core/log/index.ts'
+import { StopError } from '../../core/runtime/index.ts'
+import { readGeneration } from '../../core/store/index.ts'
+import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxes.ts'
+import type { CommandContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { QUIET_MS } from '../limits.ts'
+import { deleteGeneration, identityOf, recordsBefore, recordsOf } from './generations.ts'
+import { findRemains, isWhole } from './remains.ts'
+
+const MARK = 'sandbox:'
+export const sandboxLabel = (name: string): string => `${MARK}${name}`
+
+/** The name of a sandbox; undefined for a generation. */
+export const sandboxIn = (text: string): string | undefined =>
+  text.startsWith(MARK) ? text.slice(MARK.length) : undefined
+
+/** Switches to the prefix of the sandboxes. */
+export const inSandbox = <Context extends { readonly prefix: string }>(context: Context): Context => ({
+  ...context,
+  prefix: sandboxPrefixOf(context.prefix),
+})
+
+/** Finds a generation or a sandbox, and the context with its prefix. @throws CommandError if there is none */
+export const findAny = async <Context extends CommandContext>(
+  text: string,
+  context: Context,
+): Promise<{ readonly identity: GenerationBody; readonly context: Context }> => {
+  const name = sandboxIn(text)
+  if (name === undefined) return { identity: await identityOf(text, context), context }
+  const sandboxContext = inSandbox(context)
+  const identity = await identityOf(name, sandboxContext).catch((error: unknown) => {
+    if (error instanceof CommandError || (error instanceof StopError && error.code === 'index_missing'))
+      return undefined
+    throw error
+  })
+  if (identity === undefined) throw noSandbox(name)
+  return { identity, context: sandboxContext }
+}
+
+const noSandbox = (name: string): CommandError =>
+  new CommandError(`there is no ${sandboxLabel(name)} (npm run projection -- list --sandbox)`)
+
+/** @throws CommandError if a sandbox of that name was made with other options */
+export const assertMadeWith = (
+  { generation, rules_version, sandbox }: GenerationBody,
+  wanted: Omit<SandboxBody, 'bounds'>,
+): void => {
+  const refusal = (how: string): CommandError => {
+    const what = `${sandboxLabel(generation)} is there already, ${how}`
+    return new CommandError(`${what}: use the same options or another --name, or drop it`)
+  }
+  if (rules_version !== RULES_VERSION)
+    throw refusal(`made by version ${rules_version} of the rules; this program has ${RULES_VERSION}`)
+  if (sandbox === undefined) throw refusal('without the options that it was made with')
+  if (sandbox.org !== wanted.org) throw refusal(`made of ${sandbox.org ?? 'all organizations'}`)
+  if (JSON.stringify(sandbox.until) !== JSON.stringify(wanted.until))
+    throw refusal(`made up to ${describeUntil(sandbox)}`)
+  if (sandbox.rules?.sha256 === wanted.rules?.sha256) return
+  if (sandbox.rules === null) throw refusal('made with the rules of this program')
+  const another = sandbox.rules.name === wanted.rules?.name ? 'another text of ' : ''
+  throw refusal(`made with ${another}${sandbox.rules.name}`)
+}
+
+export const describeUntil = ({ until, bounds }: Pick<SandboxBody, 'until' | 'bounds'>): string => {
+  if (until === null) return `the end of the topic then: ${bounds.join(', ')}`
+  if ('time' in until) return until.time
+  return until.offsets.map(([partition, offset]) => `${partition}:${offset}`).join(', ')
+}
+
+export const listSandboxes = async ({ json }: { readonly json: boolean }, given: CommandContext): Promise<ExitCode> => {
+  const context = inSandbox(given)
+  for (const [name, found] of await findRemains(context)) {
+    const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
+    if (identity?.sandbox === undefined || !isWhole(found, identity.partitions)) {
+      const advice = `npm run projection -- drop ${sandboxLabel(name)} removes it`
+      if (json) context.out(`${JSON.stringify({ sandbox: sandboxLabel(name), whole: false })}\n`)
+      else context.out(`${sandboxLabel(name)}  not whole; ${advice}\n`)
+      continue
+    }
+    const { generation, topic, rules_version, sandbox } = identity
+    const records = await recordsOf(name, found.positions, context)
+    const wanted = recordsBefore(sandbox.bounds)
+    if (json) {
+      const { org, until, bounds, rules } = sandbox
+      const made = {
+        sandbox: sandboxLabel(generation),
+        topic,
+        rules_version,
+        records,
+        of: wanted,
+        org,
+        until,
+        bounds,
+        rules,
+      }
+      context.out(`${JSON.stringify(made)}\n`)
+      continue
+    }
+    const parts = [
+      `${records} of ${wanted} records of ${topic}`,
+      `up to ${describeUntil(sandbox)}`,
+      ...(sandbox.org === null ? [] : [`only ${sandbox.org}`]),
+      `rules version ${rules_version}${sandbox.rules === null ? '' : ` with ${sandbox.rules.name}`}`,
+    ]
+    context.out(`${sandboxLabel(generation)}  ${parts.join('; ')}\n`)
+  }
+  return exitCodes.done
+}
+
+/** @param inKafka of the group that a replay from Kafka joins; undefined without settings for Kafka */
+export const dropSandbox = async (
+  { name, json }: { readonly name: string; readonly json: boolean },
+  given: CommandContext,
+  inKafka: { readonly kafka: Kafka; readonly groupId: string } | undefined,
+): Promise<ExitCode> => {
+  const context = inSandbox(given)
+  const found = (await findRemains(context)).get(name)
+  if (found === undefined) throw noSandbox(name)
+  const refusal = new CommandError(`${sandboxLabel(name)} is being made; stop that first`)
+  const group = sandboxGroup(inKafka?.groupId ?? '', name)
+  await using stack = new AsyncDisposableStack()
+  const admin = inKafka && (await connectAdmin(inKafka.kafka, stack))
+  const described = admin && (await withRight('Describe', `group ${group}`, admin.describeGroups([group])))
+  const groups = described?.groups ?? []
+  if ((groups[0]?.members.length ?? 0) > 0) throw refusal
+  // A replay from an archive is in no group: its positions show that it runs.
+  if (await isMoving(name, found.positions, context)) throw refusal
+  await deleteGeneration(name, group, admin, context)
+  context.say(`${sandboxLabel(name)} is dropped`)
+  if (json) context.out(`${JSON.stringify({ dropped: sandboxLabel(name) })}\n`)
+  return exitCodes.done
+}
+
+/** Whether a replay still adds to a sandbox that is not complete. */
+const isMoving = async (name: string, partitions: readonly number[], context: CommandContext): Promise<boolean> => {
+  const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
+  const before = await recordsOf(name, partitions, context)
+  if (identity?.sandbox === undefined || before >= recordsBefore(identity.sandbox.bounds)) return false
+  await context.sleep(QUIET_MS)
+  return (await recordsOf(name, partitions, context)) > before
+}
+
+/** The group id to which `eventsOptions` appends the name of a sandbox. */
+export const sandboxGroupPrefix = (groupId: string): string => `${groupId}-sandbox`
+const sandboxGroup = (groupId: string, name: string): string => `${sandboxGroupPrefix(groupId)}-${name}`

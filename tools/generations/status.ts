@@ -1,0 +1,94 @@
+/** `npm run projection -- status`: positions of a generation, and parked records; of one organization on request. */
+
+import { assertSameSource, connectAdmin, describeSource, endOfPartition, fetchEnds } from '../../core/log/index.ts'
+import type { Answer, CountAnswer, Coverage, Send, TermsAnswer } from '../../core/store/index.ts'
+import { partitionOf } from '../../schemas/partition.ts'
+import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import type { KafkaContext } from '../context.ts'
+import { isComplete } from '../documents/shards.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { identityOf, positionDocumentsOf, readAll, rolesOf } from './generations.ts'
+
+export type StatusOptions = {
+  readonly generation: string | undefined
+  readonly org: string | undefined
+  readonly json: boolean
+}
+
+export const status = async (options: StatusOptions, context: KafkaContext): Promise<ExitCode> => {
+  const { send, prefix, out, now } = context
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  const generations = await readAll(context)
+  const name = options.generation ?? generations.live
+  const identity = await identityOf(name, context)
+  const positions = await positionDocumentsOf(identity, context)
+  // The ends of another cluster, or of a recreated topic, say nothing about this projection.
+  assertSameSource(identity, await describeSource(admin, identity.topic))
+  const ends = await fetchEnds(admin, identity.topic)
+  const parked = await countParked(indexOf(prefix, name, 'parked'), options.org, context)
+
+  const ours = options.org === undefined ? undefined : partitionOf(options.org, identity.partitions)
+  const partitions = positions.flatMap(({ position, time }, partition) => {
+    if (ours !== undefined && partition !== ours) return []
+    const end = endOfPartition(partition, ends)
+    const included = time === 0 ? null : new Date(time).toISOString()
+    return [{ partition, position, end, lag: Math.max(0, end - position), included_up_to: included }]
+  })
+  const records = options.org === undefined ? undefined : await countRecords(options.org, name, send, prefix)
+  const { topic, rules_version } = identity
+  const roles = rolesOf(name, generations)
+  if (options.json) {
+    out(
+      `${JSON.stringify({ generation: name, roles, topic, rules_version, partitions, parked, ...(records && { records }) })}\n`,
+    )
+    return exitCodes.done
+  }
+  out(`generation ${name} (${roles.join(', ')}) of ${topic}, rules version ${rules_version}\n`)
+  for (const { partition, position, end, lag, included_up_to } of partitions) {
+    const age = included_up_to === null ? '' : `, ${((now() - Date.parse(included_up_to)) / 1_000).toFixed(1)} s ago`
+    out(
+      `partition ${partition}: ${position} of ${end}, ${lag} behind; included up to ${included_up_to ?? 'nothing'}${age}\n`,
+    )
+  }
+  const codes = Object.entries(parked).map(([code, count]) => `${count} ${code}`)
+  out(`parked: ${codes.length === 0 ? 'none' : codes.join(', ')}\n`)
+  if (records)
+    out(
+      `records: ${Object.entries(records)
+        .map(([kind, count]) => `${count} ${kind}`)
+        .join(', ')}\n`,
+    )
+  return exitCodes.done
+}
+
+const countParked = async (
+  index: string,
+  org: string | undefined,
+  { send }: KafkaContext,
+): Promise<Record<string, number>> => {
+  whole(index, await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` }))
+  const query = org === undefined ? { match_all: {} } : { term: { org_id: org } }
+  const body = { size: 0, query, aggs: { codes: { terms: { field: 'code', size: 100 } } } }
+  const path = `/${index}/_search`
+  const { aggregations } = whole(index, await send<TermsAnswer<'codes', string>>({ method: 'POST', path, body }))
+  return Object.fromEntries(aggregations.codes.buckets.map(({ key, doc_count }) => [key, doc_count]))
+}
+
+/** Counts documents, replaced ones included. */
+const countRecords = async (org: string, generation: string, send: Send, prefix: string) => {
+  const query = { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'seq' } }] } }
+  const counts: Record<string, number> = {}
+  for (const kind of listKinds) {
+    const index = indexOf(prefix, generation, kind)
+    const answer = await send<CountAnswer>({ method: 'POST', path: `/${index}/_count`, body: { query } })
+    counts[kind] = whole(index, answer).count
+  }
+  return counts
+}
+
+/** @throws CommandError if a shard does not answer: the count would be too low */
+const whole = <Body extends Coverage>(index: string, answer: Answer<Body>): Body => {
+  if (isComplete(answer)) return answer.body
+  throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
+}

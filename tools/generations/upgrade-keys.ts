@@ -1,0 +1,107 @@
+/**
+ * `npm run projection -- upgrade-keys`: raises the version of the rules for API keys in an existing projection. Stores
+ * the offset from which on version 2 decides: the end of the topic. Records before it keep the decision of version 1.
+ * Promises: no record is decided under two versions. The command runs while no projector does, the offset is stored
+ * once, and programs that know version 1 only do not start after that. An interrupted command changed everything or
+ * nothing.
+ */
+
+import { KEY_RULES_VERSION } from '../../core/ledger/index.ts'
+import { assertSameSource, connectAdmin, describeSource, fetchEnds } from '../../core/log/index.ts'
+import { type DocumentAnswer, documentPath, ifVersion } from '../../core/store/index.ts'
+import {
+  API_KEYS_GENERATION,
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/stored/documents.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { waitUntilNobodyWrites } from './drop.ts'
+import { identityOf, readAll } from './generations.ts'
+
+export type UpgradeKeysOptions = {
+  /** The offset that an earlier run stored, for a copy from before that run; by default the end of the topic. */
+  readonly from: number | undefined
+  readonly json: boolean
+}
+
+export const upgradeKeys = async (
+  { from, json }: UpgradeKeysOptions,
+  context: KafkaContext,
+  groupId: string,
+): Promise<ExitCode> => {
+  const { say, out, topics } = context
+  const tell = (first_rules_until: number): ExitCode => {
+    if (json) out(`${JSON.stringify({ rules_version: KEY_RULES_VERSION, first_rules_until })}\n`)
+    return exitCodes.done
+  }
+  await using stack = new AsyncDisposableStack()
+  const seen = await readGenerationOfKeys(context)
+  const identity = seen._source.body
+  if (identity.rules_version !== 1) {
+    const until = identity.first_rules_until ?? 0
+    if (from !== undefined && from !== until)
+      throw new CommandError(`version 2 decides from offset ${until} on already`)
+    say(`version 2 of the rules decides about API keys from offset ${until} on already`)
+    return tell(until)
+  }
+  const admin = await connectAdmin(context.kafka, stack)
+  const topic = topics['api-keys']
+  // On another cluster the projectors' group would look empty.
+  assertSameSource(identity, await describeSource(admin, topic))
+  const advice = 'stop all projectors, and run it again'
+  // The positions of the keys change only when a record arrives. So the times of the live generation show whether a
+  // projector of another group runs.
+  const { live } = await readAll(context)
+  const { partitions } = await identityOf(live, context)
+  const both = [
+    [API_KEYS_GENERATION, 1],
+    [live, partitions],
+  ] as const
+  await Promise.all(
+    both.map(([generation, count]) =>
+      waitUntilNobodyWrites(generation, count, `${groupId}-${generation}`, admin, context, advice),
+    ),
+  )
+  const [ends] = await fetchEnds(admin, topic)
+  const end = ends?.end ?? 0
+  const until = from ?? end
+  const position = await readPositionOfKeys(context)
+  if (until > end || until < position) {
+    throw new CommandError(
+      `--from: expected an offset from ${position} (the position) to ${end} (the end), got ${until}`,
+    )
+  }
+  const body = { ...identity, rules_version: KEY_RULES_VERSION, first_rules_until: until }
+  const { status } = await context.send({
+    method: 'PUT',
+    path: documentPath(controlIndexOf(context.prefix), generationId(API_KEYS_GENERATION)),
+    query: ifVersion(seen),
+    body: { kind: 'generation', body } satisfies GenerationDocument,
+  })
+  // Another command was faster, or our earlier attempt succeeded and its answer was lost.
+  if (status === 409) throw new CommandError('somebody else changed it meanwhile: run it again')
+  if (status !== 200) throw new CommandError(`it cannot be written: Elasticsearch answers ${status}`)
+  say(
+    `version 2 of the rules decides about API keys from offset ${until} on. Keep this number: after a restore of an older copy, run`,
+  )
+  say(`npm run projection -- upgrade-keys --from ${until}`)
+  say('Now start the projectors, of this version.')
+  return tell(until)
+}
+
+const readGenerationOfKeys = async (context: KafkaContext): Promise<DocumentAnswer<GenerationDocument>> =>
+  readStored<GenerationDocument>(generationId(API_KEYS_GENERATION), context)
+
+const readPositionOfKeys = async (context: KafkaContext): Promise<number> =>
+  (await readStored<PositionDocument>(positionId(API_KEYS_GENERATION, 0), context))._source.body.position
+
+const readStored = async <Document>(id: string, { send, prefix }: KafkaContext): Promise<DocumentAnswer<Document>> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
+  if (status === 200) return body
+  throw new CommandError(`there is no projection of API keys under ${prefix} (${id}: Elasticsearch answers ${status})`)
+}

@@ -1,0 +1,235 @@
+/**
+ * `npm run keys`: makes, lists and revokes API keys. A key is an event in the topic of API keys; the API reads the
+ * documents that the projector makes of it.
+ * Promises: the text of a key is shown once and stored nowhere; a success is reported only after the projection has it.
+ */
+import { randomUUID } from 'node:crypto'
+import { connectAdmin, connectProducer, withRight } from '../../core/log/index.ts'
+import { StopError } from '../../core/runtime/index.ts'
+import { type Answer, type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
+import type { ApiKeyEvent } from '../../schemas/events.ts'
+import {
+  type ApiKeyDocument,
+  type ApiKeyHeadDocument,
+  apiKeysIndexOf,
+  recordId,
+} from '../../schemas/stored/documents.ts'
+import type { KeyPermission } from '../../schemas/values.ts'
+import type { CommandContext, KafkaContext } from '../context.ts'
+import { isComplete } from '../documents/shards.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { KEYS_PAGE } from '../limits.ts'
+import { assertSameSourceAndRules, type Live, readLive, waitUntilPublished } from '../live.ts'
+import { readParked } from '../parked/find.ts'
+import { aligned, printable } from '../terminal.ts'
+import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
+
+export type CreateKeyOptions = {
+  readonly org: string
+  readonly name: string
+  readonly permissions: KeyPermission[]
+  /** An instant; null for a key that does not expire. */
+  readonly expiresAt: string | null
+  readonly waitSeconds: number
+  readonly json: boolean
+}
+
+export const createKey = async (options: CreateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
+  await createAndTell(options, context)
+  context.say('The API accepts it now.')
+  return exitCodes.done
+}
+
+/** Makes a key and shows its text. @param replaces the key that it is made instead of. @returns its id */
+export const createAndTell = async (
+  options: CreateKeyOptions,
+  context: KafkaContext,
+  replaces?: string,
+): Promise<string> => {
+  const { org, name, permissions, expiresAt, waitSeconds, json } = options
+  assertLater(expiresAt, context.now())
+  const text = newKeyText()
+  const id = newKeyId()
+  const created_at = new Date(context.now()).toISOString()
+  const expiry = expiresAt === null ? {} : { expires_at: expiresAt }
+  const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at, ...expiry }
+  // Shown as soon as Kafka has it, before the projector has: it cannot be shown again, whatever happens next.
+  const publish = await preparePublish(context, live => assertUnderstood(live['api-keys'].identity, options))
+  const advice = `The API accepts ${id} when the projector has caught up: do not make another one`
+  await publish({ type: 'commission.api_key.created.v1', data }, waitSeconds, advice, () => {
+    const made = { id, org_id: org, name, permissions, expires_at: expiresAt, key: text }
+    context.out(json ? `${JSON.stringify({ ...made, ...(replaces !== undefined && { replaces }) })}\n` : `${text}\n`)
+    context.say(`made ${id} of ${org}. This is the only time that its text is shown.`)
+  })
+  return id
+}
+
+const assertLater = (expiresAt: string | null, now: number): void => {
+  if (expiresAt === null || Date.parse(expiresAt) > now) return
+  throw new CommandError(`--expires-at: expected an instant after ${new Date(now).toISOString()}, got ${expiresAt}`)
+}
+
+/** @throws CommandError if the projection would park the key, or ignore its expiry */
+const assertUnderstood = (
+  { rules_version }: Live['api-keys']['identity'],
+  { permissions, expiresAt }: Pick<CreateKeyOptions, 'permissions' | 'expiresAt'>,
+): void => {
+  if (rules_version !== 1) return
+  if (expiresAt === null && permissions.every(permission => permission === 'read')) return
+  const detail = 'version 1 of the rules decides about API keys here: it knows the permission read only, and no expiry'
+  throw new CommandError(`${detail}; docs/generations.md says how to raise it (npm run projection -- upgrade-keys)`)
+}
+
+export type RevokeKeyOptions = { readonly org: string; readonly id: string; readonly waitSeconds: number }
+
+export const revokeKey = async (
+  { org, id, waitSeconds }: RevokeKeyOptions,
+  context: KafkaContext,
+): Promise<ExitCode> => {
+  const publish = await preparePublish(context)
+  const head = await headOf(org, id, context)
+  if (head === undefined) throw new CommandError(`${org} has no key ${id} (npm run keys -- list --org ${org})`)
+  if (head.body.revoked_seq !== null) {
+    context.say(`${id} of ${org} was revoked before.`)
+    return exitCodes.done
+  }
+  const revoked_at = new Date(context.now()).toISOString()
+  const advice = `${id} is revoked when the projector has caught up: until then the API accepts it`
+  await publish({ type: 'commission.api_key.revoked.v1', data: { org_id: org, id, revoked_at } }, waitSeconds, advice)
+  context.say(`revoked ${id} of ${org}. Within 5 s every API refuses it.`)
+  return exitCodes.done
+}
+
+export type ListKeysOptions = { readonly org: string; readonly json: boolean }
+
+export const listKeys = async ({ org, json }: ListKeysOptions, context: CommandContext): Promise<ExitCode> => {
+  await readLive(context.send, context.prefix)
+  const keys = await findKeys(org, context)
+  if (json) for (const key of keys) context.out(`${JSON.stringify(key)}\n`)
+  else {
+    const rows = keys.map(key => [key.id, permissionsText(key, context.now()), printable(key.name ?? '')])
+    if (rows.length > 0) context.out(`${aligned(rows)}\n`)
+  }
+  if (!json) context.say(`${keys.length} keys of ${org}`)
+  return exitCodes.done
+}
+
+const permissionsText = ({ permissions, expires_at, revoked }: KeyListed, now: number): string => {
+  if (revoked) return 'revoked'
+  const may = permissions.length > 0 ? `may ${permissions.join(', ')}` : 'may nothing'
+  if (expires_at === null) return may
+  return Date.parse(expires_at) > now ? `${may} until ${expires_at}` : `expired at ${expires_at}`
+}
+
+export type KeyListed = {
+  readonly id: string
+  readonly org_id: string
+  /** null for a key that version 1 of the rules decided: it stored no names. */
+  readonly name: string | null
+  readonly permissions: readonly string[]
+  readonly expires_at: string | null
+  readonly revoked: boolean
+}
+
+/** Returns all keys of an organization by id. */
+export const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<KeyListed[]> => {
+  const _index = apiKeysIndexOf(prefix)
+  // Only operators search this index, so the command refreshes it.
+  requireComplete(await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` }))
+  const query = { allow_partial_search_results: false }
+  const found: ApiKeyDocument[] = []
+  for (let isLast = false; !isLast; ) {
+    const body = searchOf(org, found.at(-1)?.key_id)
+    const request = { method: 'POST', path: `/${_index}/_search`, query, body } as const
+    const { hits } = requireComplete(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }>>(request)).hits
+    for (const { _source } of hits) found.push(_source)
+    isLast = hits.length < KEYS_PAGE
+  }
+  const names = await keyNamesOf(found, _index, send)
+  return found.map(({ key_id, org_id, permissions, revoked, body }, index) => ({
+    id: key_id,
+    org_id,
+    name: names[index] ?? null,
+    permissions: body.permissions ?? permissions,
+    expires_at: body.expires_at ?? null,
+    revoked,
+  }))
+}
+
+const keyNamesOf = async (
+  found: readonly ApiKeyDocument[],
+  _index: string,
+  send: CommandContext['send'],
+): Promise<(string | undefined)[]> => {
+  const docs = found.map(({ org_id, key_id }) => ({ _index, _id: recordId(org_id, key_id) }))
+  const heads = await getEach(docs, part => multiGet<ApiKeyHeadDocument>(send, part))
+  return heads.map(head => (head.found ? head._source.body.name : undefined))
+}
+
+/** @throws StopError for an incomplete answer: keys would be missing from the list */
+const requireComplete = <Body extends Coverage>(answer: Answer<Body>): Body => {
+  if (isComplete(answer)) return answer.body
+  throw new StopError('index_missing', `a search of keys failed or is not complete: ${answer.status}`)
+}
+
+/** @param after the last id of the page before: an organization has an id once */
+const searchOf = (org: string, after: string | undefined): object => ({
+  size: KEYS_PAGE,
+  track_total_hits: false,
+  ...(after !== undefined && { search_after: [after] }),
+  sort: [{ key_id: 'asc' }],
+  query: { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'key_id' } }] } },
+})
+
+const headOf = async (
+  org: string,
+  id: string,
+  { send, prefix }: CommandContext,
+): Promise<ApiKeyHeadDocument | undefined> => {
+  const address = { _index: apiKeysIndexOf(prefix), _id: recordId(org, id) }
+  const [found] = await multiGet<ApiKeyHeadDocument>(send, [address])
+  return found?.found ? found._source : undefined
+}
+
+type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, onStored?: () => void) => Promise<void>
+
+/** Returns the function that publishes, after a check that the projection is made from this topic. */
+const preparePublish = async (
+  context: KafkaContext,
+  check: (live: Live) => void = () => undefined,
+): Promise<Publish> => {
+  const live = await readLive(context.send, context.prefix)
+  check(live)
+  const stream = live['api-keys']
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  await assertSameSourceAndRules(stream, { ...context, admin })
+
+  return async (event, waitSeconds, advice, onStored = () => undefined) => {
+    await using stack = new AsyncDisposableStack()
+    const { topic } = stream.identity
+    const producer = await withRight('Write', `topic ${topic}`, connectProducer(context.kafka, stack))
+    const sent = producer.send({ topic, acks: -1, messages: [kafkaMessageOf(event, context.now())] })
+    const [answer] = await withRight('Write', `topic ${topic}`, sent)
+    onStored()
+    const offset = Number(answer?.baseOffset)
+    if (!Number.isSafeInteger(offset)) throw new CommandError('Kafka did not say where it put the event; look at list')
+    await waitUntilPublished(stream, new Map([[0, offset + 1]]), waitSeconds, { ...context, advice })
+    const [parked] = await readParked(context.send, live, [{ topic, partition: 0, offset }])
+    if (parked) throw new CommandError(`the projector refused it as ${parked.fields.code}`)
+  }
+}
+
+const kafkaMessageOf = ({ type, data }: ApiKeyEvent, now: number) => ({
+  key: data.org_id,
+  partition: 0,
+  value: JSON.stringify(data),
+  headers: {
+    ce_specversion: '1.0',
+    ce_id: randomUUID(),
+    ce_type: type,
+    ce_source: '/commission/keys',
+    ce_time: new Date(now).toISOString(),
+    'content-type': 'application/json',
+  },
+})

@@ -1,0 +1,67 @@
+/**
+ * Writes of documents in bulk, each until it is done. In: operations. Out: nothing, once each of them is done.
+ * Promises: a request whose answer was lost can be sent again: an operation that meets a conflict is asked whether it
+ * is done. Can go wrong: Elasticsearch does not answer, or refuses an operation (the command ends).
+ */
+
+import {
+  type DocumentAddress,
+  type FoundDocument,
+  getEach,
+  getFromPrimaries,
+  isTransient,
+} from '../../core/store/index.ts'
+import type { CommandContext } from '../context.ts'
+import { type RetryContext, withRetries } from '../documents/read-retries.ts'
+import { CommandError } from '../failures.ts'
+import { FORGET_WAIT_MS, READ_RETRY_MS } from '../limits.ts'
+
+export type Operation = Pick<DocumentAddress, '_index' | '_id'> & {
+  /** The line of the action, and that of the document. */
+  readonly lines: readonly object[]
+  /** Called with the document after a conflict. @returns whether the operation is done, or else is tried again */
+  readonly onConflict?: (found: FoundDocument) => boolean
+}
+
+type Steps = RetryContext & Pick<CommandContext, 'say'>
+type Items = { readonly items?: readonly Readonly<Record<string, { readonly status?: number }>>[] }
+
+export const carryOut = async (operations: readonly Operation[], steps: Steps): Promise<void> => {
+  let waiting = operations
+  for (let waited = 0; waiting.length > 0; waited += READ_RETRY_MS) {
+    const now = waiting
+    waiting = await tryAll(now, steps)
+    if (waiting.length === 0) return
+    if (waited >= FORGET_WAIT_MS) throw new CommandError(`${waiting[0]?._index} takes no writes: run the same again`)
+    if (waited === 0)
+      steps.say('waiting until Elasticsearch takes earlier versions: a minute, unless index.gc_deletes is set')
+    await steps.sleep(READ_RETRY_MS)
+  }
+}
+
+/** Returns the operations to try again. */
+const tryAll = async (operations: readonly Operation[], steps: Steps): Promise<Operation[]> => {
+  const bulk = Buffer.from(operations.flatMap(({ lines }) => lines.map(line => `${JSON.stringify(line)}\n`)).join(''))
+  const { status, body } = await withRetries(steps, () => steps.send<Items>({ method: 'POST', path: '/_bulk', bulk }))
+  if (status === 413 && operations.length > 1) {
+    const half = operations.length >> 1
+    return [...(await tryAll(operations.slice(0, half), steps)), ...(await tryAll(operations.slice(half), steps))]
+  }
+  const again: Operation[] = []
+  const conflicts: Operation[] = []
+  for (const [at, operation] of operations.entries()) {
+    const item = Object.values(body.items?.[at] ?? {})[0]
+    const got = item?.status ?? status
+    if (got === 200 || got === 201 || got === 404) continue
+    if (got === 409 && operation.onConflict) conflicts.push(operation)
+    else if (isTransient(got, item)) again.push(operation)
+    else throw new CommandError(`${operation._index} cannot be written: Elasticsearch answers ${got}`)
+  }
+  const docs = conflicts.map(({ _index, _id }) => ({ _index, _id }))
+  const found = await getEach(docs, part => withRetries(steps, () => getFromPrimaries(steps.send, part)))
+  for (const [at, operation] of conflicts.entries()) {
+    const document = found[at]
+    if (document === undefined || !operation.onConflict?.(document)) again.push(operation)
+  }
+  return again
+}

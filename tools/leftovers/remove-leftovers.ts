@@ -1,0 +1,369 @@
+/**
+ * Brings the documents of a generation back to its published positions. A projector that was killed between writing
+ * and publishing has left documents of later offsets. While the same log goes on, the next projector finds them equal.
+ * After a log was brought back, the records at these offsets may be others, or may never have been: then these
+ * documents would become visible with the next records, and no log stands behind them.
+ *
+ * In: a generation that no projector writes. Out: its documents are those that a rebuild would have made up to the
+ *   positions, with the same versions.
+ * Promises: documents that only later offsets made are deleted; those that they touched get their earlier form back. An
+ *   earlier form is stored in the shard of its document before that is deleted: a run that was interrupted can be
+ *   repeated, and a snapshot of that time has the form, too. From before the first deletion to the end, the API refuses
+ *   reads of the partition, and no projector opens it.
+ * Can go wrong: somebody writes meanwhile (the command ends, and can be repeated); Elasticsearch remembers deleted
+ *   versions for longer than FORGET_WAIT_MS (the same).
+ */
+import type { IndexKind } from '../../core/ledger/index.ts'
+import {
+  type Coverage,
+  type DocumentAnswer,
+  documentPath,
+  type FoundDocument,
+  getEach,
+  getFromPrimaries,
+  ifVersion,
+  type SearchAnswer,
+} from '../../core/store/index.ts'
+import {
+  API_KEYS_GENERATION,
+  apiKeysIndexOf,
+  apiKeysParkedIndexOf,
+  controlIndexOf,
+  indexOf,
+  KEPT_FORMS,
+  type KeptFormDocument,
+  keptFormId,
+  keptIdIn,
+  kinds,
+  type PositionDocument,
+  positionId,
+  writtenId,
+} from '../../schemas/stored/documents.ts'
+import type { CommandContext } from '../context.ts'
+import type { Fields } from '../documents/as-of.ts'
+import { withRetries } from '../documents/read-retries.ts'
+import { isComplete } from '../documents/shards.ts'
+import { CommandError } from '../failures.ts'
+import {
+  LEFTOVERS_HELD,
+  LEFTOVERS_REMOVED_AT_ONCE,
+  LEFTOVERS_SHOWN,
+  PROGRESS_INTERVAL_MS,
+  READERS_GONE_MS,
+} from '../limits.ts'
+import { carryOut, type Operation } from './carry-out.ts'
+import { earlierForm } from './earlier-form.ts'
+import { dropped, findLeftovers, type Leftover, type Searched } from './find-leftovers.ts'
+
+type Steps = Pick<CommandContext, 'send' | 'prefix' | 'sleep' | 'say' | 'elapsed'>
+type StoredPosition = DocumentAnswer<PositionDocument>
+
+export type Removal = {
+  readonly generation: string
+  readonly partitions: number
+  /**
+   * The first offset whose documents go. If it is before the position, the API does not serve the partition afterwards,
+   * until the position is set back.
+   */
+  readonly from: (position: PositionDocument['body'], partition: number) => number
+  /** Called if there is something to remove; afterwards it is looked for again. Absent: nobody writes any more. */
+  readonly waitUntilNobodyWrites?: () => Promise<void>
+}
+
+/** @returns whether something was removed or put back */
+export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<boolean> => {
+  const { generation, waitUntilNobodyWrites } = removal
+  if (waitUntilNobodyWrites !== undefined) {
+    const positions = await readPositions(removal, steps)
+    if (!positions.some(isMarked) && !(await areThere(removal, positions, steps))) {
+      await forgetWritten(removal, steps)
+      return false
+    }
+    steps.say(`${generation} has documents at or after its positions: they are removed when nobody writes`)
+    await waitUntilNobodyWrites()
+  }
+  const positions = await readPositions(removal, steps)
+  // Before the first search: what is gone for the moment must not stay so. In restored indices no position says it.
+  const hasPutBack = await putBackAll(removal, steps)
+  const isInterrupted = positions.some(isMarked) || hasPutBack
+  const { partitions, held } = await findAll(removal, positions, steps)
+  if (partitions.size === 0 && !isInterrupted) {
+    await forgetWritten(removal, steps)
+    return false
+  }
+  const marked = await mark(removal, positions, partitions, steps)
+  if (partitions.size > 0) {
+    await steps.sleep(READERS_GONE_MS)
+    const report = await removeAll(removal, positions, held, steps)
+    await putBackAll(removal, steps)
+    await refresh([...searchedOf(removal, steps).kinds.keys()].join(), steps)
+    for (const line of linesOf(generation, report)) steps.say(line)
+  }
+  await forgetWritten(removal, steps)
+  await unmark(removal, marked, steps)
+  return true
+}
+
+/** The indices of a generation. Documents of API keys are in one partition. */
+const searchedOf = ({ generation }: Removal, { prefix }: Steps): Searched => {
+  const isOfKeys = generation === API_KEYS_GENERATION
+  const ofKeys = [
+    [apiKeysIndexOf(prefix), 'api-keys'],
+    [apiKeysParkedIndexOf(prefix), 'parked'],
+  ] as const
+  const ofEvents = kinds.map(kind => [indexOf(prefix, generation, kind), kind] as const)
+  return { kinds: new Map<string, IndexKind>(isOfKeys ? ofKeys : ofEvents), isOfKeys }
+}
+
+/** All documents that later events have made or touched, some at a time; none with what an interrupted run has kept. */
+async function* find(
+  removal: Removal,
+  positions: readonly StoredPosition[],
+  steps: Steps,
+): AsyncGenerator<readonly Leftover[]> {
+  const from = positions.map(({ _source }, partition) => removal.from(_source.body, partition))
+  let seen = 0
+  let saidAt = steps.elapsed()
+  for await (const page of findLeftovers(searchedOf(removal, steps), from, steps)) {
+    seen += page.seen
+    if (steps.elapsed() - saidAt >= PROGRESS_INTERVAL_MS) {
+      steps.say(`${removal.generation}: looked at ${seen} documents`)
+      saidAt = steps.elapsed()
+    }
+    if (page.found.length > 0 || page.isKept) yield page.found
+  }
+}
+
+const areThere = async (removal: Removal, positions: readonly StoredPosition[], steps: Steps): Promise<boolean> => {
+  for await (const _ of find(removal, positions, steps)) return true
+  return false
+}
+
+/** Returns the partitions that have leftovers, and the leftovers, if they are few enough. */
+const findAll = async (
+  removal: Removal,
+  positions: readonly StoredPosition[],
+  steps: Steps,
+): Promise<{ readonly partitions: ReadonlySet<number>; readonly held: readonly Leftover[] | undefined }> => {
+  const partitions = new Set<number>()
+  const held: Leftover[] = []
+  let isTooMany = false
+  for await (const found of find(removal, positions, steps)) {
+    for (const { partition } of found) partitions.add(partition)
+    isTooMany ||= held.length + found.length > LEFTOVERS_HELD
+    if (!isTooMany) held.push(...found)
+  }
+  return { partitions, held: isTooMany ? undefined : held }
+}
+
+type Report = { removed: number; earlier: number; readonly shown: string[]; readonly valid: string[] }
+
+const removeAll = async (
+  removal: Removal,
+  positions: readonly StoredPosition[],
+  held: readonly Leftover[] | undefined,
+  steps: Steps,
+): Promise<Report> => {
+  const report: Report = { removed: 0, earlier: 0, shown: [], valid: [] }
+  const fromOf = (partition: number): number => {
+    const position = positions[partition]
+    return position === undefined ? 0 : removal.from(position._source.body, partition)
+  }
+  for await (const found of held ? [held] : find(removal, positions, steps)) {
+    for (let at = 0; at < found.length; at += LEFTOVERS_REMOVED_AT_ONCE) {
+      await remove(found.slice(at, at + LEFTOVERS_REMOVED_AT_ONCE), fromOf, report, steps)
+    }
+  }
+  return report
+}
+
+/** The kinds of documents that a later event never touches. */
+const untouched: ReadonlySet<string> = new Set(['statements', 'payroll_files', 'parked'])
+
+const remove = async (
+  leftovers: readonly Leftover[],
+  fromOf: (partition: number) => number,
+  report: Report,
+  steps: Steps,
+): Promise<void> => {
+  const kept: Operation[] = []
+  const touched = leftovers.filter(({ kind, partition }) => fromOf(partition) > 0 && !untouched.has(kind))
+  const read = await readSources(touched, steps)
+  for (const leftover of leftovers) {
+    const { index, id, kind, partition } = leftover
+    const source = read.get(leftover)
+    const form = source && earlierForm(kind, source, fromOf(partition))
+    if (form === undefined) {
+      report.removed++
+      if (report.shown.length < LEFTOVERS_SHOWN && isNamed(leftover)) report.shown.push(`${kind} ${id}`)
+      continue
+    }
+    report.earlier++
+    const { key_id, org_id } = form.source
+    if (key_id !== undefined) report.valid.push(`${key_id} of ${org_id}`)
+    const body_bytes = Buffer.byteLength(JSON.stringify(form))
+    const document: KeptFormDocument = { org_id: KEPT_FORMS, body_bytes, body: form }
+    const address = { _index: index, _id: keptFormId(id), routing: id }
+    kept.push({ ...address, lines: [{ index: address }, document] })
+  }
+  await carryOut(kept, steps)
+  await carryOut(leftovers.map(deletionOf), steps)
+}
+
+/** A key by its hash is not shown: its head has the id. */
+const isNamed = ({ kind, id }: Leftover): boolean => kind !== 'api-keys' || id.includes(':')
+
+const deletionOf = (leftover: Leftover): Operation => {
+  const { index: _index, id: _id } = leftover
+  return { _index, _id, lines: [{ delete: { _index, _id, ...ifVersion(leftover) } }], onConflict: doneIfMissing }
+}
+
+const doneIfMissing = (found: FoundDocument): boolean => {
+  if (!found.found) return true
+  throw new CommandError(CHANGED)
+}
+
+const CHANGED = 'somebody writes documents meanwhile: stop all projectors, and run the same again'
+
+/** @throws CommandError if one was written since it was found */
+const readSources = async (leftovers: readonly Leftover[], steps: Steps): Promise<Map<Leftover, Fields>> => {
+  const docs = leftovers.map(({ index: _index, id: _id }) => ({ _index, _id }))
+  const found = await getEach(docs, part => withRetries(steps, () => getFromPrimaries<Fields>(steps.send, part)))
+  return new Map(
+    leftovers.map((leftover, at) => {
+      const document = found[at]
+      if (!document?.found || document._version !== leftover.version) throw new CommandError(CHANGED)
+      return [leftover, document._source] as const
+    }),
+  )
+}
+
+/** Puts all kept documents back, and forgets what was kept of them. @returns whether there were any */
+const putBackAll = async (removal: Removal, steps: Steps): Promise<boolean> => {
+  const indices = [...searchedOf(removal, steps).kinds.keys()].join()
+  for (let hasAny = false; ; hasAny = true) {
+    await refresh(indices, steps)
+    const answer = await withRetries(steps, () =>
+      steps.send<SearchAnswer<{ readonly _index: string; readonly _id: string }>>({
+        method: 'POST',
+        path: `/${indices}/_search`,
+        body: { size: LEFTOVERS_REMOVED_AT_ONCE, _source: false, query: { term: { org_id: KEPT_FORMS } } },
+      }),
+    )
+    if (!isComplete(answer)) throw new CommandError(`${indices} cannot be read whole: ${answer.status}`)
+    const docs = answer.body.hits.hits.map(({ _index, _id }) => ({ _index, _id, routing: keptIdIn(_id) ?? _id }))
+    if (docs.length === 0) return hasAny
+    const kept = await getEach(docs, part =>
+      withRetries(steps, () => getFromPrimaries<KeptFormDocument>(steps.send, part)),
+    )
+    await carryOut(
+      docs.flatMap(({ _index, routing }, at) => {
+        const found = kept[at]
+        return found?.found ? [putBackOf({ _index, _id: routing }, found._source.body)] : []
+      }),
+      steps,
+    )
+    await carryOut(
+      docs.map(address => ({ ...address, lines: [{ delete: address }] })),
+      steps,
+    )
+  }
+}
+
+/** Elasticsearch refuses it while the document is there, or while it remembers the version that was deleted. */
+const putBackOf = (
+  address: Pick<Operation, '_index' | '_id'>,
+  { version, source }: KeptFormDocument['body'],
+): Operation => ({
+  ...address,
+  lines: [{ index: { ...address, version, version_type: 'external' } }, source],
+  // A later version: it was not deleted yet, and is found again.
+  onConflict: found => found.found,
+})
+
+const refresh = async (index: string, steps: Steps): Promise<void> => {
+  const answer = await withRetries(steps, () => steps.send<Coverage>({ method: 'POST', path: `/${index}/_refresh` }))
+  if (answer.status !== 200) throw new CommandError(`${index} cannot be read: ${answer.status}`)
+}
+
+const isMarked = ({ _source }: StoredPosition): boolean => _source.body.removing === true
+
+const readPositions = async (
+  { generation, partitions }: Removal,
+  { send, prefix }: Steps,
+): Promise<StoredPosition[]> => {
+  const positions: StoredPosition[] = []
+  for (let partition = 0; partition < partitions; partition++) {
+    const id = positionId(generation, partition)
+    const { status, body } = await send<StoredPosition>({
+      method: 'GET',
+      path: documentPath(controlIndexOf(prefix), id),
+    })
+    if (status !== 200) throw new CommandError(dropped(id, status))
+    positions.push(body)
+  }
+  return positions
+}
+
+/** Nothing is written at or after the positions any more. */
+const forgetWritten = async ({ generation, partitions }: Removal, steps: Steps): Promise<void> => {
+  const _index = controlIndexOf(steps.prefix)
+  const docs = Array.from({ length: partitions }, (_, at) => ({ _index, _id: writtenId(generation, at) }))
+  const found = await getEach(docs, part => withRetries(steps, () => getFromPrimaries(steps.send, part)))
+  const there = docs.filter((_, at) => found[at]?.found)
+  await carryOut(
+    there.map(address => ({ ...address, lines: [{ delete: address }] })),
+    steps,
+  )
+}
+
+/** Marks the positions of these partitions. @returns all positions with their versions afterwards */
+const mark = async (
+  removal: Removal,
+  positions: readonly StoredPosition[],
+  partitions: ReadonlySet<number>,
+  steps: Steps,
+): Promise<StoredPosition[]> => {
+  const marked: StoredPosition[] = []
+  for (const [partition, position] of positions.entries()) {
+    const isToMark = partitions.has(partition) && !isMarked(position)
+    const body: PositionDocument['body'] = { ...position._source.body, removing: true }
+    marked.push(isToMark ? await replace(removal, partition, position, body, steps) : position)
+  }
+  return marked
+}
+
+const unmark = async (removal: Removal, positions: readonly StoredPosition[], steps: Steps): Promise<void> => {
+  for (const [partition, position] of positions.entries()) {
+    const { removing, ...body } = position._source.body
+    if (removing === undefined) continue
+    // Documents before the position are gone, too: nobody may read until the caller has set it back.
+    const isServed = removal.from(body, partition) >= body.position
+    const serve_from = isServed ? body.serve_from : Math.max(body.serve_from, body.position + 1)
+    await replace(removal, partition, position, { ...body, serve_from }, steps)
+  }
+}
+
+const replace = async (
+  { generation }: Removal,
+  partition: number,
+  read: StoredPosition,
+  body: PositionDocument['body'],
+  { send, prefix }: Steps,
+): Promise<StoredPosition> => {
+  const id = positionId(generation, partition)
+  const document: PositionDocument = { kind: 'position', body }
+  const path = documentPath(controlIndexOf(prefix), id)
+  const answer = await send<StoredPosition>({ method: 'PUT', path, query: ifVersion(read), body: document })
+  if (answer.status === 200) return { ...answer.body, _source: document }
+  if (answer.status === 409)
+    throw new CommandError(`${id} was changed meanwhile: stop all projectors, and run the same again`)
+  throw new CommandError(`${id} cannot be written: Elasticsearch answers ${answer.status}`)
+}
+
+const linesOf = (generation: string, { removed, earlier, shown, valid }: Report): string[] => [
+  `${generation}: ${removed} documents that the log does not have are removed, ${earlier} have their earlier form again`,
+  ...shown.map(name => `  removed: ${name}`),
+  ...(removed > shown.length ? [`  … (${removed} in all)`] : []),
+  ...valid.map(key => `  ${key} is not revoked in the log, and is valid again: if it was revoked, publish that again`),
+]

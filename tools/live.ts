@@ -1,0 +1,148 @@
+/** The live projection, from the control index: generation, source of each stream, indices, positions. */
+import type { Admin } from 'kafkajs'
+import { type IndexKind, KEY_RULES_VERSION, RULES_VERSION } from '../core/ledger/index.ts'
+import { assertSameSource, describeSource, type GenerationBody } from '../core/log/index.ts'
+import { StopError, Unanswered } from '../core/runtime/index.ts'
+import { getEach, knowsKeyRules, multiGet, type Send } from '../core/store/index.ts'
+import type { Stream } from '../schemas/events.ts'
+import {
+  API_KEYS_GENERATION,
+  apiKeysIndexOf,
+  apiKeysParkedIndexOf,
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  indexOf,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+} from '../schemas/stored/documents.ts'
+import { CommandError } from './failures.ts'
+import { POLL_MS } from './limits.ts'
+
+export type LiveStream = {
+  readonly stream: Stream
+  readonly identity: GenerationBody
+  readonly parkedIndex: string
+  readonly indexOf: (kind: IndexKind) => string
+}
+export type Live = Readonly<Record<Stream, LiveStream>>
+
+/** @throws CommandError if nothing was projected under this prefix */
+export const readLive = async (send: Send, prefix: string): Promise<Live> => {
+  const control = controlIndexOf(prefix)
+  const bodyOf = async <Document extends { body: unknown }>(id: string): Promise<Document['body']> => {
+    const [found] = await multiGet<Document>(send, [{ _index: control, _id: id }]).catch((error: unknown) => {
+      if (error instanceof StopError && error.code === 'index_missing') return []
+      throw error
+    })
+    if (found?.found) return found._source.body
+    throw new CommandError(
+      `nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}: ${control} has no document "${id}"`,
+    )
+  }
+  const { generation } = await bodyOf<LiveDocument>(LIVE_ID)
+  return {
+    events: eventsIn(await bodyOf<GenerationDocument>(generationId(generation)), prefix),
+    'api-keys': {
+      stream: 'api-keys',
+      identity: await bodyOf<GenerationDocument>(generationId(API_KEYS_GENERATION)),
+      parkedIndex: apiKeysParkedIndexOf(prefix),
+      indexOf: kind => (kind === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
+    },
+  }
+}
+
+/** The events of one generation. */
+export const eventsIn = (identity: GenerationBody, prefix: string): LiveStream => ({
+  stream: 'events',
+  identity,
+  parkedIndex: indexOf(prefix, identity.generation, 'parked'),
+  indexOf: kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, identity.generation, kind)),
+})
+
+/**
+ * Checks that the projection has the topic, cluster and rules version of this program. Otherwise a record would get
+ * another decision, or none.
+ * @throws StopError `source_changed`, `rules_changed`, `topic_missing`
+ */
+export const assertSameSourceAndRules = async (
+  { stream, identity }: LiveStream,
+  { admin, topics }: { readonly admin: Admin; readonly topics: Readonly<Record<Stream, string>> },
+): Promise<void> => {
+  assertSameSource(identity, await describeSource(admin, topics[stream]))
+  const ours = stream === 'events' ? RULES_VERSION : KEY_RULES_VERSION
+  if (stream === 'events' ? identity.rules_version === ours : knowsKeyRules(identity)) return
+  const detail = `the projection has version ${identity.rules_version}, this program ${ours}`
+  throw new StopError('rules_changed', detail)
+}
+
+/**
+ * The live generation decides what becomes of a record. This program cannot predict decisions of other rules.
+ * @throws CommandError if a generation of other rules was made live meanwhile
+ */
+export const assertStillDecides = async (
+  { stream, identity }: LiveStream,
+  { send, prefix }: Pick<Waiting, 'send' | 'prefix'>,
+): Promise<void> => {
+  const { generation, rules_version } = (await readLive(send, prefix))[stream].identity
+  if (rules_version === identity.rules_version) return
+  const what = `${generation} was made live meanwhile, under rules version ${rules_version}`
+  throw new CommandError(
+    `${what}: check the outcome of the records, and run the same command with the program of that version`,
+  )
+}
+
+type Waiting = {
+  readonly send: Send
+  readonly prefix: string
+  readonly sleep: (milliseconds: number) => Promise<void>
+  readonly elapsed: () => number
+  /** Advice of the timeout error; by default to run the same command again. */
+  readonly advice?: string
+}
+
+/**
+ * Waits until the projector has published a stream up to these positions, also while Elasticsearch is unavailable.
+ * @param wanted next offsets by partition
+ * @throws CommandError after `waitSeconds`
+ */
+export const waitUntilPublished = async (
+  { identity: { generation, topic } }: LiveStream,
+  wanted: ReadonlyMap<number, number>,
+  waitSeconds: number,
+  { send, prefix, sleep, elapsed, advice = AGAIN }: Waiting,
+): Promise<void> => {
+  const index = controlIndexOf(prefix)
+  const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
+  if (docs.length === 0) return
+  const readLag = async (): Promise<number> => {
+    const documents = await getEach(docs, part => multiGet<PositionDocument>(send, part))
+    const positions = documents.map(found => {
+      if (found.found) return found._source.body.position
+      throw new CommandError(`generation ${generation} was dropped meanwhile: run the same command again`)
+    })
+    return lagOf([...wanted.values()], positions)
+  }
+  for (const until = elapsed() + waitSeconds * 1000; ; await sleep(POLL_MS)) {
+    const lag = await readLag().catch((error: unknown) => {
+      if (error instanceof Unanswered) return error
+      throw error
+    })
+    if (lag === 0) return
+    if (elapsed() <= until) continue
+    if (lag instanceof Unanswered) {
+      const what = `it is not known how far the projector is on ${topic} after ${waitSeconds} s`
+      throw new CommandError(`${what}: ${lag.message}. ${advice}`)
+    }
+    const what = `the projector is ${lag} records behind on ${topic} after ${waitSeconds} s`
+    throw new CommandError(`${what}: is it running? ${advice}`)
+  }
+}
+
+/** Returns the number of records between these positions and the wanted ones. */
+export const lagOf = (wanted: readonly number[], positions: readonly number[]): number =>
+  wanted.reduce((sum, end, index) => sum + Math.max(0, end - (positions[index] ?? 0)), 0)
+
+const AGAIN = 'Run the same command again later: it sends nothing twice'

@@ -1,0 +1,117 @@
+/** Options that several commands have, and parsers of arguments. A bad argument is a mistake in the command line. */
+
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { type Moment, momentOf } from '../../core/reading/index.ts'
+import { parkCodes } from '../../schemas/errors.ts'
+import { TEXT_LENGTH_MAX } from '../../schemas/limits.ts'
+import { type IdPrefix, instantToNanoseconds, isId } from '../../schemas/values.ts'
+import type { UntilOffset } from '../analysis/replay-bounds.ts'
+import { WAIT_DEFAULT_S } from '../limits.ts'
+import type { Filter, RecordPosition } from '../parked/find.ts'
+
+/** An instant or the id of a change, as `as_of` of the API. */
+export const parseAsOf = (text: string): Moment => {
+  const asOf = momentOf(text)
+  if (asOf) return asOf
+  throw new InvalidArgumentError('Expected an instant (2026-02-01T08:30:00Z) or the id of a change.')
+}
+
+/** Returns the parser of ids with a prefix. */
+export const parseId =
+  (prefix: IdPrefix) =>
+  (text: string): string => {
+    if (isId(prefix, text)) return text
+    throw new InvalidArgumentError(`Expected ${prefix}_ and 1 to 64 characters of 0-9 A-Z a-z.`)
+  }
+
+export const parseGeneration = (text: string): string => {
+  if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
+  throw new InvalidArgumentError('Expected the name of a generation, as list shows it.')
+}
+
+export const parseGenerationOrSandbox = (text: string): string => {
+  if (/^(?:sandbox:)?[a-z][a-z0-9]{0,31}$/.test(text)) return text
+  throw new InvalidArgumentError('Expected the name of a generation, or sandbox: and the name of a sandbox.')
+}
+
+export const parseSandboxName = (text: string): string => {
+  if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
+  throw new InvalidArgumentError('Expected a lower-case letter and up to 31 characters of a-z 0-9.')
+}
+
+export const parseKeyName = (text: string): string => {
+  if (text.isWellFormed() && [...text].length <= TEXT_LENGTH_MAX) return text
+  throw new InvalidArgumentError(`Expected at most ${TEXT_LENGTH_MAX} characters.`)
+}
+
+export const numberOption = (flags: string, description: string, min: number, max: number): Option =>
+  new Option(flags, description).argParser(text => {
+    if (/^\d{1,16}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
+    throw new InvalidArgumentError(`Expected a whole number from ${min} to ${max}.`)
+  })
+
+/** Records a second; infinite without the option. */
+export const maxRateOption = (): Option =>
+  numberOption('--max-rate <records>', 'records a second at most, to spare the live projection', 1, 1_000_000).default(
+    Number.POSITIVE_INFINITY,
+    'no limit',
+  )
+
+/** Seconds to wait for the projector. */
+export const waitOption = (): Option =>
+  numberOption('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S)
+
+export const orgOption = (): Option =>
+  new Option('--org <id>', 'the organization').argParser(parseId('org')).makeOptionMandatory()
+
+export const parsePosition = (text: string): RecordPosition => {
+  const [, topic, partition, offset] = /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(text) ?? []
+  if (topic === undefined) throw new InvalidArgumentError('Expected topic:partition:offset.')
+  return { topic, partition: Number(partition), offset: Number(offset) }
+}
+
+export const addPosition = (text: string, before: RecordPosition[]): RecordPosition[] => [
+  ...before,
+  parsePosition(text),
+]
+
+export const addUntilOffset = (text: string, before: readonly UntilOffset[] = []): UntilOffset[] => {
+  const [, partition, offset] = /^(?:(\d{1,9}):)?(\d{1,15})$/.exec(text) ?? []
+  if (offset === undefined) throw new InvalidArgumentError('Expected partition:offset, or an offset.')
+  const until = { partition: partition === undefined ? undefined : Number(partition), offset: Number(offset) }
+  if (before.some(other => other.partition === until.partition)) {
+    throw new InvalidArgumentError('Expected one offset for each partition.')
+  }
+  return [...before, until]
+}
+
+/** Milliseconds since 1970. Cuts finer digits off: the times of records are in milliseconds. */
+export const parseInstant = (text: string): number => {
+  const nanoseconds = instantToNanoseconds(text)
+  if (nanoseconds === undefined) throw new InvalidArgumentError('Expected an RFC 3339 instant: 2026-02-01T00:00:00Z.')
+  return Number(nanoseconds / 1_000_000n - (nanoseconds % 1_000_000n < 0n ? 1n : 0n))
+}
+
+/** Returns the text of an instant. */
+export const parseExpiry = (text: string): string => {
+  parseInstant(text)
+  return text
+}
+
+/** Adds the options that select parked records. */
+export const withFilter = (command: Command): Command =>
+  command
+    .addOption(new Option('--code <code...>', 'parked with one of these codes').choices(parkCodes))
+    .addOption(new Option('--org <id>', 'only records of this organization').argParser(parseId('org')))
+    .option('--type <type>', 'only records of this event type')
+    .option('--topic <name>', 'only records of this topic')
+    .addOption(numberOption('--partition <number>', 'only records of this partition', 0, 1_000_000))
+
+/** Returns the filter of these options. */
+export const filterOf = ({ code, org, type, topic, partition }: Filter): Filter => ({
+  ...(code !== undefined && { code }),
+  ...(org !== undefined && { org }),
+  ...(type !== undefined && { type }),
+  ...(topic !== undefined && { topic }),
+  ...(partition !== undefined && { partition }),
+})

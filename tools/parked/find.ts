@@ -1,0 +1,194 @@
+/** Finds parked records by their indexed fields, or one by its position. Reads their bytes only for `readParked`. */
+
+import { detailOf, needsRecord, type RawRecord } from '../../core/ledger/index.ts'
+import { toRawRecord } from '../../core/log/index.ts'
+import { StopError } from '../../core/runtime/index.ts'
+import {
+  type Answer,
+  type Coverage,
+  firstKeyRulesUntil,
+  multiGet,
+  type SearchAnswer,
+  type Send,
+  type TermsAnswer,
+  type Total,
+} from '../../core/store/index.ts'
+import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
+import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
+import { isComplete } from '../documents/shards.ts'
+import { CHUNK_RECORDS, SEARCH_HITS } from '../limits.ts'
+import type { Live, LiveStream } from '../live.ts'
+
+/** Selects the parked records that match all given fields. */
+export type Filter = {
+  readonly code?: readonly ParkCode[]
+  readonly org?: string
+  readonly topic?: string
+  readonly partition?: number
+  readonly type?: string
+}
+export type Order = 'oldest' | 'newest'
+
+/** The indexed fields of a parked record. Elasticsearch returns them without loading the record. */
+export type ParkedFields = Omit<ParkedDocument, 'body' | 'body_bytes'>
+const indexed = ['code', 'org_id', 'type', 'event_id', 'topic', 'partition', 'offset', 'at'] as const
+/** The location of a record in Kafka, by which an operator names it. */
+export type RecordPosition = Pick<ParkedDocument, 'topic' | 'partition' | 'offset'>
+
+export const positionOf = ({ topic, partition, offset }: RecordPosition): string => parkedId(topic, partition, offset)
+
+/** Returns the number of matches, and the first `limit` of them in order of time, then of position. */
+export const findParked = async (
+  send: Send,
+  live: Live,
+  filter: Filter,
+  order: Order,
+  limit: number,
+): Promise<{ readonly total: number; readonly records: ParkedFields[] }> => {
+  await refresh(send, live)
+  const direction = order === 'oldest' ? 'asc' : 'desc'
+  const records: ParkedFields[] = []
+  let total = 0
+  for (let after: readonly unknown[] | undefined; records.length < limit; ) {
+    const size = Math.min(SEARCH_HITS, limit - records.length)
+    const { hits } = await search<SearchAnswer<Hit> & Total>(send, live, {
+      size,
+      query: queryOf(filter),
+      sort: ['at', 'topic', 'partition', 'offset'].map(field => ({ [field]: direction })),
+      _source: false,
+      docvalue_fields: indexed,
+      track_total_hits: true,
+      ...(after && { search_after: after }),
+    })
+    total = hits.total.value
+    for (const { fields } of hits.hits) records.push(toFields(fields))
+    after = hits.hits.at(-1)?.sort
+    if (hits.hits.length < size) break
+  }
+  return { total, records }
+}
+
+/** Returns the number of records by code, in the order of `parkCodes`, without codes that have none. */
+export const countParked = async (send: Send, live: Live, filter: Filter): Promise<[ParkCode, number][]> => {
+  await refresh(send, live)
+  const { aggregations } = await search<TermsAnswer<'codes', ParkCode>>(send, live, {
+    size: 0,
+    query: queryOf(filter),
+    aggs: { codes: { terms: { field: 'code', size: parkCodes.length } } },
+  })
+  const counts = new Map(aggregations.codes.buckets.map(({ key, doc_count }) => [key, doc_count]))
+  return parkCodes.flatMap((code): [ParkCode, number][] => {
+    const count = counts.get(code)
+    return count === undefined ? [] : [[code, count]]
+  })
+}
+
+/** A parked record with its bytes. A record too large to be kept has `leftOut` (length and hash) instead. */
+export type Parked = {
+  readonly fields: ParkedFields
+  readonly record: RawRecord
+  readonly leftOut: ParkedDocument['body']['left_out']
+}
+
+/** Reads records by position, in the given order, in real time (no refresh); undefined for one that is not parked. */
+export const readParked = (
+  send: Send,
+  live: Live,
+  positions: readonly RecordPosition[],
+): Promise<(Parked | undefined)[]> => Array.fromAsync(eachParked(send, live, positions))
+
+/** The same, one after the other: holds the records of one answer at a time. */
+const eachParked = async function* (
+  send: Send,
+  live: Live,
+  positions: readonly RecordPosition[],
+): AsyncGenerator<Parked | undefined> {
+  const indexOf = (topic: string): string => parkedStreamOf(live, topic)?.parkedIndex ?? live.events.parkedIndex
+  const docs = positions.map(position => ({ _index: indexOf(position.topic), _id: positionOf(position) }))
+  // `multiGet` returns as many of the first documents as one answer holds.
+  for (let count = 0; count < docs.length; ) {
+    for (const document of await multiGet<ParkedDocument>(send, docs.slice(count, count + CHUNK_RECORDS))) {
+      count++
+      yield document.found ? toParked(document._source) : undefined
+    }
+  }
+}
+
+/** The detail of each record, by its position. */
+export type Details = ReadonlyMap<string, string>
+
+export const readDetails = async (send: Send, live: Live, records: readonly ParkedFields[]): Promise<Details> => {
+  const details = new Map<string, string>()
+  for (const fields of records) details.set(positionOf(fields), detailOfParked(live, { fields }))
+  const read = records.filter(({ code }) => needsRecord(code))
+  for await (const parked of eachParked(send, live, read)) {
+    if (parked !== undefined) details.set(positionOf(parked.fields), detailOfParked(live, parked))
+  }
+  return details
+}
+
+/** Says why a record is parked; without its bytes, the rule of its code. */
+export const detailOfParked = (
+  live: Live,
+  { fields, record, leftOut }: Partial<Parked> & Pick<Parked, 'fields'>,
+): string => {
+  const { stream, identity } = parkedStreamOf(live, fields.topic) ?? live.events
+  const { code, partition } = fields
+  const { partitions } = identity
+  const firstRules = stream === 'api-keys' && { firstKeyRulesUntil: firstKeyRulesUntil(identity) }
+  const source = { stream, partition, partitions, ...firstRules }
+  return detailOf({ code, record: leftOut === undefined ? record : undefined, source })
+}
+
+export const parkedStreamOf = (live: Live, topic: string): LiveStream | undefined =>
+  Object.values(live).find(({ identity }) => identity.topic === topic)
+
+const toParked = (document: ParkedDocument): Parked => {
+  const { body, body_bytes: _, ...fields } = document
+  return { fields, record: toRawRecord(document), leftOut: body.left_out }
+}
+
+const queryOf = ({ code, ...terms }: Filter): object => ({
+  bool: {
+    filter: [
+      ...(code === undefined ? [] : [{ terms: { code } }]),
+      ...Object.entries(terms).flatMap(([name, value]) =>
+        value === undefined ? [] : [{ term: { [name === 'org' ? 'org_id' : name]: value } }],
+      ),
+    ],
+  },
+})
+
+const indicesOf = (live: Live): string =>
+  Object.values(live)
+    .map(({ parkedIndex }) => parkedIndex)
+    .join()
+
+/** Only operators search these indices, so each command refreshes them. */
+const refresh = async (send: Send, live: Live): Promise<void> => {
+  assertComplete('a refresh', await send<Coverage>({ method: 'POST', path: `/${indicesOf(live)}/_refresh` }))
+}
+
+/** Lists of one value each; a field that the record does not have is missing. */
+type Indexed = Readonly<Record<string, readonly unknown[]>>
+const toFields = (fields: Indexed): ParkedFields =>
+  Object.fromEntries(indexed.flatMap(name => (fields[name] ? [[name, fields[name][0]]] : []))) as ParkedFields
+
+type Hit = { readonly fields: Indexed; readonly sort: readonly unknown[] }
+
+const search = async <Body extends Coverage>(send: Send, live: Live, query: object): Promise<Body> => {
+  const answer = await send<Body>({
+    method: 'POST',
+    path: `/${indicesOf(live)}/_search`,
+    query: { allow_partial_search_results: false },
+    body: query,
+  })
+  assertComplete('a search', answer)
+  return answer.body
+}
+
+/** An incomplete answer would give a wrong count. */
+const assertComplete = (what: string, answer: Answer<Coverage>): void => {
+  if (isComplete(answer)) return
+  throw new StopError('index_missing', `${what} of parked records failed or is not complete: ${answer.status}`)
+}

@@ -1,0 +1,187 @@
+/** `npm run parked`: its commands, after their options are read. */
+import type { Producer } from 'kafkajs'
+import { connectAdmin, connectProducer } from '../../core/log/index.ts'
+import type { ParkCode } from '../../schemas/errors.ts'
+import type { CommandContext, KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
+import { type Live, readLive } from '../live.ts'
+import {
+  countParked,
+  detailOfParked,
+  type Filter,
+  findParked,
+  type Order,
+  type ParkedFields,
+  parkedStreamOf,
+  positionOf,
+  type RecordPosition,
+  readDetails,
+  readParked,
+} from './find.ts'
+import { countsOf, jsonOf, parkedText, resultOf, tableOf, wholeJsonOf } from './print.ts'
+import { type PublishAgainOptions, type PublishAgainSteps, publishAgain, type Result } from './publish-again.ts'
+
+type ListOptions = {
+  readonly filter: Filter
+  readonly order: Order
+  readonly limit: number
+  readonly json: boolean
+}
+
+export const listParked = async (options: ListOptions, context: CommandContext): Promise<ExitCode> => {
+  const { out, say, send, prefix } = context
+  const live = await liveOf(context, options.filter)
+  const { total, records } = await findParked(send, live, options.filter, options.order, options.limit)
+  const details = await readDetails(send, live, records)
+  if (options.json) for (const record of records) out(line(jsonOf(record, details.get(positionOf(record)))))
+  else if (records.length > 0) out(`${tableOf(records, details)}\n`)
+  if (!options.json || total > records.length)
+    say(`${records.length} of ${total} parked ${total === 1 ? 'record' : 'records'} under ${prefix}`)
+  return exitCodes.done
+}
+
+export const count = async (
+  { filter, json }: { readonly filter: Filter; readonly json: boolean },
+  context: CommandContext,
+): Promise<ExitCode> => {
+  const counts = await countParked(context.send, await liveOf(context, filter), filter)
+  context.out(json ? line(Object.fromEntries(counts)) : `${countsOf(counts)}\n`)
+  return exitCodes.done
+}
+
+export const showParked = async (
+  { position, as }: { readonly position: RecordPosition; readonly as: 'text' | 'json' | 'raw' },
+  context: CommandContext,
+): Promise<ExitCode> => {
+  const live = await liveOf(context, position)
+  const [parked] = await readParked(context.send, live, [position])
+  if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
+  switch (as) {
+    case 'json':
+      context.out(line(wholeJsonOf(parked, detailOfParked(live, parked))))
+      return exitCodes.done
+    case 'text':
+      context.out(`${parkedText(parked, detailOfParked(live, parked))}\n`)
+      return exitCodes.done
+    case 'raw':
+      if (parked.record.value === null) {
+        const why = parked.leftOut ? reasons.bytes_not_kept : 'it has no value'
+        throw new CommandError(`${positionOf(position)}: ${why}`)
+      }
+      context.out(parked.record.value)
+      return exitCodes.done
+    default:
+      return as satisfies never
+  }
+}
+
+type AgainOptions = PublishAgainOptions & {
+  /** These records, or if empty all that match the filter. */
+  readonly positions: readonly RecordPosition[]
+  readonly filter: Filter
+  readonly json: boolean
+}
+
+export const again = async (
+  options: AgainOptions,
+  context: KafkaContext & Pick<PublishAgainSteps, 'signal'>,
+): Promise<ExitCode> => {
+  const { out, say, kafka } = context
+  const live = await liveOf(context, options.filter, ...options.positions)
+  const { total, records } = await wanted(options, live, context)
+  const results: Result[] = []
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(kafka, stack)
+  let producer: Promise<Producer> | undefined
+
+  await publishAgain(records, options, {
+    ...context,
+    live,
+    admin,
+    producer: () => {
+      producer ??= connectProducer(kafka, stack)
+      return producer
+    },
+    onResults: chunk => {
+      results.push(...chunk)
+      for (const result of chunk) out(options.json ? line(resultOf(result)) : `${lineOf(result)}\n`)
+      if (records.length > CHUNK_RECORDS) say(`${results.length} of ${records.length}`)
+    },
+  })
+  for (const sentence of summaryOf(results, total, options)) say(sentence)
+  return results.every(({ outcome }) => fine.has(outcome)) ? exitCodes.done : exitCodes.notAll
+}
+
+const fine: ReadonlySet<Result['outcome']> = new Set(['would_be_applied', 'applied', 'duplicate', 'already_there'])
+
+/** The selected records in order of time, then of position; each once. */
+const wanted = async ({ positions, filter }: AgainOptions, live: Live, { send }: CommandContext) => {
+  if (positions.length === 0) return findParked(send, live, filter, 'oldest', RECORDS_MAX)
+  const records: ParkedFields[] = []
+  for (const position of new Map(positions.map(position => [positionOf(position), position])).values()) {
+    const [parked] = await readParked(send, live, [position])
+    if (parked === undefined) throw new CommandError(`${positionOf(position)} is not parked`)
+    records.push(parked.fields)
+  }
+  records.sort((a, b) => a.at - b.at || a.partition - b.partition || a.offset - b.offset)
+  return { total: records.length, records }
+}
+
+const lineOf = ({ fields, outcome, reason, published }: Result): string => {
+  const where = published === null ? '' : ` at ${positionOf(published)}`
+  const text = `${positionOf(fields)}  ${fields.code}  ${words[outcome]}${where}`
+  if (reason === null) return text
+  if (outcome === 'parked_again') return `${text} as ${reason}`
+  return `${text}: ${reasons[reason] ?? `it would be parked again as ${reason}`}`
+}
+
+const words = {
+  would_be_applied: 'would be applied',
+  applied: 'applied',
+  duplicate: 'a duplicate',
+  parked_again: 'parked again',
+  already_there: 'is there already',
+  refused: 'refused',
+  published: 'published again; it is not decided yet',
+  unknown: 'may be published again; Kafka did not say',
+} as const satisfies Record<Result['outcome'], string>
+
+type Reason = NonNullable<Result['reason']>
+
+/** A park code needs no words of its own. */
+const reasons: Readonly<Record<Exclude<Reason, ParkCode>, string> & Partial<Record<ParkCode, never>>> = {
+  older_than_current: 'a newer one is current; --force replaces it by this one',
+  header_without_value: 'it has a header without a value, which cannot be sent',
+  header_name_not_utf8: 'it has a header whose name is not UTF-8, which cannot be sent',
+  bytes_not_kept: 'it was too large to be kept; Kafka has it',
+}
+
+const summaryOf = (results: readonly Result[], total: number, { publish }: PublishAgainOptions): string[] => {
+  const counts = Object.entries(words).flatMap(([outcome, word]) => {
+    const of = results.filter(result => result.outcome === outcome).length
+    return of === 0 ? [] : [`${of} ${word}`]
+  })
+  const more = total - results.length
+  return [
+    counts.length === 0 ? 'no parked record matches' : counts.join(', '),
+    ...(more > 0 ? [`${more} more match: run the command again with another filter, or after these`] : []),
+    ...(publish ? [] : ['nothing was published: this was a dry run; --publish does it']),
+  ]
+}
+
+/** @throws CommandError for a topic that is not one of this projection */
+const liveOf = async (
+  { send, prefix }: CommandContext,
+  ...named: readonly { readonly topic?: string | undefined }[]
+): Promise<Live> => {
+  const live = await readLive(send, prefix)
+  for (const { topic } of named) {
+    if (topic === undefined || parkedStreamOf(live, topic) !== undefined) continue
+    const topics = Object.values(live).map(({ identity }) => identity.topic)
+    throw new CommandError(`${topic} is not a topic of this projection; it has ${topics.join(' and ')}`)
+  }
+  return live
+}
+
+const line = (json: object): string => `${JSON.stringify(json)}\n`

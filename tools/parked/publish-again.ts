@@ -1,0 +1,260 @@
+/**
+ * Publishes parked records again, unchanged: the same key, headers and bytes, into the same topic and the partition of
+ * the key, in order. Helps records that came before something they need, were in the wrong partition, or were unknown
+ * to older rules.
+ *
+ *   wait until all records in Kafka are published → forecast → send → wait → read the outcome
+ *
+ * Promises: sends only records that would be applied, so that a second run changes nothing; without `publish` sends
+ * nothing. Reads and reports the outcome of a sent record after the projector has passed it. If the outcome was not
+ * read, reports the record as `published` or `unknown`. After any interruption the command can be run again.
+ */
+import type { Admin, Message, Producer } from 'kafkajs'
+import { fetchEnds, withRight } from '../../core/log/index.ts'
+import { multiGet, readDocuments, type Send } from '../../core/store/index.ts'
+import type { ParkCode } from '../../schemas/errors.ts'
+import type { Stream } from '../../schemas/events.ts'
+import { chunksOf, portionsOf, sizesOf } from '../documents/sizes.ts'
+import { CommandError } from '../failures.ts'
+import { CHUNK_BYTES, CHUNK_RECORDS } from '../limits.ts'
+import {
+  assertSameSourceAndRules,
+  assertStillDecides,
+  type Live,
+  type LiveStream,
+  waitUntilPublished,
+} from '../live.ts'
+import { type Parked, type ParkedFields, positionOf, type RecordPosition, readParked } from './find.ts'
+import { createForecaster, type Forecast, type Forecaster, targetPartition } from './forecast.ts'
+
+export type PublishAgainOptions = {
+  readonly publish: boolean
+  /** Also publishes an older rep or period over a newer one. */
+  readonly force: boolean
+  readonly waitSeconds: number
+}
+
+/** The result of one parked record: done, or foreseen by a dry run. */
+export type Result = {
+  readonly fields: ParkedFields
+  /**
+   * `already_there`: would be a duplicate, so not sent. `duplicate`: sent, but an equal record was applied before it.
+   * `published`: sent, but the command ended before the projector decided it. `unknown`: Kafka did not say whether it
+   * stored it.
+   */
+  readonly outcome:
+    | 'would_be_applied'
+    | 'applied'
+    | 'duplicate'
+    | 'parked_again'
+    | 'already_there'
+    | 'refused'
+    | 'published'
+    | 'unknown'
+  /** Why a record is refused: the code that it would be parked with, or another reason. Of `parked_again`: its code. */
+  readonly reason:
+    | ParkCode
+    | 'older_than_current'
+    | 'header_without_value'
+    | 'header_name_not_utf8'
+    | 'bytes_not_kept'
+    | null
+  /** The new position of the record. */
+  readonly published: RecordPosition | null
+}
+
+export type PublishAgainSteps = {
+  readonly send: Send
+  readonly prefix: string
+  readonly live: Live
+  readonly admin: Admin
+  /** The topics in the settings. */
+  readonly topics: Readonly<Record<Stream, string>>
+  /** Connects when the first record is sent. */
+  readonly producer: () => Promise<Pick<Producer, 'send'>>
+  readonly sleep: (milliseconds: number) => Promise<void>
+  readonly elapsed: () => number
+  /** Aborted on interruption: sends nothing more, and reports what was sent. */
+  readonly signal: AbortSignal
+  /** Called after each chunk with its results. */
+  readonly onResults: (results: readonly Result[]) => void
+}
+
+/** @param records in order of time, then of position */
+export const publishAgain = async (
+  records: readonly ParkedFields[],
+  options: PublishAgainOptions,
+  steps: PublishAgainSteps,
+): Promise<void> => {
+  for (const stream of Object.values(steps.live)) {
+    const ofStream = records.filter(({ topic }) => topic === stream.identity.topic)
+    if (ofStream.length === 0) continue
+    await assertSameSourceAndRules(stream, steps)
+    await waitUntilPublished(stream, await endsOf(stream, steps), options.waitSeconds, steps)
+    await publishStream(stream, ofStream, options, steps)
+  }
+}
+
+const publishStream = async (
+  stream: LiveStream,
+  records: readonly ParkedFields[],
+  options: PublishAgainOptions,
+  steps: PublishAgainSteps,
+): Promise<void> => {
+  const read = readDocuments(docs => multiGet(steps.send, docs), stream.indexOf)
+  let forecaster = createForecaster(stream, read)
+  for await (const chunk of chunksThatFit(records, stream, steps)) {
+    const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
+    const plans: Plan[] = []
+    for (const item of parked) {
+      // A record that is not sent must not influence the forecasts after it.
+      const forecast = await forecaster.next(item, forecast => planOf(item, forecast, options).send)
+      plans.push(planOf(item, forecast, options))
+    }
+    steps.signal.throwIfAborted()
+    if (!options.publish) {
+      steps.onResults(plans.map(({ result }) => result))
+      continue
+    }
+    const sent = await sendAll(plans, stream, steps).catch((error: unknown) => {
+      steps.onResults(plans.map(({ result, send }) => (send ? { ...result, outcome: 'unknown' } : result)))
+      throw error
+    })
+    // Drops the forecasts of this chunk: the sent records are now stored and read from there.
+    forecaster = createForecaster(stream, read)
+    const results = await waitUntilDecided(plans, sent, stream, forecaster, options, steps).catch((error: unknown) => {
+      steps.onResults(plans.map(plan => publishedOnly(plan, sent.get(plan))))
+      throw error
+    })
+    steps.onResults(results)
+  }
+}
+
+const waitUntilDecided = async (
+  plans: readonly Plan[],
+  sent: Sent,
+  stream: LiveStream,
+  forecaster: Forecaster,
+  { waitSeconds }: PublishAgainOptions,
+  steps: PublishAgainSteps,
+): Promise<Result[]> => {
+  await waitUntilPublished(stream, nextOffsets(sent), waitSeconds, steps)
+  const results = await outcomesOf(plans, sent, forecaster, steps)
+  await assertStillDecides(stream, steps)
+  return results
+}
+
+/** Sent, but not known to be decided: the wait was too short or interrupted. */
+const publishedOnly = ({ result }: Plan, published: RecordPosition | undefined): Result =>
+  published === undefined ? result : { ...result, outcome: 'published', published }
+
+/** Splits records into chunks of CHUNK_RECORDS and CHUNK_BYTES, or of one larger record. */
+async function* chunksThatFit(
+  records: readonly ParkedFields[],
+  { parkedIndex: _index }: LiveStream,
+  steps: PublishAgainSteps,
+): AsyncGenerator<readonly ParkedFields[]> {
+  for (const some of chunksOf(records, CHUNK_RECORDS)) {
+    const sizes = await sizesOf(
+      some.map(record => ({ _index, _id: positionOf(record) })),
+      steps,
+    )
+    yield* portionsOf(some, sizes, CHUNK_BYTES)
+  }
+}
+
+type Plan = { readonly parked: Parked; readonly result: Result; readonly send: boolean }
+
+const planOf = (parked: Parked, forecast: Forecast, { force }: PublishAgainOptions): Plan => {
+  const plan = (outcome: Result['outcome'], reason: Result['reason'], send: boolean): Plan => ({
+    parked,
+    result: { fields: parked.fields, outcome, reason, published: null },
+    send,
+  })
+  if (parked.leftOut) return plan('refused', 'bytes_not_kept', false)
+  switch (forecast.outcome) {
+    case 'applied':
+    case 'older':
+      for (const [, value, rawName] of parked.record.headers) {
+        if (value === null) return plan('refused', 'header_without_value', false)
+        if (rawName !== undefined) return plan('refused', 'header_name_not_utf8', false)
+      }
+      if (forecast.outcome === 'older' && !force) return plan('refused', 'older_than_current', false)
+      return plan('would_be_applied', null, true)
+    case 'duplicate':
+      return plan('already_there', null, false)
+    case 'parked':
+      return plan('refused', forecast.code, false)
+    default:
+      return forecast satisfies never
+  }
+}
+
+/** The new position of each record that was sent. */
+type Sent = ReadonlyMap<Plan, RecordPosition>
+
+const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: PublishAgainSteps): Promise<Sent> => {
+  const sent = new Map<Plan, RecordPosition>()
+  const wanted = plans.filter(({ send }) => send)
+  if (wanted.length === 0) return sent
+  const { topic } = stream.identity
+  const partitions = wanted.map(({ parked }) => targetPartition(stream, parked))
+  const messages = wanted.map(({ parked }, index) => kafkaMessageOf(parked, partitions[index] ?? 0))
+  const sending = steps.producer().then(producer => producer.send({ topic, acks: -1, messages }))
+  const answers = await withRight('Write', `topic ${topic}`, sending)
+  const next = new Map(answers.map(({ partition, baseOffset }) => [partition, Number(baseOffset)]))
+  for (const [index, plan] of wanted.entries()) {
+    const partition = partitions[index] ?? 0
+    const offset = next.get(partition)
+    if (offset === undefined)
+      throw new CommandError('Kafka did not say where it put a record; run the same command again')
+    next.set(partition, offset + 1)
+    sent.set(plan, { topic, partition, offset })
+  }
+  return sent
+}
+
+const kafkaMessageOf = ({ record: { key, value, headers } }: Parked, partition: number): Message => {
+  // No prototype: a header may be named like a member of Object.prototype.
+  const named: Record<string, Buffer[]> = Object.create(null)
+  for (const [name, header] of headers) named[name] = [...(named[name] ?? []), ...(header === null ? [] : [header])]
+  return { key, value, partition, headers: named }
+}
+
+const nextOffsets = (sent: Sent): Map<number, number> => {
+  const next = new Map<number, number>()
+  for (const { partition, offset } of sent.values()) next.set(partition, Math.max(next.get(partition) ?? 0, offset + 1))
+  return next
+}
+
+const endsOf = async ({ identity }: LiveStream, { admin }: PublishAgainSteps): Promise<Map<number, number>> =>
+  new Map((await fetchEnds(admin, identity.topic)).map(({ partition, end }) => [partition, end]))
+
+/** Reads the outcomes at the new positions: parked there, or decided as of there. */
+const outcomesOf = async (
+  plans: readonly Plan[],
+  sent: Sent,
+  forecaster: Forecaster,
+  { send, live }: PublishAgainSteps,
+): Promise<Result[]> => {
+  const again = await readParked(send, live, [...sent.values()])
+  const parkedAgain = new Map(again.flatMap(found => (found ? [[positionOf(found.fields), found.fields.code]] : [])))
+  const results: Result[] = []
+  for (const plan of plans) {
+    const published = sent.get(plan)
+    if (published === undefined) results.push(plan.result)
+    else {
+      const code = parkedAgain.get(positionOf(published))
+      const { outcome } = await forecaster.at(plan.parked, published.offset)
+      if ((outcome === 'parked') !== (code !== undefined)) {
+        throw new CommandError(
+          `the projector decided ${positionOf(published)} otherwise than the rules: look at its log`,
+        )
+      }
+      const { fields } = plan.parked
+      if (outcome === 'parked') results.push({ fields, outcome: 'parked_again', reason: code ?? null, published })
+      else results.push({ fields, outcome, reason: null, published })
+    }
+  }
+  return results
+}

@@ -1,0 +1,152 @@
+/**
+ * Destroys a seal key. First the receipt, then the key: a command that is killed in between leaves a receipt, which
+ * counts more than a key, and the same command removes the key.
+ * HAZARD: a copy of the directory still has the key. Overwriting the file does not reach copies, nor the old blocks of
+ *   a disk that writes elsewhere. A backup of Vault still has the key, too. docs/privacy.md says how long copies may
+ *   live.
+ */
+import { randomBytes } from 'node:crypto'
+import { access, constants, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { type KeySources, keyFileOf, readSealKey, receiptFileOf, type Vault } from '../../core/reading/index.ts'
+import { CommandError } from '../failures.ts'
+import { createWhole, syncDirectory, writeWhole } from '../whole-file.ts'
+
+/** The proof that a key was destroyed. It has no personal data. */
+export type ErasureReceipt = {
+  readonly version: 1
+  /** A redaction of which the topics are not compared yet. The API answers `erased` all the same. */
+  readonly state?: 'begun'
+  readonly erased_at: string
+  readonly organization: string
+  readonly rep: string
+  readonly key_id: string
+  /** The different sealed texts that the key sealed, and the SHA-256 over them, sorted, each with a line end. */
+  readonly sealed_texts: number
+  readonly sealed_sha256: string
+}
+
+/** `erasing`: the receipt is there, and the key too. */
+export type KeyState = 'here' | 'erased' | 'erasing' | 'missing' | 'malformed'
+
+/** @throws CommandError if the directory cannot be read, or Vault does not answer */
+export const keyStateOf = async ({ directory, vault }: KeySources, id: string): Promise<KeyState> => {
+  const { state } = await readSealKey(directory, id)
+  if (state === 'here' || state === 'malformed') return state
+  if (state === 'destroyed') {
+    const isLeft = (await exists(join(directory, keyFileOf(id)))) || (await isInVault(vault, id))
+    return isLeft ? 'erasing' : 'erased'
+  }
+  if (state !== 'unknown' || !(await isDirectory(directory))) {
+    throw new CommandError(`SEAL_KEYS_DIR: ${directory} cannot be read`)
+  }
+  return vault === undefined ? 'missing' : stateInVault(vault, id)
+}
+
+/** Writes the receipt, then removes the key. A receipt that is there stays as it is. @returns the stored receipt */
+export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): Promise<ErasureReceipt> => {
+  const { directory, vault } = sources
+  const { key_id } = receipt
+  const [keyFile, receiptFile] = [join(directory, keyFileOf(key_id)), join(directory, receiptFileOf(key_id))]
+  await access(directory, constants.W_OK)
+  // Before the receipt: without the right to do this, nothing is changed.
+  const inVault = vault !== undefined && (await isInVault(vault, key_id)) ? vault : undefined
+  if (inVault) await change(inVault, key_id, 'POST', '/config', { deletion_allowed: true })
+  await writeReceipt(receiptFile, receipt)
+  if (inVault) await change(inVault, key_id, 'DELETE', '')
+  await overwrite(keyFile)
+  await rm(keyFile, { force: true })
+  await syncDirectory(directory)
+  const state = await keyStateOf(sources, key_id)
+  if (state !== 'erased') throw new CommandError(`the key ${key_id} is ${state} after its removal`)
+  return readReceipt(receiptFile)
+}
+
+/**
+ * A receipt that is there stays as it is. The run that wrote it may have been killed before its name was on disk.
+ * @throws CommandError if it is damaged: it would prove nothing after the key is destroyed
+ */
+export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<void> => {
+  if (await exists(file)) await readReceipt(file)
+  else await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+  await syncDirectory(dirname(file))
+}
+
+/** @throws CommandError if the file is not the receipt of its key, for example because it is damaged */
+export const readReceipt = async (file: string): Promise<ErasureReceipt> => {
+  const text = await readFile(file, 'utf8')
+  try {
+    const receipt: ErasureReceipt | null = JSON.parse(text)
+    const { organization, rep, key_id, erased_at }: Partial<ErasureReceipt> = receipt ?? {}
+    const isOfFile = isText(key_id) && receiptFileOf(key_id) === basename(file)
+    if (receipt !== null && isOfFile && isText(organization) && isText(rep) && isText(erased_at)) return receipt
+  } catch {
+    // Said below.
+  }
+  throw new CommandError(
+    `${file}: expected the receipt of an erasure, and it is damaged: restore it from a copy, or remove it and repeat the command`,
+  )
+}
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+/** @throws CommandError if the receipt is damaged */
+export const storedReceipt = ({ directory }: KeySources, id: string): Promise<ErasureReceipt> =>
+  readReceipt(join(directory, receiptFileOf(id)))
+
+/** Ends a receipt that is begun. Every other one stays as it is. */
+export const completeReceipt = async (file: string, erased_at: string): Promise<void> => {
+  const { state, ...receipt } = await readReceipt(file)
+  if (state !== 'begun') return
+  await writeWhole(file, `${JSON.stringify({ ...receipt, erased_at }, null, 2)}\n`)
+  await syncDirectory(dirname(file))
+}
+
+/** @throws CommandError if Vault does not answer */
+const stateInVault = async (vault: Vault, id: string): Promise<'here' | 'malformed' | 'missing'> => {
+  const found = await vault.read(id)
+  if (found.state === 'here' || found.state === 'malformed') return found.state
+  if (found.state === 'unknown') return 'missing'
+  const why = 'vault' in found ? ` (${found.vault})` : ''
+  throw new CommandError(
+    `SEAL_KEYS_VAULT_URL: Vault does not answer, is sealed, or the token has no right to export${why}`,
+  )
+}
+const isInVault = async (vault: Vault | undefined, id: string): Promise<boolean> =>
+  vault !== undefined && (await stateInVault(vault, id)) !== 'missing'
+
+/** Changes a key, unless another command has deleted it meanwhile. @throws CommandError if Vault did not do it */
+const change = async (
+  vault: Vault,
+  id: string,
+  method: 'POST' | 'DELETE',
+  part: string,
+  body?: object,
+): Promise<void> => {
+  const path = `keys/${id}${part}`
+  const answer = await vault.send(method, path, body)
+  if (answer !== undefined && answer.status < 300) return
+  if (answer !== undefined && !(await isInVault(vault, id))) return
+  const why = answer === undefined ? 'gives no answer' : `answers ${answer.status} ${answer.errors.join(', ')}`.trim()
+  throw new CommandError(`Vault ${why} to ${method} ${path}: the key is not destroyed. The same command continues`)
+}
+
+/** Another command may have removed the file. */
+const overwrite = async (file: string): Promise<void> => {
+  await using handle = await open(file, constants.O_WRONLY | constants.O_NOFOLLOW).catch(ifMissing)
+  if (handle === undefined) return
+  const { size } = await handle.stat()
+  await handle.write(randomBytes(size))
+  await handle.sync()
+}
+
+const exists = async (file: string): Promise<boolean> => (await stat(file).catch(ifMissing)) !== undefined
+
+const ifMissing = (error: NodeJS.ErrnoException): undefined => {
+  if (error.code !== 'ENOENT') throw error
+}
+
+const isDirectory = (directory: string): Promise<boolean> =>
+  readdir(directory).then(
+    () => true,
+    () => false,
+  )
