@@ -131,6 +131,18 @@ export const sourceMutants: readonly Mutant[] = [
     replace: 'batch.isTransactional && open.size > 1e9 && producerId !== undefined',
   },
   {
+    name: 'an aborted batch that nobody can read counts as a hole',
+    file: 'projector/batch/unpack.ts',
+    find: 'const { end, missing } = await reader.read(next)',
+    replace: 'const { end, missing } = { end: next, missing: next }',
+  },
+  {
+    name: 'the records that stand for a batch are others where it is read again from within',
+    file: 'projector/batch/read-batch.ts',
+    find: 'value: offset === batch.first ? batch.payload : null',
+    replace: 'value: offset === from ? batch.payload : null',
+  },
+  {
     name: 'a batch that cannot be read is parked as a record of a publisher',
     file: 'core/ledger/decide/assess.ts',
     find: "undecodableBatchOf(record) ? 'batch_undecodable' : 'record_undecodable'",

@@ -7,6 +7,7 @@ import type { Clock, SimulatedProcess } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import { Group } from './group.ts'
 import type { Entry, Log } from './history.ts'
+import { borderBefore, borderFrom } from './unread-batches.ts'
 
 export class Partition {
   readonly entries: Entry[]
@@ -30,7 +31,9 @@ export class Partition {
   /** @returns undefined when the offset is out of range */
   read(offset: number, count: number): readonly Entry[] | undefined {
     if (offset < 0 || offset > this.end) return undefined
-    return this.entries.slice(offset, Math.min(this.end, offset + count))
+    // A fetch brings whole batches.
+    const to = Math.min(this.end, offset + count)
+    return offset === to ? [] : this.entries.slice(borderBefore(this.entries, offset), borderFrom(this.entries, to))
   }
 }
 

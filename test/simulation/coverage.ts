@@ -9,6 +9,8 @@ export const happenings = [
   'duplicates',
   'payouts superseded',
   'records aborted',
+  'records of batches that nobody reads',
+  'records of aborted batches that nobody reads',
   'transactions left open for a while',
   'projectors started',
   'projectors killed',

@@ -48,8 +48,9 @@ export const batchOf = (topic: string, { partition, from, entries, end }: Fetche
 /** As `core/log/kafka/patch-fetch.ts` leaves them. */
 export const messagesOf = (entries: readonly Entry[]): FetchedMessage[] => {
   if (entries.length === 0) return []
-  const records = entries.map(({ kind, offset, message }) => ({
+  const records = entries.map(({ kind, offset, message, batch }) => ({
     kind,
+    batch,
     offset,
     timestamp: Number(message.timestamp),
     key: message.key,

@@ -14,6 +14,7 @@ import { createStream, organizationsIn } from '../support/streams.ts'
 import { type Placed, type Published, place, toPublished } from '../support/topics.ts'
 import { BEGINNING } from './clock.ts'
 import type { TimedEvent } from './moments.ts'
+import { unreadEntries } from './unread-batches.ts'
 
 export const EVENTS = 'commission.events'
 export const API_KEYS = 'commission.api-keys'
@@ -23,6 +24,8 @@ export type Entry = {
   readonly offset: number
   readonly kind: 'record' | 'aborted' | 'control'
   readonly published: Published
+  /** The batch that it is in, if nobody can read that one. Its entries are those that stand for it. */
+  readonly batch?: Buffer
   /** The form in which the Kafka client delivers it. */
   readonly message: {
     readonly offset: string
@@ -84,7 +87,10 @@ export class History {
       .filter(({ value }) => (value?.length ?? 0) < VALUE_BYTES)
       .map(record => place(record, this.partitions))
       .map(record => ({ ...record, partition: record.partition % this.partitions }))
-    this.log = lay(records.map(renamed(this.#keyTexts)), this.partitions, random, wrongTimes(seed, this.organizations))
+    this.log = lay(records.map(renamed(this.#keyTexts)), this.partitions, random, {
+      timeOf: wrongTimes(seed, this.organizations),
+      unread: createRandom(seed + 0xba7c4),
+    })
     this.#model = createModel(this.partitions)
     this.outcomes = this.#fold()
   }
@@ -251,7 +257,12 @@ const wrongTimes = (seed: number, organizations: readonly string[]): WrongTimes 
 }
 
 /** Puts records into their partitions, some in transactions with control records and aborted records. */
-const lay = (records: readonly Placed[], partitions: number, random: Random, timeOf: WrongTimes): Log => {
+const lay = (
+  records: readonly Placed[],
+  partitions: number,
+  random: Random,
+  { timeOf, unread }: { readonly timeOf: WrongTimes; readonly unread: Random },
+): Log => {
   const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: partitions }, () => []), [API_KEYS]: [[]] }
   const transactions = random.chance(0.6)
   let time = BEGINNING
@@ -261,8 +272,16 @@ const lay = (records: readonly Placed[], partitions: number, random: Random, tim
     time += random.below(50) - (random.chance(0.05) ? 2_000 : 0)
     entries?.push(toEntry(record, kind, entries.length, timeOf(record, time)))
   }
+  const addUnread = (beside: Placed): void => {
+    const entries = log[beside.stream === 'events' ? EVENTS : API_KEYS]?.[beside.partition] ?? []
+    const times = Array.from({ length: 2 + unread.below(unread.pick([3, 60])) }, () => timeOf(beside, time))
+    const kind = transactions && unread.chance(0.3) ? 'aborted' : 'record'
+    entries.push(...unreadEntries(unread, beside, entries.length, kind, times))
+  }
+  const hasUnread = unread.chance(0.4)
   for (const record of records) {
     add(record, 'record')
+    if (hasUnread && unread.chance(0.03)) addUnread(record)
     if (!transactions || random.chance(0.8)) continue
     if (random.chance(0.5)) for (let count = random.below(4); count >= 0; count--) add(random.pick(records), 'aborted')
     add(record, 'control')

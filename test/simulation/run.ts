@@ -19,6 +19,7 @@ import { Operator } from './operator.ts'
 import { PREFIX, Promises } from './promises.ts'
 import { Readers } from './readers.ts'
 import { type Schedule, scheduleOf } from './schedule.ts'
+import { borderFrom } from './unread-batches.ts'
 
 /** Virtual milliseconds after the last fault in which everything must catch up. */
 const RECOVERY = 60_000
@@ -167,7 +168,7 @@ const publish = ({ broker, clock, random, promises, coverage }: World, { length 
       const burst = random.pick([1, 2, 4, 20])
       const ends: number[] = []
       for (let end = 0; end < partition.entries.length; ends.push(end)) {
-        end = Math.min(partition.entries.length, end + 1 + random.below(burst))
+        end = borderFrom(partition.entries, Math.min(partition.entries.length, end + 1 + random.below(burst)))
       }
       const times = ends.map(() => random.next() * span).sort((a, b) => a - b)
       for (const [place, end] of ends.entries()) {
@@ -222,6 +223,12 @@ const countHistory = ({ log, outcomes }: History, coverage: Coverage): void => {
     for (const entry of entries) {
       if (entry.kind === 'record') coverage.count('records published')
       if (entry.kind === 'aborted') coverage.count('records aborted')
+      if (entry.batch !== undefined)
+        coverage.count(
+          entry.kind === 'record'
+            ? 'records of batches that nobody reads'
+            : 'records of aborted batches that nobody reads',
+        )
       const outcome = outcomes.get(entry)
       if (outcome?.outcome === 'parked') coverage.count('records parked')
       if (outcome?.outcome === 'duplicate') coverage.count('duplicates')

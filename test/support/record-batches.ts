@@ -93,7 +93,8 @@ export const batchOfRecords = (
   return batchBytes({ first, payload: payloadOf(records), count: records.length, base, max, ...options })
 }
 
-type Entry = RawRecord & { readonly kind: EntryKind }
+/** `batch`: the bytes of the batch that it is in, if nobody can read that one. */
+type Entry = RawRecord & { readonly kind: EntryKind; readonly batch?: Buffer | undefined }
 
 /** The bytes that a fetch brings of these entries. */
 export const fetchedOf = (entries: readonly Entry[]): FetchedBytes => {
@@ -101,27 +102,29 @@ export const fetchedOf = (entries: readonly Entry[]): FetchedBytes => {
   for (const entry of entries) {
     const run = runs.at(-1)
     const before = run?.at(-1)
-    if (before?.kind === entry.kind && before.offset + 1 === entry.offset) run?.push(entry)
+    const isNext = before?.kind === entry.kind && before.offset + 1 === entry.offset
+    if (isNext && before.batch === entry.batch) run?.push(entry)
     else runs.push([entry])
   }
   const aborted = runs.filter(([entry]) => entry?.kind === 'aborted').map(([entry]) => entry?.offset ?? 0)
   const bytes = runs.map(run => {
-    const { offset = 0, kind } = run[0] ?? {}
+    const { offset = 0, kind, batch } = run[0] ?? {}
+    if (batch !== undefined) return batch
     const isTransactional = kind !== 'record'
     return batchOfRecords(offset, run, {
       isTransactional,
       isControl: kind === 'control',
-      producerId: producerOf(offset),
+      producerId: producerIn(offset),
     })
   })
   return {
     bytes: Buffer.concat(bytes),
-    aborted: aborted.map(firstOffset => ({ producerId: String(producerOf(firstOffset)), firstOffset })),
+    aborted: aborted.map(firstOffset => ({ producerId: String(producerIn(firstOffset)), firstOffset })),
   }
 }
 
-/** Each run has a producer of its own: it is aborted alone. */
-const producerOf = (offset: number): number => 1_000 + offset
+/** Each run has a producer of its own, by its first offset: it is aborted alone. */
+export const producerIn = (offset: number): number => 1_000 + offset
 
 /** The records of all batches, of any size. */
 export const recordsIn = async (bytes: Buffer): Promise<RawRecord[]> => {

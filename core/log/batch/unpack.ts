@@ -125,7 +125,7 @@ export class Unpacker {
       }
       try {
         while (next <= batch.last) {
-          const part = kind === 'record' ? await reader.read(next) : passedOver(batch, next)
+          const part = kind === 'record' ? await reader.read(next) : await passedOver(batch, reader, next)
           this.#report(part)
           for (const record of part.records) {
             gathered.add(record, batch)
@@ -185,9 +185,19 @@ class ChangedBatch extends Error {
   }
 }
 
-/** A control batch, or an aborted one: it is not read, and has a hole if the log was compacted. */
-const passedOver = ({ first, last, count }: RecordBatch, next: number): BatchPart =>
-  count === last - first + 1 ? { records: [], end: last + 1 } : { records: [], end: next, missing: next }
+/**
+ * A control batch, or an aborted one: nobody gets its records. It is read only if it states fewer records than offsets:
+ * then the log was compacted, and it has a hole; or nobody can read it.
+ */
+const passedOver = async (
+  { first, last, count }: RecordBatch,
+  reader: BatchReader,
+  next: number,
+): Promise<BatchPart> => {
+  if (count === last - first + 1) return { records: [], end: last + 1 }
+  const { end, missing } = await reader.read(next)
+  return { records: [], end, ...(missing !== undefined && { missing }) }
+}
 
 /** Records of consecutive batches, to be passed on together. */
 class Gathered {

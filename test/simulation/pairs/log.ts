@@ -13,12 +13,13 @@ import {
   periodRecorded,
   repRecorded,
 } from '../../support/events.ts'
-import type { Random } from '../../support/random.ts'
+import { createRandom, type Random } from '../../support/random.ts'
 import { seal } from '../../support/seal.ts'
 import { organizationsIn } from '../../support/streams.ts'
 import { place, toPublished } from '../../support/topics.ts'
 import { BEGINNING } from '../clock.ts'
 import { API_KEYS, type Entry, EVENTS, type Log } from '../history.ts'
+import { unreadEntries } from '../unread-batches.ts'
 
 export const PARTITIONS = 2
 
@@ -31,11 +32,13 @@ export type PairLog = {
   readonly parked: readonly { readonly topic: string; readonly partition: number; readonly offset: number }[]
 }
 
-/** @param isMixed with sealed texts of two more reps, records of aborted transactions, and times in microseconds */
+/** @param isMixed with sealed texts of two more reps, records of aborted transactions, batches that nobody can
+ *   read, and times in microseconds */
 export const createLog = (random: Random, isMixed = false): PairLog => {
   const organizations = organizationsIn(random, [0, 1], PARTITIONS)
   const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: PARTITIONS }, () => []), [API_KEYS]: [[]] }
   const parked: { topic: string; partition: number; offset: number }[] = []
+  const unread = createRandom(7)
   let time = BEGINNING - 1_000_000
   const add = (record: Outgoing, unit = 1): Entry => {
     const { partition } = place(record, PARTITIONS)
@@ -52,6 +55,18 @@ export const createLog = (random: Random, isMixed = false): PairLog => {
       const offset = entries.length
       const message = { ...(first as Entry).message, offset: `${offset}`, timestamp: `${++time}` }
       entries.push({ ...(first as Entry), offset, kind, message })
+    }
+  }
+  /** Batches that nobody can read: four offsets that are parked, and two of an aborted transaction. */
+  const addUnread = (partition: number): void => {
+    const entries = log[EVENTS]?.[partition] ?? []
+    for (const [kind, count] of [
+      ['record', 4],
+      ['aborted', 2],
+    ] as const) {
+      time += 50
+      const times = Array.from({ length: count }, (_, index) => time + index)
+      entries.push(...unreadEntries(unread, { stream: 'events', partition }, entries.length, kind, times))
     }
   }
   const addParked = (record: Outgoing): void => {
@@ -73,13 +88,21 @@ export const createLog = (random: Random, isMixed = false): PairLog => {
       add(payout(org_id, number, number === 1 ? null : `payout_1x${number - 1}`))
     add(payrollRecorded({ org_id, id: 'payroll_1', rep_id: 'rep_1', payout_id: 'payout_1x3' }))
   }
-  if (isMixed) for (let partition = 0; partition < PARTITIONS; partition++) addHole(partition)
+  const addMixed = (): void => {
+    if (!isMixed) return
+    for (let partition = 0; partition < PARTITIONS; partition++) {
+      addHole(partition)
+      addUnread(partition)
+    }
+  }
+  addMixed()
   const before = (log[EVENTS] ?? []).map(entries => entries.length)
   for (const org_id of organizations) {
     add(payrollVoided({ org_id, id: 'payroll_2', reverses_id: 'payroll_1' }))
     for (let number = 4; number < 8; number++) add(payout(org_id, number, `payout_1x${number - 1}`))
     add(repRecorded({ org_id, id: 'rep_1', name: 'Grace' }))
   }
+  addMixed()
   return { log, organizations, before, parked }
 }
 

@@ -153,8 +153,10 @@ test.each(Object.entries(parts))('a batch with %s', async (_, [expected, options
 })
 
 test('the records that stand for a batch are parked as such, whoever has restored them', async () => {
-  const part = await new BatchReader(batchOf({ count: 2, codec: 4, payload, max: 17 })).read(10)
+  const reader = new BatchReader(batchOf({ count: 2, codec: 4, payload, max: 17 }))
+  const part = await reader.read(10)
   expect(part.end).toBe(12)
+  expect((await reader.read(11)).records).toEqual(part.records.slice(1))
   expect(part.records.map(({ value, timestamp }) => [value, timestamp])).toEqual([
     [payload, 17],
     [null, 17],

@@ -17,7 +17,7 @@ import {
 } from '../../../../core/log/limits.ts'
 import { BATCH_BYTES_MAX } from '../../../../schemas/limits.ts'
 import { record } from '../../../projector/records.ts'
-import { batchBytes, batchOfRecords, fetchedOf } from '../../../support/record-batches.ts'
+import { batchBytes, batchOfRecords, fetchedOf, payloadOf } from '../../../support/record-batches.ts'
 import { eventually } from '../../../support/scope.ts'
 
 const topic = 'commission.events'
@@ -256,6 +256,25 @@ describe('a batch', () => {
     // A watchdog sees each part once, however often the batch is sought.
     expect(new Set(running.unpacked)).toEqual(new Set([2]))
     expect(running.unpacked.length).toBeLessThan((1.2 * BATCH_BYTES_MAX) / 1024 / 1024)
+  })
+
+  test('of an aborted transaction that cannot be read is passed over, also if it states a wrong number of records', async () => {
+    const running = await reading()
+    const [first, second] = entriesOf(['aborted', 'aborted'])
+    const payload = payloadOf(first && second ? [first, second] : [])
+    const aborted = [{ producerId: '7', firstOffset: 5 }]
+    const bytes = batchBytes({ first: 5, payload, count: 1, distance: 1, isTransactional: true, producerId: 7 })
+    expect(await deliverBytes(running, { bytes, aborted })).toEqual(['6'])
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 7, records: [], appended: 'transaction' }]])
+  })
+
+  test('of an aborted transaction that was compacted reports the first missing offset', async () => {
+    const running = await reading()
+    const payload = payloadOf(entriesOf(['aborted']))
+    const aborted = [{ producerId: '7', firstOffset: 5 }]
+    const bytes = batchBytes({ first: 5, payload, count: 1, distance: 1, isTransactional: true, producerId: 7 })
+    await deliverBytes(running, { bytes, aborted })
+    expect(running.heard).toMatchObject([['batch', 2, { from: 5, end: 6, missing: 6, records: [] }]])
   })
 
   test('that cannot be read is told of once, and its offsets come as the records that stand for them', async () => {
