@@ -132,13 +132,13 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'an aborted batch that nobody can read counts as a hole',
-    file: 'projector/batch/unpack.ts',
+    file: 'core/log/batch/unpack.ts',
     find: 'const { end, missing } = await reader.read(next)',
     replace: 'const { end, missing } = { end: next, missing: next }',
   },
   {
     name: 'the records that stand for a batch are others where it is read again from within',
-    file: 'projector/batch/read-batch.ts',
+    file: 'core/log/batch/read-batch.ts',
     find: 'value: offset === batch.first ? batch.payload : null',
     replace: 'value: offset === from ? batch.payload : null',
   },

@@ -1,7 +1,7 @@
 /** Batches that nobody can read, for simulated logs: the entries of their offsets, and the bytes of a fetch. */
 import { compressFrameSync } from 'lz4-napi'
 import { compressSync } from 'snappy'
-import { type EncodedHeaders, encodeHeaders } from '../../projector/kafka/encoded-headers.ts'
+import { type EncodedHeaders, encodeHeaders } from '../../core/log/kafka/encoded-headers.ts'
 import type { Random } from '../support/random.ts'
 import { batchBytes, payloadOf, producerIn } from '../support/record-batches.ts'
 import type { Published } from '../support/topics.ts'

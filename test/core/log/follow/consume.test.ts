@@ -258,23 +258,16 @@ describe('a batch', () => {
     expect(running.unpacked.length).toBeLessThan((1.2 * BATCH_BYTES_MAX) / 1024 / 1024)
   })
 
-  test('of an aborted transaction that cannot be read is passed over, also if it states a wrong number of records', async () => {
+  test.each([
+    ['cannot be read is passed over, although it states a wrong number of records', 2, { end: 7 }],
+    ['was compacted reports the first missing offset', 1, { end: 6, missing: 6 }],
+  ] as const)('of an aborted transaction that %s', async (_, records, expected) => {
     const running = await reading()
-    const [first, second] = entriesOf(['aborted', 'aborted'])
-    const payload = payloadOf(first && second ? [first, second] : [])
-    const aborted = [{ producerId: '7', firstOffset: 5 }]
-    const bytes = batchBytes({ first: 5, payload, count: 1, distance: 1, isTransactional: true, producerId: 7 })
-    expect(await deliverBytes(running, { bytes, aborted })).toEqual(['6'])
-    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 7, records: [], appended: 'transaction' }]])
-  })
-
-  test('of an aborted transaction that was compacted reports the first missing offset', async () => {
-    const running = await reading()
-    const payload = payloadOf(entriesOf(['aborted']))
+    const payload = payloadOf(entriesOf(Array(records).fill('aborted')))
     const aborted = [{ producerId: '7', firstOffset: 5 }]
     const bytes = batchBytes({ first: 5, payload, count: 1, distance: 1, isTransactional: true, producerId: 7 })
     await deliverBytes(running, { bytes, aborted })
-    expect(running.heard).toMatchObject([['batch', 2, { from: 5, end: 6, missing: 6, records: [] }]])
+    expect(running.heard).toEqual([['batch', 2, { from: 5, records: [], appended: 'transaction', ...expected }]])
   })
 
   test('that cannot be read is told of once, and its offsets come as the records that stand for them', async () => {
