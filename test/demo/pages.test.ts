@@ -68,9 +68,20 @@ describe.for(pages)('%s', page => {
   })
 
   test('names files that exist', () => {
-    const named = /`((?:schemas|projector|api|commands|demo|services|bench|docs|test)\/[\w./-]+\.(?:ts|md))`/g
+    const named =
+      /`((?:schemas|core|projector|api|tools|client|deploy|demo|services|bench|docs|test|contract)\/[\w./-]+\.(?:ts|md))`/g
     expect(missing([...text.matchAll(named)].map(([, file = '']) => join(root, file)))).toEqual([])
   })
+})
+
+test('docs/README.md links to each page of docs/', () => {
+  const index = [...read('docs/README.md').matchAll(/\]\((\w+\.md)[)#]/g)].map(([, target]) => target)
+  const all = globSync('docs/*.md', { cwd: root }).map(path => basename(path))
+  expect(all.filter(page => page !== 'README.md' && !index.includes(page))).toEqual([])
+})
+
+test('README.md is short enough to be read at once', () => {
+  expect(read('README.md').split('\n').length - 1).toBeLessThanOrEqual(130)
 })
 
 test('docs/decisions/README.md links to each decision once', () => {

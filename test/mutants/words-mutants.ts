@@ -105,4 +105,10 @@ export const wordsMutants: readonly Mutant[] = [
     find: 'return page.replace(before, () => quoted.text(figures, before))',
     replace: 'return page',
   },
+  {
+    name: 'the example publishes another amount than README.md shows',
+    file: 'demo/run/publish-one.ts',
+    find: "payout.id, '8260.00', '619.50')",
+    replace: "payout.id, '8260.00', '619.51')",
+  },
 ]
