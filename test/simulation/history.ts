@@ -59,6 +59,8 @@ export class History {
   readonly log: Log
   readonly partitions: number
   readonly organizations: readonly string[]
+  /** Its publisher has wrong times; undefined if there is one organization only. */
+  readonly stranger: string | undefined
   readonly outcomes: ReadonlyMap<Entry, Outcome>
   /** By the SHA-256 of the key's text. */
   readonly keys = new Map<string, KeyLife>()
@@ -73,10 +75,14 @@ export class History {
   readonly #organizationsOf: readonly (readonly string[])[]
   readonly #views = new Map<string, Expected>()
 
-  constructor(seed: number) {
+  /** @param times `right`: the same log, with the right times of the stranger's records. */
+  constructor(seed: number, times: 'wrong' | 'right' = 'wrong') {
     const random = createRandom(seed)
     this.partitions = 1 + random.below(3)
-    const wanted = Array.from({ length: 1 + random.below(3) }, () => random.below(this.partitions))
+    // Only in a common partition could the times of one organization reach another one.
+    const common = random.chance(0.5) ? random.below(this.partitions) : undefined
+    const length = random.pick([1, 2, 2, 3, 3, 4])
+    const wanted = Array.from({ length }, () => common ?? random.below(this.partitions))
     this.organizations = organizationsIn(random, wanted, this.partitions)
     this.#organizationsOf = Array.from({ length: this.partitions }, (_, partition) =>
       this.organizations.filter(org => partitionOf(org, this.partitions) === partition),
@@ -87,8 +93,10 @@ export class History {
       .filter(({ value }) => (value?.length ?? 0) < VALUE_BYTES)
       .map(record => place(record, this.partitions))
       .map(record => ({ ...record, partition: record.partition % this.partitions }))
+    const strange = createRandom(seed + 0x7e57)
+    this.stranger = this.organizations.length > 1 ? strange.pick(this.organizations) : undefined
     this.log = lay(records.map(renamed(this.#keyTexts)), this.partitions, random, {
-      timeOf: wrongTimes(seed, this.organizations),
+      timeOf: timesWith(this.stranger, strange, times),
       unread: createRandom(seed + 0xba7c4),
     })
     this.#model = createModel(this.partitions)
@@ -209,7 +217,7 @@ const renamed = (keyTexts: Map<string, string>) => {
   const rename = (text: string): string =>
     text
       .replace(/(?<![0-9a-f])(?:[0-9a-f]{64}|[0-9a-f]{16})(?![0-9a-f])/g, name)
-      .replace(/"last4":"[^"]{4}"/g, '"last4":"last"')
+      .replace(/("last4":\s*)"[^"]{4}"/g, '$1"last"')
   const inBytes = <Bytes extends Buffer | string | null>(bytes: Bytes): Bytes | Buffer | string => {
     if (bytes === null) return bytes
     return typeof bytes === 'string' ? rename(bytes) : Buffer.from(rename(bytes.toString('latin1')), 'latin1')
@@ -229,21 +237,19 @@ const renamed = (keyTexts: Map<string, string>) => {
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-type WrongTimes = (record: Placed, time: number) => number
+type TimeOf = (record: Placed, time: number) => number
 
 /**
- * If there are several organizations, the publisher of one of them has wrong times, by random numbers of their own. The
- * clocks of the others are right.
+ * The publisher of one organization has wrong times, by random numbers of their own. The clocks of the others are
+ * right.
  */
-const wrongTimes = (seed: number, organizations: readonly string[]): WrongTimes => {
-  const random = createRandom(seed + 0x7e57)
-  const stranger = organizations.length > 1 ? random.pick(organizations) : undefined
+const timesWith = (stranger: string | undefined, random: Random, times: 'wrong' | 'right'): TimeOf => {
   let latest = 0
   return ({ key }, time) => {
     if (stranger === undefined) return time
     latest = Math.max(latest + 1, time)
     if (String(key) !== stranger || random.chance(0.3)) return latest
-    return random.pick([
+    const wrong = random.pick([
       time * 1_000,
       time + 7_200_000,
       time + 2_000,
@@ -253,6 +259,7 @@ const wrongTimes = (seed: number, organizations: readonly string[]): WrongTimes 
       -1,
       -(2 ** 40),
     ])
+    return times === 'wrong' ? wrong : latest
   }
 }
 
@@ -261,7 +268,7 @@ const lay = (
   records: readonly Placed[],
   partitions: number,
   random: Random,
-  { timeOf, unread }: { readonly timeOf: WrongTimes; readonly unread: Random },
+  { timeOf, unread }: { readonly timeOf: TimeOf; readonly unread: Random },
 ): Log => {
   const log: Record<string, Entry[][]> = { [EVENTS]: Array.from({ length: partitions }, () => []), [API_KEYS]: [[]] }
   const transactions = random.chance(0.6)

@@ -44,17 +44,24 @@ const historyOf = (seed: number) => {
   return made
 }
 
-const prepareHistory = async (seed: number) => {
+/** @throws Error if the wrong times of an organization change a document of another one */
+export const prepareHistory = async (seed: number) => {
   const history = new History(seed)
-  const { failure, stored } = await runQuietly(history)
+  const { failure, stored, others } = await runQuietly(history)
   if (failure !== undefined) throw new Error(`without any fault: ${failure}`)
-  return { history, quiet: stored }
+  if (history.stranger !== undefined) {
+    const right = await runQuietly(new History(seed, 'right'))
+    if (right.failure !== undefined) throw new Error(`without any fault, with right times: ${right.failure}`)
+    const what = `history ${seed}: the times of ${history.stranger} change another organization`
+    if (right.others !== others) throw new Error(`${what}: ${differing(others, right.others)}`)
+  }
+  return { history, quiet: stored, others }
 }
 
 /** Runs one projector without faults. Everything is published before it starts. */
 const runQuietly = async (
   history: History,
-): Promise<{ readonly failure: string | undefined; readonly stored: string }> => {
+): Promise<{ readonly failure: string | undefined; readonly stored: string; readonly others: string }> => {
   const world = createWorld(history, createRandom(1), CALM, QUIET_SESSION)
   const { broker, clock, promises, crew, engine } = world
   publishAll(world)
@@ -62,7 +69,7 @@ const runQuietly = async (
   const isDone = await clock.runUntil(() => world.failure() !== undefined || promises.isCaughtUp(), RECOVERY)
   const failure = world.failure() ?? (isDone ? undefined : 'it did not catch up')
   for (const topic of broker.topics.values()) if (topic.partitions.length === 0) throw new Error('a topic is empty')
-  return { failure, stored: storedIn(engine) }
+  return { failure, stored: storedIn(engine), others: othersIn(engine, history.stranger) }
 }
 
 const run = async (schedule: Schedule): Promise<Verdict> => {
@@ -203,6 +210,24 @@ const storedIn = (engine: SimulatedElasticsearch, generation = FIRST_GENERATION)
       [...documents.values()].map(({ id, version, source, fields }) => {
         const is = name.endsWith('-parked') ? String(fields.code) : source
         return `${name.replace(`-${generation}-`, '-')} ${id} ${version} ${is}`
+      }),
+    )
+    .sort()
+    .join('\n')
+
+/** Returns all documents that are not of this organization: from them, all answers to the others are made. */
+const othersIn = (engine: SimulatedElasticsearch, stranger: string | undefined): string =>
+  [...engine.indices.values()]
+    .filter(({ name }) => name !== controlIndexOf(PREFIX))
+    .flatMap(({ name, documents }) =>
+      [...documents.values()].flatMap(({ id, version, source, fields }) => {
+        const { key } = (fields.body ?? {}) as { readonly key?: string | null }
+        // A parked record of the stranger need not have its organization in it, and a batch that nobody reads has no key.
+        const isOfStranger =
+          fields.org_id === stranger ||
+          fields.code === 'batch_undecodable' ||
+          (name.endsWith('-parked') && String(Buffer.from(key ?? '', 'base64')) === stranger)
+        return isOfStranger ? [] : [`${name} ${id} ${version} ${source}`]
       }),
     )
     .sort()
