@@ -55,6 +55,7 @@ export class MemoryElasticsearch {
     const [, first = '', operation = '', id = ''] = path.split('/').map(decodeURIComponent)
     if (isRead(bulk)) return this.#read(updatesIn(bulk))
     if (first === '_bulk') return this.#bulk(String(bulk))
+    if (first === '_mget') return this.#multiGet((body as { docs: readonly Item[] }).docs)
     if (first === '_pit') return { status: 200, body: {} }
     if (first === '_search') return this.#scan(body as Scan)
     if (operation === '_pit') return this.#open(first)
@@ -104,6 +105,14 @@ export class MemoryElasticsearch {
       return { update: { _index, _id, ...(stored ? found : missing) } }
     })
     return { status: 200, body: { items } }
+  }
+
+  #multiGet(addresses: readonly Item[]): Answer {
+    const docs = addresses.map(({ _index, _id }) => {
+      const stored = this.#of(_index).get(_id)
+      return stored ? answerOf(_id, stored) : { _id, found: false }
+    })
+    return { status: 200, body: { docs } }
   }
 
   #open(indices: string): Answer {

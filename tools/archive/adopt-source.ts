@@ -41,7 +41,7 @@ import { assertArchived, assertInTopic } from '../generations/compare-positions.
 import { waitUntilNobodyWrites } from '../generations/drop.ts'
 import { namesOf, readAll, skipBadSpare } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
-import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
+import { hasLeftovers, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
@@ -93,6 +93,8 @@ export const adoptSource = async (
   const stay = await checkUnchanged(unchanged, generations.live, sources, admin, steps, stack)
   const changed: string[] = []
   if (names.length > 0) {
+    // They are changed last, and nothing may be changed before a refusal.
+    await cleanUnchanged('wait', stay, generations.live, sources, admin, steps, groupId)
     say(`verifying ${archive}`)
     const manifests = await verifyArchive(target, { report: reportProgress(steps) }, signal)
     const archived = (stream: Stream) => readArchivedLog(target, manifests[stream])
@@ -109,7 +111,7 @@ export const adoptSource = async (
       changed.push(await changeSource(one, sources[one.stream], manifests[one.stream], redaction, steps))
   }
   // After all checks: a refusal has changed nothing.
-  await removeFromUnchanged(stay, generations.live, sources, admin, steps, groupId)
+  await cleanUnchanged('remove', stay, generations.live, sources, admin, steps, groupId)
   if (changed.length === 0) say('the projection has this source already: nothing is changed')
   if (json) out(`${JSON.stringify({ adopted: changed, sources })}\n`)
   return exitCodes.done
@@ -212,7 +214,12 @@ const checkUnchanged = async (
   return checked
 }
 
-const removeFromUnchanged = async (
+/**
+ * Waits until nobody writes the generations that have leftovers, or removes these.
+ * @throws CommandError if somebody writes one of them
+ */
+const cleanUnchanged = async (
+  act: 'wait' | 'remove',
   names: readonly string[],
   live: string,
   sources: Sources,
@@ -224,7 +231,11 @@ const removeFromUnchanged = async (
     const { partitions } = sources[streamOf(name)]
     const waitUntilNobodyWrites = () => waitUntilProjectorsStopped([name], sources, admin, steps, groupId)
     const removal = { generation: name, partitions, from, waitUntilNobodyWrites }
-    await skipBadSpare(name, live, () => removeLeftovers(removal, steps), steps)
+    const clean = async (): Promise<void> => {
+      if (act === 'remove') await removeLeftovers(removal, steps)
+      else if (await hasLeftovers(removal, steps)) await waitUntilNobodyWrites()
+    }
+    await skipBadSpare(name, live, clean, steps)
   }
 }
 

@@ -74,8 +74,7 @@ export type Removal = {
 export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<boolean> => {
   const { generation, waitUntilNobodyWrites } = removal
   if (waitUntilNobodyWrites !== undefined) {
-    const positions = await readPositions(removal, steps)
-    if (!positions.some(isMarked) && !(await areThere(removal, positions, steps))) {
+    if (!(await hasLeftovers(removal, steps))) {
       await forgetWritten(removal, steps)
       return false
     }
@@ -134,7 +133,13 @@ async function* find(
   }
 }
 
-const areThere = async (removal: Removal, positions: readonly StoredPosition[], steps: Steps): Promise<boolean> => {
+/** Whether something is to remove, or an interrupted removal is to finish. Under a projector there nearly always is. */
+export const hasLeftovers = async (
+  removal: Pick<Removal, 'generation' | 'partitions' | 'from'>,
+  steps: Steps,
+): Promise<boolean> => {
+  const positions = await readPositions(removal, steps)
+  if (positions.some(isMarked)) return true
   for await (const _ of find(removal, positions, steps)) return true
   return false
 }

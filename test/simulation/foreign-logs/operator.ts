@@ -36,8 +36,12 @@ export const bringBack = async (plan: Plan, world: World, { directory, lost, sna
   await restoreTopics(plan, world, archive, archived)
   if (world.failure !== undefined) return false
   if (!plan.stopsProjectors) {
-    // It is refused while somebody writes.
-    await attempt(plan, world, { name: 'adopt-archive', directory: archive })
+    // It is refused while somebody writes, and then it has changed nothing.
+    const before = sourcesOf(world)
+    const refused = await attempt(plan, world, { name: 'adopt-archive', directory: archive })
+    if (refused.code !== 0 && plan.killCommandAt === 0 && sourcesOf(world) !== before) {
+      world.fail(`adopt changed a source, and was refused: ${messageOf(refused)}`)
+    }
     await world.stopProjectors()
   }
   if (plan.snapshot !== 'none') await restoreSnapshot(plan, world, snapshot)
@@ -54,6 +58,10 @@ export const bringBack = async (plan: Plan, world: World, { directory, lost, sna
   if (plan.snapshot !== 'none' && world.failure === undefined) await takeSnapshotOver(plan, world, snapshot.began)
   return true
 }
+
+/** The sources that the generations and the API keys name. */
+const sourcesOf = (world: World): string =>
+  STREAMS.flatMap(topic => world.generationsOf(topic).map(name => world.sourceOf(name))).join()
 
 /** Whether the archive reaches each position, and has there the record that was read last. */
 export const hasAllThatWasRead = (world: World, archived: Entries): boolean =>

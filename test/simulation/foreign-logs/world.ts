@@ -8,6 +8,8 @@ import { StopError } from '../../../core/runtime/failures.ts'
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
+  type GenerationDocument,
+  generationId,
   LIVE_ID,
   type LiveDocument,
   type PositionDocument,
@@ -219,6 +221,12 @@ export class World {
   position(generation: string, partition: number): PositionDocument['body'] | undefined {
     const stored = this.engine.indices.get(controlIndexOf(PREFIX))?.documents.get(positionId(generation, partition))
     return stored && (stored.fields as PositionDocument).body
+  }
+
+  sourceOf(generation: string): string {
+    const stored = this.engine.indices.get(controlIndexOf(PREFIX))?.documents.get(generationId(generation))
+    const { cluster_id, topic_id } = (stored?.fields as GenerationDocument | undefined)?.body ?? {}
+    return `${generation}: ${cluster_id} ${topic_id}`
   }
 
   generationsOf(topic: string): readonly string[] {
