@@ -24,6 +24,12 @@ export const TIMEOUT_CHECK_INTERVAL = 250
 /** Milliseconds that a connection may idle between two requests: longer than the usual client keeps one. */
 export const KEEP_ALIVE_TIME = 65_000
 
+/**
+ * Milliseconds that an answer may still take when its client has ended its side of the connection. Most of such clients
+ * have gone; some only say that they send no more.
+ */
+export const ENDED_SIDE_TIME = 1_000
+
 /** Milliseconds without a byte in either direction. Then the API closes the connection: its client does not read. */
 export const SOCKET_SILENCE_MAX = 30_000
 

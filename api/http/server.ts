@@ -2,8 +2,8 @@
  * In: connections. Out: requests for the app, including those with an `Expect` header. The server answers bytes that
  *   are not a request, incomplete requests and CONNECT with a refusal as JSON. Then it closes the connection.
  * Promises: Node itself answers nothing. Its own 400, 408, 413, 417 and 431 have no body and no request id. A client
- *   that ends its side of a connection has gone: the answer that it waits for is given up. Also if its last bytes are
- *   only a part of a request.
+ *   that ends its side of a connection behind a complete request gets the answer if it begins within a second. After
+ *   that the client has gone: the answer is given up. If its last bytes are only a part of a request, at once.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
@@ -13,6 +13,7 @@ import { CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX } from '../../core/reading/i
 import { Refusal, refusalAnswer } from '../../core/runtime/index.ts'
 import type { RefusalCode } from '../../schemas/errors.ts'
 import {
+  ENDED_SIDE_TIME,
   HEADERS_TIME_MAX,
   KEEP_ALIVE_TIME,
   PARSER_BYTES_MAX,
@@ -68,8 +69,11 @@ export const createApiServer = (parts: Parts): Server => {
     ordered.listener(req, res)
   }
   const server: Server = tls
-    ? createTlsServer({ ...options, ...tls, handshakeTimeout: HEADERS_TIME_MAX }, listener)
+    ? createTlsServer({ ...options, ...tls, allowHalfOpen: true, handshakeTimeout: HEADERS_TIME_MAX }, listener)
     : createServer(options, listener)
+  // HAZARD: Node has no option for this. Without it, Node ends a connection whose client has ended its side, and drops
+  // the answer. With it, Node ends the connection after the last answer.
+  Object.assign(server, { httpAllowHalfOpen: true })
   const requestBegins = limitConnections(server, {
     max: parts.connectionsMax ?? (tls ? ENCRYPTED_CONNECTIONS_MAX : CONNECTIONS_MAX),
     onDrop: parts.onDrop ?? (() => undefined),
@@ -94,6 +98,19 @@ export const createApiServer = (parts: Parts): Server => {
     if (isWaiting) socket.destroy()
     return isWaiting
   }
+
+  /** A wait ends: nobody tells whether the client has gone. Any other answer has a moment to begin. */
+  const noteEnd = (socket: Socket): void => {
+    const underWay = ordered.underWay(socket)
+    if (underWay === undefined || underWay.headersSent) return
+    noteFurtherBytes(underWay)
+    const timer = setTimeout(() => closeIfWaiting(socket), ENDED_SIDE_TIME)
+    socket.once('close', () => clearTimeout(timer))
+  }
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
+    // After the request that the same bytes may complete.
+    socket.once('end', () => setImmediate(noteEnd, socket))
+  })
 
   /** Refuses bytes that are not a request. Waits for the answer before them: a client would mix up the two. */
   const refuseNext = (socket: Duplex, code: RefusalCode) => {

@@ -170,6 +170,18 @@ export const hostileMutants: readonly Mutant[] = [
     replace: '      if (one) return releaseBoth(one, ofAll ?? one)\n',
   },
   {
+    name: 'a client that ends its side of a connection gets no answer',
+    file: 'api/http/server.ts',
+    find: 'httpAllowHalfOpen: true',
+    replace: 'httpAllowHalfOpen: false',
+  },
+  {
+    name: 'a client that ended its side and has gone keeps its request until the time is up',
+    file: 'api/http/server.ts',
+    find: 'setTimeout(() => closeIfWaiting(socket), ENDED_SIDE_TIME)',
+    replace: 'setTimeout(() => socket.readable, ENDED_SIDE_TIME)',
+  },
+  {
     name: 'a request whose client ends the connection within another one is answered to the end',
     file: 'api/http/server.ts',
     find: '    if (error.code === ENDED_EARLY && closeIfWaiting(socket)) return\n',

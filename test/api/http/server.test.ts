@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
 import { expect, test } from 'vitest'
 import { onceFurtherBytes } from '../../../api/http/further-bytes.ts'
 import { createApiServer, listen, type RequestListener, stop, type Tls } from '../../../api/http/server.ts'
@@ -115,6 +116,48 @@ test.each(bytesBeforeLeaving.flatMap(([name, bytes]) => waysToLeave.map(how => [
     for (const end of scope) await end()
   },
 )
+
+test.each([
+  ['a connection', undefined],
+  ['an encrypted connection', tls],
+])('a client that ends its side of %s behind a complete request gets its answer', async (_, certificate) => {
+  const scope: (() => Promise<void>)[] = []
+  const part = Buffer.alloc(1024 * 1024)
+  const { port } = await serve(
+    { onTestFinished: end => void scope.push(end) },
+    (req, res) => {
+      const answer = (): void => {
+        for (let count = 0; count < 8; count++) res.write(part)
+        res.end('the answer')
+      }
+      // The answer begins after the end of the side is there.
+      req.socket.once('end', () => setImmediate(answer))
+    },
+    certificate && { tls: certificate },
+  )
+  const address = { port, host: '127.0.0.1', allowHalfOpen: true, rejectUnauthorized: false }
+  const socket = certificate ? connectTls(address) : connect(address)
+  scope.push(async () => void socket.destroy())
+  await once(socket, certificate ? 'secureConnect' : 'connect')
+  socket.end(GET)
+  let text = ''
+  for await (const chunk of socket) text = `${text.slice(-100)}${chunk}`
+  expect(text).toContain('the answer')
+  for (const end of scope.reverse()) await end()
+})
+
+test('a request that waits is told that the client has ended its side', async () => {
+  const scope: (() => Promise<void>)[] = []
+  const { port } = await serve({ onTestFinished: end => void scope.push(end) }, (_, res) => {
+    onceFurtherBytes(res, () => void res.end('the answer'))
+  })
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  socket.end(GET)
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  expect(text).toContain('the answer')
+  for (const end of scope) await end()
+})
 
 test('an answer that is being delivered is not cut off by the end of a request behind it', async scope => {
   const { port } = await serve(scope, (_, res) => void res.end(Buffer.alloc(8 * 1024 * 1024)))
