@@ -21,6 +21,7 @@ import {
   SOCKET_SILENCE_MAX,
   TIMEOUT_CHECK_INTERVAL,
 } from '../limits.ts'
+import { type Schedule, scheduleTimer } from '../time-limits.ts'
 import { noteFurtherBytes } from './further-bytes.ts'
 import { limitConnections } from './limit-connections.ts'
 import { oneAtATime } from './one-at-a-time.ts'
@@ -41,6 +42,8 @@ type Parts = {
   readonly connectionsMax?: number
   /** Called for every new connection that is closed because of the limit. */
   readonly onDrop?: () => void
+  /** By default the timers of the process. */
+  readonly later?: Schedule
 }
 
 const options: ServerOptions = {
@@ -59,8 +62,12 @@ const socketsOf = new WeakMap<Server, ReadonlySet<Socket>>()
 
 /** @throws Error if certificate and key are not valid */
 export const createApiServer = (parts: Parts): Server => {
-  const { listener: answer, tls, newRequestId, onRefused } = parts
-  const ordered = oneAtATime(answer)
+  const { listener: answer, tls, newRequestId, onRefused, later = scheduleTimer } = parts
+  const ordered = oneAtATime((req, res) => {
+    // The client has ended its side during the answer before.
+    if (req.socket.readableEnded) noteFurtherBytes(res)
+    answer(req, res)
+  })
   /** The last answer of each connection. */
   const answering = new WeakMap<Duplex, ServerResponse>()
   const listener: RequestListener = (req, res) => {
@@ -102,15 +109,15 @@ export const createApiServer = (parts: Parts): Server => {
   /** A wait ends: nobody tells whether the client has gone. Any other answer has a moment to begin. */
   const noteEnd = (socket: Socket): void => {
     const underWay = ordered.underWay(socket)
-    if (underWay === undefined || underWay.headersSent) return
+    if (underWay === undefined) return
     noteFurtherBytes(underWay)
-    const timer = setTimeout(() => closeIfWaiting(socket), ENDED_SIDE_TIME)
-    socket.once('close', () => clearTimeout(timer))
+    socket.once(
+      'close',
+      later(ENDED_SIDE_TIME, () => closeIfWaiting(socket)),
+    )
   }
-  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => {
-    // After the request that the same bytes may complete.
-    socket.once('end', () => setImmediate(noteEnd, socket))
-  })
+  // After Node's own listener: the request that the last bytes complete is under way.
+  server.on(tls ? 'secureConnection' : 'connection', (socket: Socket) => socket.once('end', () => noteEnd(socket)))
 
   /** Refuses bytes that are not a request. Waits for the answer before them: a client would mix up the two. */
   const refuseNext = (socket: Duplex, code: RefusalCode) => {

@@ -178,8 +178,8 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'a client that ended its side and has gone keeps its request until the time is up',
     file: 'api/http/server.ts',
-    find: 'setTimeout(() => closeIfWaiting(socket), ENDED_SIDE_TIME)',
-    replace: 'setTimeout(() => socket.readable, ENDED_SIDE_TIME)',
+    find: 'later(ENDED_SIDE_TIME, () => closeIfWaiting(socket))',
+    replace: 'later(ENDED_SIDE_TIME, () => socket.readable)',
   },
   {
     name: 'a request whose client ends the connection within another one is answered to the end',

@@ -77,7 +77,7 @@ export const startApiProcess = (world: World): ApiProcess => {
     newRequestId,
     later,
   })
-  const server = createApiServer({ listener: api.listener, newRequestId, onRefused: () => undefined })
+  const server = createApiServer({ listener: api.listener, newRequestId, onRefused: () => undefined, later })
   const open = new Set<Wire>()
   return {
     connect: options => {
