@@ -117,12 +117,16 @@ withJava('npm run services starts three plain brokers, and a topic has three rep
   const settings = await run.line('export ')
   const [, address = ''] =
     /^export KAFKA_BROKERS=((?:\S+:\d+,){2}\S+:\d+) ELASTICSEARCH_URL=http:\S+$/.exec(settings) ?? []
-  const replicas = await withAdmin({ address }, async admin => {
-    await admin.createTopics({ topics: [{ topic: 'kept', replicationFactor: -1 }], waitForLeaders: true })
-    const { topics } = await admin.fetchTopicMetadata({ topics: ['kept'] })
-    return topics[0]?.partitions[0]?.replicas.length
-  })
-  expect(replicas).toBe(3)
+  // One attempt of kafkajs ends after some 10 s. On a full machine, leaders on three new brokers can take longer.
+  await vi.waitFor(
+    () =>
+      withAdmin({ address }, async admin => {
+        await admin.createTopics({ topics: [{ topic: 'kept', replicationFactor: -1 }], waitForLeaders: true })
+        const { topics } = await admin.fetchTopicMetadata({ topics: ['kept'] })
+        expect(topics[0]?.partitions[0]?.replicas).toHaveLength(3)
+      }),
+    { timeout: retryOptions, interval: 500 },
+  )
 
   run.kill('SIGINT')
   expect(await run.ended).toBe(0)
