@@ -267,8 +267,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'adopt leaves documents of lost records if the cluster is the same',
     file: 'tools/archive/adopt-source.ts',
-    find: 'await skipBadSpare(name, live, () => removeLeftovers(removal, steps), steps)',
-    replace: 'await skipBadSpare(name, live, async () => removal, steps)',
+    find: "if (act === 'remove') await removeLeftovers(removal, steps)",
+    replace: "if (act === 'remove') return",
     flow: LEFT_OVER,
   },
   {
@@ -280,7 +280,7 @@ export const archiveMutants: readonly Mutant[] = [
   },
   {
     name: 'adopt looks for writers of a stream that stays only after it has changed the other one',
-    file: 'commands/archive/adopt-source.ts',
+    file: 'tools/archive/adopt-source.ts',
     find: "    await cleanUnchanged('wait', stay, generations.live, sources, admin, steps, groupId)\n",
     replace: '',
   },

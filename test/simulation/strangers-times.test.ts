@@ -1,4 +1,4 @@
-/** The publisher of one organization has wrong times, in many histories; most of them have two to four organizations. */
+/** One publisher has wrong times, in many histories; most of them have two to four organizations. */
 import { expect, test } from 'vitest'
 import { prepareHistory } from './run.ts'
 
