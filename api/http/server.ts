@@ -10,7 +10,7 @@ import { createServer as createTlsServer } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX } from '../../core/reading/index.ts'
-import { Refusal, refusalAnswer } from '../../core/runtime/index.ts'
+import { Refusal, refusalAnswer, type Schedule, scheduleTimer } from '../../core/runtime/index.ts'
 import type { RefusalCode } from '../../schemas/errors.ts'
 import {
   ENDED_SIDE_TIME,
@@ -21,7 +21,6 @@ import {
   SOCKET_SILENCE_MAX,
   TIMEOUT_CHECK_INTERVAL,
 } from '../limits.ts'
-import { type Schedule, scheduleTimer } from '../time-limits.ts'
 import { noteFurtherBytes } from './further-bytes.ts'
 import { limitConnections } from './limit-connections.ts'
 import { oneAtATime } from './one-at-a-time.ts'
