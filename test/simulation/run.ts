@@ -222,7 +222,7 @@ const othersIn = (engine: SimulatedElasticsearch, stranger: string | undefined):
     .flatMap(({ name, documents }) =>
       [...documents.values()].flatMap(({ id, version, source, fields }) => {
         const { key } = (fields.body ?? {}) as { readonly key?: string | null }
-        // A parked record of the stranger need not have its organization in it, and a batch that nobody reads has no key.
+        // A parked record of the stranger need not have its organization, and a batch that nobody reads has no key.
         const isOfStranger =
           fields.org_id === stranger ||
           fields.code === 'batch_undecodable' ||
