@@ -152,7 +152,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
       'doctor',
       'options',
     ],
-    ground: ['context', 'failures', 'limits', 'live', 'markup', 'terminal', 'whole-file'],
+    ground: ['context', 'failures', 'limits', 'live', 'markup', 'terminal', 'time-left', 'whole-file'],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
   bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },

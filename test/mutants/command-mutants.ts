@@ -101,6 +101,18 @@ export const commandMutants: readonly Mutant[] = [
     replace: "process.stdout.write('', () => process.exit(code))",
   },
   {
+    name: 'the time left counts the time in which a replay connects',
+    file: 'tools/time-left.ts',
+    find: 'samples.at(-1)?.done ?? began',
+    replace: 'samples.at(-1)?.done ?? -1',
+  },
+  {
+    name: 'the time left goes up for a moment',
+    file: 'tools/time-left.ts',
+    find: 'endsAt === undefined || found <= endsAt',
+    replace: 'true',
+  },
+  {
     name: 'a Parquet timestamp cuts nanoseconds off',
     file: 'tools/export/columns.ts',
     find: ' || nanoseconds % 1_000n !== 0n',

@@ -100,8 +100,10 @@ test('the progress line names the limit, if there is one', () => {
     report({ done: 0, total: 100_000 })
     world.work(1_000)
     report({ done: 10_000, total: 100_000 })
+    world.work(2_000)
+    report({ done: 30_000, total: 100_000 })
     return drawn
   }
-  expect(lineWith(20_000)).toBe('10000 of 100000 records, 10000 of at most 20000 a second, 9 s left')
-  expect(lineWith()).toBe('10000 of 100000 records, 10000 a second, 9 s left')
+  expect(lineWith(20_000)).toBe('30000 of 100000 records, 10000 of at most 20000 a second, 7 s left')
+  expect(lineWith()).toBe('30000 of 100000 records, 10000 a second, 7 s left')
 })
