@@ -25,7 +25,7 @@ WORKDIR /app
 
 LABEL org.opencontainers.image.title=commission-api \
       org.opencontainers.image.description="Projects commission events from Kafka into Elasticsearch and serves them over a read-only HTTP API" \
-      org.opencontainers.image.version=1.0.0
+      org.opencontainers.image.version=1.1.0
 # The process that runs here, projector or API, tells on its admin port whether it is alive. Kubernetes has its own probes.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=6 CMD ["node", "-e", "const live = port => fetch(`http://127.0.0.1:${port}/livez`).then(({ ok }) => ok || Promise.reject()); Promise.any([live(process.env.API_ADMIN_PORT || 9464), live(process.env.PROJECTOR_ADMIN_PORT || 9465)]).then(() => process.exit(0), () => process.exit(1))"]
 

@@ -33,6 +33,27 @@ test('the image runs the Node version that the scripts run on', () => {
   expect(image).toBe(scripts)
 })
 
+/** The OpenAPI and AsyncAPI documents have the version of the API, which is not that of the program. */
+test('package.json, clients, image, chart, pages and the last closed part of the changelog have one version', () => {
+  const quoted = /"version": "([\d.]+)"/
+  const places: readonly (readonly [file: string, pattern: RegExp])[] = [
+    ['package.json', quoted],
+    ['package-lock.json', quoted],
+    ['client/package.json', quoted],
+    ['client/package-lock.json', quoted],
+    ['client/python/pyproject.toml', /^version = "([\d.]+)"/m],
+    ['Dockerfile', /image\.version=([\d.]+)/],
+    ['deploy/chart/Chart.yaml', /^version: ([\d.]+)/m],
+    ['deploy/chart/Chart.yaml', /^appVersion: ([\d.]+)/m],
+    ['docs/kubernetes.md', /commission-api:([\d.]+)/],
+    ['client/README.md', /commission-client-([\d.]+)\.tgz/],
+    ['CHANGELOG.md', /^## ([\d.]+) \(\d{4}-\d\d-\d\d\)$/m],
+  ]
+  const found = places.map(([file, pattern]) => [file, pattern.exec(readFileSync(file, 'utf8'))?.[1]])
+  const [[, version] = []] = found
+  expect(found.filter(([, other]) => other !== version)).toEqual([])
+})
+
 test.skipIf(npmProgram === undefined)(
   'the commands for the SBOM list each package of the image, and no other',
   scope => {
