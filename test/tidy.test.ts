@@ -86,15 +86,34 @@ describe('folders', () => {
     expect(outOf('client').filter(({ target }) => !allowed.test(target))).toEqual([])
   })
 
-  test('the product imports only packages that the image has', () => {
-    const { dependencies } = JSON.parse(sourceOf('package.json').text)
-    const packages = product.flatMap(({ spoken }) =>
+  test.each([
+    ['the service', ['schemas', 'core', 'projector', 'api'], 'package.json'],
+    ['tools/', ['tools'], 'tools/package.json'],
+    ['demo/', ['demo'], 'demo/package.json'],
+    ['bench/', ['bench'], 'bench/package.json'],
+    ['services/', ['services'], 'services/package.json'],
+    ['client/', ['client'], 'client/package.json'],
+  ])('%s imports only packages that its package.json names', (_, folders, manifest) => {
+    const { dependencies } = JSON.parse(sourceOf(manifest).text)
+    const packages = within(...folders).flatMap(({ spoken }) =>
       [...spoken.matchAll(/(?:^(?:import|export|\}) (?:.* )?from |\bimport\()'((?:@[a-z]+\/)?[a-z][\w.-]*)[/']/gm)].map(
         ([, name = '']) => name,
       ),
     )
-    expect(packages.length).toBeGreaterThan(30)
+    expect(packages.length).toBeGreaterThan(0)
     expect([...new Set(packages)].filter(name => !Object.hasOwn(dependencies, name))).toEqual([])
+  })
+
+  test('a package has one version in all workspaces', () => {
+    const all = [
+      'package.json',
+      ...['tools', 'demo', 'bench', 'services', 'client'].map(name => `${name}/package.json`),
+    ]
+    const versions = new Map<string, Set<string>>()
+    for (const file of all)
+      for (const [name, version] of Object.entries<string>(JSON.parse(sourceOf(file).text).dependencies))
+        versions.set(name, (versions.get(name) ?? new Set()).add(version))
+    expect([...versions].filter(([, found]) => found.size > 1)).toEqual([])
   })
 
   test('only tests import from test/', () => {
@@ -328,7 +347,7 @@ describe('files', () => {
     expect(find(all, 'text', /\.\.[/]shared|[/](?:work|root|home|Users)[/]/)).toEqual([])
 
     // Lock files have the homepages of packages. They must not have the addresses that they were fetched from.
-    expect(find(all, 'text', /"resolve[d]":/)).toEqual([])
+    expect(find(all, 'text', /"resolve[d]": "[^"]*[:.]/)).toEqual([])
     const written = all.filter(({ path }) => !path.endsWith('package-lock.json'))
     const known = new Set(['example.com', 'maven.apache.org', 'www.w3.org', 'json-schema.org'])
     const hosts = find(written, 'text', /:\/\/(?:[^\s/@'"`]*@)?[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}\b/i)

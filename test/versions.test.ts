@@ -40,7 +40,7 @@ test('package.json, clients, image, chart, pages and the last closed part of the
     ['package.json', quoted],
     ['package-lock.json', quoted],
     ['client/package.json', quoted],
-    ['client/package-lock.json', quoted],
+    ...['tools', 'demo', 'bench', 'services'].map(name => [`${name}/package.json`, quoted] as const),
     ['client/python/pyproject.toml', /^version = "([\d.]+)"/m],
     ['Dockerfile', /image\.version=([\d.]+)/],
     ['deploy/chart/Chart.yaml', /^version: ([\d.]+)/m],
@@ -54,6 +54,38 @@ test('package.json, clients, image, chart, pages and the last closed part of the
   expect(found.filter(([, other]) => other !== version)).toEqual([])
 })
 
+type Locked = {
+  readonly version: string
+  readonly dependencies?: object
+  readonly optionalDependencies?: object
+  readonly peerDependencies?: object
+}
+
+/** The path of a package in the nearest folder of packages above the one that needs it. */
+const pathOf = (packages: object, from: string, name: string): string | undefined => {
+  for (let folder = from; ; folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/node_modules/')))) {
+    const path = `${folder}${folder === '' ? '' : '/'}node_modules/${name}`
+    if (path in packages) return path
+    if (folder === '') return undefined
+  }
+}
+
+/** The packages of a lock file that one needs, with those that they need. Peers that are there count, too. */
+const packagesFrom = (
+  packages: Readonly<Record<string, Locked>>,
+  from: string,
+  found = new Set<string>(),
+): Set<string> => {
+  const { dependencies, optionalDependencies, peerDependencies } = packages[from] ?? {}
+  for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+    const path = pathOf(packages, from, name)
+    if (path === undefined || found.has(path)) continue
+    found.add(path)
+    packagesFrom(packages, path, found)
+  }
+  return found
+}
+
 test.skipIf(npmProgram === undefined)(
   'the commands for the SBOM list each package of the image, and no other',
   scope => {
@@ -63,8 +95,8 @@ test.skipIf(npmProgram === undefined)(
     const env = { ...process.env, TMPDIR: folder, npm_config_offline: 'true' }
     const { components } = JSON.parse(execFileSync('sh', ['-ec', commands], { encoding: 'utf8', stdio: 'pipe', env }))
     const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
-    const needed = Object.entries<{ version: string; dev?: true }>(packages).flatMap(([path, { version, dev }]) =>
-      path === '' || dev === true ? [] : [`${path.replace(/^.*node_modules\//, '')}@${version}`],
+    const needed = [...packagesFrom(packages, '')].map(
+      path => `${path.replace(/^.*node_modules\//, '')}@${packages[path]?.version}`,
     )
     const listed = components.map(({ name, version }: { name: string; version: string }) => `${name}@${version}`)
     expect(listed.toSorted()).toEqual([...new Set(needed)].toSorted())

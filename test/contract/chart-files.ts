@@ -35,6 +35,7 @@ const only = (properties: Readonly<Record<string, object>>, required: readonly s
 const ref = (name: string): object => ({ $ref: `#/definitions/${name}` })
 const objects: object = { type: 'array', items: { type: 'object' } }
 const switched: object = only({ enabled: { type: 'boolean' } })
+const digest: object = { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' }
 const texts: object = { type: 'object', additionalProperties: { type: 'string' } }
 const atLeast = (minimum: number): object => ({ type: 'integer', minimum })
 
@@ -90,7 +91,8 @@ export const valuesSchema = (): string => {
           {
             repository: name,
             tag: { type: 'string' },
-            digest: { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' },
+            digest,
+            tools: only({ repository: { type: 'string' }, digest }),
             pullPolicy: { enum: ['Always', 'IfNotPresent', 'Never'] },
             pullSecrets: { type: 'array', items: name },
           },

@@ -13,6 +13,8 @@ const scope = fileScope()
 
 let built: Promise<string> | undefined
 const image = (): Promise<string> => (built ??= buildImage(scope, project))
+let builtTools: Promise<string> | undefined
+const toolsImage = (): Promise<string> => (builtTools ??= buildImage(scope, project, 'tools'))
 
 /** Copies all files that the image is made of, with other modes and times: a clone of another user, at another time. */
 const otherClone = async (t: Scope): Promise<string> => {
@@ -40,6 +42,11 @@ const options = async (): Promise<string[]> => {
 }
 
 describe.skipIf(!dockerAnswers)('the image', () => {
+  test('of the commands runs them', { timeout: BUILD_TIMEOUT_MS }, async () => {
+    const help = await docker('run', '--rm', '--network', 'none', await toolsImage())
+    expect(help).toContain('projection')
+  })
+
   test('has the same layers when it is built again, from a clone with other modes and times', {
     timeout: BUILD_TIMEOUT_MS,
   }, async t => {
@@ -53,6 +60,8 @@ describe.skipIf(!dockerAnswers)('the image', () => {
     expect(await docker('image', 'inspect', '--format', '{{.Config.User}}', name)).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     const find = (...tests: string[]) => docker('run', '--rm', '--network', 'none', name, 'find', '/app', ...tests)
     expect(await find('-name', 'main.ts')).toContain('/app/projector/main.ts')
+    const packages = await find('-name', 'package.json', '-path', '*/node_modules/*')
+    for (const ofTools of ['commander', 'hyparquet', 'aws4']) expect(packages).not.toContain(`/${ofTools}`)
     expect(await find('(', '-writable', '-o', '!', '-readable', '-o', '-user', '1000', ')')).toBe('')
   })
 

@@ -15,10 +15,10 @@ export const docker = async (...args: readonly string[]): Promise<string> => {
 }
 
 /** Builds an image without the engine's cache. Returns its name. */
-export const buildImage = async (scope: Scope, folder: string): Promise<string> => {
+export const buildImage = async (scope: Scope, folder: string, target = 'service'): Promise<string> => {
   const name = `commission-test-${randomBytes(6).toString('hex')}`
   removeAtEnd(scope, 'image rm --force', name)
-  await docker('build', '--no-cache', '--quiet', '--tag', name, folder)
+  await docker('build', '--no-cache', '--quiet', '--target', target, '--tag', name, folder)
   return name
 }
 

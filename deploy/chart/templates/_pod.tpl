@@ -20,18 +20,26 @@ labels:
   helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}
 
+{{- /* Arguments: root, and tools if the pod runs commands. */ -}}
 {{- define "commission.image" -}}
-{{- if .Values.image.digest -}}
-{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- $image := .root.Values.image }}
+{{- $repository := $image.repository }}
+{{- $digest := $image.digest }}
+{{- if .tools }}
+{{- $repository = $image.tools.repository | default (printf "%s-tools" $repository) }}
+{{- $digest = $image.tools.digest }}
+{{- end }}
+{{- if $digest -}}
+{{ $repository }}@{{ $digest }}
 {{- else -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ $repository }}:{{ $image.tag | default .root.Chart.AppVersion }}
 {{- end -}}
 {{- end }}
 
 {{- /*
 The specification of a pod. Arguments: root, component, process (its values), command, and if it has them: kafka,
 elasticsearch (whether it talks to them), own (settings that the chart sets), ports, probes, preStopSeconds, account (the
-component whose service account it uses).
+component whose service account it uses), tools (whether it runs commands).
 */ -}}
 {{- define "commission.pod" -}}
 {{- $settings := dict }}
@@ -67,7 +75,7 @@ securityContext:
 terminationGracePeriodSeconds: {{ add (.preStopSeconds | default 0) 15 }}
 containers:
   - name: {{ .component }}
-    image: {{ include "commission.image" .root }}
+    image: {{ include "commission.image" . }}
     imagePullPolicy: {{ .root.Values.image.pullPolicy }}
     command: {{ toJson .command }}
     env:
