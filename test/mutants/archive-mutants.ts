@@ -334,9 +334,9 @@ export const archiveMutants: readonly Mutant[] = [
   },
   {
     name: 'adopt does not forget what was written last',
-    file: 'tools/leftovers/remove-leftovers.ts',
-    find: '  const there = docs.filter((_, at) => found[at]?.found)\n',
-    replace: '  const there = docs.filter((_, at) => found[at]?.found && at < 0)\n',
+    file: 'tools/leftovers/written.ts',
+    find: 'return last !== undefined && !isKept?.(last, partition)',
+    replace: 'return last !== undefined && isKept === null',
   },
   {
     name: 'a key that no log revokes stays revoked',

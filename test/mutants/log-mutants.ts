@@ -35,8 +35,8 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'adopt leaves API keys of records that a broker has lost',
     file: 'tools/generations/adopt.ts',
-    find: 'generation === API_KEYS_GENERATION ? position : Math.max(position, serve_from)',
-    replace: 'generation === API_KEYS_GENERATION ? Math.max(position, serve_from) : Math.max(position, serve_from)',
+    find: 'serve_from <= position) return position',
+    replace: 'serve_from <= position) return Math.max(position, serve_from)',
     flow: LOGS,
   },
   {
@@ -50,5 +50,19 @@ export const logMutants: readonly Mutant[] = [
     file: 'core/projection/stream/open-partition.ts',
     find: 'const writtenFrom = body._version - written.offset',
     replace: 'const writtenFrom = Math.min(0, body._version)',
+  },
+  {
+    name: 'adopt leaves documents of lost records while a partition is read again',
+    file: 'tools/generations/adopt.ts',
+    find: 'written.offset >= position && (await isOfLog(written))',
+    replace: 'written.offset >= position && isOfLog !== undefined',
+    flow: LOGS,
+  },
+  {
+    name: 'adopt forgets up to where a partition that is read again has documents',
+    file: 'tools/leftovers/remove-leftovers.ts',
+    find: 'removal.keepsWritten ? isKept : undefined',
+    replace: 'removal.keepsWritten === undefined ? isKept : undefined',
+    flow: LOGS,
   },
 ]

@@ -4,6 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { runManyLogs } from './foreign-logs/many.ts'
+import { runReadAgain } from './foreign-logs/read-again.ts'
 import { runForeignLog } from './foreign-logs/run.ts'
 import { API_KEYS } from './history.ts'
 import { FIRST_SEED } from './many.ts'
@@ -27,6 +28,16 @@ test('a key that only a lost record has made does not open anything after a cut'
   expect(failure).toBeUndefined()
   // A projector has seen that the keys are of another record.
   expect(stops.get('source_changed')).toBeGreaterThan(0)
+})
+
+test('after a cut while restored indices are read again, adopt leaves no document of a lost record', async () => {
+  let between = 0
+  for (let requests = 0; requests < 60; requests += 3) {
+    const { failure, isBetween } = await runReadAgain(FIRST_SEED + requests, requests)
+    expect(failure).toBeUndefined()
+    if (isBetween) between++
+  }
+  expect(between).toBeGreaterThan(5)
 })
 
 test('no log but that of the publishers is shown, and no document outlives a log that was lost', async () => {

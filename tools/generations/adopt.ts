@@ -46,7 +46,8 @@ import {
 import { apiKeysIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
+import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
+import { keepAsWritten, readAllWritten } from '../leftovers/written.ts'
 import { isInTopic } from './compare-positions.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
 import { identityOf, namesOf, positionDocumentsOf, readAll, skipBadSpare } from './generations.ts'
@@ -88,18 +89,25 @@ export const takeOver = async (
   const names = [API_KEYS_GENERATION, ...namesOf(generations)]
   const topicOf = ({ generation }: GenerationBody): string =>
     topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
-  /** @throws CommandError if the topic is not the one of the positions from which a generation is read again */
-  const firstToRemoveOf = async (identity: GenerationBody, restart: Restart, topic: string): Promise<number[]> => {
+  /**
+   * Without `restart`, no position goes back, and a topic that is not the one of a position is left to the projector.
+   * @throws CommandError if the topic is not the one of the positions from which a generation is read again
+   */
+  const firstToRemoveOf = async (identity: GenerationBody, restart?: Restart): Promise<number[]> => {
+    const topic = topicOf(identity)
     // Before the ends, which may grow.
     const positions = await positionDocumentsOf(identity, context)
+    const written = await readAllWritten(identity, context)
     const cluster = await context.openCluster(topic)
     stack.defer(cluster.disconnect)
     const log = readLog(cluster, topic)
     const ends = await fetchEnds(admin, topic)
     const from: number[] = []
     for (const [partition, position] of positions.entries()) {
-      if (await isInTopic(partition, position, log, ends)) {
-        from.push(firstToRemove(identity.generation, position))
+      if (restart === undefined || (await isInTopic(partition, position, log, ends))) {
+        const isOfLog = (last: LastRecord): Promise<boolean> =>
+          isInTopic(partition, { position: last.offset + 1, last }, log, ends)
+        from.push(await firstToRemove(identity.generation, position, written[partition], isOfLog))
         continue
       }
       const past = restart.positions?.[partition] ?? FIRST_RECORD
@@ -110,12 +118,11 @@ export const takeOver = async (
     }
     return from
   }
-  const remove = ({ generation, partitions }: GenerationBody, removeFrom?: readonly number[]): Promise<boolean> => {
+  const remove = ({ generation, partitions }: GenerationBody, removeFrom: readonly number[]): Promise<boolean> => {
     const group = `${groupId}-${generation}`
     const wait = () => waitUntilNobodyWrites(generation, partitions, group, admin, context, 'run the same again')
-    const from: Removal['from'] = (position, partition) =>
-      removeFrom?.[partition] ?? firstToRemove(generation, position)
-    return removeLeftovers({ generation, partitions, from, waitUntilNobodyWrites: wait }, context)
+    const from = (_: unknown, partition: number): number => removeFrom[partition] ?? 0
+    return removeLeftovers({ generation, partitions, from, keepsWritten: true, waitUntilNobodyWrites: wait }, context)
   }
   const replaced: Replaced[] = []
   // Checks everything before it changes anything.
@@ -126,7 +133,7 @@ export const takeOver = async (
       const topic = topicOf(found.identity)
       assertSameSource(found.identity, await describeSource(admin, topic))
       assertReached(found.identity, found.restart, await fetchEnds(admin, topic))
-      return { ...found, removeFrom: await firstToRemoveOf(found.identity, found.restart, topic) }
+      return { ...found, removeFrom: await firstToRemoveOf(found.identity, found.restart) }
     }
     const found = await skipBadSpare(name, generations.live, check, context)
     if (found !== undefined) replaced.push(found)
@@ -134,6 +141,10 @@ export const takeOver = async (
   for (const { stored, identity, ids, restart, removeFrom } of replaced) {
     await remove(identity, removeFrom)
     const times = await readTimes(identity, context)
+    for (const [partition, { last }] of (await positionDocumentsOf(identity, context)).entries()) {
+      const isLeft = last !== null && last.offset < (removeFrom[partition] ?? 0)
+      if (isLeft) await keepAsWritten(identity.generation, partition, last, context)
+    }
     for (const { partition, end } of await fetchEnds(admin, topicOf(identity))) {
       const from = restart.positions?.[partition] ?? FIRST_RECORD
       await readAgain(identity, partition, from, end, times[partition]?.taken_back ?? 0, context)
@@ -150,19 +161,30 @@ export const takeOver = async (
   }
   if (replaced.length === 0) {
     for (const name of [API_KEYS_GENERATION, generations.live]) await assertItsSource(name, topics, admin, context)
-    const removed = await removeFromAll(names, generations.live, remove, admin, context, groupId)
+    const removeLost = async (identity: GenerationBody): Promise<boolean> =>
+      remove(identity, await firstToRemoveOf(identity))
+    const removed = await removeFromAll(names, generations.live, removeLost, admin, context, groupId)
     say(`no index was replaced: nothing ${removed ? 'else ' : ''}is changed`)
   }
   return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
 }
 
 /**
- * While a partition is read again, documents from its position to `serve_from` are those of the same log. Of API keys
- * this is not known: each start of a projector moves `serve_from`. They are few, and are served only after they are
- * read again.
+ * While a partition is read again, documents from its position to `serve_from` are those of the same log, if the log
+ * still has the last written record: it can have been cut below since then. Of API keys this is not known: each start
+ * of a projector moves `serve_from`. They are few, and are served only after they are read again.
  */
-const firstToRemove = (generation: string, { position, serve_from = 0 }: PositionDocument['body']): number =>
-  generation === API_KEYS_GENERATION ? position : Math.max(position, serve_from)
+export const firstToRemove = async (
+  generation: string,
+  { position, serve_from = 0 }: PositionDocument['body'],
+  written: LastRecord | undefined,
+  isOfLog: (last: LastRecord) => Promise<boolean>,
+): Promise<number> => {
+  if (generation === API_KEYS_GENERATION || serve_from <= position) return position
+  return written !== undefined && written.offset >= position && (await isOfLog(written)) ? serve_from : position
+}
+
+type LastRecord = NonNullable<PositionDocument['body']['last']>
 
 /**
  * Looks for documents that no log has in all generations that no projector writes. Under a projector there always are

@@ -37,7 +37,6 @@ import {
   kinds,
   type PositionDocument,
   positionId,
-  writtenId,
 } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import type { Fields } from '../documents/as-of.ts'
@@ -54,6 +53,7 @@ import {
 import { carryOut, type Operation } from './carry-out.ts'
 import { earlierForm } from './earlier-form.ts'
 import { dropped, findLeftovers, type Leftover, type Searched } from './find-leftovers.ts'
+import { forgetWritten } from './written.ts'
 
 type Steps = Pick<CommandContext, 'send' | 'prefix' | 'sleep' | 'say' | 'elapsed'>
 type StoredPosition = DocumentAnswer<PositionDocument>
@@ -66,6 +66,8 @@ export type Removal = {
    * until the position is set back.
    */
   readonly from: (position: PositionDocument['body'], partition: number) => number
+  /** The log goes on: the last written record is forgotten only if its documents go. */
+  readonly keepsWritten?: true
   /** Called if there is something to remove; afterwards it is looked for again. Absent: nobody writes any more. */
   readonly waitUntilNobodyWrites?: () => Promise<void>
 }
@@ -75,7 +77,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
   const { generation, waitUntilNobodyWrites } = removal
   if (waitUntilNobodyWrites !== undefined) {
     if (!(await hasLeftovers(removal, steps))) {
-      await forgetWritten(removal, steps)
+      await forget(removal, await readPositions(removal, steps), steps)
       return false
     }
     steps.say(`${generation} has documents at or after its positions: they are removed when nobody writes`)
@@ -87,7 +89,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
   const isInterrupted = positions.some(isMarked) || hasPutBack
   const { partitions, held } = await findAll(removal, positions, steps)
   if (partitions.size === 0 && !isInterrupted) {
-    await forgetWritten(removal, steps)
+    await forget(removal, positions, steps)
     return false
   }
   const marked = await mark(removal, positions, partitions, steps)
@@ -98,7 +100,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
     await refresh([...searchedOf(removal, steps).kinds.keys()].join(), steps)
     for (const line of linesOf(generation, report)) steps.say(line)
   }
-  await forgetWritten(removal, steps)
+  await forget(removal, positions, steps)
   await unmark(removal, marked, steps)
   return true
 }
@@ -310,16 +312,13 @@ const readPositions = async (
   return positions
 }
 
-/** Nothing is written at or after the positions any more. */
-const forgetWritten = async ({ generation, partitions }: Removal, steps: Steps): Promise<void> => {
-  const _index = controlIndexOf(steps.prefix)
-  const docs = Array.from({ length: partitions }, (_, at) => ({ _index, _id: writtenId(generation, at) }))
-  const found = await getEach(docs, part => withRetries(steps, () => getFromPrimaries(steps.send, part)))
-  const there = docs.filter((_, at) => found[at]?.found)
-  await carryOut(
-    there.map(address => ({ ...address, lines: [{ delete: address }] })),
-    steps,
-  )
+/** Nothing is written at or after the first offset whose documents go. */
+const forget = (removal: Removal, positions: readonly StoredPosition[], steps: Steps): Promise<void> => {
+  const isKept = (last: { readonly offset: number }, partition: number): boolean => {
+    const position = positions[partition]
+    return position !== undefined && last.offset < removal.from(position._source.body, partition)
+  }
+  return forgetWritten(removal, removal.keepsWritten ? isKept : undefined, steps)
 }
 
 /** Marks the positions of these partitions. @returns all positions with their versions afterwards */

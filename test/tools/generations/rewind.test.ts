@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import { copyOf } from '../../../core/store/generations/past-positions.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
-import { adopt } from '../../../tools/generations/adopt.ts'
+import { adopt, firstToRemove } from '../../../tools/generations/adopt.ts'
 import { rewind } from '../../../tools/generations/rewind.ts'
 import { REWIND_MARGIN_MS } from '../../../tools/limits.ts'
 import { isRead, primariesAnswer, sending } from '../../support/answering.ts'
@@ -235,10 +235,10 @@ test('a topic that ends before the past positions, and a snapshot of the future,
   expect([...short.written, ...early.written]).toEqual([])
 })
 
-test('documents at and after serve_from are left over, also while a partition is read again', async () => {
+test('without a record that the log has, all documents are left over while a partition is read again', async () => {
   for (const [version, isLeft] of [
-    [44, false],
-    [45, true],
+    [19, false],
+    [20, true],
   ] as const) {
     const reading = { ...positionOf(20), serve_from: 45 }
     const past = { 'position:g1:0': reading, 'position:g1:1': reading }
@@ -248,4 +248,16 @@ test('documents at and after serve_from are left over, also while a partition is
     await adopt().catch(() => undefined)
     expect(said.join().includes('g1 has documents at or after its positions')).toBe(isLeft)
   }
+})
+
+test('while a partition is read again, the last written record says whether its documents are of the log', async () => {
+  const position = { ...positionOf(20), serve_from: 45 }
+  const at = (offset: number) => ({ offset, sha256: 'a' })
+  const [isOfLog, isOfOther] = [async () => true, async () => false]
+  expect(await firstToRemove('g1', position, at(30), isOfLog)).toBe(45)
+  expect(await firstToRemove('g1', position, at(30), isOfOther)).toBe(20)
+  // It is of what was read again already.
+  expect(await firstToRemove('g1', position, at(19), isOfLog)).toBe(20)
+  expect(await firstToRemove('api-keys', position, at(30), isOfLog)).toBe(20)
+  expect(await firstToRemove('g1', positionOf(20), at(30), isOfLog)).toBe(20)
 })

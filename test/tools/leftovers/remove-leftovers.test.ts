@@ -118,6 +118,19 @@ test('what was written last is forgotten, whether something was left over or not
   }
 })
 
+test('what was written last is kept if its documents stay, and the log goes on', async () => {
+  for (const [offset, isKept] of [
+    [POSITION - 1, true],
+    [POSITION, false],
+  ] as const) {
+    const { engine, remove } = given()
+    const written = { kind: 'written', body: { offset, sha256: 'a' } }
+    engine.put('p-control', writtenId('g1', 0), 1, written)
+    await remove({ keepsWritten: true })
+    expect(controlOf(engine)).toEqual([...controlOf(given([]).engine), ...(isKept ? [written] : [])])
+  }
+})
+
 test('any part of a batch can have been written: a chain without its payout is taken back, too', async () => {
   for (const [place] of leftovers.entries()) {
     const { engine, remove } = given(leftovers.slice(place, place + 1))

@@ -1,0 +1,73 @@
+/**
+ * The last written record of each partition: documents of the generation are of a log that has it. In: a generation.
+ * Out: the stored records; changes of them.
+ * Promises: a record is forgotten when its documents are removed. While a partition is read again, the record up to
+ *   which it has documents is kept: only it tells whether they are of the log that is read now.
+ */
+import {
+  controlIndexOf,
+  type PositionDocument,
+  type WrittenDocument,
+  writtenId,
+} from '../../schemas/stored/documents.ts'
+import type { CommandContext } from '../context.ts'
+import { withRetries } from '../documents/read-retries.ts'
+import { CommandError } from '../failures.ts'
+import { type DocumentAnswer, documentPath, getEach, getFromPrimaries, ifVersion } from '../projector.ts'
+import { carryOut } from './carry-out.ts'
+
+type Steps = Pick<CommandContext, 'send' | 'prefix' | 'sleep' | 'say' | 'elapsed'>
+type Partitions = { readonly generation: string; readonly partitions: number }
+type LastRecord = WrittenDocument['body']
+
+/** Returns the last written record of each partition, in order. */
+export const readAllWritten = async (of: Partitions, steps: Steps): Promise<(LastRecord | undefined)[]> => {
+  const found = await getEach(addressesOf(of, steps), part =>
+    withRetries(steps, () => getFromPrimaries<WrittenDocument>(steps.send, part)),
+  )
+  return Array.from({ length: of.partitions }, (_, at) => {
+    const document = found[at]
+    return document?.found ? document._source.body : undefined
+  })
+}
+
+/** @param isKept undefined: all are forgotten */
+export const forgetWritten = async (
+  of: Partitions,
+  isKept: ((last: LastRecord, partition: number) => boolean) | undefined,
+  steps: Steps,
+): Promise<void> => {
+  const written = await readAllWritten(of, steps)
+  const forgotten = addressesOf(of, steps).filter((_, partition) => {
+    const last = written[partition]
+    return last !== undefined && !isKept?.(last, partition)
+  })
+  await carryOut(
+    forgotten.map(address => ({ ...address, lines: [{ delete: address }] })),
+    steps,
+  )
+}
+
+/** The position of a partition goes back, and its documents stay: a projector compares this record before it reads. */
+export const keepAsWritten = async (
+  generation: string,
+  partition: number,
+  last: NonNullable<PositionDocument['body']['last']>,
+  { send, prefix }: Pick<Steps, 'send' | 'prefix'>,
+): Promise<void> => {
+  const id = writtenId(generation, partition)
+  const path = documentPath(controlIndexOf(prefix), id)
+  for (;;) {
+    const { status, body } = await send<DocumentAnswer<WrittenDocument>>({ method: 'GET', path })
+    if (status === 200 && body._source.body.offset >= last.offset) return
+    const query = status === 200 ? ifVersion(body) : { op_type: 'create' }
+    const { offset, sha256 } = last
+    const document: WrittenDocument = { kind: 'written', body: { offset, sha256 } }
+    const answer = await send({ method: 'PUT', path, query, body: document })
+    if (answer.status === 200 || answer.status === 201) return
+    if (answer.status !== 409) throw new CommandError(`${id} cannot be written: Elasticsearch answers ${answer.status}`)
+  }
+}
+
+const addressesOf = ({ generation, partitions }: Partitions, { prefix }: Pick<Steps, 'prefix'>) =>
+  Array.from({ length: partitions }, (_, at) => ({ _index: controlIndexOf(prefix), _id: writtenId(generation, at) }))
