@@ -212,9 +212,9 @@ const main = async (args: readonly string[]): Promise<number> => {
     if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return checked
     const given = read(kafkaSettings)
     const config = kafkaConfig(given, 'commission-doctor', readFileSync)
-    const kafka = new kafkajs.Kafka(config)
+    const { kafka, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config))
     const open = () => openAuthorizedOperations(config, kafka.logger())
-    return { ...checked, kafka: { admin: kafka.admin(), open, messageBytes: given.KAFKA_MAX_MESSAGE_BYTES } }
+    return { ...checked, kafka: { admin: kafka.admin(), open, openLog, messageBytes: given.KAFKA_MAX_MESSAGE_BYTES } }
   }
   const doctorContext = (): DoctorContext => ({
     ...{ out, say, checkedIdentityOf, readFile: readFileSync, now: Date.now, signal: stoppedBySignal() },

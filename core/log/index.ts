@@ -41,7 +41,7 @@ export {
 } from './kafka/source.ts'
 export { keptRecord, toRawRecord } from './kafka/stored-record.ts'
 export { appendLog, type LogAppender } from './records/append-log.ts'
-export { createLastRecordReader, type KnownRecords } from './records/last-records.ts'
+export { createLastRecordReader, type KnownRecords, type OpenLog } from './records/last-records.ts'
 export { type LogCluster, openCluster } from './records/open-cluster.ts'
 export { type LogEntry, type LogPart, type LogReader, readLog } from './records/read-log.ts'
 export { BATCH_TIME_SPAN, kafkaTime } from './records/record-batch.ts'

@@ -16,12 +16,14 @@ import {
   assertNotTruncated,
   assertOnePartition,
   assertOwnGroup,
+  createLastRecordReader,
   describeSource,
-  type Ends,
   fetchEnds,
   type GenerationBody,
+  type OpenLog,
   type SourceAdmin,
 } from '../log/index.ts'
+import { StopError } from '../runtime/index.ts'
 import {
   assertControlNotLost,
   assertLiveNotLost,
@@ -35,6 +37,7 @@ import {
   listIndices,
   openPublishedPosition,
   type PrepareSteps,
+  type PublishedState,
   putTemplate,
   readGeneration,
   readGenerations,
@@ -42,6 +45,8 @@ import {
   type Send,
   type ToldSetting,
 } from '../store/index.ts'
+import { writtenChanged } from './stream/assign.ts'
+import { assertHasWritten, readWritten } from './stream/open-partition.ts'
 
 export type InspectSteps = Pick<PrepareSteps, 'request' | 'prefix' | 'rulesVersion'> & {
   readonly send: Send
@@ -50,6 +55,9 @@ export type InspectSteps = Pick<PrepareSteps, 'request' | 'prefix' | 'rulesVersi
   readonly topics: Readonly<Record<Stream, string>>
   /** `KAFKA_GROUP_ID`. */
   readonly groupId: string
+  /** Opens connections for reads without a group. They end with the signal. */
+  readonly openLog: OpenLog
+  readonly signal: AbortSignal
 }
 
 /** `generations` is undefined if nothing is projected yet: then a start would be the first one. */
@@ -90,14 +98,14 @@ export const inspectStream = async (
 ): Promise<Inspected | undefined> => {
   const { admin, topics, prefix, rulesVersion = RULES_VERSION } = steps
   const source = await describeSource(admin, topics[stream])
-  const ends = await fetchEnds(admin, topics[stream])
+  await fetchEnds(admin, topics[stream])
   if (stream === 'api-keys') assertOnePartition(topics[stream], source.partitions)
   else {
     const found = await readGeneration(generation, steps)
     if (found !== undefined && found.rules_version !== rulesVersion) return undefined
   }
   const inspected = await inspectGeneration(generation, source, stream === 'events', { ...steps, shards: 1 })
-  await inspectPositions(inspected.identity, ends, steps)
+  await inspectPositions(inspected.identity, steps)
   const ours = await installationOf(prefix, steps)
   await assertOwnGroup(admin, `${steps.groupId}-${generation}`, topics[stream], ours)
   return inspected
@@ -112,17 +120,46 @@ export const assertRulesKnown = async (
   if (found !== undefined) throw rulesChanged(found, steps.rulesVersion ?? RULES_VERSION)
 }
 
-/** @throws StopError `index_missing` without a position, `records_deleted` if the log ends before one */
+/**
+ * Compares the last known record of each partition, and the last one whose documents are written, with the log.
+ * @throws StopError `index_missing` without a position, `records_deleted` if the log ends before one, `source_changed`
+ */
 const inspectPositions = async (
-  { generation, topic, partitions }: GenerationBody,
-  ends: Ends,
-  { request, prefix }: InspectSteps,
+  identity: GenerationBody,
+  { request, prefix, admin, openLog, signal }: InspectSteps,
 ): Promise<void> => {
+  const { generation, topic, partitions } = identity
   const index = controlIndexOf(prefix)
   const times = createPublishedTimes(index, generation, request)
   const replace = () => Promise.reject(new Error('an inspection writes nothing'))
+  const known: Pick<PublishedState, 'position' | 'last'>[] = []
+  const written: typeof known = []
   for (let partition = 0; partition < partitions; partition++) {
     const published = await openPublishedPosition(partition, { index, generation, request, replace, times })
-    assertNotTruncated(topic, partition, published.current().position, ends)
+    const { position, last } = published.current()
+    known.push({ position, last })
+    const found = await readWritten(partition, position, () => 0, { identity, controlIndex: index, request })
+    written.push({ position, last: found.written })
   }
+  // After the positions: a projector may publish meanwhile.
+  const ends = await fetchEnds(admin, topic)
+  for (const [partition, { position }] of known.entries()) {
+    assertNotTruncated(topic, partition, position, ends)
+    const last = written[partition]?.last
+    if (last) assertHasWritten(topic, partition, last.offset, ends)
+  }
+  const lastRecords = createLastRecordReader(identity, openLog, signal)
+  try {
+    await lastRecords.verify(known)
+    await lastRecords.verify(written).catch(asWrittenChanged)
+  } finally {
+    await lastRecords.close()
+  }
+}
+
+/** The same refusal, with the advice of a start. */
+const asWrittenChanged = (error: unknown): never => {
+  if (!(error instanceof StopError) || error.code !== 'source_changed') throw error
+  const { topic, partition, offset } = error.where
+  throw writtenChanged(String(topic), Number(partition), Number(offset))
 }

@@ -123,7 +123,7 @@ export const accessPage = (): string =>
     '`envsubst` replaces only variables that are exported: export also those that have a default.',
     '## Doctor',
     '`npm run doctor -- projector` tries each right of an identity below with the credentials in the environment, and names what is missing with the line or the file that gives it. ' +
-      'For `projector` it asks all that a projector asks at its start, for both topics: generations, indices, positions, consumer groups. *A projector would stop* comes with the stop code. ' +
+      'For `projector` it asks all that a projector asks at its start, for both topics: generations, indices, positions, the last known record of each partition, consumer groups. *A projector would stop* comes with the stop code. ' +
       'It checks what the topics promise, the Elasticsearch cluster, clocks, certificates, Redis and the seal keys, too. It changes nothing, and can run beside the processes. ' +
       'Without a name it takes `projector`, if `KAFKA_BROKERS` is set, and `api`. Every identity has credentials of its own: run it once with the settings of each.',
     '`--json` prints one document. Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong. ' +

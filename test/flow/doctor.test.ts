@@ -1,6 +1,6 @@
 /** `npm run doctor` on plain services: before the first start and on a running installation. It leaves nothing. */
 import { expect, test } from 'vitest'
-import { generationId } from '../../schemas/stored/documents.ts'
+import { generationId, type PositionDocument, positionId, writtenId } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { startProjection } from '../support/projection.ts'
@@ -63,6 +63,31 @@ test('it finds the restored index with which a projector ends at its start, and 
       outcome: 'warning',
       detail: expect.stringMatching(/refresh_interval: expected -1, got nothing/),
     }),
+  ])
+})
+
+test('it reads the last known record of each partition, and says source_changed before a projector starts', async t => {
+  const { topics, prefix, projector } = await startProjection(t, [repRecorded({ org_id: newId('org') })])
+  await projector.stop()
+  const control = indexNamed(prefix, 'control')
+  const detailsOfFailed = async (): Promise<readonly string[]> => {
+    const ran = await runCommand(['doctor', 'projector', '--json'], commandSettings(topics, prefix))
+    return documentIn(ran.out)
+      .checks.filter(({ outcome }) => outcome === 'failed')
+      .map(({ detail }) => detail)
+  }
+  expect(await detailsOfFailed()).toEqual([])
+  const partitions = Array.from({ length: topics.partitions }, (_, partition) => partition)
+  const stored = await Promise.all(partitions.map(partition => storedById(control, positionId('g1', partition))))
+  const at = stored.findIndex(one => (one as PositionDocument).body.last !== null)
+  const { body } = stored[at] as PositionDocument
+  const last = { offset: 0, sha256: 'f'.repeat(64) }
+  await store(control, positionId('g1', at), { kind: 'position', body: { ...body, last } })
+  expect(await detailsOfFailed()).toEqual([expect.stringMatching(/: source_changed: .*: the last record read differs/)])
+  await store(control, positionId('g1', at), { kind: 'position', body: { ...body, position: 0, last: null } })
+  await store(control, writtenId('g1', at), { kind: 'written', body: last })
+  expect(await detailsOfFailed()).toEqual([
+    expect.stringMatching(/: source_changed: .*: documents are written .* adopt$/),
   ])
 })
 

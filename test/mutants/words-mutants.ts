@@ -71,7 +71,7 @@ export const wordsMutants: readonly Mutant[] = [
   {
     name: 'the doctor does not look at positions',
     file: 'core/projection/inspect-start.ts',
-    find: '  await inspectPositions(inspected.identity, ends, steps)\n',
+    find: '  await inspectPositions(inspected.identity, steps)\n',
     replace: '',
   },
   {

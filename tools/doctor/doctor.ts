@@ -48,6 +48,7 @@ export type CheckedIdentity = {
   readonly kafka?: {
     readonly admin: Admin
     readonly open: () => Promise<AuthorizedOperations>
+    readonly openLog: InspectSteps['openLog']
     /** `KAFKA_MAX_MESSAGE_BYTES`. */
     readonly messageBytes: number
   }
@@ -109,7 +110,7 @@ const examine = async (
   if (send) await examineElasticsearch(name, values, send, attempt, now)
   const stream = streamOf(name)
   if (kafka && send && name === 'projector') {
-    await checkStart(attempt, signal => startSteps(kafka.admin, send, values, signal))
+    await checkStart(attempt, signal => startSteps(kafka, send, values, signal))
   } else if (kafka && send && stream) {
     await attempt('projection', signal => checkProjection(stream, kafka.admin, send, values, signal))
   }
@@ -189,12 +190,12 @@ const examineElasticsearch = async (
 }
 
 const startSteps = (
-  admin: Admin,
+  { admin, openLog }: NonNullable<CheckedIdentity['kafka']>,
   send: Send,
   values: CheckedIdentity['values'],
   signal: AbortSignal,
 ): InspectSteps => ({
-  admin,
+  ...{ admin, openLog, signal },
   send,
   request: asked => send(asked, signal),
   prefix: values.ELASTICSEARCH_INDEX_PREFIX ?? '',

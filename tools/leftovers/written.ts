@@ -4,6 +4,7 @@
  * Promises: a record is forgotten when its documents are removed. While a partition is read again, the record up to
  *   which it has documents is kept: only it tells whether they are of the log that is read now.
  */
+import { type DocumentAnswer, documentPath, getEach, getFromPrimaries, ifVersion } from '../../core/store/index.ts'
 import {
   controlIndexOf,
   type PositionDocument,
@@ -13,7 +14,6 @@ import {
 import type { CommandContext } from '../context.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
-import { type DocumentAnswer, documentPath, getEach, getFromPrimaries, ifVersion } from '../projector.ts'
 import { carryOut } from './carry-out.ts'
 
 type Steps = Pick<CommandContext, 'send' | 'prefix' | 'sleep' | 'say' | 'elapsed'>

@@ -232,9 +232,13 @@ export class Assignment {
 /** @throws StopError if documents of another record at this offset, and maybe of later ones, are written */
 const assertAsWritten = (topic: string, partition: number, last: LastRecord, record: RawRecord | undefined): void => {
   if (isLastRecord(last, record)) return
+  throw writtenChanged(topic, partition, last.offset)
+}
+
+export const writtenChanged = (topic: string, partition: number, offset: number): StopError => {
   const what = 'documents are written of another record than the one in the log now'
-  throw new StopError('source_changed', `${what}; to remove them: npm run projection -- adopt`, {
-    ...{ topic, partition, offset: last.offset },
+  return new StopError('source_changed', `${what}; to remove them: npm run projection -- adopt`, {
+    ...{ topic, partition, offset },
   })
 }
 

@@ -102,7 +102,7 @@ type LastWritten = WrittenDocument['body']
 export const laterOf = (before: LastWritten | null | undefined, last: LastWritten): LastWritten =>
   before && before.offset > last.offset ? before : last
 
-const assertHasWritten = (topic: string, partition: number, offset: number, ends: Ends): void => {
+export const assertHasWritten = (topic: string, partition: number, offset: number, ends: Ends): void => {
   const end = endOfPartition(partition, ends)
   if (offset < end) return
   const what = 'the partition ends before records whose documents are written'

@@ -4,158 +4,10 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import kafkajs from 'kafkajs'
-import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import { enterGroup } from '../../../core/log/follow/group.ts'
-import { assertNotTruncated, fetchEnds, type SourceAdmin } from '../../../core/log/kafka/source.ts'
-import type { InspectSteps } from '../../../core/projection/inspect-start.ts'
+import { recordHash } from '../../../core/ledger/event/raw-record.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
-import { createHealth } from '../../../core/runtime/health.ts'
-import { projectorSettings, readSettings } from '../../../core/runtime/settings.ts'
-import { installationOf } from '../../../core/store/installation.ts'
-import { openPublishedPosition } from '../../../core/store/positions/publish.ts'
-import { createPublishedTimes } from '../../../core/store/positions/publish-times.ts'
-import { prepare, type StartContext } from '../../../projector/start.ts'
-import { createAttempt } from '../../../tools/doctor/attempts.ts'
-import type { Finding } from '../../../tools/doctor/finding.ts'
-import { checkStart } from '../../../tools/doctor/start.ts'
-import { checkTopic } from '../../../tools/doctor/topics.ts'
-import { StartedElasticsearch } from '../../projector/started-elasticsearch.ts'
-
-const settings = readSettings(projectorSettings, {
-  KAFKA_BROKERS: 'kafka:9092',
-  ELASTICSEARCH_URL: 'http://elasticsearch:9200',
-  ELASTICSEARCH_INDEX_PREFIX: 'test',
-})
-const EVENTS = settings.KAFKA_EVENTS_TOPIC
-const KEYS = settings.KAFKA_API_KEYS_TOPIC
-const GROUP = settings.KAFKA_GROUP_ID
-
-/** Kafka with both topics, and an installation that has started once. */
-class World {
-  readonly elasticsearch = new StartedElasticsearch()
-  clusterId = 'cluster-1'
-  topicId = 'AAAAAAAAAAAAAAAAAAAAAA'
-  readonly partitions: Record<string, number> = { [EVENTS]: 2, [KEYS]: 1 }
-  readonly configuration: Record<string, string> = {
-    'cleanup.policy': 'delete',
-    'retention.ms': '-1',
-    'retention.bytes': '-1',
-    'message.timestamp.type': 'LogAppendTime',
-    'max.message.bytes': '10000000',
-  }
-  low = '0'
-  high = '5'
-  /** Members of other installations, by consumer group. */
-  readonly members: Record<string, string> = {}
-
-  readonly admin = {
-    connect: async () => undefined,
-    describeCluster: async () => ({ clusterId: this.clusterId }),
-    fetchTopicMetadata: async ({ topics: [topic = ''] }: { topics: string[] }) => {
-      const partitions = this.partitions[topic]
-      if (partitions === undefined) throw unknownTopic()
-      return {
-        topics: [
-          {
-            partitions: Array.from({ length: partitions }, () => ({ replicas: [1], isr: [1], topicId: this.topicId })),
-          },
-        ],
-      }
-    },
-    describeConfigs: async () => ({
-      resources: [
-        {
-          configEntries: Object.entries(this.configuration).map(([configName, configValue]) => ({
-            configName,
-            configValue,
-          })),
-        },
-      ],
-    }),
-    fetchTopicOffsets: async (topic: string) =>
-      Array.from({ length: this.partitions[topic] ?? 0 }, (_, partition) => ({
-        partition,
-        low: this.low,
-        high: this.high,
-      })),
-    describeGroups: async ([group = '']: string[]) => {
-      const prefix = this.members[group]
-      const userData = Buffer.from(JSON.stringify({ prefix, elasticsearch: null }))
-      const memberMetadata = kafkajs.AssignerProtocol.MemberMetadata.encode({ version: 1, topics: [], userData })
-      return {
-        groups: [{ state: 'Stable', members: prefix ? [{ memberMetadata, memberAssignment: Buffer.alloc(0) }] : [] }],
-      }
-    },
-  } as unknown as SourceAdmin & { connect(): Promise<void> }
-
-  /** Starts as a projector does, up to its first record. */
-  async start(): Promise<void> {
-    const log = pino({ level: 'silent' })
-    const health = createHealth(log, () => 0)
-    const retryOptions = { sleep: () => Promise.reject(new Error('nothing is retried')), random: () => 0 }
-    const { signal } = new AbortController()
-    const elasticsearch = { send: this.elasticsearch.request }
-    const kafka = undefined as unknown as StartContext['kafka']
-    const context: StartContext = {
-      ...{ kafka, kafkaWithConnectHook: () => kafka, elasticsearch, log, now: () => 0, elapsed: () => 0 },
-      ...{ retryOptions, signal, openLog: () => Promise.reject(new Error('nothing was read before')) },
-    }
-    const list = await prepare(settings, this.admin, health, context)
-    for (const stream of (await list([])).streams) {
-      const { identity, controlIndex, prefix, groupId } = stream
-      const ours = await installationOf(prefix, elasticsearch)
-      await enterGroup({ groupId, identity }, ours, { admin: this.admin, retryOptions, health }, signal)
-      const { generation, topic } = identity
-      const { request } = this.elasticsearch
-      const times = createPublishedTimes(controlIndex, generation, request)
-      const ends = await fetchEnds(this.admin, topic)
-      for (let partition = 0; partition < identity.partitions; partition++) {
-        const of = { index: controlIndex, generation, request, replace: request, times }
-        const { position } = (await openPublishedPosition(partition, of)).current()
-        assertNotTruncated(topic, partition, position, ends)
-      }
-    }
-  }
-
-  /** Runs the checks of the doctor. */
-  async doctor(): Promise<readonly Finding[]> {
-    const findings: Finding[] = []
-    const attempt = createAttempt(new AbortController().signal, finding => findings.push(finding))
-    for (const [topic, partitions] of [
-      [EVENTS, undefined],
-      [KEYS, 1],
-    ] as const) {
-      const { admin } = this as unknown as { admin: Parameters<typeof checkTopic>[0]['admin'] }
-      await attempt(`topic ${topic}`, () => checkTopic({ admin, topic, partitions, messageBytes: 1_000 }))
-    }
-    const { request } = this.elasticsearch
-    const steps: InspectSteps = {
-      ...{ request, send: request, admin: this.admin, prefix: 'test', groupId: GROUP },
-      topics: { events: EVENTS, 'api-keys': KEYS },
-    }
-    await checkStart(attempt, () => steps)
-    return findings
-  }
-}
-const unknownTopic = (): Error =>
-  Object.assign(new kafkajs.KafkaJSError('unknown'), { type: 'UNKNOWN_TOPIC_OR_PARTITION' })
-
-const started = async (): Promise<World> => {
-  const world = new World()
-  await world.start()
-  return world
-}
-const control = (world: World, id: string, changes: object): void => {
-  const key = `test-control/${id}`
-  const { kind, body } = world.elasticsearch.documents.get(key) as { kind: string; body: object }
-  world.elasticsearch.documents.set(key, { kind, body: { ...body, ...changes } })
-}
-const setting = (world: World, index: string, name: string, value: string): void => {
-  const found = world.elasticsearch.indices.get(index)
-  if (found) found.settings.index[name] = value
-}
+import { control, EVENTS, GROUP, KEYS, setting, started, World, written } from './started-world.ts'
 
 /** A fault that stops a start, by the refusal of `refusals` below. */
 const faults: readonly (readonly [what: string, code: string, make: (world: World) => void])[] = [
@@ -172,6 +24,17 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
     'records_deleted',
     world => control(world, 'position:g1:1', { position: 6 }),
   ],
+  [
+    'the last record of a partition is another one',
+    'source_changed',
+    world => control(world, 'position:g1:1', { position: 5, last: { offset: 4, sha256: 'another' } }),
+  ],
+  [
+    'documents are written of another record',
+    'source_changed',
+    world => written(world, { offset: 4, sha256: 'another' }),
+  ],
+  ['the log ends before written documents', 'records_deleted', world => written(world, { offset: 5, sha256: 'a' })],
   [
     'the log ends before the position of keys',
     'records_deleted',
@@ -280,6 +143,15 @@ test('a healthy installation, and one before its first start, has nothing that s
   }
 })
 
+test('a log that has the last known records has nothing that stops a start', async () => {
+  const world = await started()
+  const last = { offset: 4, sha256: recordHash(world.record) }
+  control(world, 'position:g1:0', { position: 5, last })
+  written(world, last)
+  expect((await world.doctor()).filter(({ outcome }) => outcome === 'failed')).toEqual([])
+  await world.start()
+})
+
 test('a spare generation that would not be projected is a warning, as a projector leaves it', async () => {
   const world = await started()
   control(world, 'live', { kept: ['g1', 'g2'] })
@@ -332,7 +204,6 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/store/generations/generations.ts index_missing': { times: 5, doctor: WRITES },
   'core/log/kafka/source.ts topic_missing': same(1),
   'core/log/kafka/source.ts topic_unsuitable': same(2),
-  // The doctor asks for the identity, and reads no record: the last known one may be another one.
   'core/log/kafka/source.ts source_changed': same(2),
   'core/log/kafka/source.ts records_deleted': same(2),
   'core/log/kafka/access-refusal.ts access_refused': other(1),
@@ -341,9 +212,9 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/store/elasticsearch/client.ts write_refused': same(2),
   'core/log/retry.ts access_refused': other(1),
   'core/log/follow/group.ts group_shared': same(1),
-  // A hole in the log, another record than the one whose documents are written, and a log that ends before it.
-  'core/projection/stream/assign.ts source_changed': { times: 1, doctor: 'not found: the record itself must be read' },
-  'core/projection/stream/open-partition.ts records_deleted': { times: 1, doctor: 'not found: a start compares it' },
+  'core/projection/stream/assign.ts source_changed': same(1),
+  'core/projection/stream/open-partition.ts records_deleted': same(1),
+  // A hole in the log after the position.
   'core/projection/stream/assign.ts records_deleted': { times: 1, doctor: 'not found: the record itself must be read' },
   'core/log/follow/consume.ts consumer_stopped': { times: 1, doctor: LATER },
   'core/projection/stream/monitor-source.ts stuck': { times: 2, doctor: LATER },
