@@ -11,7 +11,7 @@ export const ERRORS_PAGE = join(import.meta.dirname, '../../docs/errors.md')
 export const errorsPage = (): string =>
   `${[
     '# Errors',
-    '`npm run contract` writes this page. Its anchors are stable: `errors.md#rate_limited`.',
+    'For clients, publishers and the person on call: the cause and the action of every code. `npm run contract` writes this page. Its anchors are stable: `errors.md#rate_limited`.',
     '## Refusals of the API',
     'A refusal has the body `{"error": {"code", "message"}}`. Decide by the code: messages may change. 429 and 503 have `Retry-After`.',
     ...keysOf(refusals).flatMap(code => [

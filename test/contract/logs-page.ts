@@ -123,7 +123,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
 
   return `${[
     '# Logs',
-    '`npm run contract` writes this page from the sources: every line that the projector and the API can log.',
+    'For the person on call, and for those who write searches of logs: every line that the projector and the API can log. `npm run contract` writes this page from the sources.',
     'A process writes its log to standard output, one JSON object a line. `LOG_LEVEL` is the lowest level that it writes ([settings](settings.md)). ' +
       'An error before there is a log, such as a wrong setting, goes to standard error as text. The projector writes nothing for a record; the API writes one line for a request.',
     [

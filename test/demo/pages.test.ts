@@ -80,6 +80,11 @@ test('docs/README.md links to each page of docs/', () => {
   expect(all.filter(page => page !== 'README.md' && !index.includes(page))).toEqual([])
 })
 
+test('each page of docs/ begins with whom it serves', () => {
+  const all = globSync('docs/*.md', { cwd: root })
+  expect(all.filter(page => !/^# [^\n]+\n\n(?:For|This page is for) /.test(read(page)))).toEqual([])
+})
+
 test('README.md is short enough to be read at once', () => {
   expect(read('README.md').split('\n').length - 1).toBeLessThanOrEqual(130)
 })
