@@ -4,7 +4,6 @@ import Koa from 'koa'
 import {
   createApiKeyCache,
   createCheckIndices,
-  createHoldings,
   createKeyReads,
   createOpenRecords,
   createReaders,
@@ -95,12 +94,11 @@ type Api = {
 /** Puts the steps together. Opens no connection and does not listen. */
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, elapsed, later = scheduleTimer } = parts
-  const holdings = createHoldings()
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
-  const { search, multiGet } = holdReads({ search: parts.elasticsearch.search, multiGets: batched }, holdings)
+  const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
   const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
-  const { positions, readers, createWatch } = createReaders(prefix, search, multiGet, checkIndices, parts.now, later)
-  const keys = keysChecked(createApiKeyCache(prefix, multiGet, elapsed, parts.now), checkIndices)
+  const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts.now, later)
+  const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits
   const shares = createShares(limits, later)
@@ -108,7 +106,7 @@ export const createApi = (parts: ApiParts): Api => {
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
   const admitLine = createRefusalLog(elapsed)
   const watch = createWatch(runPermitted(shares.readsOfOrganization), shares.waits, elapsed)
-  const reservation = createReadReservation(parts.budget, holdings, shares.largeAnswers)
+  const reservation = createReadReservation(parts.budget, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
   const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch)
 

@@ -22,7 +22,14 @@ import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { noteRecordsForAudit } from './http/note-records.ts'
-import { BASE_PATH, holderOf, type RequestContext, type RequestState, type RequestStep } from './http/request.ts'
+import {
+  BASE_PATH,
+  holderOf,
+  type RequestContext,
+  type RequestState,
+  type RequestStep,
+  scopeOf,
+} from './http/request.ts'
 
 /** Creates the router with all paths of the API. */
 export const createRoutes = (
@@ -46,17 +53,17 @@ export const createRoutes = (
   for (const kind of listKinds) {
     router.get(`/${kind}`, async ctx => {
       const parameters = rememberAsked(ctx, readListParameters(kind, ctx.state.query))
-      const page = await opened(ctx, await list(orgOf(ctx), kind, parameters, ctx.state.signal))
+      const page = await opened(ctx, await list(scopeOf(ctx.state), { list: kind, ...parameters }))
       answerList(ctx, kind, page, parameters.startingAfter)
     })
   }
   router.get(COPIED, '/changes', async ctx => {
     const { nothingBefore, signal, query } = ctx.state
     const parameters = rememberAsked(ctx, readListParameters('changes', query))
-    const position = nothingBefore && (await watch.confirm(orgOf(ctx), parameters, nothingBefore, signal))
+    const position = nothingBefore && (await watch.confirm(scopeOf(ctx.state), parameters, nothingBefore))
     const page = position
       ? { position, hits: [], hasMore: false }
-      : await opened(ctx, await list(orgOf(ctx), 'changes', parameters, signal))
+      : await opened(ctx, await list(scopeOf(ctx.state), { list: 'changes', ...parameters }))
     const last = page.hits.at(-1)
     if (parameters.wait && !page.hasMore) {
       const startingAfter = last ? changeNameOf(last) : parameters.startingAfter
@@ -66,30 +73,30 @@ export const createRoutes = (
   })
   for (const kind of ['reps', 'periods'] as const) {
     router.get(`/${kind}/:id`, async ctx => {
-      const found = await records.version(askedOf(ctx, kind), kind, ctx.state.signal)
+      const found = await records.version(scopeOf(ctx.state), kind, askedOf(ctx, kind))
       answerRecord(ctx, kind, await openedRecord(ctx, kind, found))
     })
   }
   router.get('/payroll_files/:id', async ctx => {
     const asked = askedOf(ctx, 'payroll_files')
-    const found = await records.record(asked, 'payroll_files', ctx.state.signal)
+    const found = await records.record(scopeOf(ctx.state), 'payroll_files', asked)
     answerRecord(ctx, 'payroll_files', await openedRecord(ctx, 'payroll_files', found))
   })
   router.get('/payouts/:id', async ctx => {
-    answerPayout(ctx, await records.record(askedOf(ctx, 'payouts'), 'payouts', ctx.state.signal))
+    answerPayout(ctx, await records.record(scopeOf(ctx.state), 'payouts', askedOf(ctx, 'payouts')))
   })
   router.get(COPIED, '/payouts/:id/history', async ctx => {
     const parameters = rememberAsked(ctx, readHistoryParameters(ctx.state.query))
     const id = readId('payout', ctx.params.id)
     noteRecordsForAudit(ctx, () => [id])
-    const page = await history(orgOf(ctx), id, parameters, ctx.state.signal)
+    const page = await history(scopeOf(ctx.state), { id, ...parameters })
     await answerHistory(ctx, page, parameters.startingAfter, usualPace(ctx.state.signal))
   })
   router.get('/statements/:id', async ctx => {
-    answerStatement(ctx, await records.statement(askedOf(ctx, 'payouts'), ctx.state.signal))
+    answerStatement(ctx, await records.statement(scopeOf(ctx.state), askedOf(ctx, 'payouts')))
   })
   router.get('/totals', async ctx => {
-    const read = await totals(orgOf(ctx), rememberAsked(ctx, readTotalsParameters(ctx.state.query)), ctx.state.signal)
+    const read = await totals(scopeOf(ctx.state), rememberAsked(ctx, readTotalsParameters(ctx.state.query)))
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
   })
   return router
@@ -144,5 +151,5 @@ const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
   const { asOf } = rememberAsked(ctx, { asOf: readAsOf(ctx.state.query) })
   const id = readId(idPrefixOf[kind], ctx.params.id)
   noteRecordsForAudit(ctx, () => [id])
-  return { org: orgOf(ctx), id, asOf }
+  return { id, asOf }
 }

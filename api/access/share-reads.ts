@@ -7,18 +7,18 @@
 
 import type { RunPermitted } from '../../core/reading/index.ts'
 import { type Semaphores, unavailable } from '../../core/runtime/index.ts'
-import { holderOf, type RequestStep } from '../http/request.ts'
+import { type RequestStep, scopeOf } from '../http/request.ts'
 
 /** Step: holds a read permit until the following steps have ended. @throws Refusal `unavailable` without a permit */
 export const shareReads = (reads: Semaphores): RequestStep => {
   const permitted = runPermitted(reads)
-  return (ctx, next) => permitted(holderOf(ctx.state).org, ctx.state.signal, next)
+  return (ctx, next) => permitted(scopeOf(ctx.state), next)
 }
 
 /** Returns the function that runs a read with a permit of its organization. */
 export const runPermitted =
   (reads: Semaphores): RunPermitted =>
-  async (org, signal, read) => {
+  async ({ org, signal }, read) => {
     const release = await reads.acquire(org, signal)
     if (!release) throw unavailable('reads_of_organization')
     try {

@@ -10,7 +10,7 @@
  */
 
 import { Readable } from 'node:stream'
-import { createTurn, type Holdings, largeFrom } from '../../core/reading/index.ts'
+import { createReadMemory, createTurn, largeFrom } from '../../core/reading/index.ts'
 import type { Schedule, Semaphores } from '../../core/runtime/index.ts'
 import { type AnswerBudget, compact, free, heldBy, type Reservation } from '../../core/store/index.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
@@ -20,11 +20,7 @@ import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limi
 /** Opens and closes the reservation of a request. */
 export type ReadReservation = Readonly<Record<'open' | 'close', (ctx: RequestContext) => void>>
 
-export const createReadReservation = (
-  budget: AnswerBudget,
-  holdings: Holdings,
-  turns: Semaphores,
-): ReadReservation => ({
+export const createReadReservation = (budget: AnswerBudget, turns: Semaphores): ReadReservation => ({
   open: ({ state }) => {
     const { isCopied = false, signal } = state
     const key = holderOf(state)
@@ -36,12 +32,12 @@ export const createReadReservation = (
     const onRead = (bytes: number): void => {
       state.bytesRead = (state.bytesRead ?? 0) + bytes
     }
-    holdings.set(signal, { reservation, turn, org: key.org, reads: state.reads, onRead })
+    state.memory = createReadMemory({ reservation, turn, org: key.org, reads: state.reads, onRead })
   },
   close: ({ state }) => {
-    holdings.delete(state.signal)
     state.reservation?.close()
     state.turn?.end()
+    delete state.memory
     delete state.reservation
     delete state.reads
     delete state.turn

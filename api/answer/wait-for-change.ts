@@ -8,7 +8,7 @@
 
 import { type ChangeWatch, readListParameters } from '../../core/reading/index.ts'
 import { onceFurtherBytes } from '../http/further-bytes.ts'
-import { holderOf, type RequestStep } from '../http/request.ts'
+import { type RequestStep, scopeOf } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
 import type { ReadReservation } from './limit-delivery.ts'
 
@@ -38,7 +38,7 @@ export const waitForChange = (
       }
       reservation.open(ctx)
       try {
-        const nothingBefore = await wait(holderOf(state).org, asked, milliseconds, state.signal, onWait)
+        const nothingBefore = await wait(scopeOf(state), asked, milliseconds, onWait)
         if (nothingBefore) state.nothingBefore = nothingBefore
       } finally {
         reservation.close(ctx)

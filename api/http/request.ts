@@ -1,7 +1,7 @@
 /** The state that the steps of a request share, and how the target of a request is read. */
 import type Koa from 'koa'
 import type { KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
-import type { ReadPosition, Reservation } from '../../core/store/index.ts'
+import type { ReadMemory, ReadPosition, ReadScope, Reservation } from '../../core/store/index.ts'
 
 /** The records that an answer is about, and what was asked for. */
 type AuditedRead = {
@@ -30,6 +30,8 @@ export type RequestState = {
   reservation?: Reservation
   /** Bytes that all reads of the request took, also those that failed or were repeated. */
   bytesRead?: number
+  /** Where the bytes of the reads count. */
+  memory?: ReadMemory
   /** Answers of Elasticsearch that can be freed once the answer to the client is made. */
   reads?: Buffer[]
   /** The turn of the request for a large answer of its organization. */
@@ -59,6 +61,13 @@ export const holderOf = ({ key }: RequestState): KeyHolder => {
   if (!key) throw new Error('this step needs an authenticated request')
   return key
 }
+
+/** Returns the scope of the reads of an authenticated request. */
+export const scopeOf = (state: RequestState): ReadScope => ({
+  org: holderOf(state).org,
+  signal: state.signal,
+  memory: state.memory ?? 'process',
+})
 
 /** All paths of the API begin with this. */
 export const BASE_PATH = '/api/v1'

@@ -149,9 +149,9 @@ export const positionsChecked = (
   { readAt, oldestTime, readLivePositions, readServedPositions, latest }: PositionReader,
   check: CheckIndices,
 ): PositionReader => ({
-  readAt: async (org, documents, freshness, signal) => {
-    const read = await readAt(org, documents, freshness, signal)
-    await waitFor(check(read.position.generation.name), signal)
+  readAt: async (scope, documents, freshness) => {
+    const read = await readAt(scope, documents, freshness)
+    await waitFor(check(read.position.generation.name), scope.signal)
     return read
   },
   oldestTime,

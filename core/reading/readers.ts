@@ -1,7 +1,7 @@
 /** Creates the readers for the paths, one for each kind of answer. All share positions, cursors and moments. */
 
 import type { Schedule, Semaphores } from '../runtime/index.ts'
-import { createPositionReader, type MultiGet, type PositionReader, type Search } from '../store/index.ts'
+import { createPositionReader, type PositionReader, type ScopedReads } from '../store/index.ts'
 import { type CheckIndices, positionsChecked } from './check-indices.ts'
 import { createPositionAt } from './pages/as-of.ts'
 import { createCursorResolver } from './pages/cursors.ts'
@@ -36,8 +36,7 @@ type CreateWatch = (
 /** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
 export const createReaders = (
   prefix: string,
-  search: Search,
-  multiGet: MultiGet,
+  { search, multiGet }: ScopedReads,
   checkIndices: CheckIndices,
   /** Milliseconds since 1970. */
   now: () => number,

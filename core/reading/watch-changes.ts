@@ -21,7 +21,9 @@ import {
   type PositionReader,
   READ_TIME_MAX,
   type ReadPosition,
-  type Search,
+  type ReadScope,
+  readingOfProcess,
+  type ScopedSearch,
   searchSmall,
   smallSearch,
   visibleRange,
@@ -43,25 +45,23 @@ import { type ListParameters, textOfName } from './pages/read-parameters.ts'
 export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
 
 /** Returns whether there is a change after a cursor, and the position up to which that is known. */
-export type FindChange = (org: string, asked: ChangesAsked, signal: AbortSignal) => Promise<ChangeFound>
+export type FindChange = (scope: ReadScope, asked: ChangesAsked) => Promise<ChangeFound>
 type ChangeFound = { readonly found: boolean; readonly position: ReadPosition }
 
 /** Returns, for each filter, the offset of the last change that it matches, from an offset up to a position. */
 export type FindLast = (
-  org: string,
+  scope: ReadScope,
   filters: readonly ListFilter[],
   from: number,
   position: ReadPosition,
-  signal: AbortSignal,
 ) => Promise<readonly (number | undefined)[]>
 
 export type ChangeWatch = {
   /** Resolves with undefined if the page must be read; with a position if no change is between the cursor and it. */
   readonly wait: (
-    org: string,
+    scope: ReadScope,
     asked: ChangesAsked,
     milliseconds: number,
-    signal: AbortSignal,
     /** Called when the request begins to wait, with a function that ends the wait as if its time was up. */
     onWait: (end: () => void) => void,
   ) => Promise<ReadPosition | undefined>
@@ -69,12 +69,7 @@ export type ChangeWatch = {
    * Returns the position with which an empty page may be answered now; undefined if the page must be read: another
    * request has shown a later position since. The time of answers never goes back.
    */
-  readonly confirm: (
-    org: string,
-    asked: ChangesAsked,
-    position: ReadPosition,
-    signal: AbortSignal,
-  ) => Promise<ReadPosition | undefined>
+  readonly confirm: (scope: ReadScope, asked: ChangesAsked, position: ReadPosition) => Promise<ReadPosition | undefined>
   /** Remembers that no change lies between a cursor and a position. A wait soon after needs no read to begin. */
   readonly remember: (org: string, asked: ChangesAsked, position: ReadPosition) => void
   /** Ends all waits at once, and all later ones. */
@@ -84,26 +79,26 @@ export type ChangeWatch = {
 }
 
 /** Creates the search for a change after a cursor. @throws Refusal as a list does */
-export const createFindChange = (parts: ReaderParts, search: Search): FindChange => {
-  return async (org, { startingAfter, filter = {} }, signal) => {
-    const { position, after = -1 } = await resolveCursor(parts, org, { startingAfter, asOf: undefined }, signal)
+export const createFindChange = (parts: ReaderParts, search: ScopedSearch): FindChange => {
+  return async (scope, { startingAfter, filter = {} }) => {
+    const { position, after = -1 } = await resolveCursor(parts, scope, { startingAfter, asOf: undefined })
     const indices = kindsOf('changes', filter).map(kind => indexOf(parts.prefix, position.generation.name, kind))
-    const terms = Object.entries({ ...filter, org_id: org }).map(termOf)
+    const terms = Object.entries({ ...filter, org_id: scope.org }).map(termOf)
     const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
     const body = { size: 1, _source: false, terminate_after: 1, query: { bool: { filter: [...terms, range] } } }
-    return { position, found: anyHit(await searchSmall(search, indices, body, signal)) }
+    return { position, found: anyHit(await searchSmall(search, indices, body, scope)) }
   }
 }
 
 /** Creates the search that serves all filters of an organization. */
-export const createFindLast = (prefix: string, search: Search): FindLast => {
-  return async (org, filters, from, position, signal) => {
+export const createFindLast = (prefix: string, search: ScopedSearch): FindLast => {
+  return async (scope, filters, from, position) => {
     const indices = filteredKinds.map(kind => indexOf(prefix, position.generation.name, kind))
     const ofFilters = filters.map(filter => ({ bool: { filter: Object.entries(filter).map(termOf) } }))
     const aggs = { filters: { filters: { filters: ofFilters }, aggs: { last: { max: { field: 'seq' } } } } }
     const range = { range: { seq: { gte: from, ...visibleRange(position) } } }
-    const body = { size: 0, query: { bool: { filter: [termOf(['org_id', org]), range] } }, aggs }
-    const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, indices, body, signal))
+    const body = { size: 0, query: { bool: { filter: [termOf(['org_id', scope.org]), range] } }, aggs }
+    const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, indices, body, scope))
     const { buckets } = aggregations.filters
     if (buckets.length !== filters.length) throw unavailable('elasticsearch_malformed_search')
     return buckets.map(({ last }) => last.value ?? undefined)
@@ -111,7 +106,7 @@ export const createFindLast = (prefix: string, search: Search): FindLast => {
 }
 
 /** Runs a read with a read permit of its organization. @throws Refusal `unavailable` without a permit */
-export type RunPermitted = <Result>(org: string, signal: AbortSignal, read: () => Promise<Result>) => Promise<Result>
+export type RunPermitted = <Result>(scope: ReadScope, read: () => Promise<Result>) => Promise<Result>
 
 type Waiter = {
   readonly org: string
@@ -126,7 +121,7 @@ type Waiter = {
 
 type WatchParts = {
   readonly prefix: string
-  readonly search: Search
+  readonly search: ScopedSearch
   readonly findChange: FindChange
   readonly findLast: FindLast
   readonly readServedPositions: PositionReader['readServedPositions']
@@ -156,7 +151,8 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   let isLooking = false
   let ended = false
 
-  const wait: ChangeWatch['wait'] = async (org, asked, milliseconds, signal, onWait) => {
+  const wait: ChangeWatch['wait'] = async (scope, asked, milliseconds, onWait) => {
+    const { org, signal } = scope
     const leave = waits.tryAcquire(org)
     if (leave === undefined) return undefined
     try {
@@ -164,7 +160,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       const remembered = lastCursors.get(cursorKeyOf(org, asked))
       const known = remembered
         ? { found: false, position: remembered }
-        : await permitted(org, signal, () => findChange(org, asked, signal))
+        : await permitted(scope, () => findChange(scope, asked))
       if (known.found || ended) return undefined
       const { position } = known
       return await waitForLook(
@@ -178,12 +174,12 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     }
   }
 
-  const confirm: ChangeWatch['confirm'] = async (org, asked, position, signal) => {
-    const latest = parts.latest(org, position)
+  const confirm: ChangeWatch['confirm'] = async (scope, asked, position) => {
+    const latest = parts.latest(scope.org, position)
     if (latest === undefined) return undefined
     // A cursor proves that the organization has records: then the time needs no read.
     const found = asked.startingAfter === undefined ? 'unknown' : 'records'
-    return { ...latest, time: await parts.projectionTime(org, latest, found, signal) }
+    return { ...latest, time: await parts.projectionTime(scope, latest, found) }
   }
 
   /** Resolves with undefined when there may be a change, or with a position when the time is up. */
@@ -295,9 +291,10 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const byFilter = [...Map.groupBy(behind, ({ waiter }) => filterKeyOf(waiter.asked)).values()]
     const filters = byFilter.map(([one]) => one?.waiter.asked.filter ?? {})
     const from = Math.min(...behind.map(({ waiter }) => waiter.position.publishedTo))
-    const searching = withTimeLimit(READ_TIME_MAX, later, signal =>
-      permitted(org, signal, () => findLast(org, filters, from, first.position, signal)),
-    )
+    const searching = withTimeLimit(READ_TIME_MAX, later, signal => {
+      const scope: ReadScope = { org, ...readingOfProcess(signal) }
+      return permitted(scope, () => findLast(scope, filters, from, first.position))
+    })
     void searching
       .then(last => {
         for (const [index, group] of byFilter.entries()) {
@@ -323,7 +320,9 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const organizations = { terms: { field: 'org_id', size: behind.length }, aggs: { last: { max: { field: 'seq' } } } }
     const body = { size: 0, query: { bool: { should, minimum_should_match: 1 } }, aggs: { organizations } }
     const indices = listKinds.map(kind => indexOf(prefix, generation.name, kind))
-    const { aggregations } = smallSearch<LastChanges>(await searchSmall(search, indices, body, signal))
+    const { aggregations } = smallSearch<LastChanges>(
+      await searchSmall(search, indices, body, readingOfProcess(signal)),
+    )
     return new Map(aggregations.organizations.buckets.map(({ key, last }) => [key, last.value]))
   }
 

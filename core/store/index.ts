@@ -119,11 +119,22 @@ export {
   requireAnswer,
   type Search,
   type SearchClient,
-  searchSmall,
   type TooMuch,
 } from './read/client.ts'
 export { clientOptions } from './read/client-options.ts'
 export { allocate, compact, free, heldBy, isFreeable } from './read/held-bytes.ts'
+export {
+  type AskCounted,
+  type Reading,
+  type ReadMemory,
+  type ReadScope,
+  readingOfProcess,
+  type ScopedMultiGet,
+  type ScopedReads,
+  type ScopedSearch,
+  searchSmall,
+  uncounted,
+} from './read/scope.ts'
 export {
   anyHit,
   bodyOf,

@@ -20,8 +20,8 @@ export const auditMutants: readonly Mutant[] = [
   {
     name: 'a statement, and every other single record, has no id in the audit',
     file: 'api/routes.ts',
-    find: '  noteRecordsForAudit(ctx, () => [id])\n  return { org: orgOf(ctx), id, asOf }\n',
-    replace: '  return { org: orgOf(ctx), id, asOf }\n',
+    find: '  noteRecordsForAudit(ctx, () => [id])\n  return { id, asOf }\n',
+    replace: '  return { id, asOf }\n',
     flow,
   },
   {

@@ -2,10 +2,13 @@
  * An API process that is idle while its generation is replaced and dropped. Then it gets several requests at once, and
  * must answer each with the content of the model. Not simulated: how `drop` waits until nobody writes any more.
  */
+
 import { answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { createReaders } from '../../core/reading/readers.ts'
 import { changeGenerations } from '../../core/store/generations/generations.ts'
+import { uncounted } from '../../core/store/read/scope.ts'
 import { controlIndexOf, generationId, indexOf, kinds, positionId, timesId } from '../../schemas/stored/documents.ts'
+import { scopeOf } from '../support/read-scope.ts'
 import { textOfItem } from './history.ts'
 import type { Operator } from './operator.ts'
 import { PREFIX } from './promises.ts'
@@ -15,7 +18,6 @@ import { answered } from './walk.ts'
 
 /** Milliseconds after which no projector keeps a generation up that was removed from the live document. */
 const STOP = 20_000
-const signal = new AbortController().signal
 
 /** Returns what an idle process answered wrongly after another generation was made live and its own was dropped. */
 export const readAfterDrop = async (world: World, operator: Operator): Promise<string | undefined> => {
@@ -47,21 +49,21 @@ const isOf = (generation: string, id: string): boolean =>
 const createIdleProcess = ({ clock, engine, faults, history }: World) => {
   const { search, multiGet } = createSearches(clock, engine, faults)
   const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
-  const { readers } = createReaders(PREFIX, search, multiGet, () => undefined, clock.now, later)
+  const { readers } = createReaders(PREFIX, uncounted({ search, multiGet }), () => undefined, clock.now, later)
 
   const readsOf = (org: string): Promise<string | undefined>[] => {
     const { payouts, statements, lists } = history.at(org, Number.MAX_SAFE_INTEGER)
     const [id] = payouts.keys()
     const expectText = (what: string, got: unknown, wanted: string | undefined): string | undefined =>
       textOfItem(got) === wanted ? undefined : `${what} of ${org} differs from the model`
-    const list = readers.list(org, 'payouts', { limit: 50, startingAfter: undefined, asOf: undefined }, signal)
+    const list = readers.list(scopeOf(org), { list: 'payouts', limit: 50, startingAfter: undefined, asOf: undefined })
     const ofList = list.then(({ hits }) =>
       hits.length === Math.min(50, lists.payouts.length) ? undefined : `the list of ${org} has ${hits.length} payouts`,
     )
     if (id === undefined) return [ofList]
-    const asked = { org, id, asOf: undefined }
-    const record = readers.records.record(asked, 'payouts', signal)
-    const statement = readers.records.statement(asked, signal)
+    const asked = { id, asOf: undefined }
+    const record = readers.records.record(scopeOf(org), 'payouts', asked)
+    const statement = readers.records.statement(scopeOf(org), asked)
     return [
       record.then(found => {
         const { data } = answered<{ data: unknown }>(ctx => answerPayout(ctx, found))

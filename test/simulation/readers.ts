@@ -3,6 +3,7 @@
  * answers on the simulated Elasticsearch. Each page is compared with the model at the position of the page, and each
  * walk with the contract for walks. Not simulated: HTTP, the rate limit, and the time limit of a read.
  */
+
 import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { type ApiKeyCache, createApiKeyCache } from '../../core/reading/api-keys.ts'
 import { KEY_CACHE_TIME } from '../../core/reading/limits.ts'
@@ -11,8 +12,10 @@ import type { ReadRecords } from '../../core/reading/pages/read-record.ts'
 import { createReaders } from '../../core/reading/readers.ts'
 import { Refusal } from '../../core/runtime/refusals.ts'
 import type { ReadPosition } from '../../core/store/positions/position.ts'
+import { uncounted } from '../../core/store/read/scope.ts'
 import { API_KEYS_GENERATION, FIRST_GENERATION, listKinds } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
+import { scopeOf } from '../support/read-scope.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
@@ -86,7 +89,7 @@ export class Readers {
     const { clock, engine, faults } = this.#world
     const { search, multiGet } = createSearches(clock, engine, faults)
     const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
-    const { readers } = createReaders(PREFIX, search, multiGet, () => undefined, clock.now, later)
+    const { readers } = createReaders(PREFIX, uncounted({ search, multiGet }), () => undefined, clock.now, later)
     const keys = createApiKeyCache(PREFIX, multiGet, clock.now, clock.now)
     return { readList: readers.list, read: readers.records, keys }
   }
@@ -196,8 +199,8 @@ export class Readers {
     for (;;) {
       const least = this.#positionOf(org)
       const startingAfter = cursor === undefined ? undefined : { kind: list, id: cursor }
-      const parameters = { limit, startingAfter, asOf, filter }
-      const page = await this.#ask(({ readList }) => readList(org, list, parameters, signal))
+      const parameters = { list, limit, startingAfter, asOf, filter }
+      const page = await this.#ask(({ readList }) => readList(scopeOf(org), parameters))
       if (page === undefined) return
       if (page instanceof Refusal) return this.#fail(`${what}: cursor ${cursor} is refused with ${page.code}`)
       const { publishedTo } = page.position
@@ -276,7 +279,7 @@ export class Readers {
   /** A listed payout and its replacement must be readable by id: promise 6 of the contract. */
   async #readAgain(org: string, id: string): Promise<void> {
     const { coverage, history } = this.#world
-    const found = await this.#ask(({ read }) => read.record({ org, id, asOf: undefined }, 'payouts', signal))
+    const found = await this.#ask(({ read }) => read.record(scopeOf(org), 'payouts', { id, asOf: undefined }))
     if (found === undefined) return
     if (found instanceof Refusal) return this.#fail(`${id} was listed, but a read by id is refused with ${found.code}`)
     coverage.count('reads by id')
@@ -285,7 +288,7 @@ export class Readers {
     if (textOfItem(data) !== history.at(org, publishedTo).payouts.get(id)?.text) {
       return this.#fail(`${id} read at ${publishedTo} differs from the model`)
     }
-    const statement = await this.#ask(({ read }) => read.statement({ org, id, asOf: undefined }, signal))
+    const statement = await this.#ask(({ read }) => read.statement(scopeOf(org), { id, asOf: undefined }))
     if (statement === undefined) return
     if (statement instanceof Refusal) return this.#fail(`the statement of ${id} is refused with ${statement.code}`)
     const shown = answered<{ data: unknown }>(ctx => answerStatement(ctx, statement)).data
@@ -304,8 +307,8 @@ export class Readers {
     if (before.events.length === 0) return
     const instant = random.pick(before.events).at + random.pick([-1, 0, 1, 500])
     const asOf = { kind: 'instant', milliseconds: instant } as const
-    const parameters = { limit: 1, startingAfter: undefined, asOf, filter: {} }
-    const page = await this.#ask(({ readList }) => readList(org, 'payouts', parameters, signal))
+    const parameters = { list: 'payouts', limit: 1, startingAfter: undefined, asOf, filter: {} } as const
+    const page = await this.#ask(({ readList }) => readList(scopeOf(org), parameters))
     const after = state()
     const [wanted, other] = [before, after].map(({ events, now }) => eventsUpTo(events, instant, now))
     if (page === undefined || wanted === 'unknown' || wanted !== other) return

@@ -10,6 +10,7 @@ import type { Generation, ReadPosition } from '../../core/store/positions/positi
 import { partitionOf } from '../../schemas/partition.ts'
 import { lastOffsetsAnswer } from '../api/answers.ts'
 import { createRandom } from '../support/random.ts'
+import { scopeOf } from '../support/read-scope.ts'
 import { Clock } from './clock.ts'
 
 const PARTITIONS = 2
@@ -55,7 +56,7 @@ const run = async (seed: number) => {
       const matches = change.org === org && (asked.filter?.rep_id ?? change.rep) === change.rep
       return matches && offset > from && offset < to ? [offset] : []
     })
-  const findChange: FindChange = (org, asked) =>
+  const findChange: FindChange = ({ org }, asked) =>
     read(() => {
       const position = positionIn(partitionIn(org))
       return { position, found: offsets(log, org, asked, after(asked), position.publishedTo).length > 0 }
@@ -85,14 +86,14 @@ const run = async (seed: number) => {
       })
       return lastOffsetsAnswer(last)
     },
-    findLast: (org, filters, from, { publishedTo }) =>
+    findLast: ({ org }, filters, from, { publishedTo }) =>
       read(() => {
         seen.finds++
         return filters.map(filter => offsets(log, org, { ...ANYTHING, filter }, from - 1, publishedTo).at(-1))
       }),
     latest: (_, position) => position,
     waits: unbounded,
-    permitted: (_org, _signal, read) => read(),
+    permitted: (_scope, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     elapsed: () => clock.elapsed,
   })
@@ -110,7 +111,7 @@ const run = async (seed: number) => {
       clock.after(random.below(milliseconds), () => leaving.abort(new DOMException('client_gone', 'AbortError')))
     const began = clock.elapsed
     try {
-      const nothingBefore = await watch.wait(org, asked, milliseconds, leaving.signal, () => undefined)
+      const nothingBefore = await watch.wait(scopeOf(org, leaving.signal), asked, milliseconds, () => undefined)
       if (nothingBefore === undefined) {
         seen.page++
         return
@@ -201,7 +202,7 @@ const watchOn = (
     waits: unbounded,
     readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
-    permitted: (_org, _signal, read) => read(),
+    permitted: (_scope, read) => read(),
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     elapsed: () => clock.elapsed,
     ...reads,
@@ -225,7 +226,7 @@ test('a change ends all waits of its organization soon; a swap ends at most some
   const { signal } = new AbortController()
   for (let count = 0; count < 3 * WAKES_PER_LOOK; count++) {
     void watch
-      .wait(`org_${count}`, { startingAfter: undefined }, 60_000, signal, () => undefined)
+      .wait(scopeOf(`org_${count}`, signal), { startingAfter: undefined }, 60_000, () => undefined)
       .then(() => ended.push(clock.elapsed))
   }
   await clock.runUntil(() => false, 1_000)
@@ -256,7 +257,7 @@ test('a search for a filter that takes long delays no other wait', async () => {
   const ended = new Map<string, number>()
   const wait = (org: string, filter: { rep_id?: string }) => {
     const { signal } = new AbortController()
-    const waiting = watch.wait(org, { startingAfter: undefined, filter }, 60_000, signal, () => undefined)
+    const waiting = watch.wait(scopeOf(org, signal), { startingAfter: undefined, filter }, 60_000, () => undefined)
     void waiting.then(() => ended.set(org, clock.elapsed))
   }
   wait('org_filtered', { rep_id: 'rep_1' })
@@ -283,7 +284,7 @@ test('a batch that changes many organizations wakes some at each look, and all i
   const { signal } = new AbortController()
   const ended: number[] = []
   for (const org of organizations) {
-    const waiting = watch.wait(org, { startingAfter: undefined }, 2_000, signal, () => undefined)
+    const waiting = watch.wait(scopeOf(org, signal), { startingAfter: undefined }, 2_000, () => undefined)
     void waiting.then(position => ended.push(position === undefined ? clock.elapsed : Number.NaN))
   }
   await clock.runUntil(() => watch.waiting() === organizations.length, 1_000)

@@ -17,9 +17,12 @@ import {
   createTransport,
   notReplacedRange,
   type ReadPosition,
+  type ReadScope,
+  readingOfProcess,
   requireAnswer,
   type SearchClient,
   smallSearch,
+  uncounted,
   visibleRange,
 } from '../../core/store/index.ts'
 import { indexOf, type ListKind } from '../../schemas/stored/documents.ts'
@@ -84,7 +87,8 @@ export const readThrough = (
   { prefix, generation, now, sleep, signal, elapsed }: Omit<Parts, 'client' | 'credentials'>,
 ): ExportReaders => {
   const check = createCheckIndices(prefix, multiGet, indexIds, elapsed, scheduleTimer)
-  const { readers } = createReaders(prefix, search, multiGet, check, now, scheduleTimer, generation)
+  const { readers } = createReaders(prefix, uncounted({ search, multiGet }), check, now, scheduleTimer, generation)
+  const scopeOf = (org: string): ReadScope => ({ org, ...readingOfProcess(signal) })
   const isRetryable = (error: unknown): boolean =>
     error instanceof Refusal && error.code === 'unavailable' && !signal.aborted
   const retried = async <Result>(asOf: Moment | undefined, read: () => Promise<Result>): Promise<Result> => {
@@ -98,10 +102,11 @@ export const readThrough = (
     }
   }
   return {
-    readTotals: (org, asOf) => retried(asOf, () => readers.totals(org, { asOf }, signal)),
-    readList: (org, kind, parameters) => retried(parameters.asOf, () => readers.list(org, kind, parameters, signal)),
+    readTotals: (org, asOf) => retried(asOf, () => readers.totals(scopeOf(org), { asOf })),
+    readList: (org, list, parameters) =>
+      retried(parameters.asOf, () => readers.list(scopeOf(org), { list, ...parameters })),
     readStatement: (org, id, asOf) =>
-      retried(asOf, async () => textOfStatement(await readers.records.statement({ org, id, asOf }, signal))),
+      retried(asOf, async () => textOfStatement(await readers.records.statement(scopeOf(org), { id, asOf }))),
     countOf: (org, kind, position) =>
       retried(undefined, async () => {
         const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)

@@ -1,5 +1,5 @@
 /**
- * In: reads of Elasticsearch. Out: the same reads, counted against the reservation of their request.
+ * In: reads of Elasticsearch. Out: the same reads, counted against the memory of their request.
  * Promises: the expected bytes are reserved before the read, and further bytes as they arrive. Those of a multi-get
  *   that serves several requests are reserved afterwards: they are few. Then exactly the bytes that arrived are held.
  *   The expectation comes from the last read of the organization. A request that is about to hold much waits for its
@@ -10,13 +10,17 @@
 import { LRUCache } from 'lru-cache'
 import { unavailable } from '../../runtime/index.ts'
 import {
+  type AskCounted,
   type batchMultiGets,
   type CountBytes,
   free,
   isFreeable,
-  type MultiGet,
   RECORD_BYTES_EXPECTED,
+  type ReadMemory,
   type Reservation,
+  type ScopedMultiGet,
+  type ScopedReads,
+  type ScopedSearch,
   type Search,
   type TooMuch,
   UNKNOWN_ANSWER_BYTES,
@@ -35,40 +39,26 @@ type Holding = {
 }
 
 type Reads = { readonly search: Search; readonly multiGets: ReturnType<typeof batchMultiGets> }
-type HeldReads = { readonly search: Search; readonly multiGet: MultiGet }
 
-/** Holdings by request: the abort signal of a request identifies it. */
-export type Holdings = {
-  readonly of: (signal: AbortSignal) => Holding | undefined
-  readonly set: (signal: AbortSignal, holding: Holding) => void
-  readonly delete: (signal: AbortSignal) => void
-}
+/** Returns the memory of a request, which its reads fill. */
+export const createReadMemory = (holding: Holding): ReadMemory => ({
+  org: holding.org,
+  hold: (expected, ask) => hold(holding, expected, ask),
+})
 
-/** Creates an empty register of holdings. The garbage collector frees an entry with its signal. */
-export const createHoldings = (): Holdings => {
-  const holdings = new WeakMap<AbortSignal, Holding>()
-  return {
-    of: signal => holdings.get(signal),
-    set: (signal, holding) => void holdings.set(signal, holding),
-    delete: signal => void holdings.delete(signal),
-  }
-}
-
-/** Returns the same reads, counted for requests that have a holding. */
-export const holdReads = ({ search, multiGets }: Reads, holdings: Holdings): HeldReads => {
+/** Returns the same reads, counted in the memory of their request. */
+export const holdReads = ({ search, multiGets }: Reads): ScopedReads => {
   const lastRead = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 
-  const heldSearch: Search = async (index, body, signal, expected = UNKNOWN_ANSWER_BYTES) => {
-    const holding = holdings.of(signal)
-    if (holding === undefined) return search(index, body, signal, expected)
-    return hold(holding, expected, arrived => search(index, body, signal, expected, arrived))
-  }
-  const heldMultiGet: MultiGet = async (names, signal) => {
-    const holding = holdings.of(signal)
-    if (holding === undefined || names.every(({ form }) => form === 'small')) return multiGets.ofProcess(names, signal)
-    const { org } = holding
+  const heldSearch: ScopedSearch = (index, body, { signal, memory }, expected = UNKNOWN_ANSWER_BYTES) =>
+    memory === 'process'
+      ? search(index, body, signal, expected)
+      : memory.hold(expected, arrived => search(index, body, signal, expected, arrived))
+  const heldMultiGet: ScopedMultiGet = async (names, { signal, memory }) => {
+    if (memory === 'process' || names.every(({ form }) => form === 'small')) return multiGets.ofProcess(names, signal)
+    const { org } = memory
     const before = lastRead.get(org) ?? RECORD_BYTES_EXPECTED
-    const answer = await hold(holding, before, (arrived, expected) =>
+    const answer = await memory.hold(before, (arrived, expected) =>
       multiGets.ofRequest(names, signal, { expected, arrived }),
     )
     // One small record says little about the next one: the expectation decreases slowly.
@@ -78,16 +68,10 @@ export const holdReads = ({ search, multiGets }: Reads, holdings: Holdings): Hel
   return { search: heldSearch, multiGet: heldMultiGet }
 }
 
-/**
- * Asks Elasticsearch. Calls `arrived` with the bytes of each chunk of the answer. Returns a number instead of an answer
- * that needs more bytes than expected.
- */
-type Ask<Answer> = (arrived: CountBytes, expected: number) => Promise<Answer | number>
-
 const hold = async <Answer extends Buffer | TooMuch>(
   holding: Holding,
   expected: number,
-  ask: Ask<Answer>,
+  ask: AskCounted<Answer>,
 ): Promise<Answer> => {
   for (let bytes = expected; ; ) {
     await holding.turn.wait(holding.reservation.held() + bytes)
@@ -101,7 +85,7 @@ const hold = async <Answer extends Buffer | TooMuch>(
 const readOnce = async <Answer extends Buffer | TooMuch>(
   { reservation, turn, reads, onRead }: Holding,
   expected: number,
-  ask: Ask<Answer>,
+  ask: AskCounted<Answer>,
 ): Promise<Answer | number> => {
   reservation.add(expected)
   let reserved = expected

@@ -23,24 +23,31 @@ import { LRUCache } from 'lru-cache'
 import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../../schemas/limits.ts'
 import { indexOf, listKinds } from '../../../schemas/stored/documents.ts'
 import { Refusal, unavailable } from '../../runtime/index.ts'
-import { isVisible, type ReadPosition, type Search, searchSmall, smallSearch, visibleRange } from '../../store/index.ts'
+import {
+  isVisible,
+  type ReadPosition,
+  type ReadScope,
+  type ScopedSearch,
+  searchSmall,
+  smallSearch,
+  visibleRange,
+} from '../../store/index.ts'
 import { AS_OF_MARGIN, AS_OF_REMEMBERED } from '../limits.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import { invalidAsOf, type Moment } from './read-parameters.ts'
 
 /** @param changeOffset offset of the change that `as_of` names, if the change exists */
 export type PositionAt = (
-  org: string,
+  scope: ReadScope,
   position: ReadPosition,
   asOf: Moment | undefined,
   changeOffset: number | undefined,
-  signal: AbortSignal,
 ) => Promise<ReadPosition>
 
 /** Creates the search for the position at a moment. @param now milliseconds since 1970 */
 export const createPositionAt = (
   prefix: string,
-  search: Search,
+  search: ScopedSearch,
   projectionTime: ProjectionTime,
   now: () => number,
 ): PositionAt => {
@@ -48,21 +55,21 @@ export const createPositionAt = (
 
   /** Returns the first event of an organization in an order, with its offset and time, if there is one. */
   const firstEvent = async (
+    scope: ReadScope,
     position: ReadPosition,
     order: 'asc' | 'desc',
     filter: readonly object[],
-    signal: AbortSignal,
   ): Promise<{ readonly seq: number; readonly at: number } | undefined> => {
     const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind))
     const body = { size: 1, _source: false, sort: [{ seq: order }, { at: order }], query: { bool: { filter } } }
-    const [hit] = smallSearch(await searchSmall(search, indices, body, signal)).hits
+    const [hit] = smallSearch(await searchSmall(search, indices, body, scope)).hits
     if (!hit) return undefined
     const [seq, at] = hit.sort
     if (!Number.isSafeInteger(seq) || !Number.isSafeInteger(at)) throw unavailable('elasticsearch_malformed_search')
     return { seq: Number(seq), at: Number(at) }
   }
 
-  return async (org, position, asOf, changeOffset, signal) => {
+  return async (scope, position, asOf, changeOffset) => {
     if (asOf === undefined) return position
     if (asOf.kind === 'change') {
       if (changeOffset === undefined || !isVisible(changeOffset, position)) throw invalidAsOf()
@@ -71,15 +78,15 @@ export const createPositionAt = (
     const { milliseconds } = asOf
     // If the projector takes a time back, an instant that counted as over may not be over. `takenBack` then differs, so
     // that the result is not found again.
-    const key = `${position.generation.name}:${position.takenBack}:${org}:${milliseconds}`
+    const key = `${position.generation.name}:${position.takenBack}:${scope.org}:${milliseconds}`
     const known = remembered.get(key)
     if (known !== undefined) return { ...position, publishedTo: known }
-    const ours = { term: { org_id: org } }
+    const ours = { term: { org_id: scope.org } }
     const latestTime = now() + EVENT_TIME_AHEAD_MAX_MS
     const isLater = { range: { at: { gt: Math.max(milliseconds, EVENT_TIME_MIN - 1), lte: latestTime } } }
-    const after = await firstEvent(position, 'asc', [ours, isLater, { range: { seq: visibleRange(position) } }], signal)
+    const after = await firstEvent(scope, position, 'asc', [ours, isLater, { range: { seq: visibleRange(position) } }])
     if (after === undefined) {
-      const time = await projectionTime(org, position, 'unknown', signal)
+      const time = await projectionTime(scope, position, 'unknown')
       // Only the projection time proves that an instant is over. But the projector's clock may have been ahead: an
       // instant that the local clock has not passed is not over.
       const latest = Math.min(time, now()) - AS_OF_MARGIN
@@ -87,12 +94,12 @@ export const createPositionAt = (
     }
     const publishedTo = after?.seq ?? position.publishedTo
     const isBefore = { range: { seq: { lt: publishedTo } } }
-    const last = await firstEvent(position, 'desc', [ours, isBefore], signal)
+    const last = await firstEvent(scope, position, 'desc', [ours, isBefore])
     if (last && (last.at < EVENT_TIME_MIN || last.at > latestTime)) throw undecided()
     if (after) {
       const isEarlier = { range: { at: { gte: EVENT_TIME_MIN, lte: milliseconds } } }
       const isAfter = { range: { seq: { gt: after.seq, ...visibleRange(position) } } }
-      if (await firstEvent(position, 'asc', [ours, isEarlier, isAfter], signal)) throw undecided()
+      if (await firstEvent(scope, position, 'asc', [ours, isEarlier, isAfter])) throw undecided()
     }
     remembered.set(key, publishedTo)
     return { ...position, publishedTo }

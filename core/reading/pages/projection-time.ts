@@ -10,39 +10,40 @@ import {
   anyHit,
   type PositionReader,
   type ReadPosition,
-  type Search,
+  type ReadScope,
+  type ScopedSearch,
   searchSmall,
   visibleRange,
 } from '../../store/index.ts'
 import { ORGANIZATIONS_REMEMBERED } from '../limits.ts'
 
 export type ProjectionTime = (
-  org: string,
+  scope: ReadScope,
   position: ReadPosition,
   /** Whether the caller found records of the organization. */
   found: 'records' | 'unknown',
-  signal: AbortSignal,
 ) => Promise<number>
 
 /** Creates the reader of the time, in milliseconds since 1970, up to which an answer is complete. */
 export const createProjectionTime = (
   prefix: string,
-  search: Search,
+  search: ScopedSearch,
   oldestTime: PositionReader['oldestTime'],
 ): ProjectionTime => {
   const withRecords = new LRUCache<string, true>({ max: ORGANIZATIONS_REMEMBERED })
 
-  const hasRecords = async (org: string, position: ReadPosition, signal: AbortSignal): Promise<boolean> => {
+  const hasRecords = async (scope: ReadScope, position: ReadPosition): Promise<boolean> => {
     const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind))
-    return anyHit(await searchSmall(search, indices, anyRecordBody(org, position), signal))
+    return anyHit(await searchSmall(search, indices, anyRecordBody(scope.org, position), scope))
   }
 
-  return async (org, position, found, signal) => {
+  return async (scope, position, found) => {
+    const { org } = scope
     if (found === 'records') withRecords.set(org, true)
     if (withRecords.get(org)) return position.time
     // Never later than the page: the first records may have been published after it.
-    if (!(await hasRecords(org, position, signal)))
-      return Math.min(position.time, await oldestTime(position.generation, signal))
+    if (!(await hasRecords(scope, position)))
+      return Math.min(position.time, await oldestTime(position.generation, scope))
     withRecords.set(org, true)
     return position.time
   }

@@ -6,7 +6,7 @@
  */
 import { indexOf, recordId } from '../../../schemas/stored/documents.ts'
 import { Refusal } from '../../runtime/index.ts'
-import { type DocumentSlice, isVisible, numberOf, textOfSlice } from '../../store/index.ts'
+import { type DocumentSlice, isVisible, numberOf, type ReadScope, textOfSlice } from '../../store/index.ts'
 import { HISTORY_BYTES_MAX } from '../limits.ts'
 import type { Page, ReaderParts } from './read-list.ts'
 import type { ListParameters } from './read-parameters.ts'
@@ -14,24 +14,19 @@ import { createReadDocumentsAsOf, requireVisible } from './read-record.ts'
 
 /** `before` is undefined if the page begins with the very first payout. */
 export type HistoryPage = Page & { readonly before: DocumentSlice | undefined }
-export type ReadHistory = (
-  org: string,
-  id: string,
-  parameters: ListParameters,
-  signal: AbortSignal,
-) => Promise<HistoryPage>
+export type HistoryAsked = ListParameters & { readonly id: string }
+export type ReadHistory = (scope: ReadScope, asked: HistoryAsked) => Promise<HistoryPage>
 
 /** Creates the reader of histories. */
 export const createReadHistory = (parts: ReaderParts): ReadHistory => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
-  return async (org, id, { limit, startingAfter, asOf }, signal) => {
+  return async (scope, { id, limit, startingAfter, asOf }) => {
     const ids = startingAfter === undefined ? [id] : [id, startingAfter.id]
     const { position, documents } = await readDocumentsAsOf(
-      org,
+      scope,
       ({ name }) =>
-        ids.map(id => ({ index: indexOf(parts.prefix, name, 'payouts'), id: recordId(org, id), form: 'record' })),
+        ids.map(id => ({ index: indexOf(parts.prefix, name, 'payouts'), id: recordId(scope.org, id), form: 'record' })),
       asOf,
-      signal,
     )
     const chain = chainOf(requireVisible(documents[0], position))
     const before = documents[1]
@@ -40,7 +35,6 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
       if (!isOfChain) throw new Refusal('invalid_cursor')
     }
     const asked = {
-      org,
       list: 'payouts',
       indices: [{ name: indexOf(parts.prefix, position.generation.name, 'payouts'), kind: 'payouts' }],
       chain,
@@ -49,7 +43,7 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
       position,
       bytesMax: HISTORY_BYTES_MAX,
     } as const
-    return { position, before, ...(await parts.readPage(asked, signal)) }
+    return { position, before, ...(await parts.readPage(scope, asked)) }
   }
 }
 

@@ -8,7 +8,15 @@
  */
 import { filteredKinds, indexOf, type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
 import { Refusal } from '../../runtime/index.ts'
-import { type Hit, idOf, isVisible, numberOf, type PositionReader, type ReadPosition } from '../../store/index.ts'
+import {
+  type Hit,
+  idOf,
+  isVisible,
+  numberOf,
+  type PositionReader,
+  type ReadPosition,
+  type ReadScope,
+} from '../../store/index.ts'
 import type { PositionAt } from './as-of.ts'
 import type { CursorResolver } from './cursors.ts'
 import type { ProjectionTime } from './projection-time.ts'
@@ -16,7 +24,8 @@ import type { ListFilter, ListName, ReadPage } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
 
 export type Page = { readonly position: ReadPosition; readonly hits: readonly Hit[]; readonly hasMore: boolean }
-export type ReadList = (org: string, list: ListName, parameters: ListParameters, signal: AbortSignal) => Promise<Page>
+export type ListAsked = ListParameters & { readonly list: ListName }
+export type ReadList = (scope: ReadScope, asked: ListAsked) => Promise<Page>
 
 /** The parts that the readers of lists, records, histories and totals share. */
 export type ReaderParts = {
@@ -35,19 +44,18 @@ type ListStart = {
   /** The sort value of the cursor; undefined without a cursor. */
   readonly after: number | undefined
 }
-type ListAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
+type StartAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
 
 /** Returns where a page begins. @throws Refusal `invalid_cursor` if the cursor names nothing visible */
 export const resolveCursor = async (
   { readAt, cursors, positionAt }: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>,
-  org: string,
-  { startingAfter, asOf }: ListAsked,
-  signal: AbortSignal,
+  scope: ReadScope,
+  { startingAfter, asOf }: StartAsked,
 ): Promise<ListStart> => {
-  const lookup = cursors.find(org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
-  const { position: current, documents } = await readAt(org, lookup.documents, 'may-be-older', signal)
+  const lookup = cursors.find(scope.org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
+  const { position: current, documents } = await readAt(scope, lookup.documents, 'may-be-older')
   const [after, change] = lookup.sortValues(documents, current.generation)
-  const position = await positionAt(org, current, asOf, change, signal)
+  const position = await positionAt(scope, current, asOf, change)
   if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
     throw new Refusal('invalid_cursor')
   }
@@ -63,18 +71,15 @@ export const kindsOf = (list: ListName, filter: ListFilter): readonly ListKind[]
 /** Creates the reader of lists and of changes. */
 export const createReadList = (parts: ReaderParts): ReadList => {
   const { prefix, readPage, projectionTime, cursors } = parts
-  return async (org, list, { limit, startingAfter, asOf, filter = {} }, signal) => {
-    const { current, position, after } = await resolveCursor(parts, org, { startingAfter, asOf }, signal)
+  return async (scope, { list, limit, startingAfter, asOf, filter = {} }) => {
+    const { current, position, after } = await resolveCursor(parts, scope, { startingAfter, asOf })
     const { generation } = current
     const indices = kindsOf(list, filter).map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
-    const { hits, hasMore } = await readPage(
-      { org, list, indices, filter, after: after ?? -1, limit, position },
-      signal,
-    )
+    const { hits, hasMore } = await readPage(scope, { list, indices, filter, after: after ?? -1, limit, position })
 
     const last = hits.at(-1)
-    if (last) cursors.remember(org, generation, nameOf(last, list), last.sortValue)
-    const time = await projectionTime(org, current, last || after !== undefined ? 'records' : 'unknown', signal)
+    if (last) cursors.remember(scope.org, generation, nameOf(last, list), last.sortValue)
+    const time = await projectionTime(scope, current, last || after !== undefined ? 'records' : 'unknown')
     return { position: { ...position, time }, hits, hasMore }
   }
 }

@@ -22,9 +22,10 @@ import {
   notReplacedRange,
   RECORD_FRAME_BYTES,
   type ReadPosition,
+  type ReadScope,
   type RecordIndex,
+  type ScopedSearch,
   SEARCH_TIME_MAX,
-  type Search,
   sliceSearch,
   UNKNOWN_ANSWER_BYTES,
   visibleRange,
@@ -32,7 +33,6 @@ import {
 import { LARGE_RECORDS_ASKED, ORGANIZATIONS_REMEMBERED, PLAIN_RECORD_BYTES_MAX } from '../limits.ts'
 
 type PageAsked = {
-  readonly org: string
   readonly list: ListName
   readonly indices: readonly RecordIndex[]
   /** Only payouts of this rep and period, replaced ones included. */
@@ -54,14 +54,15 @@ export type ListName = ListKind | 'changes'
  */
 export type ListFilter = { rep_id?: string; period_id?: string }
 type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
-export type ReadPage = (asked: PageAsked, signal: AbortSignal) => Promise<PageRead>
+export type ReadPage = (scope: ReadScope, asked: PageAsked) => Promise<PageRead>
 
 /** Creates the search for one page. It remembers the largest record of the last page: by list, organization, filter. */
-export const createReadPage = (search: Search): ReadPage => {
+export const createReadPage = (search: ScopedSearch): ReadPage => {
   const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 
-  return async (asked, signal) => {
-    const { org, list, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
+  return async (scope, asked) => {
+    const { org } = scope
+    const { list, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
     const indexNames = indices.map(({ name }) => name).join()
     // Records of one rep say little about those of another one.
     const cacheKey = [list, org, ...Object.values(asked.filter ?? {})].join(':')
@@ -74,7 +75,7 @@ export const createReadPage = (search: Search): ReadPage => {
       const seen = lastSeen.get(cacheKey)
       const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[list], bytesMax - bytes), sizeMax)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
-      const answer = await search(indexNames, searchBody(asked, after, size), signal, expected).catch(error => {
+      const answer = await search(indexNames, searchBody(org, asked, after, size), scope, expected).catch(error => {
         // Perhaps the answer was larger than what may be held. The next request must not ask for as much again.
         lastSeen.delete(cacheKey)
         throw error
@@ -120,7 +121,7 @@ const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes)
 const expectedBytes = (largest: number, size: number): number =>
   Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
 
-const searchBody = ({ list, org, chain, filter, position }: PageAsked, after: number, size: number): string => {
+const searchBody = (org: string, { list, chain, filter, position }: PageAsked, after: number, size: number): string => {
   const order = list === 'changes' ? 'seq' : listOrder[list]
   const afterRange = { gt: after }
   const visible = visibleRange(position)

@@ -11,9 +11,10 @@ import {
   type DocumentSlice,
   type DocumentsOf,
   isVisible,
-  type MultiGet,
   numberOf,
   type ReadPosition,
+  type ReadScope,
+  type ScopedMultiGet,
   sliceMultiGet,
 } from '../../store/index.ts'
 import { versionsIn } from './cursors.ts'
@@ -23,49 +24,48 @@ import type { Moment } from './read-parameters.ts'
 export type FoundRecord = { readonly position: ReadPosition; readonly slice: DocumentSlice }
 export type FoundStatement = FoundRecord & { readonly trace: DocumentSlice }
 
-export type RecordAsked = { readonly org: string; readonly id: string; readonly asOf: Moment | undefined }
+export type RecordAsked = { readonly id: string; readonly asOf: Moment | undefined }
 
 export type ReadRecords = {
-  readonly version: (asked: RecordAsked, kind: 'reps' | 'periods', signal: AbortSignal) => Promise<FoundRecord>
-  readonly record: (asked: RecordAsked, kind: 'payouts' | 'payroll_files', signal: AbortSignal) => Promise<FoundRecord>
-  readonly statement: (asked: RecordAsked, signal: AbortSignal) => Promise<FoundStatement>
+  readonly version: (scope: ReadScope, kind: 'reps' | 'periods', asked: RecordAsked) => Promise<FoundRecord>
+  readonly record: (scope: ReadScope, kind: 'payouts' | 'payroll_files', asked: RecordAsked) => Promise<FoundRecord>
+  readonly statement: (scope: ReadScope, asked: RecordAsked) => Promise<FoundStatement>
 }
 
 type Parts = Pick<ReaderParts, 'prefix' | 'readAt' | 'cursors' | 'positionAt'>
 
 /** Creates the readers of single records. */
-export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords => {
+export const createReadRecords = (parts: Parts, multiGet: ScopedMultiGet): ReadRecords => {
   const { prefix } = parts
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
-  const read = ({ org, id, asOf }: RecordAsked, kinds: readonly Kind[], signal: AbortSignal) =>
+  const read = (scope: ReadScope, kinds: readonly Kind[], { id, asOf }: RecordAsked) =>
     readDocumentsAsOf(
-      org,
-      ({ name }) => kinds.map(kind => ({ index: indexOf(prefix, name, kind), id: recordId(org, id), form: 'record' })),
+      scope,
+      ({ name }) =>
+        kinds.map(kind => ({ index: indexOf(prefix, name, kind), id: recordId(scope.org, id), form: 'record' })),
       asOf,
-      signal,
     )
 
   return {
-    version: async (asked, kind, signal) => {
-      const { org, id } = asked
-      const { position, documents } = await read(asked, [kind], signal)
+    version: async (scope, kind, asked) => {
+      const { position, documents } = await read(scope, [kind], asked)
       const versions = documents[0] ? versionsIn(documents[0]) : []
       const version = versions.findLast(({ seq }) => isVisible(seq, position))
       if (!version) throw new Refusal('not_found')
       const index = indexOf(prefix, position.generation.name, kind)
-      const name = { index, id: versionId(org, id, version.seq), form: 'record' } as const
-      const [slice] = sliceMultiGet(await multiGet([name], signal), [name])
+      const name = { index, id: versionId(scope.org, asked.id, version.seq), form: 'record' } as const
+      const [slice] = sliceMultiGet(await multiGet([name], scope), [name])
       if (!slice) throw unavailable('version_missing')
       return { position, slice }
     },
 
-    record: async (asked, kind, signal) => {
-      const { position, documents } = await read(asked, [kind], signal)
+    record: async (scope, kind, asked) => {
+      const { position, documents } = await read(scope, [kind], asked)
       return { position, slice: requireVisible(documents[0], position) }
     },
 
-    statement: async (asked, signal) => {
-      const { position, documents } = await read(asked, ['payouts', 'statements'], signal)
+    statement: async (scope, asked) => {
+      const { position, documents } = await read(scope, ['payouts', 'statements'], asked)
       const slice = requireVisible(documents[0], position)
       const trace = documents[1]
       if (!trace) throw unavailable('statement_missing')
@@ -79,13 +79,13 @@ export const createReadRecords = (parts: Parts, multiGet: MultiGet): ReadRecords
  * the position as of the moment.
  */
 export const createReadDocumentsAsOf = ({ readAt, cursors, positionAt }: Parts) => {
-  return async (org: string, documentsOf: DocumentsOf, asOf: Moment | undefined, signal: AbortSignal) => {
-    const lookup = cursors.find(org, [asOf?.kind === 'change' ? asOf.name : undefined])
+  return async (scope: ReadScope, documentsOf: DocumentsOf, asOf: Moment | undefined) => {
+    const lookup = cursors.find(scope.org, [asOf?.kind === 'change' ? asOf.name : undefined])
     const all: DocumentsOf = generation => [...lookup.documents(generation), ...documentsOf(generation)]
-    const { position: current, documents } = await readAt(org, all, 'at-position', signal)
+    const { position: current, documents } = await readAt(scope, all, 'at-position')
     const lookedUp = documents.length - documentsOf(current.generation).length
     const [change] = lookup.sortValues(documents, current.generation)
-    const position = await positionAt(org, current, asOf, change, signal)
+    const position = await positionAt(scope, current, asOf, change)
     return { current, position, documents: documents.slice(lookedUp) }
   }
 }

@@ -17,8 +17,11 @@ import { indexOf, listKinds } from '../../../schemas/stored/documents.ts'
 import { scheduleTimer, unavailable, waitOrAbort, withTimeLimit } from '../../runtime/index.ts'
 import {
   notReplacedRange,
+  type Reading,
   type ReadPosition,
-  type Search,
+  type ReadScope,
+  readingOfProcess,
+  type ScopedSearch,
   searchSmall,
   smallSearch,
   visibleRange,
@@ -45,11 +48,11 @@ export type TotalsRead = {
 type LastChange = { readonly id: string; readonly seq: number; readonly at: number }
 /** Parameters of totals. `period`: the id of the only period to add. */
 export type TotalsAsked = { readonly asOf: Moment | undefined; readonly period?: string | undefined }
-export type ReadTotals = (org: string, asked: TotalsAsked, signal: AbortSignal) => Promise<TotalsRead>
+export type ReadTotals = (scope: ReadScope, asked: TotalsAsked) => Promise<TotalsRead>
 type Row = Totals['totals'][number]
 
 /** Creates the reader of totals and its cache. */
-export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals => {
+export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by rows: each change is a moment that a client can ask about.
   const summed = new LRUCache<string, readonly Row[]>({
@@ -58,8 +61,8 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
   })
   const summing = new Map<string, Promise<readonly Row[]>>()
 
-  const ask = async <Aggregations, Source = unknown>(indices: readonly string[], body: object, signal: AbortSignal) => {
-    return smallSearch<Aggregations, Source>(await searchSmall(search, indices, body, signal))
+  const ask = async <Aggregations, Source = unknown>(indices: readonly string[], body: object, reading: Reading) => {
+    return smallSearch<Aggregations, Source>(await searchSmall(search, indices, body, reading))
   }
 
   /** Counts how often each combination of these fields occurs. Hands over one answer after the other. */
@@ -67,14 +70,14 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     fields: readonly Field[],
     index: string,
     query: object,
-    signal: AbortSignal,
+    reading: Reading,
     each: (counted: readonly Counted<Field>[]) => Promise<void> | void,
   ): Promise<void> => {
     for (let after: object | undefined; ; ) {
       const sources = fields.map(field => ({ [field]: { terms: { field } } }))
       const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
       const body = { size: 0, query, aggs: { all: { composite } } }
-      const { all } = (await ask<Composite<Field>>([index], body, signal)).aggregations
+      const { all } = (await ask<Composite<Field>>([index], body, reading)).aggregations
       await each(all.buckets)
       if (all.buckets.length < TOTALS_AMOUNTS) return
       after = all.after_key
@@ -87,26 +90,28 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     org: string,
     position: ReadPosition,
     period: string | undefined,
-    signal: AbortSignal,
+    reading: Reading,
     each: (amounts: Amounts) => Promise<void>,
   ): Promise<void> => {
     const index = indexOf(parts.prefix, position.generation.name, kind)
     const ofPeriod = period === undefined ? [] : [{ term: { period_id: period } }]
     const periods: Counted<'period_id'>[] = []
     const all = queryOf(org, kind, position, ofPeriod)
-    await count(['period_id'], index, all, signal, counted => void periods.push(...counted))
+    await count(['period_id'], index, all, reading, counted => void periods.push(...counted))
     for (const some of portionsOf(periods)) {
       const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
-      await count(['period_id', 'currency', 'amount'], index, query, signal, each)
+      await count(['period_id', 'currency', 'amount'], index, query, reading, each)
     }
   }
 
   const sum = (org: string, position: ReadPosition, period: string | undefined): Promise<readonly Row[]> => {
     return withTimeLimit(TOTALS_TIME_MAX, scheduleTimer, async signal => {
       const pace = usualPace(signal)
+      // Several requests share the sum: its bytes count for none of them.
+      const reading = readingOfProcess(signal)
       const groups: Groups = new Map()
-      await countAmounts('payouts', org, position, period, signal, some => add(groups, some, 'owed', pace))
-      await countAmounts('payroll_files', org, position, period, signal, some => add(groups, some, 'paid', pace))
+      await countAmounts('payouts', org, position, period, reading, some => add(groups, some, 'owed', pace))
+      await countAmounts('payroll_files', org, position, period, reading, some => add(groups, some, 'paid', pace))
       return rowsOf(groups)
     })
   }
@@ -118,11 +123,10 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
 
   /** Waits until it may run, as long as the request may wait. */
   const sumOnce = async (
-    org: string,
+    { org, signal }: ReadScope,
     position: ReadPosition,
     last: string,
     period: string | undefined,
-    signal: AbortSignal,
   ): Promise<readonly Row[]> => {
     // `takenBack` differs once a restored copy is adopted: a sum from before may lack records.
     const keyOfAll = `${position.generation.name}:${org}:${position.takenBack}:${last}`
@@ -142,19 +146,15 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return waitOrAbort(began, signal)
   }
 
-  const lastChange = async (
-    org: string,
-    position: ReadPosition,
-    signal: AbortSignal,
-  ): Promise<LastChange | undefined> => {
+  const lastChange = async (scope: ReadScope, position: ReadPosition): Promise<LastChange | undefined> => {
     const indices = listKinds.map(kind => indexOf(parts.prefix, position.generation.name, kind))
     const body = {
       size: 1,
       _source: ['ordinal', 'seq', 'at'],
       sort: [{ seq: 'desc' }],
-      query: queryOf(org, 'changes', position),
+      query: queryOf(scope.org, 'changes', position),
     }
-    const [hit] = (await ask<unknown, ChangeSource>(indices, body, signal)).hits
+    const [hit] = (await ask<unknown, ChangeSource>(indices, body, scope)).hits
     if (!hit) return undefined
     const kind = listKinds[indices.indexOf(hit._index)]
     const id = hit._id.split(':')[1]
@@ -168,11 +168,11 @@ export const createReadTotals = (parts: ReaderParts, search: Search): ReadTotals
     return { id: textOfName(name), seq, at }
   }
 
-  return async (org, { asOf, period }, signal) => {
-    const { current, position } = await readDocumentsAsOf(org, () => [], asOf, signal)
-    const last = await lastChange(org, position, signal)
-    const time = await parts.projectionTime(org, current, last ? 'records' : 'unknown', signal)
-    const totals = last ? await sumOnce(org, position, last.id, period, signal) : []
+  return async (scope, { asOf, period }) => {
+    const { current, position } = await readDocumentsAsOf(scope, () => [], asOf)
+    const last = await lastChange(scope, position)
+    const time = await parts.projectionTime(scope, current, last ? 'records' : 'unknown')
+    const totals = last ? await sumOnce(scope, position, last.id, period) : []
     return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }
 }

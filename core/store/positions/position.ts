@@ -27,7 +27,7 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort } from '../../runtime/index.ts'
 import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
-import type { MultiGet } from '../read/client.ts'
+import { type Reading, type ReadScope, readingOfProcess, type ScopedMultiGet } from '../read/scope.ts'
 import {
   type DocumentName,
   type DocumentSlice,
@@ -77,9 +77,9 @@ export const notReplacedRange = (position: ReadPosition) => ({ gte: position.pub
 type Freshness = 'at-position' | 'may-be-older'
 
 export type PositionReader = {
-  readonly readAt: (org: string, documents: DocumentsOf, freshness: Freshness, signal: AbortSignal) => Promise<ReadAt>
+  readonly readAt: (scope: ReadScope, documents: DocumentsOf, freshness: Freshness) => Promise<ReadAt>
   /** Returns the oldest time of all partitions of the generation. */
-  readonly oldestTime: (generation: Generation, signal: AbortSignal) => Promise<number>
+  readonly oldestTime: (generation: Generation, reading: Reading) => Promise<number>
   /** Rejects with `unavailable` unless a generation is live and has a position for every partition. */
   readonly readLivePositions: (signal: AbortSignal) => Promise<LivePositions>
   /** The same, with undefined for a position that `readAt` would refuse. Empty if another generation is live by now. */
@@ -110,7 +110,7 @@ const NOTHING_SEEN: Seen = { publishedTo: -1, time: 0, takenBack: 0, positionFro
  * @param later timers for the pauses while a new live generation catches up
  * @param only for commands: a generation to read in place of the live one
  */
-export const createPositionReader = (prefix: string, multiGet: MultiGet, later: Schedule, only?: string) => {
+export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, later: Schedule, only?: string) => {
   const index = controlIndexOf(prefix)
   const control = (id: string): DocumentName => ({ index, id, form: 'small' })
   const generations = new Map<string, Generation>()
@@ -118,19 +118,19 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   const seen = new Map<string, Seen>()
   let live: Generation | undefined
 
-  const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
-    sliceEachOf(await multiGet(names, signal), names)
+  const read = async (names: readonly DocumentName[], reading: Reading) =>
+    sliceEachOf(await multiGet(names, reading), names)
 
   /** Reads positions of a generation, the document of all times if it is due, and then other documents. */
   const readWithTimes = async (
     generation: Generation,
     partitions: readonly number[],
     names: readonly DocumentName[],
-    signal: AbortSignal,
+    reading: Reading,
   ) => {
     const due = times.due(generation.name)
     const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...(due ? [due.id] : [])]
-    const each = await read([...ids.map(control), ...names], signal)
+    const each = await read([...ids.map(control), ...names], reading)
     const found = each.slice(0, ids.length).map(requireReadable)
     due?.remember(found[partitions.length])
     /** @throws Refusal if the position is missing, or documents before it may be */
@@ -144,18 +144,18 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
   const seenOf = (generation: Generation, partition: number): Seen =>
     seen.get(positionKeyOf(generation, partition)) ?? NOTHING_SEEN
 
-  const generationNamed = async (name: string, signal: AbortSignal): Promise<Generation> => {
+  const generationNamed = async (name: string, reading: Reading): Promise<Generation> => {
     const known = generations.get(name)
     if (known) return known
-    const [document] = await read([control(generationId(name))], signal)
+    const [document] = await read([control(generationId(name))], reading)
     const generation = asGeneration(name, requireReadable(document))
     generations.set(name, generation)
     return generation
   }
 
-  const liveGeneration = async (signal: AbortSignal): Promise<Generation> => {
-    const [document] = await read([control(LIVE_ID)], signal)
-    return generationNamed(asLive(requireReadable(document), only).name, signal)
+  const liveGeneration = async (reading: Reading): Promise<Generation> => {
+    const [document] = await read([control(LIVE_ID)], reading)
+    return generationNamed(asLive(requireReadable(document), only).name, reading)
   }
 
   /**
@@ -180,27 +180,27 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
     return { publishedTo: published.publishedTo, time: timeToShow.time, takenBack: timeToShow.takenBack }
   }
 
-  const readAt: PositionReader['readAt'] = async (org, documents, freshness, signal) => {
-    let generation = live ?? (await liveGeneration(signal))
+  const readAt: PositionReader['readAt'] = async (scope, documents, freshness) => {
+    let generation = live ?? (await liveGeneration(scope))
     // Repeats once if another generation is live, and while the position of that generation is behind.
     for (let swaps = 0, polls = 0; ; ) {
-      const partition = partitionOf(org, generation.partitions)
+      const partition = partitionOf(scope.org, generation.partitions)
       const seenBefore = seenOf(generation, partition)
       const names = documents(generation)
 
-      const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], signal)
+      const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], scope)
       const [liveDocument, ...found] = others
       const nowLive = asLive(requireReadable(liveDocument), only)
       if (nowLive.name !== generation.name) {
         if (swaps++ > 0) throw unavailable('live_generation_changes')
-        generation = await generationNamed(nowLive.name, signal)
+        generation = await generationNamed(nowLive.name, scope)
         continue
       }
       live = generation
       const published = positionOf(partition)
       const isBelowMinimum = published.publishedTo < minPositionOf(nowLive, partition)
       if ((isBelowMinimum || isLagging(generation, seenBefore, published)) && polls++ < SWAP_POLLS_MAX) {
-        await pause(later, signal)
+        await pause(later, scope)
         continue
       }
       // Another process may have shown a later position of the previous generation.
@@ -210,40 +210,42 @@ export const createPositionReader = (prefix: string, multiGet: MultiGet, later: 
       // moved since this process last read it, or belongs to another generation. Then the documents are read again.
       const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.name
       const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
-      return { position, documents: (mustReadAgain ? await read(names, signal) : found).map(requireReadable) }
+      return { position, documents: (mustReadAgain ? await read(names, scope) : found).map(requireReadable) }
     }
   }
 
-  const readAll = async (generation: Generation, signal: AbortSignal): Promise<PartitionPosition[]> => {
+  const readAll = async (generation: Generation, reading: Reading): Promise<PartitionPosition[]> => {
     const partitions = partitionsOf(generation)
     for (let polls = 0; ; polls++) {
       const allSeen = partitions.map(partition => seenOf(generation, partition))
-      const { positionOf } = await readWithTimes(generation, partitions, [], signal)
+      const { positionOf } = await readWithTimes(generation, partitions, [], reading)
       const positions = allSeen.map((before, partition) => ({ before, published: positionOf(partition) }))
       const isBehind = positions.some(({ before, published }) => isLagging(generation, before, published))
       if (!isBehind || polls >= SWAP_POLLS_MAX)
         return positions.map(({ before, published }, partition) => remember(generation, partition, before, published))
-      await pause(later, signal)
+      await pause(later, reading)
     }
   }
 
-  const oldestTime: PositionReader['oldestTime'] = async (generation, signal) =>
-    Math.min(...(await readAll(generation, signal)).map(({ time }) => time))
+  const oldestTime: PositionReader['oldestTime'] = async (generation, reading) =>
+    Math.min(...(await readAll(generation, reading)).map(({ time }) => time))
 
   const readLivePositions: PositionReader['readLivePositions'] = async signal => {
-    const generation = await liveGeneration(signal)
-    return { generation, partitions: await readAll(generation, signal) }
+    const reading = readingOfProcess(signal)
+    const generation = await liveGeneration(reading)
+    return { generation, partitions: await readAll(generation, reading) }
   }
 
   const readServedPositions: PositionReader['readServedPositions'] = async signal => {
-    const generation = live ?? (await liveGeneration(signal))
+    const reading = readingOfProcess(signal)
+    const generation = live ?? (await liveGeneration(reading))
     const partitions = partitionsOf(generation)
     const allSeen = partitions.map(partition => seenOf(generation, partition))
-    const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], signal)
+    const { positionOf, others } = await readWithTimes(generation, partitions, [control(LIVE_ID)], reading)
     const nowLive = asLive(requireReadable(others[0]), only)
     // The positions of the new live generation are read next time.
     if (nowLive.name !== generation.name) {
-      live = await generationNamed(nowLive.name, signal)
+      live = await generationNamed(nowLive.name, reading)
       return { generation: live, partitions: [] }
     }
     live = generation
@@ -289,7 +291,7 @@ const minPositionOf = ({ minPositions }: Live, partition: number): number =>
 const isLagging = ({ name }: Generation, seenBefore: Seen, published: PartitionPosition): boolean =>
   published.publishedTo < seenBefore.publishedTo && seenBefore.positionFrom !== name
 
-const pause = (later: Schedule, signal: AbortSignal): Promise<void> => {
+const pause = (later: Schedule, { signal }: Reading): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>()
   const cancel = later(SWAP_POLL_INTERVAL, resolve)
   return waitOrAbort(promise, signal).finally(cancel)

@@ -9,7 +9,7 @@
 import type { Readable } from 'node:stream'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
 import { abortRefusal, ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../../runtime/index.ts'
-import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SEARCH_TIME_MAX, SLICE } from '../limits.ts'
+import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
 import type { AnswerBudget } from './answer-budget.ts'
 import type { DocumentName } from './slice-documents.ts'
 
@@ -132,17 +132,6 @@ export const createSearchClient = (parts: Parts): SearchClient => {
 export const requireAnswer = (answer: Buffer | TooMuch): Buffer => {
   if (typeof answer === 'string') throw unavailable(`elasticsearch_${answer}`)
   return answer
-}
-
-/** Returns the answer of a search that finds little. @throws Refusal `unavailable` if there is no answer */
-export const searchSmall = async (
-  search: Search,
-  indices: readonly string[],
-  body: object,
-  signal: AbortSignal,
-): Promise<Buffer> => {
-  const limits = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
-  return requireAnswer(await search(indices.join(), JSON.stringify({ ...limits, ...body }), signal))
 }
 
 /** Drops the parser's error, because its message quotes the answer. */

@@ -10,7 +10,7 @@ const nothing = () => undefined
 
 /** Runs a request whose wait ends like this, and returns whether the next step runs. */
 const run = async (end: 'change' | 'time is up', recheckKey: () => Promise<void>): Promise<boolean> => {
-  const wait: ChangeWatch['wait'] = async (_org, _asked, _milliseconds, _signal, onWait) => {
+  const wait: ChangeWatch['wait'] = async (_scope, _asked, _milliseconds, onWait) => {
     onWait(nothing)
     return end === 'change' ? undefined : position
   }

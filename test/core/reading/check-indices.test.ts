@@ -10,6 +10,7 @@ import type { PositionReader } from '../../../core/store/positions/position.ts'
 import type { MultiGet } from '../../../core/store/read/client.ts'
 import { multiGetAnswer, positionText } from '../../api/answers.ts'
 import { documentText, sha256 } from '../../support/bodies.ts'
+import { scopeOf } from '../../support/read-scope.ts'
 
 const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-payroll_files', 'p-g1-statements']
 const idsOf = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, `id of ${name}`]))
@@ -190,7 +191,7 @@ describe('a request', () => {
   const checkedKeys = keysChecked(keys, slow)
 
   test.each<[string, (signal: AbortSignal) => Promise<unknown>]>([
-    ['readAt', signal => checked.readAt('org_a', () => [], 'may-be-older', signal)],
+    ['readAt', signal => checked.readAt(scopeOf('org_a', signal), () => [], 'may-be-older')],
     ['readLivePositions', signal => checked.readLivePositions(signal)],
     ['readServedPositions', signal => checked.readServedPositions(signal)],
     ['lookup', signal => checkedKeys.lookup('k', signal)],

@@ -5,8 +5,8 @@ import { scheduleTimer } from '../../../core/runtime/time-limits.ts'
 import { createPositionReader } from '../../../core/store/positions/position.ts'
 import { type DocumentName, numberOf } from '../../../core/store/read/slice-documents.ts'
 import { generationText, liveText, multiGetAnswer, positionText, recordText } from '../../api/answers.ts'
+import { scopeOf } from '../../support/read-scope.ts'
 
-const signal = new AbortController().signal
 const payout = ({ name }: { readonly name: string }): DocumentName[] => [
   { index: `p-${name}-payouts`, id: 'org_a:payout_1', form: 'record' },
 ]
@@ -26,7 +26,7 @@ const idle = async () => {
     return multiGetAnswer(names, documents, index => dropped.has(index))
   }
   const { readAt } = createPositionReader('p', multiGet, scheduleTimer)
-  await readAt('org_a', payout, 'at-position', signal)
+  await readAt(scopeOf('org_a'), payout, 'at-position')
   documents.live = liveText('g2')
   documents['generation:g2'] = generationText('g2')
   documents['position:g2:0'] = positionText(12, 2_000)
@@ -47,7 +47,7 @@ test.each(['at-position', 'may-be-older'] as const)(
   'an idle process reads a document (%s) from the live generation',
   async freshness => {
     const { readAt } = await idle()
-    const { position, documents } = await readAt('org_a', payout, freshness, signal)
+    const { position, documents } = await readAt(scopeOf('org_a'), payout, freshness)
     expect(position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 12 })
     expect(documents[0] && numberOf(documents[0], 'seq')).toBe(3)
   },
@@ -55,14 +55,14 @@ test.each(['at-position', 'may-be-older'] as const)(
 
 test('an idle process answers several first requests at once', async () => {
   const { readAt } = await idle()
-  const reading = Array.from({ length: 5 }, () => readAt('org_a', payout, 'at-position', signal))
+  const reading = Array.from({ length: 5 }, () => readAt(scopeOf('org_a'), payout, 'at-position'))
   for (const { position } of await Promise.all(reading)) expect(position.generation.name).toBe('g2')
 })
 
 test('an idle process asks the dropped generation once', async () => {
   const { asked, readAt } = await idle()
-  await readAt('org_a', payout, 'may-be-older', signal)
-  await readAt('org_a', payout, 'may-be-older', signal)
+  await readAt(scopeOf('org_a'), payout, 'may-be-older')
+  await readAt(scopeOf('org_a'), payout, 'may-be-older')
   expect(asked.filter(names => names.some(name => name.includes('g1')))).toHaveLength(1)
 })
 
@@ -70,12 +70,12 @@ test('a document is unavailable if its index is missing in the live generation',
   const { dropped, readAt } = await idle()
   dropped.add('p-g2-payouts')
   for (const freshness of ['at-position', 'may-be-older', 'at-position'] as const) {
-    expect(await reasonOf(readAt('org_a', payout, freshness, signal))).toBe('elasticsearch_partial')
+    expect(await reasonOf(readAt(scopeOf('org_a'), payout, freshness))).toBe('elasticsearch_partial')
   }
 })
 
 test('a request is unavailable if the control index is missing', async () => {
   const { dropped, readAt } = await idle()
   dropped.add('p-control')
-  expect(await reasonOf(readAt('org_a', payout, 'at-position', signal))).toBe('elasticsearch_partial')
+  expect(await reasonOf(readAt(scopeOf('org_a'), payout, 'at-position'))).toBe('elasticsearch_partial')
 })

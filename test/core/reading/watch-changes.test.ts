@@ -7,6 +7,7 @@ import type { Schedule } from '../../../core/runtime/time-limits.ts'
 import type { ReadPosition } from '../../../core/store/positions/position.ts'
 import { lastOffsetsAnswer } from '../../api/answers.ts'
 import { Clock } from '../../simulation/clock.ts'
+import { scopeOf } from '../../support/read-scope.ts'
 
 const { signal } = new AbortController()
 
@@ -31,7 +32,7 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
     prefix: 'p',
     readServedPositions: async () => ({ generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
-    permitted: (_org, _signal, read) => read(),
+    permitted: (_scope, read) => read(),
     later,
     elapsed: () => clock.elapsed,
     latest: (_, position) => (position.publishedTo < state.publishedTo ? undefined : { ...position, time: state.time }),
@@ -40,7 +41,7 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
       finds.push(clock.elapsed)
       return { found: false, position: position() }
     },
-    findLast: async (_org, filters) => {
+    findLast: async (_scope, filters) => {
       finds.push(clock.elapsed)
       filtersAtOnce.push(filters.length)
       return filters.map(({ rep_id = '' }) => (state.found.includes(rep_id) ? state.publishedTo - 1 : undefined))
@@ -54,7 +55,7 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
     const ended = { after: Number.NaN, position: undefined as ReadPosition | undefined }
     const begun = clock.elapsed
     void watch
-      .wait(org, asked, milliseconds, signal, () => undefined)
+      .wait(scopeOf(org, signal), asked, milliseconds, () => undefined)
       .then(last => {
         Object.assign(ended, { after: clock.elapsed - begun, position: last })
       })
@@ -198,7 +199,7 @@ test('an empty page has the latest time that was shown, and is read if a later p
   const { state, position, watch } = await setUp()
   const last = position()
   state.time = 7
-  expect(await watch.confirm('org_a', cursor, last, signal)).toEqual({ ...last, time: 7 })
+  expect(await watch.confirm(scopeOf('org_a'), cursor, last)).toEqual({ ...last, time: 7 })
   state.publishedTo++
-  expect(await watch.confirm('org_a', cursor, last, signal)).toBeUndefined()
+  expect(await watch.confirm(scopeOf('org_a'), cursor, last)).toBeUndefined()
 })

@@ -2,14 +2,17 @@
  * An API process and its clients, all the time of a run. Each answer must be what the log of the publishers had at the
  * position of the answer: a document, a list, a total, a key. It may refuse while it cannot know.
  */
+
 import { answerList } from '../../../api/answer/answer-page.ts'
 import { createApiKeyCache } from '../../../core/reading/api-keys.ts'
 import { createCheckIndices, keysChecked } from '../../../core/reading/check-indices.ts'
 import { createReaders } from '../../../core/reading/readers.ts'
 import { Refusal } from '../../../core/runtime/refusals.ts'
+import { uncounted } from '../../../core/store/read/scope.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { View } from '../../support/model.ts'
 import { createRandom } from '../../support/random.ts'
+import { scopeOf } from '../../support/read-scope.ts'
 import { totalsOf } from '../../support/totals.ts'
 import { textOf } from '../history.ts'
 import { PREFIX } from '../promises.ts'
@@ -46,7 +49,7 @@ export class Readers {
       return new Map(indices.map(({ name, uuid }) => [name, uuid]))
     }
     const check = createCheckIndices(PREFIX, multiGet, indexIds, elapsed, later)
-    const { readers, positions } = createReaders(PREFIX, search, multiGet, check, clock.now, later)
+    const { readers, positions } = createReaders(PREFIX, uncounted({ search, multiGet }), check, clock.now, later)
     const keys = keysChecked(createApiKeyCache(PREFIX, multiGet, elapsed, clock.now), check)
     this.#api = { readers, positions, keys }
     this.#keepAsking()
@@ -87,15 +90,15 @@ export class Readers {
   }
 
   async #askList(org: string, kind: (typeof listKinds)[number]): Promise<void> {
-    const asked = { limit: 50, startingAfter: undefined, asOf: undefined }
-    const page = await this.#ask(`${kind} of ${org}`, () => this.#api.readers.list(org, kind, asked, signal))
+    const asked = { list: kind, limit: 50, startingAfter: undefined, asOf: undefined }
+    const page = await this.#ask(`${kind} of ${org}`, () => this.#api.readers.list(scopeOf(org), asked))
     if (page === undefined) return
     const { data } = answered(ctx => answerList(ctx, kind, page, undefined))
     this.#check(`${kind} of ${org}`, org, page.position.publishedTo, data, view => view[kind])
   }
 
   async #askTotals(org: string): Promise<void> {
-    const found = await this.#ask(`totals of ${org}`, () => this.#api.readers.totals(org, { asOf: undefined }, signal))
+    const found = await this.#ask(`totals of ${org}`, () => this.#api.readers.totals(scopeOf(org), { asOf: undefined }))
     if (found === undefined) return
     const { position, totals } = found
     this.#check(`totals of ${org}`, org, position.publishedTo, totals.totals, view =>
@@ -105,9 +108,9 @@ export class Readers {
 
   /** The payout of the stranger is in no log of the organization. */
   async #askStrange(org: string): Promise<void> {
-    const asked = { org, id: STRANGE_PAYOUT, asOf: undefined }
+    const asked = { id: STRANGE_PAYOUT, asOf: undefined }
     const found = await this.#ask(`${STRANGE_PAYOUT} of ${org}`, () =>
-      this.#api.readers.records.record(asked, 'payouts', signal),
+      this.#api.readers.records.record(scopeOf(org), 'payouts', asked),
     )
     if (found !== undefined) this.#fail(`${STRANGE_PAYOUT} of ${org} was shown`)
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createHoldings, holdReads } from '../../../../core/reading/capacity/hold-reads.ts'
+import { createReadMemory, holdReads } from '../../../../core/reading/capacity/hold-reads.ts'
 import { createTurn } from '../../../../core/reading/capacity/large-answers.ts'
 import { LARGE_ANSWERS_OF_ORGANIZATION, LARGE_READ_BYTES } from '../../../../core/reading/limits.ts'
 import { unavailable } from '../../../../core/runtime/refusals.ts'
@@ -13,11 +13,12 @@ import {
 import { createAnswerBudget } from '../../../../core/store/read/answer-budget.ts'
 import type { Search } from '../../../../core/store/read/client.ts'
 import { allocate } from '../../../../core/store/read/held-bytes.ts'
+import type { ReadScope } from '../../../../core/store/read/scope.ts'
 import type { DocumentName } from '../../../../core/store/read/slice-documents.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
 
 const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), parts = 1) => {
   const budget = createAnswerBudget({ onRefused: () => undefined })
-  const holdings = createHoldings()
   const turns = createSemaphores({ ...LARGE_ANSWERS_OF_ORGANIZATION, queue: 1 }, () => () => undefined)
   const heldWhenAsked: number[] = []
   const ask = async () => {
@@ -34,15 +35,17 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), par
     return given
   }
   const multiGet = ask as () => Promise<Buffer>
-  const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } }, holdings)
+  const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } })
   const request = () => {
     const { signal } = new AbortController()
     const reservation = budget.open({ org: 'org_1', id: 'key_1' })
     const turn = createTurn(turns, 'org_1', LARGE_READ_BYTES, signal)
     const kept: Buffer[] = []
     const read: number[] = []
-    holdings.set(signal, { reservation, turn, org: 'org_1', reads: kept, onRead: bytes => void read.push(bytes) })
-    return { signal, reservation, turn, kept, read }
+    const onRead = (bytes: number) => void read.push(bytes)
+    const memory = createReadMemory({ reservation, turn, org: 'org_1', reads: kept, onRead })
+    const scope: ReadScope = { org: 'org_1', signal, memory }
+    return { scope, reservation, turn, kept, read }
   }
   return { budget, heldWhenAsked, cameInAll, reads, request, turns }
 }
@@ -50,9 +53,9 @@ const record: DocumentName = { index: 'payouts', id: 'org_1:payout_1', form: 're
 
 test('bytes are reserved before Elasticsearch is asked; afterwards exactly the bytes that came are held', async () => {
   const { budget, heldWhenAsked, reads, request } = given()
-  const { signal } = request()
-  await reads.search('payouts', '', signal, 5_000)
-  await reads.search('payouts', '', signal)
+  const { scope } = request()
+  await reads.search('payouts', '', scope, 5_000)
+  await reads.search('payouts', '', scope)
   expect(heldWhenAsked).toEqual([5_000, UNKNOWN_ANSWER_BYTES + 100])
   expect(budget.held()).toBe(200)
 })
@@ -61,8 +64,8 @@ test('the bytes reserved for a record follow the records last read for the organ
   let bytes = 3_000_000
   const { heldWhenAsked, reads, request } = given(() => Buffer.alloc(bytes))
   for (let n = 0; n < 3; n++) {
-    const { signal, reservation } = request()
-    await reads.multiGet([record], signal)
+    const { scope, reservation } = request()
+    await reads.multiGet([record], scope)
     reservation.close()
     bytes = 100
   }
@@ -73,16 +76,16 @@ test('only responses whose memory can be freed are remembered, so that many smal
   const [small, large] = [Buffer.alloc(100), allocate(SLICE.bytes + 1)]
   const answers = [small, large, small]
   const { reads, request } = given(() => answers.shift() ?? small)
-  const { signal, kept } = request()
-  for (let n = 0; n < 2; n++) await reads.search('payouts', '', signal)
-  await reads.multiGet([record], signal)
+  const { scope, kept } = request()
+  for (let n = 0; n < 2; n++) await reads.search('payouts', '', scope)
+  await reads.multiGet([record], scope)
   expect(kept).toEqual([large])
 })
 
 test('Elasticsearch is not asked once the budget is used up', async () => {
   const { heldWhenAsked, reads, request } = given()
   request().reservation.add(ANSWERS_HELD_OF_KEY)
-  await expect(reads.search('payouts', '', request().signal)).rejects.toThrow('cannot be read')
+  await expect(reads.search('payouts', '', request().scope)).rejects.toThrow('cannot be read')
   expect(heldWhenAsked).toEqual([])
 })
 
@@ -92,23 +95,23 @@ test('a read that fails, or whose response is too large, holds nothing', async (
     if (fails) throw unavailable('elasticsearch_partial')
     return 'too_large'
   })
-  const { signal } = request()
-  await expect(reads.search('payouts', '', signal)).rejects.toThrow('cannot be read')
+  const { scope } = request()
+  await expect(reads.search('payouts', '', scope)).rejects.toThrow('cannot be read')
   fails = false
-  expect(await reads.search('payouts', '', signal)).toBe('too_large')
+  expect(await reads.search('payouts', '', scope)).toBe('too_large')
   expect(budget.held()).toBe(0)
 })
 
 test('a response with more bytes than the budget has left is refused', async () => {
   const { budget, reads, request } = given(() => Buffer.alloc(ANSWERS_HELD_OF_KEY + 1))
-  await expect(reads.search('payouts', '', request().signal, 10)).rejects.toThrow('cannot be read')
+  await expect(reads.search('payouts', '', request().scope, 10)).rejects.toThrow('cannot be read')
   expect(budget.held()).toBe(0)
 })
 
 test('reads of the process itself and of small documents are not counted', async () => {
   const { budget, reads, request } = given()
-  await reads.search('payouts', '', new AbortController().signal)
-  await reads.multiGet([{ ...record, form: 'small' }], request().signal)
+  await reads.search('payouts', '', scopeOf('org_1'))
+  await reads.multiGet([{ ...record, form: 'small' }], request().scope)
   expect(budget.held()).toBe(0)
 })
 
@@ -116,9 +119,9 @@ test('a second large read waits for its turn before it asks Elasticsearch; a thi
   const { heldWhenAsked, reads, request, turns } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
   const [first, second, third] = [request(), request(), request()]
   const expected = LARGE_READ_BYTES + 1
-  await reads.search('payouts', '', first.signal, expected)
-  const waits = reads.search('payouts', '', second.signal, expected)
-  await expect(reads.search('payouts', '', third.signal, expected)).rejects.toMatchObject({
+  await reads.search('payouts', '', first.scope, expected)
+  const waits = reads.search('payouts', '', second.scope, expected)
+  await expect(reads.search('payouts', '', third.scope, expected)).rejects.toMatchObject({
     reason: 'large_answers',
   })
   expect(heldWhenAsked).toHaveLength(1)
@@ -138,9 +141,8 @@ test.each(['search', 'multiGet'] as const)(
   async kind => {
     const { budget, heldWhenAsked, reads, request } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
     const [first, second] = [request(), request()]
-    await reads.search('payouts', '', first.signal)
-    const waits =
-      kind === 'search' ? reads.search('payouts', '', second.signal) : reads.multiGet([record], second.signal)
+    await reads.search('payouts', '', first.scope)
+    const waits = kind === 'search' ? reads.search('payouts', '', second.scope) : reads.multiGet([record], second.scope)
     await new Promise(resolve => setImmediate(resolve))
     expect(heldWhenAsked).toHaveLength(2)
     expect(second.read).toEqual([2 * LARGE_READ_BYTES])
@@ -157,9 +159,9 @@ test.each(['search', 'multiGet'] as const)(
 test('a response larger than expected is not read to its end while another request has the turn', async () => {
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(8 * LARGE_READ_BYTES), 8)
   const [first, second] = [request(), request()]
-  await reads.search('payouts', '', first.signal)
+  await reads.search('payouts', '', first.scope)
   cameInAll.bytes = 0
-  const waits = reads.search('payouts', '', second.signal)
+  const waits = reads.search('payouts', '', second.scope)
   await new Promise(resolve => setImmediate(resolve))
   expect(cameInAll.bytes).toBe(2 * LARGE_READ_BYTES)
   expect(budget.held()).toBe(8 * LARGE_READ_BYTES)
@@ -171,7 +173,7 @@ test('a response larger than expected is not read to its end while another reque
 test('bytes beyond the expected ones count against the key as they arrive', async () => {
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(LARGE_READ_BYTES), 8)
   request().reservation.add(ANSWERS_HELD_OF_KEY - 2_000_000)
-  await expect(reads.search('payouts', '', request().signal, 10)).rejects.toMatchObject({
+  await expect(reads.search('payouts', '', request().scope, 10)).rejects.toMatchObject({
     reason: 'answer_bytes_of_key',
   })
   expect(cameInAll.bytes).toBe(4 * (LARGE_READ_BYTES / 8))
@@ -180,8 +182,8 @@ test('bytes beyond the expected ones count against the key as they arrive', asyn
 
 test('a response that arrives after its request has ended takes no turn', async () => {
   const { reads, request, turns } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
-  const { signal, reservation, turn } = request()
-  const late = reads.search('payouts', '', signal)
+  const { scope, reservation, turn } = request()
+  const late = reads.search('payouts', '', scope)
   reservation.close()
   turn.end()
   await late

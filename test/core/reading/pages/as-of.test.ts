@@ -9,8 +9,8 @@ import { type DocumentName, sliceMultiGet } from '../../../../core/store/read/sl
 import { EVENT_TIME_MIN } from '../../../../schemas/limits.ts'
 import { multiGetAnswer } from '../../../api/answers.ts'
 import { documentText } from '../../../support/bodies.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
 
-const signal = new AbortController().signal
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const NOW = Date.UTC(2026, 0)
 const position = { generation, publishedTo: 100, time: NOW, takenBack: 0 }
@@ -59,7 +59,7 @@ const moments = (events: readonly Stored[], ours = NOW) => {
   return {
     asked,
     positionAt,
-    at: (milliseconds: number) => positionAt('org_a', position, { kind: 'instant', milliseconds }, undefined, signal),
+    at: (milliseconds: number) => positionAt(scopeOf('org_a'), position, { kind: 'instant', milliseconds }, undefined),
   }
 }
 
@@ -216,7 +216,7 @@ describe('the position at an instant', () => {
     const { asked, positionAt } = moments([])
     const lengths: number[] = []
     for (const takenBack of [0, 0, 1]) {
-      await positionAt('org_a', { ...position, takenBack }, { kind: 'instant', milliseconds: OVER }, undefined, signal)
+      await positionAt(scopeOf('org_a'), { ...position, takenBack }, { kind: 'instant', milliseconds: OVER }, undefined)
       lengths.push(asked.length)
     }
     const [once = 0] = lengths
@@ -231,7 +231,7 @@ describe('the position at an instant', () => {
       async () => NOW,
       () => NOW,
     )
-    const asked = positionAt('org_a', position, { kind: 'instant', milliseconds: OVER }, undefined, signal)
+    const asked = positionAt(scopeOf('org_a'), position, { kind: 'instant', milliseconds: OVER }, undefined)
     await expect(asked).rejects.toMatchObject({ code: 'unavailable' })
   })
 })
@@ -244,7 +244,7 @@ describe('the position just after a change', () => {
       async () => answerOf({ seq: 1, at: NOW }),
       async () => NOW,
       () => NOW,
-    )('org_a', position, { kind: 'change', name }, changeOffset, signal)
+    )(scopeOf('org_a'), position, { kind: 'change', name }, changeOffset)
 
   test('is the next offset', async () => {
     expect((await justAfter(7)).publishedTo).toBe(8)

@@ -6,8 +6,8 @@
 import { expect, test } from 'vitest'
 import { createProjectionTime } from '../../../../core/reading/pages/projection-time.ts'
 import { searchAnswer } from '../../../api/answers.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
 
-const signal = new AbortController().signal
 const generation = { name: 'g1', source: 's', partitions: 2, rules: 1 }
 const timeOf = (oldest: number) =>
   createProjectionTime(
@@ -18,10 +18,10 @@ const timeOf = (oldest: number) =>
 
 test('an organization without a record gets no later time than that of its empty page', async () => {
   const position = { generation, publishedTo: 0, time: 1_000, takenBack: 0 }
-  expect(await timeOf(5_000)('org_a', position, 'unknown', signal)).toBe(1_000)
+  expect(await timeOf(5_000)(scopeOf('org_a'), position, 'unknown')).toBe(1_000)
 })
 
 test('an organization without a record gets the oldest time of all partitions, whatever the time of its own partition', async () => {
   const position = { generation, publishedTo: 7, time: 1_000, takenBack: 0 }
-  expect(await timeOf(400)('org_a', position, 'unknown', signal)).toBe(400)
+  expect(await timeOf(400)(scopeOf('org_a'), position, 'unknown')).toBe(400)
 })

@@ -5,8 +5,8 @@ import { BODY_STORED_MAX } from '../../../../core/store/limits.ts'
 import { idOf } from '../../../../core/store/read/slice-documents.ts'
 import { PAGE_BYTES_MAX } from '../../../../schemas/limits.ts'
 import { recordText, searchAnswer } from '../../../api/answers.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
 
-const signal = new AbortController().signal
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
 const asked = {
@@ -40,7 +40,7 @@ const listOf = (lengths: readonly number[], most = Number.POSITIVE_INFINITY) => 
   const walk = async () => {
     const pages: string[][] = []
     for (let after = -1; ; ) {
-      const { hits, hasMore } = await readPage({ ...asked, after }, signal)
+      const { hits, hasMore } = await readPage(scopeOf('org_a'), { ...asked, after })
       pages.push(hits.map(idOf))
       if (!hasMore) return pages
       after = hits.at(-1)?.sortValue ?? after
@@ -98,7 +98,7 @@ describe('a page', () => {
       return 'overloaded'
     })
     const reps = { ...asked, list: 'reps' } as const
-    await expect(overloaded(reps, signal)).rejects.toMatchObject({ reason: 'elasticsearch_overloaded' })
+    await expect(overloaded(scopeOf('org_a'), reps)).rejects.toMatchObject({ reason: 'elasticsearch_overloaded' })
     expect(sizes).toEqual([201, LARGE_RECORDS_ASKED])
   })
 })

@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest'
 import { createCursorResolver } from '../../../../core/reading/pages/cursors.ts'
 import { createReadRecords } from '../../../../core/reading/pages/read-record.ts'
+import type { ReadScope } from '../../../../core/store/read/scope.ts'
 import { sliceMultiGet } from '../../../../core/store/read/slice-documents.ts'
 import { multiGetAnswer, recordText } from '../../../api/answers.ts'
 import { documentText } from '../../../support/bodies.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const position = { generation, publishedTo: 10, time: 0, takenBack: 0 }
-const { signal } = new AbortController()
 
 /** Reads a rep whose head has these versions. Versions 3 and 8 are stored. */
 const readRep = (versions: unknown) => {
@@ -18,7 +19,7 @@ const readRep = (versions: unknown) => {
   }
   const parts = {
     prefix: 'p',
-    readAt: async (_: string, documents: Parameters<Parameters<typeof createReadRecords>[0]['readAt']>[1]) => {
+    readAt: async (_: ReadScope, documents: Parameters<Parameters<typeof createReadRecords>[0]['readAt']>[1]) => {
       const names = documents(generation)
       return { position, documents: sliceMultiGet(multiGetAnswer(names, stored), names) }
     },
@@ -26,7 +27,7 @@ const readRep = (versions: unknown) => {
     positionAt: async () => position,
   }
   const records = createReadRecords(parts, async names => multiGetAnswer(names, stored))
-  return records.version({ org: 'org_a', id: 'rep_1', asOf: undefined }, 'reps', signal)
+  return records.version(scopeOf('org_a'), 'reps', { id: 'rep_1', asOf: undefined })
 }
 
 test('a rep is read in its last version before the position', async () => {

@@ -5,6 +5,7 @@ import { TOTALS_AMOUNTS, TOTALS_AT_ONCE, TOTALS_ROWS_REMEMBERED } from '../../..
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
 import { createRandom } from '../../../support/random.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
 const position = { generation, publishedTo: 100, time: 7, takenBack: 0 }
@@ -84,7 +85,7 @@ const totalsOver = (
   return {
     asked,
     lastHit,
-    read: (org = 'org_a', until = signal) => read(org, { asOf: undefined }, until),
+    read: (org = 'org_a', until = signal) => read(scopeOf(org, until), { asOf: undefined }),
     change: (by = 1) => (last += by),
     adopt: () => takenBack++,
   }

@@ -4,8 +4,8 @@ import { abortReason, scheduleTimer } from '../../../../core/runtime/time-limits
 import { createPositionReader, isReplaced, isVisible } from '../../../../core/store/positions/position.ts'
 import { type DocumentName, numberOf } from '../../../../core/store/read/slice-documents.ts'
 import { generationText, liveText, multiGetAnswer, positionText, recordText } from '../../../api/answers.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
 
-const signal = new AbortController().signal
 const payout = (): DocumentName[] => [{ index: 'i', id: 'org_a:payout_1', form: 'record' }]
 
 /** A control index with one partition that the test changes, and the names that were requested. */
@@ -53,7 +53,7 @@ describe('a published time that was taken back', () => {
 
   test('is not shown again, even if a late read returns it', async () => {
     const { documents, reader } = control({})
-    const timeNow = async () => (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.time
+    const timeNow = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position.time
     const times: number[] = []
     for (const text of [
       positionText(10, 1_000),
@@ -72,7 +72,7 @@ describe('a published time that was taken back', () => {
 
   test('does not affect the times of another generation: after a swap they advance and never go back', async () => {
     const { documents, reader } = control({ 'position:g1:0': takenBackText(1_000, 2) })
-    const timeNow = async () => (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.time
+    const timeNow = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position.time
     expect(await timeNow()).toBe(1_000)
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
@@ -102,7 +102,7 @@ describe('the time of a partition that stands still', () => {
       timers.push(run)
       return () => undefined
     })
-    const timeNow = async () => (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.time
+    const timeNow = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position.time
     return { documents, asked, timers, timeNow, reader }
   }
 
@@ -131,9 +131,9 @@ describe('the time of a partition that stands still', () => {
 
   test('counts for the oldest time of all partitions', async () => {
     const { reader, timers } = setUp({ 0: { position: 10, time: 2_000 } })
-    const { generation } = (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position
+    const { generation } = (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position
     for (const run of timers.splice(0)) run()
-    expect(await reader.oldestTime(generation, signal)).toBe(2_000)
+    expect(await reader.oldestTime(generation, scopeOf('org_a'))).toBe(2_000)
   })
 
   test.each(['{"kind":"times"}', timesText({ 0: { position: 'x', time: 1 } }), timesText({ 0: { position: 1 } })])(
@@ -150,46 +150,46 @@ describe('the position of a request', () => {
   test('is unknown while a restored copy is read again from the first record', async () => {
     const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 10 }
     const { documents, reader } = control({ 'position:g1:0': JSON.stringify({ kind: 'position', body }) })
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('not_read_again_yet')
+    expect(await reasonOf(reader.readAt(scopeOf('org_a'), () => [], 'may-be-older'))).toBe('not_read_again_yet')
     documents['position:g1:0'] = JSON.stringify({ kind: 'position', body: { ...body, position: 10 } })
-    expect((await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.publishedTo).toBe(10)
+    expect((await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position.publishedTo).toBe(10)
   })
 
   test('is unknown while documents that no log has are removed: others are missing for a moment', async () => {
     const body = { position: 9, last: null, at: 0, time: 1_000, serve_from: 0 }
     const stored = (fields: object) => JSON.stringify({ kind: 'position', body: { ...body, ...fields } })
     const { documents, reader } = control({ 'position:g1:0': stored({ removing: true }) })
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('not_read_again_yet')
+    expect(await reasonOf(reader.readAt(scopeOf('org_a'), () => [], 'may-be-older'))).toBe('not_read_again_yet')
     documents['position:g1:0'] = stored({})
-    expect((await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.publishedTo).toBe(9)
+    expect((await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position.publishedTo).toBe(9)
   })
 
   test('is read by one multi-get once the generation is known', async () => {
     const { asked, reader } = control({})
-    await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     asked.length = 0
-    const { position } = await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    const { position } = await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     expect(position).toMatchObject({ publishedTo: 10, time: 1_000 })
     expect(asked).toEqual([['position:g1:0', 'live']])
   })
 
   test('is that of the live generation, from the first request after the swap', async () => {
     const { documents, reader } = control({})
-    await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
     documents['position:g2:0'] = positionText(12, 2_000)
-    const { position } = await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    const { position } = await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     expect(position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 12 })
   })
 
   test('waits until a generation that was just made live has reached the one before', async () => {
     const { documents, asked, reader } = control({})
-    await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
     documents['position:g2:0'] = positionText(9, 900)
-    const reading = reader.readAt('org_a', () => [], 'may-be-older', signal)
+    const reading = reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     await expect.poll(() => asked.filter(ids => ids.includes('position:g2:0')).length).toBeGreaterThan(2)
     documents['position:g2:0'] = positionText(10, 900)
     expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10, time: 1_000 })
@@ -197,23 +197,23 @@ describe('the position of a request', () => {
 
   test('is unavailable if a generation that was made live stays behind the one before', async () => {
     const { documents, reader } = control({})
-    await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
     documents['position:g2:0'] = positionText(9, 900)
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt(scopeOf('org_a'), () => [], 'may-be-older'))).toBe('position_went_back')
   })
 
   test.each(['time_is_up', 'client_gone'] as const)(
     'is unavailable with %s if the request ends while it waits for the new live generation',
     async reason => {
       const { documents, asked, reader } = control({})
-      await reader.readAt('org_a', () => [], 'may-be-older', signal)
+      await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
       documents.live = liveText('g2')
       documents['generation:g2'] = generationText('g2')
       documents['position:g2:0'] = positionText(9, 900)
       const ending = new AbortController()
-      const reading = reasonOf(reader.readAt('org_a', () => [], 'may-be-older', ending.signal))
+      const reading = reasonOf(reader.readAt(scopeOf('org_a', ending.signal), () => [], 'may-be-older'))
       await expect.poll(() => asked.length).toBeGreaterThan(3)
       ending.abort(abortReason(reason))
       expect(await reading).toBe(reason)
@@ -228,7 +228,7 @@ describe('the position of a request', () => {
       'generation:g2': generationText('g2'),
       'position:g2:0': positionText(9, 900),
     })
-    const reading = reader.readAt('org_a', () => [], 'may-be-older', signal)
+    const reading = reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     const polls = () => asked.filter(ids => ids.includes('position:g2:0')).length
     await expect.poll(polls).toBeGreaterThan(2)
     documents.live = live([10])
@@ -237,33 +237,33 @@ describe('the position of a request', () => {
     documents['position:g2:0'] = positionText(10, 900)
     expect((await reading).position).toMatchObject({ generation: { name: 'g2' }, publishedTo: 10 })
     documents.live = live([11])
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt(scopeOf('org_a'), () => [], 'may-be-older'))).toBe('position_went_back')
   })
 
   test('reads a document again if the position is that of another generation', async () => {
     const { documents, asked, reader } = control({})
-    await reader.readAt('org_a', payout, 'at-position', signal)
+    await reader.readAt(scopeOf('org_a'), payout, 'at-position')
     documents.live = liveText('g2')
     documents['generation:g2'] = generationText('g2')
     documents['position:g2:0'] = positionText(10, 1_000)
     asked.length = 0
-    await reader.readAt('org_a', payout, 'at-position', signal)
+    await reader.readAt(scopeOf('org_a'), payout, 'at-position')
     expect(asked.at(-1)).toEqual(['org_a:payout_1'])
   })
 
   test.each(['live', 'generation:g1', 'position:g1:0'])('is unavailable if %s is missing', async id => {
     const { documents, reader } = control({})
     delete documents[id]
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toMatch(/^no_/)
+    expect(await reasonOf(reader.readAt(scopeOf('org_a'), () => [], 'may-be-older'))).toMatch(/^no_/)
   })
 
   test('is unavailable if a later request would get an earlier position', async () => {
     const { documents, reader } = control({})
-    await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     documents['position:g1:0'] = positionText(9, 3_000)
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBe('position_went_back')
+    expect(await reasonOf(reader.readAt(scopeOf('org_a'), () => [], 'may-be-older'))).toBe('position_went_back')
     documents['position:g1:0'] = positionText(10, 3_000)
-    expect(await reasonOf(reader.readAt('org_a', () => [], 'may-be-older', signal))).toBeUndefined()
+    expect(await reasonOf(reader.readAt(scopeOf('org_a'), () => [], 'may-be-older'))).toBeUndefined()
   })
 
   test('does not seem to go back if an earlier request is answered later', async () => {
@@ -279,12 +279,12 @@ describe('the position of a request', () => {
       },
       scheduleTimer,
     )
-    await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     gated = 0
-    const earlier = reader.readAt('org_a', () => [], 'may-be-older', signal)
+    const earlier = reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     await new Promise(setImmediate)
     documents['position:g1:0'] = positionText(11, 1_500)
-    const later = reader.readAt('org_a', () => [], 'may-be-older', signal)
+    const later = reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     await new Promise(setImmediate)
 
     gates[1]?.resolve()
@@ -295,9 +295,9 @@ describe('the position of a request', () => {
 
   test('has a time that never goes back', async () => {
     const { documents, reader } = control({})
-    await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     documents['position:g1:0'] = positionText(11, 400)
-    const { position } = await reader.readAt('org_a', () => [], 'may-be-older', signal)
+    const { position } = await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')
     expect(position).toMatchObject({ publishedTo: 11, time: 1_000 })
   })
 })
@@ -305,24 +305,24 @@ describe('the position of a request', () => {
 describe('a document read with the position', () => {
   test('is read again if the position has moved: the first read may be older than the position', async () => {
     const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
-    await reader.readAt('org_a', payout, 'at-position', signal)
+    await reader.readAt(scopeOf('org_a'), payout, 'at-position')
     asked.length = 0
-    await reader.readAt('org_a', payout, 'at-position', signal)
+    await reader.readAt(scopeOf('org_a'), payout, 'at-position')
     expect(asked).toEqual([['position:g1:0', 'live', 'org_a:payout_1']])
 
     asked.length = 0
     documents['position:g1:0'] = positionText(11, 1_000)
-    const { documents: found } = await reader.readAt('org_a', payout, 'at-position', signal)
+    const { documents: found } = await reader.readAt(scopeOf('org_a'), payout, 'at-position')
     expect(asked).toEqual([['position:g1:0', 'live', 'org_a:payout_1'], ['org_a:payout_1']])
     expect(found[0] && numberOf(found[0], 'seq')).toBe(3)
   })
 
   test('is not read again if the client can only know it from an earlier answer', async () => {
     const { documents, asked, reader } = control({ 'org_a:payout_1': recordText(3, {}) })
-    await reader.readAt('org_a', payout, 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), payout, 'may-be-older')
     asked.length = 0
     documents['position:g1:0'] = positionText(11, 1_000)
-    await reader.readAt('org_a', payout, 'may-be-older', signal)
+    await reader.readAt(scopeOf('org_a'), payout, 'may-be-older')
     expect(asked).toEqual([['position:g1:0', 'live', 'org_a:payout_1']])
   })
 })

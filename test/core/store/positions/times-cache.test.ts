@@ -4,8 +4,8 @@ import { unavailable } from '../../../../core/runtime/refusals.ts'
 import { createPositionReader } from '../../../../core/store/positions/position.ts'
 import type { DocumentName } from '../../../../core/store/read/slice-documents.ts'
 import { generationText, liveText, multiGetAnswer, positionText } from '../../../api/answers.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
 
-const { signal } = new AbortController()
 const TIMES = 'times:g1'
 const timesText = (time: number) =>
   JSON.stringify({ kind: 'times', body: { partitions: { 0: { position: 10, time } } } })
@@ -32,7 +32,7 @@ const setUp = async () => {
     timers.push(run)
     return () => undefined
   })
-  const read = async () => (await reader.readAt('org_a', () => [], 'may-be-older', signal)).position.time
+  const read = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position.time
   /** Begins a read that ends later. */
   const begin = () => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
