@@ -192,8 +192,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'an instant is answered although a later event has an earlier time',
     file: 'core/reading/pages/as-of.ts',
-    find: "if (await firstEvent(position, 'asc', [ours, isEarlier, isAfter], signal)) throw undecided()",
-    replace: "await firstEvent(position, 'asc', [ours, isEarlier, isAfter], signal)",
+    find: "if (await firstEvent(scope, position, 'asc', [ours, isEarlier, isAfter])) throw undecided()",
+    replace: "await firstEvent(scope, position, 'asc', [ours, isEarlier, isAfter])",
     flow: STRANGERS,
   },
   {
@@ -206,8 +206,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'the position of an instant is searched among the events of all organizations',
     file: 'core/reading/pages/as-of.ts',
-    find: "firstEvent(position, 'asc', [ours, isLater,",
-    replace: "firstEvent(position, 'asc', [isLater,",
+    find: "firstEvent(scope, position, 'asc', [ours, isLater,",
+    replace: "firstEvent(scope, position, 'asc', [isLater,",
     flow: STRANGERS,
   },
   {

@@ -152,9 +152,9 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the live document is read before the position',
     file: 'core/store/positions/position.ts',
-    find: '    const each = await read([...ids.map(control), ...names], signal)\n',
+    find: '    const each = await read([...ids.map(control), ...names], reading)\n',
     replace:
-      '    const [liveFirst, ...rest] = await read([...names.slice(0, 1), ...ids.map(control), ...names.slice(1)], signal)\n    const each = names.length === 0 ? [liveFirst, ...rest] : [...rest.slice(0, ids.length), liveFirst, ...rest.slice(ids.length)]\n',
+      '    const [liveFirst, ...rest] = await read([...names.slice(0, 1), ...ids.map(control), ...names.slice(1)], reading)\n    const each = names.length === 0 ? [liveFirst, ...rest] : [...rest.slice(0, ids.length), liveFirst, ...rest.slice(ids.length)]\n',
   },
   {
     name: 'events after the start of a comparison count as differences',
