@@ -135,7 +135,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
       const known = summed.get(key) ?? summed.get(keyOfAll)?.filter(({ period_id }) => period_id === period)
       if (known) return known
       const running = summing.get(key)
-      if (running) return waitOrAbort(running, signal)
+      if (running !== undefined) return waitOrAbort(running, signal)
       if (isRoomFor(org)) break
       const others = [...summing.values()].map(other => other.catch(() => undefined))
       await waitOrAbort(Promise.race(others), signal)
