@@ -35,15 +35,16 @@ import { createReadReservation, limitDelivery, reserveReads } from './answer/lim
 import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
-import { type Audit, auditReads } from './audit/audit-reads.ts'
+import { type Audit, auditNothing, auditReads } from './audit/audit-reads.ts'
 import { refuseEarly } from './http/check-request.ts'
 import { createAddressOf } from './http/client-address.ts'
-import { identifyRequest } from './http/identify-request.ts'
+import { arrivedOf, identifyRequest } from './http/identify-request.ts'
 import type { Log } from './http/log.ts'
-import type { RequestContext, RequestState } from './http/request.ts'
+import type { Arrived, Context, Reached } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
+import { startSteps } from './http/steps.ts'
 import { traceRequest } from './http/trace-request.ts'
-import { CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
+import { answerRoute, CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
 
 type ApiParts = {
   readonly elasticsearch: SearchClient
@@ -113,45 +114,53 @@ export const createApi = (parts: ApiParts): Api => {
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
   // So `answerErrors` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has
   // prepared the answer, and before Koa sends it.
-  const steps = [
-    traceRequest,
-    answerErrors({ log, observe: parts.observe, elapsed, random: parts.random, addressOf, admitLine }),
+  const answer = startSteps<Arrived>()
+    .step(traceRequest)
+    .step(answerErrors({ log, observe: parts.observe, elapsed, random: parts.random, addressOf, admitLine }))
     // The audit counts its lines apart from the log.
-    ...(parts.audit
-      ? [auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })]
-      : []),
-    identifyRequest(parts.newRequestId, later),
-    limitDelivery(parts.budget, later, parts.onDeliveryTimeout),
-    refuseEarly,
-    findRoute(router),
-    serveOpenapi(JSON.stringify(openapi)),
-    authenticate({
-      keys,
-      admitKey,
-      addressOf,
-      mayStore: parts.mayStore ?? true,
-      onUsed: parts.onKeyUsed ?? (() => undefined),
-      onLimited: () => parts.onRateLimited('address'),
-    }),
-    limitRate({
-      rate: parts.rate,
-      inFlightMax,
-      counter: parts.counter,
-      elapsed,
-      onLimited: () => parts.onRateLimited('key'),
-    }),
-    limitInFlight(shares, () => parts.onRateLimited('under_way')),
-    requireRoute,
-    waitForChange(CHANGES_ROUTE, watch, reservation, elapsed),
-    shareReads(shares.readsOfOrganization),
-    reserveReads(reservation),
-    router.routes(),
-  ]
-  const app = new Koa<RequestState>({ env: 'production' })
-  for (const step of steps) app.use(step)
+    .step(
+      parts.audit
+        ? auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })
+        : auditNothing,
+    )
+    .step(identifyRequest(later))
+    .step(limitDelivery(parts.budget, later, parts.onDeliveryTimeout))
+    .step(refuseEarly)
+    .step(findRoute(router))
+    .step(serveOpenapi(JSON.stringify(openapi)))
+    .step(
+      authenticate({
+        keys,
+        admitKey,
+        addressOf,
+        mayStore: parts.mayStore ?? true,
+        onUsed: parts.onKeyUsed ?? (() => undefined),
+        onLimited: () => parts.onRateLimited('address'),
+      }),
+    )
+    .step(
+      limitRate({
+        rate: parts.rate,
+        inFlightMax,
+        counter: parts.counter,
+        elapsed,
+        onLimited: () => parts.onRateLimited('key'),
+      }),
+    )
+    .step(limitInFlight(shares, () => parts.onRateLimited('under_way')))
+    .step(requireRoute)
+    .step(waitForChange(CHANGES_ROUTE, watch, reservation, elapsed))
+    .step(shareReads(shares.readsOfOrganization))
+    .step(reserveReads(reservation))
+    .end(answerRoute(router))
+  const app = new Koa<Arrived>({ env: 'production' })
+  app.use(ctx => {
+    Object.assign(ctx.state, arrivedOf(ctx.req, parts.newRequestId))
+    return answer(ctx)
+  })
   // An error after the last step means that the connection broke while an answer was sent.
   const admitBroken = createRefusalLog(elapsed)
-  app.on('error', (error: { code?: unknown }, { state, req }: RequestContext) => {
+  app.on('error', (error: { code?: unknown }, { state, req }: Context<Reached>) => {
     if (state.key === undefined && admitBroken(addressOf(req)) === undefined) return
     log.say('info', 'an answer was not delivered', codeOf(error))
   })

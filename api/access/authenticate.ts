@@ -13,7 +13,8 @@ import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
 import { NOT_STORED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import { countHeader, type RequestContext, type RequestStep } from '../http/request.ts'
+import { type Authenticated, type Context, countHeader, type Timed } from '../http/request.ts'
+import type { Step } from '../http/steps.ts'
 import type { AdmitKey } from './admit-keys.ts'
 
 /** Any number of spaces may follow the scheme: RFC 9110. */
@@ -31,9 +32,16 @@ type Parts = {
   readonly onLimited: () => void
 }
 
-/** Step: sets the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
-export const authenticate = ({ keys, admitKey, addressOf, mayStore, onUsed, onLimited }: Parts): RequestStep => {
-  const findHolder = async (ctx: RequestContext, key: string | undefined) => {
+/** Step: adds the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
+export const authenticate = ({
+  keys,
+  admitKey,
+  addressOf,
+  mayStore,
+  onUsed,
+  onLimited,
+}: Parts): Step<Timed, Authenticated> => {
+  const findHolder = async (ctx: Context<Timed>, key: string | undefined) => {
     if (key === undefined) return 'unknown'
     const remembered = keys.remembered(key)
     if (remembered !== undefined) return remembered
@@ -41,7 +49,7 @@ export const authenticate = ({ keys, admitKey, addressOf, mayStore, onUsed, onLi
     return admitKey(key, addressOf(ctx.req), ctx.state.signal)
   }
 
-  const requireHolder = async (ctx: RequestContext, key: string | undefined) => {
+  const requireHolder = async (ctx: Context<Timed>, key: string | undefined) => {
     const holder = await findHolder(ctx, key)
     if (holder === 'unknown') throw new Refusal('unauthorized')
     if (holder === 'refused') {
@@ -54,11 +62,10 @@ export const authenticate = ({ keys, admitKey, addressOf, mayStore, onUsed, onLi
   return async (ctx, next) => {
     ctx.set('Cache-Control', mayStore ? REVALIDATED : NOT_STORED)
     ctx.set('Vary', 'Authorization')
-    const key = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
-    ctx.state.key = await requireHolder(ctx, key)
-    onUsed(ctx.state.key)
-    ctx.state.recheckKey = async () => void (await requireHolder(ctx, key))
-    await next()
+    const text = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
+    const key = await requireHolder(ctx, text)
+    onUsed(key)
+    await next({ key, recheckKey: async () => void (await requireHolder(ctx, text)) })
   }
 }
 

@@ -8,15 +8,16 @@
 import type { Shares } from '../../core/reading/index.ts'
 import { Refusal } from '../../core/runtime/index.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import { holderOf, type RequestStep } from '../http/request.ts'
+import type { Authenticated } from '../http/request.ts'
+import type { Step } from '../http/steps.ts'
 
 /** @param onLimited called for every request over the limit */
 export const limitInFlight = (
   { inFlightOfKey, inFlightOfOrganization }: Pick<Shares, 'inFlightOfKey' | 'inFlightOfOrganization'>,
   onLimited: () => void,
-): RequestStep => {
+): Step<Authenticated> => {
   return async (ctx, next) => {
-    const key = holderOf(ctx.state)
+    const { key } = ctx.state
     const ofKey = inFlightOfKey.tryAcquire(`${key.org}:${key.id}`)
     const ofOrganization = ofKey && inFlightOfOrganization.tryAcquire(key.org)
     if (!ofOrganization) {

@@ -8,7 +8,8 @@
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { isTimeUp, Refusal } from '../../core/runtime/index.ts'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
-import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
+import type { Arrived, Authenticated, Context, Counted, Routed, Timed } from '../http/request.ts'
+import type { Step } from '../http/steps.ts'
 import { requirePermission } from './permissions.ts'
 import type { Rate, RequestCounter } from './rate-counter.ts'
 
@@ -22,8 +23,10 @@ type Parts = {
   readonly onLimited: () => void
 }
 
+type Needs = Arrived & Timed & Routed & Authenticated
+
 /** Step: counts the request and its answer. @throws Refusal `forbidden` or `rate_limited` */
-export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Parts): RequestStep => {
+export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Parts): Step<Needs, Counted> => {
   const policy = [
     `"default";q=${rate.requests};w=${rate.windowSeconds};qu="requests";commission-unit-bytes=${RATE_UNIT_BYTES}`,
     `"concurrent";q=${inFlightMax};qu="concurrent-requests"`,
@@ -32,7 +35,7 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
   const msBeforeNextOf = (counted: RateLimiterRes): number => Math.min(counted.msBeforeNext, rate.windowSeconds * 1_000)
 
   return async (ctx, next) => {
-    const key = holderOf(ctx.state)
+    const { key, route, spent } = ctx.state
     // A key id is unique only within its organization.
     const counterKey = `${key.org}:${key.id}`
     const counted = await count(counter, counterKey)
@@ -41,13 +44,13 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
     ctx.set('RateLimit-Policy', policy)
     setLeft(ctx, counted.remainingPoints, msBeforeNext)
     // 403 takes precedence over 429. A forbidden request counts, too.
-    requirePermission(key, ctx.state.route)
+    requirePermission(key, route)
     if (counted.consumedPoints > rate.requests) {
       onLimited()
       ctx.set('Retry-After', String(secondsUntil(msBeforeNext)))
       throw new Refusal('rate_limited')
     }
-    ctx.state.refundUnit = () => {
+    const refundUnit = (): void => {
       // A unit of a window that has ended is not added to the next window.
       const left = windowEnds - elapsed()
       if (left <= 0) return
@@ -62,15 +65,15 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
     }
     const bytesWhenGone = watchLeaving(ctx)
     try {
-      await next()
+      await next({ refundUnit })
     } catch (error) {
-      const arrived = isTooLarge(error) ? (ctx.state.bytesRead ?? 0) : 0
+      const arrived = isTooLarge(error) ? spent.bytesRead : 0
       const more = unitsOf(Math.max(bytesWhenGone(), arrived)) - 1
       addUnits(more)
       throw error
     }
     const more = unitsOf(ctx.response.length ?? 0) - 1
-    if (ctx.state.waited) {
+    if (spent.waited > 0) {
       // The window may have ended while the request waited: the units and the header are those of the present one.
       const since = await counter.penalty(counterKey, more).catch(() => undefined)
       if (since) setLeft(ctx, Math.max(0, rate.requests - since.consumedPoints), msBeforeNextOf(since))
@@ -88,13 +91,13 @@ const isTooLarge = (error: unknown): boolean =>
   error instanceof Refusal && /^(?:answer_bytes_of_|large_answers$)/.test(error.reason ?? '')
 
 /** Returns a function: the bytes that were reserved for the request when its client left; 0 if it has not left. */
-const watchLeaving = ({ state }: RequestContext): (() => number) => {
+const watchLeaving = ({ state: { signal, spent } }: Context<Needs>): (() => number) => {
   let bytes = 0
   // The reads give their bytes back later: only after all listeners of this signal.
   const note = (): void => {
-    if (!isTimeUp(state.signal)) bytes = state.reservation?.held() ?? 0
+    if (!isTimeUp(signal)) bytes = spent.held?.reservation.held() ?? 0
   }
-  state.signal.addEventListener('abort', note, { once: true })
+  signal.addEventListener('abort', note, { once: true })
   return () => bytes
 }
 
@@ -123,7 +126,7 @@ const refund = async (counter: RequestCounter, key: string): Promise<void> => {
   }
 }
 
-const setLeft = (ctx: RequestContext, left: number, msBeforeNext: number): void =>
+const setLeft = (ctx: Pick<Context<Needs>, 'set'>, left: number, msBeforeNext: number): void =>
   ctx.set('RateLimit', `"default";r=${left};t=${secondsUntil(msBeforeNext)}`)
 
 /** Returns whole seconds until the window has surely ended, at least 1. */

@@ -7,12 +7,13 @@
 
 import type { RunPermitted } from '../../core/reading/index.ts'
 import { type Semaphores, unavailable } from '../../core/runtime/index.ts'
-import { type RequestStep, scopeOf } from '../http/request.ts'
+import type { Authenticated, Timed } from '../http/request.ts'
+import type { Step } from '../http/steps.ts'
 
 /** Step: holds a read permit until the following steps have ended. @throws Refusal `unavailable` without a permit */
-export const shareReads = (reads: Semaphores): RequestStep => {
+export const shareReads = (reads: Semaphores): Step<Timed & Authenticated> => {
   const permitted = runPermitted(reads)
-  return (ctx, next) => permitted(scopeOf(ctx.state), next)
+  return ({ state: { key, signal } }, next) => permitted({ org: key.org, signal }, next)
 }
 
 /** Returns the function that runs a read with a permit of its organization. */

@@ -25,13 +25,13 @@ import {
 import type { Hit } from '../../core/store/index.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { noteRecordsForAudit } from '../http/note-records.ts'
-import type { RequestContext } from '../http/request.ts'
-import { answerLater, contentHash, entityTag } from './answer-page.ts'
+import type { Context } from '../http/request.ts'
+import { type Answering, answerLater, contentHash, entityTag } from './answer-page.ts'
 import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
 
 /** Answers a page of `/changes`. @throws Refusal `unavailable`: a malformed record, or no room for the answer */
 export const answerChanges = (
-  ctx: RequestContext,
+  ctx: Context<Answering>,
   page: Page,
   startingAfter: RecordName | undefined,
   pace: Pace,
@@ -50,7 +50,7 @@ export const answerChanges = (
 
 /** Answers a page of a payout’s history. @throws Refusal as `answerChanges` does */
 export const answerHistory = (
-  ctx: RequestContext,
+  ctx: Context<Answering>,
   page: HistoryPage,
   startingAfter: RecordName | undefined,
   pace: Pace,
@@ -95,7 +95,7 @@ const stepsOf = async ({ hits, before, position }: HistoryPage, pace: Pace): Pro
 
 /** Answers the totals of an organization. */
 export const answerTotals = async (
-  ctx: RequestContext,
+  ctx: Context<Answering>,
   { position, totals }: TotalsRead,
   pace: Pace,
 ): Promise<void> => {
@@ -112,8 +112,8 @@ export const answerTotals = async (
 }
 
 /** Reserves the bytes of the answer in the budget. Returns the same parts. */
-const reserved = (ctx: RequestContext, parts: readonly Part[]): readonly Part[] => {
-  ctx.state.reservation?.add(lengthOf(parts))
+const reserved = (ctx: Context<Answering>, parts: readonly Part[]): readonly Part[] => {
+  ctx.state.reservation.add(lengthOf(parts))
   return parts
 }
 

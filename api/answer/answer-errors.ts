@@ -11,7 +11,8 @@ import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../../core/runt
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { Log } from '../http/log.ts'
-import type { RequestContext, RequestStep } from '../http/request.ts'
+import type { Arrived, Context, Reached } from '../http/request.ts'
+import type { Step } from '../http/steps.ts'
 import type { AdmitLine } from './log-refusals.ts'
 
 /** Records one request. `route` is a pattern, undefined for an unknown path; `reason` that of a refusal. */
@@ -33,7 +34,14 @@ type Parts = {
 }
 
 /** First step: answers errors of all following steps, and logs and counts the request. Never rejects. */
-export const answerErrors = ({ log, observe, elapsed, random, addressOf, admitLine }: Parts): RequestStep => {
+export const answerErrors = ({
+  log,
+  observe,
+  elapsed,
+  random,
+  addressOf,
+  admitLine,
+}: Parts): Step<Arrived & Reached> => {
   return async (ctx, next) => {
     const begun = elapsed()
     let reason: string | undefined
@@ -49,7 +57,7 @@ export const answerErrors = ({ log, observe, elapsed, random, addressOf, admitLi
       if (isRetryable(refusal.code) && !ctx.response.get('Retry-After')) ctx.set('Retry-After', retryAfter(random))
     }
     // A request that waits for a change is not slow.
-    const milliseconds = elapsed() - begun - (ctx.state.waited ?? 0)
+    const milliseconds = elapsed() - begun - ctx.state.spent.waited
     observe(ctx.method, ctx.state.route, ctx.status, milliseconds, reason)
     if (ctx.state.key !== undefined && !isLimited) {
       log.answer(ctx.state, ctx.method, ctx.status, milliseconds, reason)
@@ -61,7 +69,7 @@ export const answerErrors = ({ log, observe, elapsed, random, addressOf, admitLi
   }
 }
 
-const answerRefusal = (ctx: RequestContext, refusal: Refusal): void => {
+const answerRefusal = (ctx: Context<Arrived>, refusal: Refusal): void => {
   const answer = refusalAnswer(refusal)
   // These headers are set if an answer was begun and then failed.
   for (const name of ['ETag', 'Projection-Time']) ctx.remove(name)

@@ -20,7 +20,10 @@ import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import { noteRecordsForAudit } from '../http/note-records.ts'
-import type { RequestContext } from '../http/request.ts'
+import type { Audited, Context, Counted, Reserved } from '../http/request.ts'
+
+/** What the answer to a request with a key needs. */
+export type Answering = Audited & Counted & Pick<Reserved, 'reservation' | 'form'>
 
 const END = Buffer.from('}')
 const PAYOUT_END = Buffer.from(NOT_REPLACED)
@@ -30,7 +33,7 @@ const COMMA = 0x2c
 
 /** Answers a page of a list. @param startingAfter the cursor of the request, repeated if the page is empty */
 export const answerList = (
-  ctx: RequestContext,
+  ctx: Context<Answering>,
   kind: ListKind,
   page: Page,
   startingAfter: RecordName | undefined,
@@ -48,7 +51,7 @@ export const answerList = (
 
 /** Answers a single rep, period or payroll record. */
 export const answerRecord = (
-  ctx: RequestContext,
+  ctx: Context<Answering>,
   kind: Exclude<ListKind, 'payouts'>,
   { slice, position }: FoundRecord,
 ): void => {
@@ -58,14 +61,14 @@ export const answerRecord = (
 }
 
 /** Answers a single payout. */
-export const answerPayout = (ctx: RequestContext, { slice, position }: FoundRecord): void => {
+export const answerPayout = (ctx: Context<Answering>, { slice, position }: FoundRecord): void => {
   const replacement = replacementOf(slice, position)
   const etag = entityTag('one of payouts', position, `${contentHash(slice)} ${replacement}`)
   answer(ctx, position, etag, () => joined(RECORD, [slice], Buffer.from(`,"superseded_by_id":${replacement}}`), END))
 }
 
 /** Answers a payout with its calculation trace. */
-export const answerStatement = (ctx: RequestContext, { slice, trace, position }: FoundStatement): void => {
+export const answerStatement = (ctx: Context<Answering>, { slice, trace, position }: FoundStatement): void => {
   const replacement = replacementOf(slice, position)
   // The content hash covers the whole event, including the trace.
   const etag = entityTag('statement', position, `${contentHash(slice)} ${replacement}`)
@@ -95,13 +98,13 @@ export const entityTag = (what: string, position: ReadPosition, content: string)
 /** Returns an entity tag: 162 bits of a hash, in quotes. */
 export const tagOf = (content: string | Buffer): string => `"${hash('sha256', content, 'base64url').slice(0, 27)}"`
 
-const answer = (ctx: RequestContext, position: ReadPosition, etag: string, body: () => Buffer): void => {
+const answer = (ctx: Context<Answering>, position: ReadPosition, etag: string, body: () => Buffer): void => {
   if (needsBody(ctx, position, etag)) answerBody(ctx, body())
 }
 
 /** As `answer`, with a body that is made in slices. */
 export const answerLater = async (
-  ctx: RequestContext,
+  ctx: Context<Answering>,
   position: ReadPosition,
   etag: string,
   body: () => Promise<Buffer>,
@@ -110,8 +113,8 @@ export const answerLater = async (
 }
 
 /** Sets the headers of every answer. Returns false after answering 304. */
-const needsBody = (ctx: RequestContext, position: ReadPosition, contentTag: string): boolean => {
-  const { isFixed, sealState } = ctx.state
+const needsBody = (ctx: Context<Answering>, position: ReadPosition, contentTag: string): boolean => {
+  const { isFixed, sealState } = ctx.state.form
   const etag = sealState === undefined ? contentTag : tagOf(`${contentTag} ${sealState}`)
   ctx.set('ETag', etag)
   // An erasure changes an answer with sealed texts, also one as of a change.
@@ -120,12 +123,12 @@ const needsBody = (ctx: RequestContext, position: ReadPosition, contentTag: stri
   ctx.set('Projection-Time', new Date(position.time).toISOString())
   const asked = ctx.get('If-None-Match')
   if (!isNotModified(asked, etag)) return true
-  answerNotModified(ctx, asked)
+  answerNotModified(ctx, asked, ctx.state.refundUnit)
   return false
 }
 
 /** Answers 200 with a body of JSON. */
-export const answerBody = (ctx: RequestContext, body: Buffer): void => {
+export const answerBody = (ctx: Context<unknown>, body: Buffer): void => {
   ctx.status = OK
   ctx.set('Content-Type', 'application/json; charset=utf-8')
   ctx.body = body
@@ -138,10 +141,10 @@ export const isNotModified = (header: string, etag: string): boolean =>
 const isAny = (header: string): boolean => header.trim() === '*'
 
 /** A 304 to a tag that the client has costs nothing. A 304 to `*` counts, or such requests would be unlimited. */
-export const answerNotModified = (ctx: RequestContext, asked: string): void => {
+export const answerNotModified = (ctx: Context<unknown>, asked: string, refundUnit: () => void): void => {
   ctx.status = NOT_MODIFIED
   ctx.body = null
-  if (!isAny(asked)) ctx.state.refundUnit?.()
+  if (!isAny(asked)) refundUnit()
 }
 
 /**

@@ -14,63 +14,63 @@ import { createReadMemory, createTurn, largeFrom } from '../../core/reading/inde
 import type { Schedule, Semaphores } from '../../core/runtime/index.ts'
 import { type AnswerBudget, compact, free, heldBy, type Reservation } from '../../core/store/index.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import { holderOf, type RequestContext, type RequestStep } from '../http/request.ts'
+import type { Arrived, Authenticated, Context, Reserved, Routed, Timed } from '../http/request.ts'
+import type { Step } from '../http/steps.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 
-/** Opens and closes the reservation of a request. */
-export type ReadReservation = Readonly<Record<'open' | 'close', (ctx: RequestContext) => void>>
+type Needs = Arrived & Timed & Routed & Authenticated
+type Opened = Pick<Reserved, 'scope' | 'reservation'>
+
+/** The memory of a request: opened before it reads. */
+export type ReadReservation = {
+  readonly open: (request: Needs) => Opened
+  readonly close: (request: Arrived) => void
+}
 
 export const createReadReservation = (budget: AnswerBudget, turns: Semaphores): ReadReservation => ({
-  open: ({ state }) => {
-    const { isCopied = false, signal } = state
-    const key = holderOf(state)
+  open: ({ key, signal, isCopied, spent }) => {
     const turn = createTurn(turns, key.org, largeFrom(isCopied), signal)
     const reservation = budget.open(key, turn.isMine)
-    state.reservation = reservation
-    state.turn = turn
-    state.reads = []
+    const reads: Buffer[] = []
     const onRead = (bytes: number): void => {
-      state.bytesRead = (state.bytesRead ?? 0) + bytes
+      spent.bytesRead += bytes
     }
-    state.memory = createReadMemory({ reservation, turn, org: key.org, reads: state.reads, onRead })
+    spent.held = { reservation, turn, reads }
+    const memory = createReadMemory({ reservation, turn, org: key.org, reads, onRead })
+    return { reservation, scope: { org: key.org, signal, memory } }
   },
-  close: ({ state }) => {
-    state.reservation?.close()
-    state.turn?.end()
-    delete state.memory
-    delete state.reservation
-    delete state.reads
-    delete state.turn
+  close: ({ spent }) => {
+    spent.held?.reservation.close()
+    spent.held?.turn.end()
+    spent.held = undefined
   },
 })
 
-/** Step: opens the reservation of an authenticated request, for its reads and its answer. */
-export const reserveReads = ({ open }: ReadReservation): RequestStep => {
-  return async (ctx, next) => {
-    open(ctx)
-    await next()
-  }
+/** Step: opens the memory of an authenticated request, for its reads and its answer. */
+export const reserveReads = ({ open }: ReadReservation): Step<Needs, Reserved> => {
+  return (ctx, next) => next({ ...open(ctx.state), form: { isFixed: false, sealState: undefined } })
 }
 
 /** Step: holds and limits the delivery of an answer. @param onDeliveryTimeout called if it was not delivered in time */
-export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryTimeout: () => void): RequestStep => {
+export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryTimeout: () => void): Step<Arrived> => {
   return async (ctx, next) => {
+    const { spent } = ctx.state
     try {
       await next()
       const body: unknown = ctx.body
-      for (const read of ctx.state.reads ?? []) if (!isPartOf(body, read)) free(read)
-      if (Buffer.isBuffer(body)) deliver(ctx, compact(body), ctx.state.reservation)
-      else ctx.state.reservation?.close()
+      for (const read of spent.held?.reads ?? []) if (!isPartOf(body, read)) free(read)
+      if (Buffer.isBuffer(body)) deliver(ctx, compact(body), spent.held?.reservation)
+      else spent.held?.reservation.close()
     } catch (error) {
-      ctx.state.reservation?.close()
+      spent.held?.reservation.close()
       throw error
     } finally {
       // The turn ends last, when the bytes of the reads are given back.
-      ctx.state.turn?.end()
+      spent.held?.turn.end()
     }
   }
 
-  function deliver(ctx: RequestContext, body: Buffer, ofReads: Reservation | undefined): void {
+  function deliver(ctx: Context<Arrived>, body: Buffer, ofReads: Reservation | undefined): void {
     const { req, res } = ctx
     if (ctx.method === 'HEAD' || res.closed || res.destroyed) {
       ofReads?.close()

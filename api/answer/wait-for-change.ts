@@ -6,14 +6,18 @@
  *   connection is not seen. A key that was revoked or expired meanwhile gets no page, also no empty one.
  */
 
-import { type ChangeWatch, readListParameters } from '../../core/reading/index.ts'
+import { type ChangeWatch, type ListParameters, readListParameters } from '../../core/reading/index.ts'
+import type { ReadPosition } from '../../core/store/index.ts'
 import { onceFurtherBytes } from '../http/further-bytes.ts'
-import { type RequestStep, scopeOf } from '../http/request.ts'
+import type { Arrived, Authenticated, Context, Counted, Routed, Timed, Waited } from '../http/request.ts'
+import type { Step } from '../http/steps.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
 import type { ReadReservation } from './limit-delivery.ts'
 
 /** Milliseconds. */
 const SHORT_WAIT = 1_000
+
+type Needs = Arrived & Timed & Routed & Authenticated & Counted
 
 /** Step: waits. @param path the pattern of the route that can wait; @param elapsed milliseconds of a monotonic clock */
 export const waitForChange = (
@@ -21,37 +25,41 @@ export const waitForChange = (
   { wait }: ChangeWatch,
   reservation: ReadReservation,
   elapsed: () => number,
-): RequestStep => {
-  return async (ctx, next) => {
+): Step<Needs, Waited> => {
+  /** Waits as long as there is no change and the client waits for one. */
+  const waitOnce = async (ctx: Context<Needs>, asked: ListParameters, seconds: number): Promise<Waited> => {
     const { state } = ctx
-    const asked = state.route === path ? readListParameters('changes', state.query) : undefined
-    if (asked?.wait) {
-      const milliseconds = asked.wait * 1_000
-      let begun: number | undefined
-      const onWait = (end: () => void): void => {
-        begun = elapsed()
-        reservation.close(ctx)
-        state.renewTime(milliseconds)
-        // No byte passes while the request waits.
-        ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)
-        onceFurtherBytes(ctx.res, end)
-      }
-      reservation.open(ctx)
-      try {
-        const nothingBefore = await wait(scopeOf(state), asked, milliseconds, onWait)
-        if (nothingBefore) state.nothingBefore = nothingBefore
-      } finally {
-        reservation.close(ctx)
-        if (begun !== undefined) {
-          state.waited = elapsed() - begun
-          state.renewTime(0)
-          ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
-        }
-      }
-      if (state.waited !== undefined) await state.recheckKey?.()
+    const milliseconds = seconds * 1_000
+    let begun: number | undefined
+    const onWait = (end: () => void): void => {
+      begun = elapsed()
+      reservation.close(state)
+      state.renewTime(milliseconds)
+      // No byte passes while the request waits.
+      ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)
+      onceFurtherBytes(ctx.res, end)
     }
+    const { scope } = reservation.open(state)
+    let nothingBefore: ReadPosition | undefined
+    try {
+      nothingBefore = await wait(scope, asked, milliseconds, onWait)
+    } finally {
+      reservation.close(state)
+      if (begun !== undefined) {
+        state.spent.waited = elapsed() - begun
+        state.renewTime(0)
+        ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
+      }
+    }
+    if (begun !== undefined) await state.recheckKey()
     // A request that did not wait costs a unit, whatever its answer: a client that asks in a loop must have a limit.
-    if (asked?.wait && (state.waited ?? 0) < SHORT_WAIT) delete state.refundUnit
-    await next()
+    const isShort = state.spent.waited < SHORT_WAIT
+    return { nothingBefore, refundUnit: isShort ? () => undefined : state.refundUnit }
+  }
+
+  return async (ctx, next) => {
+    const { route, query, refundUnit } = ctx.state
+    const asked = route === path ? readListParameters('changes', query) : undefined
+    await next(asked?.wait ? await waitOnce(ctx, asked, asked.wait) : { nothingBefore: undefined, refundUnit })
   }
 }

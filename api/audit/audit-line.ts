@@ -7,7 +7,7 @@
 
 import { type Moment, textOfName } from '../../core/reading/index.ts'
 import { OK } from '../../core/runtime/index.ts'
-import type { RequestState } from '../http/request.ts'
+import type { Arrived, AuditedRead, Reached } from '../http/request.ts'
 
 /** A line, and the organization of its request, if it has one. */
 export type AuditLine = { readonly text: string; readonly org: string | undefined }
@@ -22,8 +22,12 @@ type Outcome = {
   readonly unlogged: number
 }
 
-export const auditLineOf = (state: RequestState, { time, method, status, address, unlogged }: Outcome): AuditLine => {
-  const { requestId, route, key, read } = state
+export const auditLineOf = (
+  state: Arrived & Reached,
+  read: AuditedRead,
+  { time, method, status, address, unlogged }: Outcome,
+): AuditLine => {
+  const { requestId, route, key } = state
   const line = {
     audit: true,
     time: new Date(time).toISOString(),
@@ -35,10 +39,10 @@ export const auditLineOf = (state: RequestState, { time, method, status, address
     org_id: key?.org,
     key_id: key?.id,
     address,
-    as_of: read?.asOf && textOfMoment(read.asOf),
-    period_id: read?.period,
-    count: status === OK && method !== 'HEAD' ? (read?.count ?? 0) : 0,
-    ids: read?.ids ?? [],
+    as_of: read.asOf && textOfMoment(read.asOf),
+    period_id: read.period,
+    count: status === OK && method !== 'HEAD' ? read.count : 0,
+    ids: read.ids ?? [],
     unlogged: unlogged || undefined,
   }
   return { text: `${JSON.stringify(line)}\n`, org: key?.org }

@@ -12,7 +12,8 @@ import { refusals } from '../../schemas/errors.ts'
 import type { AdmitLine } from '../answer/log-refusals.ts'
 import { OPENAPI_PATH } from '../answer/serve-openapi.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import type { RequestContext, RequestStep } from '../http/request.ts'
+import type { Arrived, Audited, AuditedRead, Context, Reached } from '../http/request.ts'
+import type { Step } from '../http/steps.ts'
 import { auditLineOf } from './audit-line.ts'
 import type { AuditWriter } from './write-lines.ts'
 
@@ -28,41 +29,46 @@ type Parts = Audit & {
   readonly admitLine: AdmitLine
 }
 
+type Needs = Arrived & Reached
+
 /**
  * Step: writes the line of each request; none for the OpenAPI document.
  * @throws Refusal `unavailable` if a strict audit has no line
  */
-export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Parts): RequestStep => {
-  const write = async (ctx: RequestContext, status: number): Promise<void> => {
+export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Parts): Step<Needs, Audited> => {
+  const write = async (ctx: Context<Needs>, read: AuditedRead, status: number): Promise<void> => {
     const { state, method } = ctx
     const address = addressOf(ctx.req)
     const isFlood = state.key === undefined || status === refusals.rate_limited
     const admitted = isFlood ? admitLine(address) : { unlogged: 0 }
     if (admitted === undefined) return
-    const line = auditLineOf(state, { time: now(), method, status, address, ...admitted })
+    const line = auditLineOf(state, read, { time: now(), method, status, address, ...admitted })
     const outcome = await writer.write(line)
     if (isStrict && outcome !== 'written') throw unavailable('audit_not_written')
   }
 
   return async (ctx, next) => {
-    ctx.state.read = {}
+    const read: AuditedRead = { ids: undefined, count: 0, asOf: undefined, period: undefined }
     const isAudited = (): boolean => ctx.state.route !== OPENAPI_PATH
     try {
-      await next()
-      if (isAudited()) requireRecords(ctx)
+      await next({ read })
+      if (isAudited()) requireRecords(ctx.status, read)
     } catch (error) {
-      if (isAudited()) await write(ctx, statusOf(error))
+      if (isAudited()) await write(ctx, read, statusOf(error))
       throw error
     }
-    if (isAudited()) await write(ctx, ctx.status)
+    if (isAudited()) await write(ctx, read, ctx.status)
   }
 }
+
+/** Step in place of `auditReads` where reads are not audited. */
+export const auditNothing: Step<unknown, Audited> = (_, next) => next({ read: undefined })
 
 const statusOf = (error: unknown): number => refusals[error instanceof Refusal ? error.code : 'internal']
 
 /** Refuses answers of a route that does not call `noteRecordsForAudit`: its reads would leave no trace. */
-const requireRecords = ({ status, state }: RequestContext): void => {
-  if ((status === OK || status === NOT_MODIFIED) && state.read?.ids === undefined) {
+const requireRecords = (status: number, { ids }: AuditedRead): void => {
+  if ((status === OK || status === NOT_MODIFIED) && ids === undefined) {
     throw new Error('an answer without a list of its records')
   }
 }

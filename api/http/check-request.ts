@@ -8,10 +8,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../../core/runtime/index.ts'
 import { BODY_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_COUNT_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
 import { noteFurtherBytes } from './further-bytes.ts'
-import { BASE_PATH, countHeader, type RequestStep } from './request.ts'
+import { type Arrived, BASE_PATH, countHeader } from './request.ts'
+import type { Step } from './steps.ts'
 
 /** Step: passes a request that is small enough and well-formed. @throws Refusal for any other */
-export const refuseEarly: RequestStep = async (ctx, next) => {
+export const refuseEarly: Step<Arrived> = async (ctx, next) => {
   const { req } = ctx
   if ((req.url ?? '').length > TARGET_LENGTH_MAX) throw new Refusal('uri_too_long')
   if (headersAreTooLarge(req.rawHeaders)) throw new Refusal('headers_too_large')

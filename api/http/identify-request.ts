@@ -4,32 +4,36 @@
  * Promises: the client never chooses the id. When the client leaves or the time is up, the signal ends the reads.
  */
 
+import type { IncomingMessage } from 'node:http'
 import { abortReason, type Schedule } from '../../core/runtime/index.ts'
 import { READ_TIME_MAX } from '../../core/store/index.ts'
-import { type RequestStep, readTarget } from './request.ts'
+import { type Arrived, readTarget, type Timed } from './request.ts'
+import type { Step } from './steps.ts'
 
-/** Step: sets id, target and signal of the request. */
-export const identifyRequest = (newRequestId: () => string, later: Schedule): RequestStep => {
+/** Returns what is known of a request from the start. */
+export const arrivedOf = ({ url = '' }: IncomingMessage, newRequestId: () => string): Arrived => ({
+  requestId: newRequestId(),
+  ...readTarget(url),
+  spent: { waited: 0, bytesRead: 0, held: undefined },
+})
+
+/** Step: shows the id of the request, and adds its signal. */
+export const identifyRequest = (later: Schedule): Step<Arrived, Timed> => {
   return async (ctx, next) => {
-    const { path, query } = readTarget(ctx.req.url ?? '')
     const ending = new AbortController()
-    ctx.state.requestId = newRequestId()
-    ctx.state.path = path
-    ctx.state.query = query
-    ctx.state.signal = ending.signal
     ctx.set('X-Request-Id', ctx.state.requestId)
     ctx.set('X-Content-Type-Options', 'nosniff')
 
     const leave = () => ending.abort(abortReason('client_gone'))
     const timeIsUp = (): void => ending.abort(abortReason('time_is_up'))
     let cancel = later(READ_TIME_MAX, timeIsUp)
-    ctx.state.renewTime = milliseconds => {
+    const renewTime = (milliseconds: number): void => {
       cancel()
       cancel = later(READ_TIME_MAX + milliseconds, timeIsUp)
     }
     ctx.res.once('close', leave)
     try {
-      await next()
+      await next({ signal: ending.signal, renewTime })
     } finally {
       cancel()
       ctx.res.removeListener('close', leave)

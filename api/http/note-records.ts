@@ -1,9 +1,9 @@
 /** The records that an answer is about, for the audit. While reads are not audited, this costs nothing. */
-import type { RequestContext } from './request.ts'
+import type { Audited, Context } from './request.ts'
 
 /** Notes which records the answer is about. @param ids called only if reads are audited; @param count of them shown */
 export const noteRecordsForAudit = (
-  { state: { read } }: RequestContext,
+  { state: { read } }: Context<Audited>,
   ids: () => readonly string[],
   count?: number,
 ): void => {

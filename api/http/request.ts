@@ -1,73 +1,116 @@
-/** The state that the steps of a request share, and how the target of a request is read. */
+/**
+ * A request, and how the target of a request is read.
+ *
+ * What is known of a request grows from step to step, and the types say so. A step names what it needs and what it
+ * adds: a handler that needs the key takes a type that has the key. Only `startSteps` in steps.ts changes what is
+ * known. A step that wraps others may look at what they added (`Reached`): it is absent if the request was refused
+ * before.
+ */
 import type Koa from 'koa'
 import type { KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
-import type { ReadMemory, ReadPosition, ReadScope, Reservation } from '../../core/store/index.ts'
+import type { ReadPosition, ReadScope, Reservation } from '../../core/store/index.ts'
 
-/** The records that an answer is about, and what was asked for. */
-type AuditedRead = {
-  /** Undefined until the route has set them. */
-  ids?: readonly string[]
-  /** Number of records, or of rows, in the body of the answer. */
-  count?: number
-  asOf?: Moment | undefined
-  period?: string | undefined
-}
+/** A request on its way, with what is known of it. */
+export type Context<Known> = Koa.ParameterizedContext<Known>
 
-export type RequestState = {
-  requestId: string
+/** Known from the start. */
+export type Arrived = {
+  readonly requestId: string
   /** The raw target before the first question mark; `query` is the rest. */
-  path: string
-  query: string
-  /** Pattern of the route; absent for unknown paths. */
-  route?: string
-  methodOffered?: boolean
-  /** Whether the answer is made in a buffer of its own, beside the documents that it is made of. */
-  isCopied?: boolean
-  key?: KeyHolder
-  /** The records of the answer; absent unless reads are audited. */
-  read?: AuditedRead
-  /** Bytes of the budget that the reads of the request and its answer hold. */
-  reservation?: Reservation
-  /** Bytes that all reads of the request took, also those that failed or were repeated. */
-  bytesRead?: number
-  /** Where the bytes of the reads count. */
-  memory?: ReadMemory
-  /** Answers of Elasticsearch that can be freed once the answer to the client is made. */
-  reads?: Buffer[]
-  /** The turn of the request for a large answer of its organization. */
-  turn?: Turn
-  /** Ends reads of Elasticsearch when the time is up or the client has gone. */
-  signal: AbortSignal
-  /** Begins the time limit of the request again, and extends it by these milliseconds. */
-  renewTime: (milliseconds: number) => void
-  /** Whether the answer is as of a change, so that it does not change. */
-  isFixed?: boolean
-  /** The state of the sealed texts in the answer; absent if it has none. Such an answer changes with an erasure. */
-  sealState?: string
+  readonly path: string
+  readonly query: string
+  readonly spent: Spent
+}
+
+/** What a request has spent so far: it counts also if the request is refused. */
+export type Spent = {
   /** Milliseconds that the request has waited for a change. */
-  waited?: number
-  /** Set if no change is between the cursor of the request and this position: its page is empty. */
-  nothingBefore?: ReadPosition
+  waited: number
+  /** Bytes that all reads of the request took, also those that failed or were repeated. */
+  bytesRead: number
+  /** Undefined until memory is reserved, and while the request waits for a change. */
+  held: Held | undefined
+}
+
+/** What the reads of a request and its answer hold. */
+export type Held = {
+  /** Bytes of the budget. */
+  readonly reservation: Reservation
+  /** Answers of Elasticsearch that can be freed once the answer to the client is made. */
+  readonly reads: readonly Buffer[]
+  /** The turn of the request for a large answer of its organization. */
+  readonly turn: Turn
+}
+
+/** Added by audit-reads.ts: the records of the answer; undefined if reads are not audited. */
+export type Audited = { readonly read: AuditedRead | undefined }
+/** The records that an answer is about, and what was asked for. */
+export type AuditedRead = {
+  /** Undefined until the route has set them. */
+  ids: readonly string[] | undefined
+  /** Number of records, or of rows, in the body of the answer. */
+  count: number
+  asOf: Moment | undefined
+  period: string | undefined
+}
+
+/** Added by identify-request.ts. */
+export type Timed = {
+  /** Ends reads of Elasticsearch when the time is up or the client has gone. */
+  readonly signal: AbortSignal
+  /** Begins the time limit of the request again, and extends it by these milliseconds. */
+  readonly renewTime: (milliseconds: number) => void
+}
+
+/** Added by `findRoute`. */
+export type Routed = {
+  /** Pattern of the route; undefined for unknown paths. */
+  readonly route: string | undefined
+  readonly methodOffered: boolean
+  /** Whether the answer is made in a buffer of its own, beside the documents that it is made of. */
+  readonly isCopied: boolean
+}
+/** Added by `requireRoute`: the path is known. */
+export type Offered = { readonly route: string }
+
+/** Added by authenticate.ts. */
+export type Authenticated = {
+  readonly key: KeyHolder
   /** Rejects if the key was revoked after the request was authenticated. */
-  recheckKey?: () => Promise<void>
+  readonly recheckKey: () => Promise<void>
+}
+
+/** Added by limit-rate.ts. */
+export type Counted = {
   /** Refunds the unit that the request was charged. */
-  refundUnit?: () => void
-}
-export type RequestStep = Koa.Middleware<RequestState>
-export type RequestContext = Koa.ParameterizedContext<RequestState>
-
-/** Returns the holder of the key of an authenticated request. @throws Error in a step before authentication */
-export const holderOf = ({ key }: RequestState): KeyHolder => {
-  if (!key) throw new Error('this step needs an authenticated request')
-  return key
+  readonly refundUnit: () => void
 }
 
-/** Returns the scope of the reads of an authenticated request. */
-export const scopeOf = (state: RequestState): ReadScope => ({
-  org: holderOf(state).org,
-  signal: state.signal,
-  memory: state.memory ?? 'process',
-})
+/** Added by wait-for-change.ts. */
+export type Waited = Counted & {
+  /** A position if no change is between it and the cursor of the request: its page is empty. */
+  readonly nothingBefore: ReadPosition | undefined
+}
+
+/** Added by `reserveReads`. */
+export type Reserved = {
+  readonly scope: ReadScope
+  readonly reservation: Reservation
+  readonly form: AnswerForm
+}
+/** What the entity tag and the age of an answer depend on, besides its content. The route sets it. */
+export type AnswerForm = {
+  /** Whether the answer is as of a change, so that it does not change. */
+  isFixed: boolean
+  /** The state of the sealed texts in the answer; undefined if it has none. Such an answer changes with an erasure. */
+  sealState: string | undefined
+}
+
+/** Known to the routes. */
+export type Answerable = Arrived & Audited & Timed & Offered & Authenticated & Waited & Reserved
+
+/** How far a request came. */
+export type Reached = Partial<Pick<Routed, 'route'> & Pick<Authenticated, 'key'>>
 
 /** All paths of the API begin with this. */
 export const BASE_PATH = '/api/v1'

@@ -106,7 +106,10 @@ export const createFindLast = (prefix: string, search: ScopedSearch): FindLast =
 }
 
 /** Runs a read with a read permit of its organization. @throws Refusal `unavailable` without a permit */
-export type RunPermitted = <Result>(scope: ReadScope, read: () => Promise<Result>) => Promise<Result>
+export type RunPermitted = <Result>(
+  of: Pick<ReadScope, 'org' | 'signal'>,
+  read: () => Promise<Result>,
+) => Promise<Result>
 
 type Waiter = {
   readonly org: string

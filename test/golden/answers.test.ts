@@ -2,13 +2,15 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { answerChanges, answerHistory, answerTotals } from '../../api/answer/answer-changes.ts'
+import type { Answering } from '../../api/answer/answer-page.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from '../../api/answer/answer-page.ts'
-import type { RequestContext } from '../../api/http/request.ts'
+import type { Context } from '../../api/http/request.ts'
 import { usualPace } from '../../core/reading/capacity/pace.ts'
 import { type Hit, sliceSearch } from '../../core/store/read/slice-documents.ts'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import { type ListKind, listKinds } from '../../schemas/stored/documents.ts'
 import { recordText, searchAnswer } from '../api/answers.ts'
+import { answering } from '../support/answering-request.ts'
 import { payoutBodies } from '../support/bodies.ts'
 
 /** SHA-256 of all answers, by version of their form. Never change a line that was released. */
@@ -50,10 +52,15 @@ const others = {
   payroll_files: () => hit('payroll_files', 'payroll_1', { id: 'payroll_1', amount: '1' }, 30),
 }
 
-const answered = async (answer: (ctx: RequestContext) => void | Promise<void>): Promise<string> => {
+const answered = async (answer: (ctx: Context<Answering>) => void | Promise<void>): Promise<string> => {
   const headers: Record<string, string> = {}
-  const ctx = { set: (name: string, value: string) => (headers[name] = value), get: () => '', state: {}, body: '' }
-  await answer(ctx as unknown as RequestContext)
+  const ctx = {
+    set: (name: string, value: string) => (headers[name] = value),
+    get: () => '',
+    state: answering(),
+    body: '',
+  }
+  await answer(ctx as unknown as Context<Answering>)
   return `${headers.ETag} ${ctx.body}`
 }
 

@@ -33,6 +33,12 @@ const permissionMutants: readonly Mutant[] = (
 
 export const apiMutants: readonly Mutant[] = [
   {
+    name: 'what a step of a request adds is lost',
+    file: 'api/http/steps.ts',
+    find: '  Object.assign(ctx.state as object, adds)\n',
+    replace: '  Object.assign({}, adds)\n',
+  },
+  {
     name: 'a page begins with the record that its cursor names',
     file: 'core/reading/pages/read-page.ts',
     find: '  const afterRange = { gt: after }\n',
@@ -91,15 +97,15 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a key that is revoked while its request waits gets the page',
     file: 'api/answer/wait-for-change.ts',
-    find: 'await state.recheckKey?.()',
+    find: 'await state.recheckKey()',
     replace: 'void state.recheckKey',
     flow: WAIT,
   },
   {
     name: 'a key that is revoked while its request waits gets an empty page when its time is up',
     file: 'api/answer/wait-for-change.ts',
-    find: 'if (state.waited !== undefined) await',
-    replace: 'if (state.waited !== undefined && !state.nothingBefore) await',
+    find: 'if (begun !== undefined) await',
+    replace: 'if (begun !== undefined && !nothingBefore) await',
   },
   {
     name: 'a filter can name another organization',
@@ -253,8 +259,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a single record is read without a check of the permissions of the key',
     file: 'api/access/limit-rate.ts',
-    find: '    requirePermission(key, ctx.state.route)',
-    replace: "    if (!ctx.state.route?.endsWith(':id')) requirePermission(key, ctx.state.route)",
+    find: '    requirePermission(key, route)',
+    replace: "    if (!route?.endsWith(':id')) requirePermission(key, route)",
     flow: PROBES,
   },
   {

@@ -53,9 +53,21 @@ export const hostileMutants: readonly Mutant[] = [
     replace: 'inFlight === 0 ?',
   },
   {
+    name: 'the reads of a request count for the process',
+    file: 'api/answer/limit-delivery.ts',
+    find: 'scope: { org: key.org, signal, memory } }',
+    replace: "scope: { org: key.org, signal, memory: memory.org === '' ? memory : 'process' } }",
+  },
+  {
+    name: 'a request that waits for a change keeps the memory of its reads',
+    file: 'api/answer/limit-delivery.ts',
+    find: '    spent.held?.reservation.close()\n    spent.held?.turn.end()\n    spent.held = undefined\n',
+    replace: '    spent.held?.turn.end()\n    spent.held = undefined\n',
+  },
+  {
     name: 'a read that is refused for its size costs one unit, whatever arrived',
     file: 'api/access/limit-rate.ts',
-    find: 'isTooLarge(error) ? (ctx.state.bytesRead ?? 0) : 0',
+    find: 'isTooLarge(error) ? spent.bytesRead : 0',
     replace: 'isTooLarge(error) ? 0 : 0',
   },
   {

@@ -1,5 +1,7 @@
 /** A walk of a simulated client: what it reads, and the answers as the API makes them. */
-import type { RequestContext } from '../../api/http/request.ts'
+import type { Answering } from '../../api/answer/answer-page.ts'
+import type { Context } from '../../api/http/request.ts'
+import { answering } from '../support/answering-request.ts'
 import type { Expectation, List } from './history.ts'
 
 export type Walk = {
@@ -25,8 +27,8 @@ export const matchesFilter = (item: Expectation, { rep_id, period_id }: Filter):
 type Page = { readonly data: readonly unknown[]; readonly has_more: boolean; readonly next_cursor: string }
 
 /** Returns the body that the API answers, without the headers. */
-export const answered = <Body = Page>(answer: (ctx: RequestContext) => void): Body => {
-  const ctx = { body: Buffer.alloc(0), set: () => undefined, get: () => '', state: {} }
-  answer(ctx as unknown as RequestContext)
+export const answered = <Body = Page>(answer: (ctx: Context<Answering>) => void): Body => {
+  const ctx = { body: Buffer.alloc(0), set: () => undefined, get: () => '', state: answering() }
+  answer(ctx as unknown as Context<Answering>)
   return JSON.parse(ctx.body.toString()) as Body
 }

@@ -2,10 +2,10 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { limitRate, unitsOf } from '../../../api/access/limit-rate.ts'
 import { createLocalCounter } from '../../../api/access/rate-counter.ts'
-import type { RequestState } from '../../../api/http/request.ts'
+import type { Spent } from '../../../api/http/request.ts'
 import { unavailable } from '../../../core/runtime/refusals.ts'
 import { abortReason, waitOrAbort } from '../../../core/runtime/time-limits.ts'
-import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
+import { createAnswerBudget, type Reservation } from '../../../core/store/read/answer-budget.ts'
 import { RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
 
 const KEY = { org: 'org_1', orgHash: 'aa', id: 'key_1', permissions: new Set(['read'] as const) }
@@ -13,18 +13,22 @@ const RATE = { requests: 100, windowSeconds: 60 }
 
 afterEach(() => void vi.useRealTimers())
 
+type State = { readonly reservation: Reservation; readonly signal: AbortSignal; readonly spent: Spent }
+const NO_TURN = { wait: async () => undefined, tryNow: () => true, isMine: () => false, end: () => undefined }
+
 const created = (rate = RATE) => {
   const counter = createLocalCounter(rate)
   const budget = createAnswerBudget({ onRefused: () => undefined })
   const step = limitRate({ rate, inFlightMax: 100, counter, elapsed: () => 0, onLimited: () => undefined })
   /** Runs a request. Returns the headers of its answer. */
-  const run = async (next: (state: RequestState) => Promise<void>, end = new AbortController()) => {
+  const run = async (next: (state: State) => Promise<void>, end = new AbortController()) => {
     const headers = new Map<string, string>()
-    const state = { key: KEY, route: '/api/v1/payouts', signal: end.signal, reservation: budget.open(KEY) }
+    const reservation = budget.open(KEY)
+    const held = { reservation, reads: [], turn: NO_TURN }
+    const spent: Spent = { waited: 0, bytesRead: 0, held }
+    const state = { key: KEY, route: '/api/v1/payouts', signal: end.signal, reservation, spent }
     const ctx = { state, response: { length: 0 }, set: (name: string, value: string) => void headers.set(name, value) }
-    await step(ctx as unknown as Parameters<typeof step>[0], () => next(state as unknown as RequestState)).catch(
-      () => undefined,
-    )
+    await step(ctx as unknown as Parameters<typeof step>[0], () => next(state)).catch(() => undefined)
     return headers
   }
   const used = async () => (await counter.penalty(`${KEY.org}:${KEY.id}`, 0)).consumedPoints
@@ -34,11 +38,11 @@ const created = (rate = RATE) => {
 /** A read that holds bytes, and gives them back when its request ends. */
 const reading =
   (bytes: number, end: () => void) =>
-  async ({ reservation, signal }: RequestState): Promise<void> => {
-    reservation?.add(bytes)
+  async ({ reservation, signal }: State): Promise<void> => {
+    reservation.add(bytes)
     const read = waitOrAbort(new Promise<void>(() => undefined), signal)
     end()
-    await read.finally(() => reservation?.add(-bytes))
+    await read.finally(() => reservation.add(-bytes))
   }
 
 test.each([
@@ -73,8 +77,8 @@ test.each([
   async (reason, units) => {
     const { run, used } = created()
     const headers = await run(async state => {
-      state.reservation?.add(RATE_UNIT_BYTES)
-      state.bytesRead = 5 * RATE_UNIT_BYTES
+      state.reservation.add(RATE_UNIT_BYTES)
+      state.spent.bytesRead = 5 * RATE_UNIT_BYTES
       throw unavailable(reason)
     })
     expect([await used(), unitsOf(5 * RATE_UNIT_BYTES)]).toEqual([units, 5])

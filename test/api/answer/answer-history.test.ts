@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { unitsOf } from '../../../api/access/limit-rate.ts'
 import { answerHistory } from '../../../api/answer/answer-changes.ts'
-import type { RequestContext } from '../../../api/http/request.ts'
+import type { Answering } from '../../../api/answer/answer-page.ts'
+import type { Context } from '../../../api/http/request.ts'
 import { usualPace } from '../../../core/reading/capacity/pace.ts'
 import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import { PAGE_BYTES_MAX, RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
+import { answering } from '../../support/answering-request.ts'
 import { payoutBodies } from '../../support/bodies.ts'
 import { recordText, searchAnswer } from '../answers.ts'
 
@@ -30,9 +32,9 @@ const chain = (payouts: number, lines: number) =>
 
 const historyOf = async (payouts: number, lines: number) => {
   const hits = sliceSearch(searchAnswer('i', chain(payouts, lines)), [{ name: 'i', kind: 'payouts' }], 'org_a')
-  const ctx = { set: () => undefined, get: () => '', state: {}, body: Buffer.alloc(0) }
+  const ctx = { set: () => undefined, get: () => '', state: answering(), body: Buffer.alloc(0) }
   await answerHistory(
-    ctx as unknown as RequestContext,
+    ctx as unknown as Context<Answering>,
     { position, hits, hasMore: false, before: undefined },
     undefined,
     pace,

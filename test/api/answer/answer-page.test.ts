@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import type { Answering } from '../../../api/answer/answer-page.ts'
 import { answerList, isNotModified } from '../../../api/answer/answer-page.ts'
-import type { RequestContext } from '../../../api/http/request.ts'
+import type { Context } from '../../../api/http/request.ts'
 import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
+import { answering } from '../../support/answering-request.ts'
 import { recordText, searchAnswer } from '../answers.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
@@ -13,8 +15,8 @@ const answered = (bodies: readonly string[], answers: number): string => {
   const size = Math.ceil(records.length / answers) || 1
   const pieces = Array.from({ length: answers }, (_, piece) => records.slice(piece * size, (piece + 1) * size))
   const hits = pieces.flatMap(piece => sliceSearch(searchAnswer('i', piece), [{ name: 'i', kind: 'payouts' }], 'org_a'))
-  const ctx = { set: () => undefined, get: () => '', state: {}, body: Buffer.alloc(0) }
-  answerList(ctx as unknown as RequestContext, 'payouts', { position, hits, hasMore: false }, undefined)
+  const ctx = { set: () => undefined, get: () => '', state: answering(), body: Buffer.alloc(0) }
+  answerList(ctx as unknown as Context<Answering>, 'payouts', { position, hits, hasMore: false }, undefined)
   return ctx.body.toString()
 }
 

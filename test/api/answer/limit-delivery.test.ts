@@ -7,11 +7,14 @@ import { join } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import Koa from 'koa'
 import { describe, expect, test } from 'vitest'
-import { deliveryTime, limitDelivery } from '../../../api/answer/limit-delivery.ts'
+import { createReadReservation, deliveryTime, limitDelivery } from '../../../api/answer/limit-delivery.ts'
 import { oneAtATime } from '../../../api/http/one-at-a-time.ts'
-import type { RequestState } from '../../../api/http/request.ts'
+import type { Arrived, Spent } from '../../../api/http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, REQUESTS_AHEAD_MAX } from '../../../api/limits.ts'
+import { holdReads } from '../../../core/reading/capacity/hold-reads.ts'
+import { createSemaphores } from '../../../core/runtime/semaphore.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
+import type { Search } from '../../../core/store/read/client.ts'
 import { allocate, free } from '../../../core/store/read/held-bytes.ts'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
@@ -40,6 +43,8 @@ const request = (path: string, method = 'GET') => `${method} ${path} HTTP/1.1\r\
 /** More bytes than the socket buffers of the kernel can take. */
 const LARGE = 32 * 1024 * 1024
 
+const NO_TURN = { wait: async () => undefined, tryNow: () => true, isMine: () => false, end: () => undefined }
+
 type Served = { readonly hasKey?: boolean; readonly isEncrypted?: boolean; readonly reads?: Buffer[] }
 const serve = (body: () => Buffer, { hasKey = true, isEncrypted, reads = [] }: Served = {}) => {
   const budget = createAnswerBudget({ onRefused: () => undefined })
@@ -52,16 +57,19 @@ const serve = (body: () => Buffer, { hasKey = true, isEncrypted, reads = [] }: S
       timer.cancelled = true
     }
   }
-  const app = new Koa<RequestState>()
+  const app = new Koa<Arrived>()
   app.silent = true
   app.use(async (ctx, next) => {
     if (ctx.get('X-Last')) ctx.set('Connection', 'close')
     await next()
   })
-  app.use(limitDelivery(budget, later, () => timeouts++))
+  const step = limitDelivery(budget, later, () => timeouts++)
+  app.use((ctx, next) => {
+    Object.assign(ctx.state, { spent: { waited: 0, bytesRead: 0, held: undefined } })
+    return step(ctx, next)
+  })
   app.use(async ctx => {
-    ctx.state.reads = reads
-    if (hasKey) ctx.state.reservation = budget.open(undefined)
+    if (hasKey) ctx.state.spent.held = { reservation: budget.open(undefined), reads, turn: NO_TURN }
     if (isEncrypted) Object.assign(ctx.req.socket, { encrypted: true })
     ctx.body = body()
   })
@@ -71,6 +79,39 @@ const serving = async (scope: Scope, body: () => Buffer, served?: Served) => {
   const { listener, ...given } = serve(body, served)
   return { port: await listening(scope, listener), ...given }
 }
+
+describe('the memory of a request', () => {
+  const key = { org: 'org_1', orgHash: 'aa', id: 'key_1', permissions: new Set<never>() }
+  const opened = async () => {
+    const budget = createAnswerBudget({ onRefused: () => undefined })
+    const turns = createSemaphores({ permits: 1, queue: 0, waitMax: 0 }, () => () => undefined)
+    const spent: Spent = { waited: 0, bytesRead: 0, held: undefined }
+    const request = { requestId: 'r', path: '/', query: '', spent, key, route: '/', isCopied: false }
+    const { signal } = new AbortController()
+    const nothing = { signal, renewTime: () => undefined, recheckKey: async () => undefined, methodOffered: true }
+    const reservation = createReadReservation(budget, turns)
+    const { scope } = reservation.open({ ...request, ...nothing })
+    const search: Search = async (_index, _body, _signal, _expected, arrived) => {
+      arrived?.(100)
+      return Buffer.alloc(100)
+    }
+    const multiGet = async () => Buffer.alloc(0)
+    const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } })
+    await reads.search('payouts', '', scope, 10)
+    return { budget, spent, close: () => reservation.close(request) }
+  }
+
+  test('holds the bytes of its reads, and counts them for its price', async () => {
+    const { budget, spent } = await opened()
+    expect([budget.held(), spent.bytesRead]).toEqual([100, 100])
+  })
+
+  test('holds nothing once it is closed, and keeps the count', async () => {
+    const { budget, spent, close } = await opened()
+    close()
+    expect([budget.held(), spent.held, spent.bytesRead]).toEqual([0, undefined, 100])
+  })
+})
 
 describe('an answer', () => {
   test('holds its bytes until the client has received them', async scope => {

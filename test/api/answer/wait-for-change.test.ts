@@ -3,6 +3,8 @@ import { expect, test } from 'vitest'
 import { waitForChange } from '../../../api/answer/wait-for-change.ts'
 import type { ChangeWatch } from '../../../core/reading/watch-changes.ts'
 import { Refusal } from '../../../core/runtime/refusals.ts'
+import { answering } from '../../support/answering-request.ts'
+import { scopeOf } from '../../support/read-scope.ts'
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
 const position = { generation, publishedTo: 1, time: 0, takenBack: 0 }
@@ -14,8 +16,11 @@ const run = async (end: 'change' | 'time is up', recheckKey: () => Promise<void>
     onWait(nothing)
     return end === 'change' ? undefined : position
   }
-  const step = waitForChange('/changes', { wait } as ChangeWatch, { open: nothing, close: nothing }, () => 0)
-  const state = { route: '/changes', query: 'wait=60', key: { org: 'org_a' }, renewTime: nothing, recheckKey }
+  const { reservation: bytes } = answering()
+  const reservation = { open: () => ({ scope: scopeOf('org_a'), reservation: bytes }), close: nothing }
+  const step = waitForChange('/changes', { wait } as ChangeWatch, reservation, () => 0)
+  const spent = { waited: 0, bytesRead: 0, held: undefined }
+  const state = { spent, route: '/changes', query: 'wait=60', key: { org: 'org_a' }, renewTime: nothing, recheckKey }
   let isAnswered = false
   const ctx = { state, req: { socket: { setTimeout: nothing } }, res: { once: nothing } }
   await step(ctx as unknown as Parameters<typeof step>[0], async () => {

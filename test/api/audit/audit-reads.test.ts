@@ -4,7 +4,7 @@ import type { AuditLine } from '../../../api/audit/audit-line.ts'
 import { auditReads } from '../../../api/audit/audit-reads.ts'
 import type { AuditWriter } from '../../../api/audit/write-lines.ts'
 import { noteRecordsForAudit } from '../../../api/http/note-records.ts'
-import type { RequestContext } from '../../../api/http/request.ts'
+import type { Audited, Context } from '../../../api/http/request.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 
 const KEY = { org: 'org_1', orgHash: 'aa', id: 'key_1', permissions: new Set<never>() }
@@ -27,16 +27,18 @@ const created = (isStrict: boolean, outcome: Outcome | Promise<Outcome> = 'writt
     addressOf: () => '10.0.0.7',
     admitLine: () => (admits ? { unlogged: 3 } : undefined),
   })
-  const run = async (asked: Asked, next: (ctx: RequestContext) => void): Promise<void> => {
+  const run = async (asked: Asked, next: (ctx: Context<Audited>) => void): Promise<void> => {
     const { method = 'GET', status = 200, route = '/api/v1/payouts', key } = asked
-    const ctx = { method, status, req: {}, state: { requestId: 'request_1', route, key } } as unknown as RequestContext
-    await step(ctx as Parameters<typeof step>[0], async () => next(ctx))
+    const ctx = { method, status, req: {}, state: { requestId: 'request_1', route, key } } as unknown as Parameters<
+      typeof step
+    >[0]
+    await step(ctx, async audited => next({ state: audited } as Context<Audited>))
   }
   return { run, lines, parsed: () => lines.map(({ text }) => JSON.parse(text)) }
 }
 const showing =
   (...ids: string[]) =>
-  (ctx: RequestContext) =>
+  (ctx: Context<Audited>) =>
     noteRecordsForAudit(ctx, () => ids)
 const refusing = (refusal: Refusal) => () => {
   throw refusal

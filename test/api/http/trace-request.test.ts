@@ -1,6 +1,5 @@
 import { context, propagation, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import type { RequestContext } from '../../../api/http/request.ts'
 import { traceRequest } from '../../../api/http/trace-request.ts'
 import { createSpanRecorder } from '../../support/spans.ts'
 
@@ -8,9 +7,11 @@ const spans = createSpanRecorder()
 const PARENT = { trace: '4bf92f3577b34da6a3ce929d0e0e4736', span: '00f067aa0ba902b7' }
 
 const requested = (state: object, headers: Record<string, string> = {}) =>
-  ({ method: 'GET', status: 200, req: { headers }, state: { requestId: 'request_1', ...state } }) as RequestContext
-const traced = async (ctx: RequestContext, next = async (): Promise<void> => undefined) => {
-  await traceRequest(ctx as Parameters<typeof traceRequest>[0], next)
+  ({ method: 'GET', status: 200, req: { headers }, state: { requestId: 'request_1', ...state } }) as Parameters<
+    typeof traceRequest
+  >[0]
+const traced = async (ctx: Parameters<typeof traceRequest>[0], next = async (): Promise<void> => undefined) => {
+  await traceRequest(ctx, next)
   const [span] = spans.finished()
   return span
 }
@@ -61,7 +62,7 @@ describe('with an SDK', () => {
   )
 
   test('a failure of the service is an error of the span; an error passes through and ends it', async () => {
-    expect(await traced({ ...requested({}), status: 503 } as RequestContext)).toMatchObject({
+    expect(await traced({ ...requested({}), status: 503 } as Parameters<typeof traceRequest>[0])).toMatchObject({
       status: { code: SpanStatusCode.ERROR },
     })
     spans.start()
