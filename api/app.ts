@@ -40,7 +40,7 @@ import { refuseEarly } from './http/check-request.ts'
 import { createAddressOf } from './http/client-address.ts'
 import { arrivedOf, identifyRequest } from './http/identify-request.ts'
 import type { Log } from './http/log.ts'
-import type { Arrived, Context, Reached } from './http/request.ts'
+import type { Arrived, Context, KnownSoFar } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { startSteps } from './http/steps.ts'
 import { traceRequest } from './http/trace-request.ts'
@@ -160,7 +160,7 @@ export const createApi = (parts: ApiParts): Api => {
   })
   // An error after the last step means that the connection broke while an answer was sent.
   const admitBroken = createRefusalLog(elapsed)
-  app.on('error', (error: { code?: unknown }, { state, req }: Context<Reached>) => {
+  app.on('error', (error: { code?: unknown }, { state, req }: Context<KnownSoFar>) => {
     if (state.key === undefined && admitBroken(addressOf(req)) === undefined) return
     log.say('info', 'an answer was not delivered', codeOf(error))
   })

@@ -11,7 +11,7 @@ import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../../core/runt
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { Log } from '../http/log.ts'
-import type { Arrived, Context, Reached } from '../http/request.ts'
+import type { Arrived, Context, KnownSoFar } from '../http/request.ts'
 import type { Step } from '../http/steps.ts'
 import type { AdmitLine } from './log-refusals.ts'
 
@@ -41,7 +41,7 @@ export const answerErrors = ({
   random,
   addressOf,
   admitLine,
-}: Parts): Step<Arrived & Reached> => {
+}: Parts): Step<Arrived & KnownSoFar> => {
   return async (ctx, next) => {
     const begun = elapsed()
     let reason: string | undefined

@@ -22,7 +22,7 @@ import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import { noteRecordsForAudit } from '../http/note-records.ts'
 import type { Audited, Context, Counted, Reserved } from '../http/request.ts'
 
-/** What the answer to a request with a key needs. */
+/** Needed by the answer to a request with a key. */
 export type Answering = Audited & Counted & Pick<Reserved, 'reservation' | 'form'>
 
 const END = Buffer.from('}')

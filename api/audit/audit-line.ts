@@ -7,7 +7,7 @@
 
 import { type Moment, textOfName } from '../../core/reading/index.ts'
 import { OK } from '../../core/runtime/index.ts'
-import type { Arrived, AuditedRead, Reached } from '../http/request.ts'
+import type { Arrived, AuditedRead, KnownSoFar } from '../http/request.ts'
 
 /** A line, and the organization of its request, if it has one. */
 export type AuditLine = { readonly text: string; readonly org: string | undefined }
@@ -23,7 +23,7 @@ type Outcome = {
 }
 
 export const auditLineOf = (
-  state: Arrived & Reached,
+  state: Arrived & KnownSoFar,
   read: AuditedRead,
   { time, method, status, address, unlogged }: Outcome,
 ): AuditLine => {

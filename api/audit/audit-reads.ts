@@ -12,7 +12,7 @@ import { refusals } from '../../schemas/errors.ts'
 import type { AdmitLine } from '../answer/log-refusals.ts'
 import { OPENAPI_PATH } from '../answer/serve-openapi.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import type { Arrived, Audited, AuditedRead, Context, Reached } from '../http/request.ts'
+import type { Arrived, Audited, AuditedRead, Context, KnownSoFar } from '../http/request.ts'
 import type { Step } from '../http/steps.ts'
 import { auditLineOf } from './audit-line.ts'
 import type { AuditWriter } from './write-lines.ts'
@@ -29,7 +29,7 @@ type Parts = Audit & {
   readonly admitLine: AdmitLine
 }
 
-type Needs = Arrived & Reached
+type Needs = Arrived & KnownSoFar
 
 /**
  * Step: writes the line of each request; none for the OpenAPI document.

@@ -5,11 +5,11 @@
  */
 import type { Logger } from 'pino'
 import { errorLocation } from '../../core/runtime/index.ts'
-import type { Arrived, Reached } from './request.ts'
+import type { Arrived, KnownSoFar } from './request.ts'
 
 export type Log = {
   readonly answer: (
-    state: Arrived & Reached,
+    state: Arrived & KnownSoFar,
     method: string,
     status: number,
     milliseconds: number,

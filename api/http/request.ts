@@ -3,7 +3,7 @@
  *
  * What is known of a request grows from step to step, and the types say so. A step names what it needs and what it
  * adds: a handler that needs the key takes a type that has the key. Only `startSteps` in steps.ts changes what is
- * known. A step that wraps others may look at what they added (`Reached`): it is absent if the request was refused
+ * known. A step that wraps others may look at what they added (`KnownSoFar`): it is absent if the request was refused
  * before.
  */
 import type Koa from 'koa'
@@ -22,7 +22,7 @@ export type Arrived = {
   readonly spent: Spent
 }
 
-/** What a request has spent so far: it counts also if the request is refused. */
+/** Spent by a request so far: it counts also if the request is refused. */
 export type Spent = {
   /** Milliseconds that the request has waited for a change. */
   waited: number
@@ -32,7 +32,7 @@ export type Spent = {
   held: Held | undefined
 }
 
-/** What the reads of a request and its answer hold. */
+/** Held by the reads of a request and by its answer. */
 export type Held = {
   /** Bytes of the budget. */
   readonly reservation: Reservation
@@ -98,7 +98,7 @@ export type Reserved = {
   readonly reservation: Reservation
   readonly form: AnswerForm
 }
-/** What the entity tag and the age of an answer depend on, besides its content. The route sets it. */
+/** The entity tag and the age of an answer depend on this, besides its content. The route sets it. */
 export type AnswerForm = {
   /** Whether the answer is as of a change, so that it does not change. */
   isFixed: boolean
@@ -110,7 +110,7 @@ export type AnswerForm = {
 export type Answerable = Arrived & Audited & Timed & Offered & Authenticated & Waited & Reserved
 
 /** How far a request came. */
-export type Reached = Partial<Pick<Routed, 'route'> & Pick<Authenticated, 'key'>>
+export type KnownSoFar = Partial<Pick<Routed, 'route'> & Pick<Authenticated, 'key'>>
 
 /** All paths of the API begin with this. */
 export const BASE_PATH = '/api/v1'

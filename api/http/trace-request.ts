@@ -5,12 +5,12 @@
  *   key, organization or record.
  */
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import type { Arrived, Reached } from './request.ts'
+import type { Arrived, KnownSoFar } from './request.ts'
 import type { Step } from './steps.ts'
 
 const tracer = trace.getTracer('commission-api')
 
-export const traceRequest: Step<Arrived & Reached> = (ctx, next) => {
+export const traceRequest: Step<Arrived & KnownSoFar> = (ctx, next) => {
   const parent = propagation.extract(context.active(), ctx.req.headers)
   return tracer.startActiveSpan(ctx.method, { kind: SpanKind.SERVER }, parent, async span => {
     try {

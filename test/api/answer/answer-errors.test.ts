@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { answerErrors } from '../../../api/answer/answer-errors.ts'
 import { createRefusalLog } from '../../../api/answer/log-refusals.ts'
-import type { Reached } from '../../../api/http/request.ts'
+import type { KnownSoFar } from '../../../api/http/request.ts'
 import { REFUSALS_LOGGED, REFUSALS_LOGGED_SECONDS } from '../../../api/limits.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 
@@ -27,7 +27,7 @@ const created = () => {
     admitLine: createRefusalLog(() => time),
   })
   /** Answers a request. @param outcome the error of the following steps, or the status of their answer */
-  const run = async (outcome: Refusal | number, key?: Reached['key']): Promise<void> => {
+  const run = async (outcome: Refusal | number, key?: KnownSoFar['key']): Promise<void> => {
     const state = { requestId: 'request_1', spent: { waited: 0 }, ...(key && { key }) }
     const ctx = { method: 'GET', status: 404, state, req: {}, response: { get: () => '' }, set: () => undefined }
     Object.assign(ctx, { remove: () => undefined })
