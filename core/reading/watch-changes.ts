@@ -10,6 +10,14 @@
  * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
  *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
  *   restored copy was adopted → the same: it may have lacked changes.
+ *
+ * A request waits from one look to the next. Only `move` changes how it stands:
+ * - a read found nothing new → it waits on, with the later position and the time at which the read began;
+ * - there may be a change → its wait ends, and it reads its page;
+ * - there may be a change, but as many as WAKES_PER_LOOK woke at this look → it waits on as if nobody had looked, and
+ *   the next look finds it again;
+ * - its time is up → its wait ends, with its position if the read of it is recent. Otherwise it reads its page.
+ * When its client leaves, its wait ends with a refusal, whatever the last look said.
  */
 import { LRUCache } from 'lru-cache'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -111,6 +119,13 @@ export type RunPermitted = <Result>(
   read: () => Promise<Result>,
 ) => Promise<Result>
 
+/** An event of a wait. */
+type Move =
+  | { readonly to: 'nothing new'; readonly position: ReadPosition; readonly seenAt: number }
+  | { readonly to: 'page' }
+  | { readonly to: 'next look' }
+  | { readonly to: 'time is up' }
+
 type Waiter = {
   readonly org: string
   readonly asked: ChangesAsked
@@ -210,11 +225,11 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
         resolve(position)
       },
     }
-    const cancel = later(milliseconds, () => settleWithLook(waiter))
+    const cancel = later(milliseconds, () => move(waiter, { to: 'time is up' }))
     signal.addEventListener('abort', leave, { once: true })
     waiters.add(waiter)
     keepLooking()
-    onWait(() => settleWithLook(waiter))
+    onWait(() => move(waiter, { to: 'time is up' }))
     return promise
   }
 
@@ -222,9 +237,22 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     lastCursors.set(cursorKeyOf(org, asked), position)
   }
 
-  /** Ends a wait without a change. If its last look is too old, the page is read. */
-  const settleWithLook = (waiter: Waiter): void =>
-    waiter.settle(elapsed() - waiter.seenAt <= LOOK_AGE_MAX ? waiter.position : undefined)
+  const move = (waiter: Waiter, by: Move): void => {
+    switch (by.to) {
+      case 'nothing new':
+        waiter.position = by.position
+        waiter.seenAt = by.seenAt
+        return
+      case 'next look':
+        waiter.seenAt = NEVER
+        return
+      case 'page':
+        waiter.settle(undefined)
+        return
+      case 'time is up':
+        waiter.settle(elapsed() - waiter.seenAt <= LOOK_AGE_MAX ? waiter.position : undefined)
+    }
+  }
 
   const keepLooking = (pause = LOOK_INTERVAL): void => {
     if (isLooking || waiters.size === 0) return
@@ -246,10 +274,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const isSame = ({ position }: Waiter): boolean => position.generation.name === generation.name
     let wakes = WAKES_PER_LOOK
     /** Each wake causes the read of a page. The next look finds the waiters over the limit again. */
-    const wake = (waiter: Waiter): void => {
-      if (wakes-- > 0) waiter.settle(undefined)
-      else waiter.seenAt = NEVER
-    }
+    const wake = (waiter: Waiter): void => move(waiter, { to: wakes-- > 0 ? 'page' : 'next look' })
     for (const waiter of looking) if (!isSame(waiter)) wake(waiter)
 
     const current = looking.filter(isSame).flatMap(waiter => {
@@ -266,7 +291,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       const hasChange = (last.get(waiter.org) ?? -1) >= waiter.position.publishedTo
       // The indices may be a restored copy that was read again since: there may be a change before the position.
       if (waiter.position.takenBack !== position.takenBack) wake(waiter)
-      else if (!hasChange) Object.assign(waiter, { position, seenAt: begun })
+      else if (!hasChange) move(waiter, { to: 'nothing new', position, seenAt: begun })
       else if (isFiltered(waiter.asked)) filtered.push(one)
       else wake(waiter)
     }
@@ -302,8 +327,8 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       .then(last => {
         for (const [index, group] of byFilter.entries()) {
           for (const { waiter, position } of group) {
-            if ((last[index] ?? -1) >= waiter.position.publishedTo) waiter.settle(undefined)
-            else Object.assign(waiter, { position, seenAt: begun })
+            if ((last[index] ?? -1) >= waiter.position.publishedTo) move(waiter, { to: 'page' })
+            else move(waiter, { to: 'nothing new', position, seenAt: begun })
           }
         }
       })
@@ -335,7 +360,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     remember,
     end: () => {
       ended = true
-      for (const waiter of waiters) settleWithLook(waiter)
+      for (const waiter of waiters) move(waiter, { to: 'time is up' })
     },
     waiting: () => waiters.size,
   }

@@ -13,6 +13,13 @@
  * The live document comes after the positions. If a swap came between the two, it names another generation than the
  * one whose positions were read, and the request starts again with that one. Until then a document may be unreadable:
  * the generation that this process read last may be dropped, and its indices deleted.
+ *
+ * A request that reads at a position (`readAt`) stands in one of these ways after each multi-get:
+ * - another generation is live → it starts again with that one, once; the second time it is refused;
+ * - its generation is live, and behind the previous one, whose later positions readers may have seen → it reads again
+ *   after SWAP_POLL_INTERVAL, up to SWAP_POLLS_MAX times; then it is refused;
+ * - its generation is live, and not behind → it has its position. If the position has moved since this process last
+ *   read it, its documents may be older than the position, and are read again.
  */
 
 import { partitionOf } from '../../../schemas/partition.ts'
