@@ -138,8 +138,8 @@ const inspectPositions = async (
     const published = await openPublishedPosition(partition, { index, generation, request, replace, times })
     const { position, last } = published.current()
     known.push({ position, last })
-    const found = await readWritten(partition, position, () => 0, { identity, controlIndex: index, request })
-    written.push({ position, last: found.written })
+    const found = await readWritten(partition, position, { identity, controlIndex: index, request })
+    written.push({ position, last: found?.written ?? null })
   }
   // After the positions: a projector may publish meanwhile.
   const ends = await fetchEnds(admin, topic)

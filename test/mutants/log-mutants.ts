@@ -48,8 +48,14 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'the version of the last written record does not go on from the stored one',
     file: 'core/projection/stream/open-partition.ts',
-    find: 'const writtenFrom = body._version - written.offset',
-    replace: 'const writtenFrom = Math.min(0, body._version)',
+    find: 'writtenFrom: body._version - written.offset }',
+    replace: 'writtenFrom: Math.min(0, body._version) }',
+  },
+  {
+    name: 'an owner that finds no written record counts its versions anew',
+    file: 'core/projection/stream/open-partition.ts',
+    find: 'writtenFrom: body._version - NOTHING_WRITTEN.body.offset',
+    replace: 'writtenFrom: 0 - NOTHING_WRITTEN.body.offset',
   },
   {
     name: 'adopt leaves documents of lost records while a partition is read again',

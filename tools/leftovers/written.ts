@@ -27,7 +27,8 @@ export const readAllWritten = async (of: Partitions, steps: Steps): Promise<(Las
   )
   return Array.from({ length: of.partitions }, (_, at) => {
     const document = found[at]
-    return document?.found ? document._source.body : undefined
+    // A projector that has written nothing yet has stored the offset -1.
+    return document?.found && document._source.body.offset >= 0 ? document._source.body : undefined
   })
 }
 

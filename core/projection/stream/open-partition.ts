@@ -59,7 +59,7 @@ export const openPartition = async (
   // After the position: another owner may have published past ends that were read before.
   const ends = await keepTrying(streamLog.ends, signal, retryOptions)
   const { position } = published.current()
-  const { written, writtenFrom } = await readWritten(partition, position, steps.now, {
+  const { written, writtenFrom } = await openWritten(partition, position, {
     identity,
     controlIndex,
     request,
@@ -70,28 +70,48 @@ export const openPartition = async (
 }
 
 /**
- * Returns the last record whose documents are written, if it is at or after the position, and the first version of its
- * document. Bulk requests may arrive in another order than they were sent, so the version grows with the offset. It
- * goes on from the stored one, which can be one of an older program, without a relation to the offset.
+ * Opens the document of the last written record. Bulk requests may arrive in another order than they were sent, so its
+ * version grows with the offset, from `writtenFrom`. All owners of a partition count from the same version, that of the
+ * stored document: the first owner creates it, without a record. The stored one can also be one of an older program,
+ * without a relation to the offset.
  */
+export const openWritten = async (
+  partition: number,
+  position: number,
+  stored: StoredWritten,
+): Promise<OpenedWritten> => {
+  for (;;) {
+    const found = await readWritten(partition, position, stored)
+    if (found !== undefined) return found
+    // Elasticsearch gives it a version above that of a deleted one. If another owner was first, this changes nothing.
+    const id = writtenId(stored.identity.generation, partition)
+    const path = `/${stored.controlIndex}/_create/${encodeURIComponent(id)}`
+    const { status, body } = await stored.request<Versioned>({ method: 'PUT', path, body: NOTHING_WRITTEN })
+    if (status === 201) return { written: null, writtenFrom: body._version - NOTHING_WRITTEN.body.offset }
+    if (status !== 409) throw new StopError('index_missing', stored.controlIndex)
+  }
+}
+
+/** Returns the last record whose documents are written, if it is at or after the position; undefined: no document. */
 export const readWritten = async (
   partition: number,
   position: number,
-  now: () => number,
-  { identity, controlIndex, request }: Omit<OpenedStream, 'prefix'> & { readonly request: Ask },
-): Promise<{ readonly written: LastWritten | null; readonly writtenFrom: number }> => {
+  { identity, controlIndex, request }: StoredWritten,
+): Promise<OpenedWritten | undefined> => {
   const path = documentPath(controlIndex, writtenId(identity.generation, partition))
-  type Answer = DocumentAnswer<WrittenDocument> & { readonly _version: number }
-  const { status, body } = await request<Answer>({ method: 'GET', path })
-  // Above the version of a deleted document, which Elasticsearch remembers for a minute.
-  if (status !== 200) return { written: null, writtenFrom: now() * VERSIONS_PER_MS }
+  const { status, body } = await request<DocumentAnswer<WrittenDocument> & Versioned>({ method: 'GET', path })
+  if (status !== 200) return undefined
   const { body: written } = body._source
-  const writtenFrom = body._version - written.offset
-  return { written: written.offset >= position ? written : null, writtenFrom }
+  const isAhead = written.offset >= Math.max(0, position)
+  return { written: isAhead ? written : null, writtenFrom: body._version - written.offset }
 }
 
-/** More than the records of a partition in a millisecond. */
-const VERSIONS_PER_MS = 1_000
+type StoredWritten = Omit<OpenedStream, 'prefix'> & { readonly request: Ask }
+type Versioned = { readonly _version: number }
+type OpenedWritten = { readonly written: LastWritten | null; readonly writtenFrom: number }
+
+/** The document before the first record. */
+const NOTHING_WRITTEN: WrittenDocument = { kind: 'written', body: { offset: -1, sha256: '' } }
 
 type LastWritten = WrittenDocument['body']
 

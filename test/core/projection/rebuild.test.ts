@@ -128,6 +128,7 @@ const newGeneration = () => {
       return { status: 200, body: { items } }
     }
     const found = { found: true, ...version, _source: { body: { ...position, ...published } } }
+    if (path.includes('/_create/')) return { status: 201, body: { _version: 1 } }
     if (!id.includes('position:')) return { status: 404, body: { found: false } }
     if (method === 'PUT') published.position = (body as { body: typeof published }).body.position
     return { status: 200, body: { ...found, _source: { body: { ...position, ...published } } } }

@@ -224,6 +224,7 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/store/positions/publish.ts position_went_back': same(2),
   'core/store/positions/publish.ts source_changed': { times: 1, doctor: LATER },
   'core/store/positions/publish-times.ts index_missing': { times: 1, doctor: LATER },
+  'core/projection/stream/open-partition.ts index_missing': { times: 1, doctor: LATER },
   'core/projection/flow/follow.ts index_missing': { times: 2, doctor: LATER },
   // The running projector has the port.
   'projector/admin/admin.ts port_unavailable': { times: 1, doctor: 'not found: a running projector has the port' },

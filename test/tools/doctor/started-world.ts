@@ -127,7 +127,7 @@ export class World {
         const of = { index: controlIndex, generation, request, replace: request, times }
         const { position, last } = (await openPublishedPosition(partition, of)).current()
         assertNotTruncated(topic, partition, position, ends)
-        const { written } = await readWritten(partition, position, () => 0, { identity, controlIndex, request })
+        const { written = null } = (await readWritten(partition, position, { identity, controlIndex, request })) ?? {}
         if (written) assertHasWritten(topic, partition, written.offset, ends)
         known.push({ position, last: written ?? last })
       }
