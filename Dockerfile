@@ -21,7 +21,9 @@ COPY schemas schemas
 COPY core core
 COPY tools tools
 COPY contract/records.ndjson contract/
-RUN chmod -R u=rwX,go=rX /image/app && find /image/app -exec touch -h -d @0 {} +
+# The command `commission` is on the PATH.
+RUN mkdir -p /image/usr/local/bin && ln -s /app/tools/bin/commission.mjs /image/usr/local/bin/commission \
+ && chmod -R u=rwX,go=rX /image && find /image -exec touch -h -d @0 {} +
 
 FROM node:24.21-slim AS base
 ENV NODE_ENV=production NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning
@@ -38,7 +40,7 @@ WORKDIR /app
 LABEL org.opencontainers.image.title=commission-tools \
       org.opencontainers.image.description="The commands of operators and analysts" \
       org.opencontainers.image.version=1.1.0
-CMD ["node", "tools/main.ts", "--help"]
+CMD ["commission", "--help"]
 
 FROM base AS service
 COPY --from=service-files /image /

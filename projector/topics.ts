@@ -1,4 +1,4 @@
-/** `npm run topics`: creates missing topics, configured to keep every record. */
+/** `commission topics`: creates missing topics, configured to keep every record. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs from 'kafkajs'

@@ -157,11 +157,11 @@ export const identities = {
     },
   },
   topics: {
-    programs: '`npm run topics`',
+    programs: '`npx commission topics`',
     kafka: [...rights(events, createsTopic), ...rights(apiKeys, createsTopic)],
   },
   keys: {
-    programs: '`npm run keys -- create`, `rotate`, `revoke` and `list`',
+    programs: '`npx commission keys create`, `rotate`, `revoke` and `list`',
     kafka: rights(apiKeys, { Write: 'publishes keys and revocations; waits for the projector' }),
     elasticsearch: {
       cluster: [],
@@ -175,7 +175,7 @@ export const identities = {
     },
   },
   parked: {
-    programs: '`npm run parked`',
+    programs: '`npx commission parked`',
     kafka: [
       ...rights(events, { Write: 'publishes parked events again' }, '`publish-again`'),
       ...rights(apiKeys, { Write: 'publishes parked API keys again' }, '`publish-again`'),
@@ -193,7 +193,7 @@ export const identities = {
   },
   projection: {
     programs:
-      '`npm run projection`: `rebuild`, `replay`, `status`, `adopt`, `rewind`, `drop` and the others; `npm run subjects`',
+      '`npx commission projection`: `rebuild`, `replay`, `status`, `adopt`, `rewind`, `drop` and the others; `npx commission subjects`',
     kafka: [
       ...rights(events, readsTopic),
       ...rights(apiKeys, { Describe: 'checks that the topic is the projected one' }, '`upgrade-keys`'),
@@ -222,7 +222,7 @@ export const identities = {
     },
   },
   follow: {
-    programs: '`npm run follow`, `npm run projection -- export` and `totals`',
+    programs: '`npx commission follow`, `npx commission projection export` and `totals`',
     kafka: [],
     elasticsearch: {
       cluster: [],
@@ -230,14 +230,14 @@ export const identities = {
     },
   },
   archive: {
-    programs: '`npm run archive`',
+    programs: '`npx commission archive`',
     kafka: [
       ...rights(events, { Read: 'copies the records. It needs no group' }),
       ...rights(apiKeys, { Read: 'copies the records. It needs no group' }),
     ],
   },
   restore: {
-    programs: '`npm run restore`',
+    programs: '`npx commission restore`',
     kafka: [
       ...rights(events, restoresTopic),
       ...rights(apiKeys, restoresTopic),

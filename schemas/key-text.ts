@@ -1,5 +1,5 @@
 /**
- * The form of the API keys that `npm run keys` makes: `ck_`, 43 random characters, `_`, 6 characters of checksum. The
+ * The form of the API keys that `keys` makes: `ck_`, 43 random characters, `_`, 6 characters of checksum. The
  * API refuses a key with a wrong checksum without a lookup: it was never made. Keys without a checksum (`ck_` and 43
  * characters of base62, no second underscore) stay valid. Keys of any other form are looked up unchecked.
  */

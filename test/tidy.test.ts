@@ -12,7 +12,10 @@ const tests = sources.filter(({ path }) => path.endsWith('.test.ts'))
 
 /** Whether a file is a program. Programs read the environment, build clients and write to the console. */
 const isProgram = ({ path }: Source): boolean =>
-  path.endsWith('/main.ts') || path === 'projector/topics.ts' || /^(?:services|demo|bench)\//.test(path)
+  path.endsWith('/main.ts') ||
+  path === 'projector/topics.ts' ||
+  path === 'tools/contexts.ts' ||
+  /^(?:services|demo|bench)\//.test(path)
 
 const importsOf = ({ path, spoken }: Source): { from: string; target: string }[] =>
   [...spoken.matchAll(/\b(?:from|import)\s*\(?\s*'([^']+)'/g)].map(([, target = '']) => ({
@@ -169,9 +172,21 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
       'analysis',
       'validate',
       'doctor',
-      'options',
+      'commands',
     ],
-    ground: ['context', 'failures', 'limits', 'live', 'markup', 'terminal', 'time-left', 'whole-file'],
+    ground: [
+      'command',
+      'context',
+      'contexts',
+      'exit-codes',
+      'failures',
+      'limits',
+      'live',
+      'markup',
+      'terminal',
+      'time-left',
+      'whole-file',
+    ],
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
   bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },

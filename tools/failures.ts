@@ -1,25 +1,13 @@
 /** The errors that end a command, and their exit codes. Messages never quote a record. */
 import kafkajs from 'kafkajs'
-import { nameOf, SettingsError, StopError, UNHANDLED_EXIT_CODE, Unanswered } from '../core/runtime/index.ts'
+import { nameOf, SettingsError, StopError, Unanswered } from '../core/runtime/index.ts'
+
+export { type ExitCode, exitCodes } from './exit-codes.ts'
 
 /** An error whose message the operator reads unchanged. */
 export class CommandError extends Error {
   override name = 'CommandError'
 }
-
-export const exitCodes = {
-  done: 0,
-  /** Not done: a service does not answer, a setting is wrong, or verify found a difference. */
-  failed: 1,
-  usage: 2,
-  /** Done, but some records are not, or would not be, applied; or rules check found a problem. */
-  notAll: 3,
-  /** Compared: the two sides differ. */
-  different: 3,
-  /** An error that nothing caught: a defect. */
-  unhandled: UNHANDLED_EXIT_CODE,
-} as const
-export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** Codes of errors of sockets. Like those of an open file, they have a system call and no path. */
 const connectionErrors = /^E(?:ADDR|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/

@@ -1,7 +1,5 @@
 /** Every limit of the commands: what it counts, its unit, and the reason for its value. */
 
-import { DRAIN_TIMEOUT_MS, GENERATIONS_POLL_MS, STREAMS_STOP_TIMEOUT_MS } from '../core/projection/index.ts'
-
 const MiB = 1024 * 1024
 
 /** Milliseconds that one check of `doctor` may take. A frozen server answers none. */
@@ -65,12 +63,7 @@ export const SWAP_NEAR_MS = 400
 export const NEAR_POLL_MS = 10
 /** Milliseconds that a drop waits until nobody writes to the generation. */
 export const DROP_WAIT_MS = 60_000
-/**
- * Milliseconds that a healthy projector needs to stop a dropped generation: it notices the drop, publishes what it has
- * read, and leaves its group. Then QUIET_MS without a change of any position: a running projector writes the time of
- * each position within a second.
- */
-export const PROJECTOR_STOP_MS = GENERATIONS_POLL_MS + DRAIN_TIMEOUT_MS + STREAMS_STOP_TIMEOUT_MS + 1_500
+/** Milliseconds without a change of any position until no projector runs: it writes each within a second. */
 export const QUIET_MS = 5_000
 export const QUIET_POLL_MS = 500
 /** Documents of the control index searched for generations: a position for each partition of each generation. */

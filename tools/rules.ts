@@ -1,7 +1,7 @@
 /**
  * For rules modules: types, and functions for the lists of a payout. A module is a TypeScript or JavaScript file in any
  * folder. Its default export is `defineRules(rules => …)`, which gets the rules in force by event type and returns all
- * rules to use. docs/analysts.md has an example; `npm run projection -- rules check FILE` tries a module.
+ * rules to use. docs/analysts.md has an example; `commission projection rules check FILE` tries a module.
  */
 
 import {

@@ -57,3 +57,43 @@ export const createProgressLine = ({ say, draw }: ProgressOutput, clock: () => n
     say(line)
   }
 }
+
+/**
+ * Returns a text whose lines fit. A line that begins with spaces keeps its indentation in the lines that follow it.
+ * @param columns undefined: there is no terminal, and the text stays as it is
+ */
+export const wrapped = (text: string, columns: number | undefined): string =>
+  columns === undefined
+    ? text
+    : joined(text)
+        .flatMap(line => wrapLine(line, Math.max(COLUMNS_LEAST, columns)))
+        .join('\n')
+
+const COLUMNS_LEAST = 40
+
+/** Lines of one paragraph become one line. A new one begins with an indentation, an option or the exit codes. */
+const joined = (text: string): string[] => {
+  const lines: string[] = []
+  for (const line of text.split('\n')) {
+    const before = lines.at(-1)
+    const isNew = before === undefined || before === '' || line === '' || /^(?: |--|Exit codes)/.test(line)
+    if (isNew || before.startsWith(' ')) lines.push(line)
+    else lines[lines.length - 1] = `${before} ${line}`
+  }
+  return lines
+}
+
+const wrapLine = (line: string, columns: number): string[] => {
+  // Below the text of a line such as `  record      reps, periods`.
+  const indentation = /^ +(?:\S+(?: \S+)* {2,})?/.exec(line)?.[0] ?? ''
+  const lines: string[] = []
+  let current = indentation
+  for (const word of line.slice(indentation.length).split(' ')) {
+    const isFirst = current.length === indentation.length
+    if (!isFirst && current.length + 1 + word.length > columns) {
+      lines.push(current)
+      current = `${' '.repeat(indentation.length)}${word}`
+    } else current = isFirst ? `${current}${word}` : `${current} ${word}`
+  }
+  return [...lines, current]
+}

@@ -90,7 +90,7 @@ const waitForTopic = async (topic: string, admin: TopicsAdmin, sleep: TopicsCont
   }
   const waited = (POLL_MS * POLLS_MAX) / 1000
   throw new Error(
-    `${topic} was created, but after ${waited} s not all its partitions have a leader; run again: npm run topics`,
+    `${topic} was created, but after ${waited} s not all its partitions have a leader; run again: npx commission topics`,
   )
 }
 

@@ -1,5 +1,5 @@
 /**
- * The checks of a start without its changes, for `npm run doctor`. In: the topics, Kafka and Elasticsearch. Out: the
+ * The checks of a start without its changes, for `commission doctor`. In: the topics, Kafka and Elasticsearch. Out: the
  * generations, and the settings of indices that a start would put back or tell.
  * Promises: nothing changes; the functions are those of a start (`start.ts`) and of a stream before its first record.
  * Can go wrong: each StopError with which a projector would end now.

@@ -3,7 +3,7 @@
  *
  *   KAFKA_BROKERS=127.0.0.1:9092 npx node demo/run/publish-one.ts [--events-only]
  *
- * `--events-only` publishes no key, as a user who may only publish events. `npm run keys` makes one of org_Example.
+ * `--events-only` publishes no key, as a user who may only publish events. `commission keys` makes one of org_Example.
  * It prints where to read them: at `API` and `ADMIN` as the demo exports them, else at the ports of the settings.
  * Run it twice: the second time every record is a duplicate, and nothing changes.
  */

@@ -22,28 +22,28 @@ allow commission-projector --group "${KAFKA_GROUP_ID}-" --resource-pattern-type 
 # api: npm run start:api
 # allow commission-api --topic "${AUDIT_TOPIC}" --operation Write  # AUDIT_LOG=kafka:TOPIC
 
-# topics: npm run topics
+# topics: npx commission topics
 allow commission-topics --topic "${KAFKA_EVENTS_TOPIC}" --operation Create --operation Describe --operation DescribeConfigs
 allow commission-topics --topic "${KAFKA_API_KEYS_TOPIC}" --operation Create --operation Describe --operation DescribeConfigs
 
-# keys: npm run keys -- create, rotate, revoke and list
+# keys: npx commission keys create, rotate, revoke and list
 allow commission-keys --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write
 
-# parked: npm run parked
+# parked: npx commission parked
 allow commission-parked --topic "${KAFKA_EVENTS_TOPIC}" --operation Write  # publish-again
 allow commission-parked --topic "${KAFKA_API_KEYS_TOPIC}" --operation Write  # publish-again
 
-# projection: npm run projection: rebuild, replay, status, adopt, rewind, drop and the others; npm run subjects
+# projection: npx commission projection: rebuild, replay, status, adopt, rewind, drop and the others; npx commission subjects
 allow commission-projection --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation DescribeConfigs
 allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Describe  # upgrade-keys
 allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --operation DescribeConfigs  # adopt, rewind
 allow commission-projection --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read --operation Delete
 
-# archive: npm run archive
+# archive: npx commission archive
 allow commission-archive --topic "${KAFKA_EVENTS_TOPIC}" --operation Read
 allow commission-archive --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read
 
-# restore: npm run restore
+# restore: npx commission restore
 allow commission-restore --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation Write --operation DescribeConfigs --operation AlterConfigs
 allow commission-restore --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --operation Write --operation DescribeConfigs --operation AlterConfigs
 allow commission-restore --transactional-id "commission-restore-" --resource-pattern-type prefixed --operation Write --operation Describe

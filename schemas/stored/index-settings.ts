@@ -47,7 +47,7 @@ export const indexSettingRules: readonly SettingRule[] = [
     expected: 'none',
     isFine: is('_none', ''),
     reason:
-      'a pipeline can change or drop documents: remove it, then compare with a rebuild (`npm run projection -- verify`)',
+      'a pipeline can change or drop documents: remove it, then compare with a rebuild (`npx commission projection verify`)',
   },
   {
     setting: 'final_pipeline',
@@ -55,7 +55,7 @@ export const indexSettingRules: readonly SettingRule[] = [
     expected: 'none',
     isFine: is('_none', ''),
     reason:
-      'a pipeline can change or drop documents: remove it, then compare with a rebuild (`npm run projection -- verify`)',
+      'a pipeline can change or drop documents: remove it, then compare with a rebuild (`npx commission projection verify`)',
   },
   {
     setting: 'mode',
@@ -84,7 +84,7 @@ export const indexSettingRules: readonly SettingRule[] = [
     expected: 'request',
     isFine: is('request'),
     reason:
-      'with async an acknowledged document can be lost: if a node died meanwhile, compare with a rebuild (`npm run projection -- verify`)',
+      'with async an acknowledged document can be lost: if a node died meanwhile, compare with a rebuild (`npx commission projection verify`)',
   },
   {
     setting: 'refresh_interval',
@@ -186,7 +186,7 @@ export const indexSettingRules: readonly SettingRule[] = [
   },
 ]
 
-/** Of the cluster. They belong to all its users: `npm run doctor` tells of them, and nothing puts them back. */
+/** Of the cluster. They belong to all its users: `commission doctor` tells of them, and nothing puts them back. */
 export const clusterSettingRules: readonly SettingRule[] = [
   {
     setting: 'cluster.blocks.read_only',

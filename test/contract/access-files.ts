@@ -122,13 +122,13 @@ export const accessPage = (): string =>
     ].join('\n'),
     '`envsubst` replaces only variables that are exported: export also those that have a default.',
     '## Doctor',
-    '`npm run doctor -- projector` tries each right of an identity below with the credentials in the environment, and names what is missing with the line or the file that gives it. ' +
+    '`npx commission doctor projector` tries each right of an identity below with the credentials in the environment, and names what is missing with the line or the file that gives it. ' +
       'For `projector` it asks all that a projector asks at its start, for both topics: generations, indices, positions, the last known record of each partition, consumer groups. *A projector would stop* comes with the stop code. ' +
       'It checks what the topics promise, the Elasticsearch cluster, clocks, certificates, Redis and the seal keys, too. It changes nothing, and can run beside the processes. ' +
       'Without a name it takes `projector`, if `KAFKA_BROKERS` is set, and `api`. Every identity has credentials of its own: run it once with the settings of each.',
     '`--json` prints one document. Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong. ' +
       'Not tried: rights on transactions, and without the security of Elasticsearch the right to delete indices ([0071](decisions/0071-a-doctor-leaves-no-trace.md)).',
-    'With `SEAL_KEYS_DIR`, `api` and `follow` try whether they can read the directory and not write it. `projection` (for `npm run subjects`) and `restore` (for `--redact`) try whether they can write it. ' +
+    'With `SEAL_KEYS_DIR`, `api` and `follow` try whether they can read the directory and not write it. `projection` (for `npx commission subjects`) and `restore` (for `--redact`) try whether they can write it. ' +
       'With `SEAL_KEYS_VAULT_URL`, `api`, `follow` and `projection` also ask Vault: is it open, is its certificate trusted, how long is the token valid, may it export keys; for `projection` also, may it delete them. ' +
       'For this the token needs the policy `default` of Vault. No key is read, and nothing in Vault changes but its audit log.',
     '## Kafka',
@@ -168,7 +168,7 @@ export const accessPage = (): string =>
           ],
     ),
     '## Settings of indices and of the cluster',
-    'Somebody may change a setting of the indices, or an index template of others may set one. Each start of a projector reads the settings of its indices; `npm run doctor` tells of them and of those of the cluster. ' +
+    'Somebody may change a setting of the indices, or an index template of others may set one. Each start of a projector reads the settings of its indices; `npx commission doctor` tells of them and of those of the cluster. ' +
       'A line of the log names the index, the setting, the expected and the given value. Every setting that is not in this table is yours: replicas, allocation to nodes, `search.idle`, `priority`, `hidden`, merges, limits of mappings. ' +
       'Another mapping or sort stops the projector, too. The API does not look at settings: it refuses answers that are not complete, whatever the cause.',
     [

@@ -120,7 +120,7 @@ test.for(['deleted', 'closed'] as const)(
       for (const one of [api, started])
         for (const key of [kept, revoked, newKeyText()]) expect(await statusWith(one, key)).toBe(503)
     }
-    expect(await message).toContain('npm run projection -- adopt')
+    expect(await message).toContain('npx commission projection adopt')
     expect(await (await fetch(`${started.adminUrl}/readyz`)).text()).toContain('indices_replaced')
 
     const adopted = await adopt()

@@ -130,7 +130,7 @@ const payoutsIn = async (api: Api, key: string): Promise<string[]> => {
 }
 
 describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brokers', () => {
-  test('`npm run topics` creates the topics with its rights, with three replicas', async t => {
+  test('`npx commission topics` creates the topics with its rights, with three replicas', async t => {
     for (const said of ['created with 2 partitions', 'is there already']) {
       const ran = startProcess(t, 'projector/topics.ts', settingsOf('topics', 'scram-sha-512', createPrefix(t)))
       expect(await ran.exited, ran.log()).toEqual({ code: 0, signal: null })

@@ -99,7 +99,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(wrong).toEqual([])
   })
 
-  test('the files of `npm run reference` show every operation without a server', async t => {
+  test('the files of `npx commission reference` show every operation without a server', async t => {
     const folder = await mkdtemp(join(tmpdir(), 'commission-reference-'))
     t.onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const ran = await runCommand(['reference', join(folder, 'new')], {})

@@ -1,4 +1,4 @@
-/** `npm run projection -- diff` and `explain` on a story with known figures, as an analyst runs them. */
+/** `commission projection diff` and `explain` on a story with known figures, as an analyst runs them. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -215,7 +215,7 @@ test('a single organization may be equal; a generation that does not exist canno
   })
   expect(await projection('diff', 'g1', 'sandbox:s7')).toMatchObject({
     code: 1,
-    said: 'there is no sandbox:s7 (npm run projection -- list --sandbox)\n',
+    said: 'there is no sandbox:s7 (npx commission projection list --sandbox)\n',
   })
 })
 

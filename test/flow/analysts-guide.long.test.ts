@@ -190,7 +190,7 @@ test.skipIf(pythonProgram === undefined)('DuckDB adds an export up to the totals
   const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
   file.onTestFinished(async () => rmSync(folder, { recursive: true }))
   const recipe = blocks.find(block => block.includes('duckdb')) ?? 'exit 9'
-  const commands = `npm run -s projection -- export --org "$ORG" --out "$OUT/now" --parquet\n${recipe}`
+  const commands = `npx commission projection export --org "$ORG" --out "$OUT/now" --parquet\n${recipe}`
   const { code, out, said } = await run(commands, { OUT: folder, PATH: `${duckdb}:${process.env.PATH}` })
   expect(code, said).toBe(0)
   const answer = await fetch(`${settings.API}/totals`, { headers: { authorization: `Bearer ${settings.KEY}` } })

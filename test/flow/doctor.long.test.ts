@@ -1,5 +1,5 @@
 /**
- * `npm run doctor` on secured brokers and behind a guard of Elasticsearch: with the rights of the table it finds no
+ * `commission doctor` on secured brokers and behind a guard of Elasticsearch: with the rights of the table it finds no
  * fault, and it names each right that is missing.
  */
 import { beforeAll, describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** `npm run doctor` on plain services: before the first start and on a running installation. It leaves nothing. */
+/** `commission doctor` on plain services: before the first start and on a running installation. It leaves nothing. */
 import { expect, test } from 'vitest'
 import { generationId, type PositionDocument, positionId, writtenId } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
@@ -22,7 +22,7 @@ test('before the first start it fails for missing topics only, and leaves nothin
   expect(ran, ran.said).toMatchObject({ code: 1 })
   const failed = documentIn(ran.out).checks.filter(({ outcome }) => outcome === 'failed')
   expect(failed.map(({ check }) => check)).toEqual(Object.values(names).map(name => `topic ${name}`))
-  expect(failed[0]?.detail).toContain('npm run topics')
+  expect(failed[0]?.detail).toContain('npx commission topics')
   expect(await indicesOf(prefix)).toEqual([])
 })
 

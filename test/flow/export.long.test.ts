@@ -1,4 +1,4 @@
-/** `npm run projection -- export` and `totals` on a random stream. Prints its seed; FLOW_SEED sets it. */
+/** `commission projection export` and `totals` on a random stream. Prints its seed; FLOW_SEED sets it. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cp, rename } from 'node:fs/promises'

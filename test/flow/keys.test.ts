@@ -1,4 +1,4 @@
-/** `npm run keys`, as an operator runs it, beside a projector and two APIs. The tests depend on their order. */
+/** `commission keys`, as an operator runs it, beside a projector and two APIs. The tests depend on their order. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
@@ -108,7 +108,7 @@ test('a key can read a part of the API until its expiry; rotate makes the next o
   const rotated = await keys('rotate', '--org', org, '--id', id, '--expires-at', '2999-06-01T00:00:00Z', '--json')
   const [next] = jsonLines(rotated)
   expect(next).toMatchObject({ name: 'Board', permissions: ['reps:read', 'totals:read'], replaces: id })
-  expect(rotated.said).toContain(`npm run keys -- revoke --org ${org} --id ${id}`)
+  expect(rotated.said).toContain(`npx commission keys revoke --org ${org} --id ${id}`)
   for (const api of apis) {
     for (const key of [first, next]) expect((await ask(api, String(key?.key))).status).toBe(200)
     const payouts = await fetch(`${api.url}/payouts`, { headers: { authorization: `Bearer ${next?.key}` } })

@@ -1,4 +1,4 @@
-/** `npm run parked`, as an operator runs it, on records that a projector parked. The tests depend on their order. */
+/** `commission parked`, as an operator runs it, on records that a projector parked. The tests depend on their order. */
 import { beforeAll, expect, test } from 'vitest'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { commandSettings, jsonLines, publishAgainAfter, type Ran, readHere, runCommand } from '../support/commands.ts'

@@ -1,4 +1,4 @@
-/** `npm run projection`, as an operator runs it, beside a projector and an API. The tests depend on their order. */
+/** `commission projection`, as an operator runs it, beside a projector and an API. The tests depend on their order. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, type Outgoing } from '../support/events.ts'

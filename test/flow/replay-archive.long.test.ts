@@ -1,4 +1,4 @@
-/** `npm run projection -- replay --from-archive`, without Kafka, beside replays from Kafka and the live documents. */
+/** `commission projection replay --from-archive`, without Kafka, beside replays from Kafka and the live documents. */
 import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** `npm run projection -- replay` into sandboxes, compared with the live documents of that moment. */
+/** `commission projection replay` into sandboxes, compared with the live documents of that moment. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeAll, expect, inject, test } from 'vitest'

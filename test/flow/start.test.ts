@@ -81,12 +81,12 @@ describe('topics', () => {
     for (const name of ['events', 'apiKeys'] as const) {
       const missing = `${topics[name]}.missing`
       const options = { topics: { ...topics, [name]: missing }, prefix }
-      expect(await startRefused(t, options, 'topic_missing')).toMatch(new RegExp(`${missing}.*npm run topics`))
+      expect(await startRefused(t, options, 'topic_missing')).toMatch(new RegExp(`${missing}.*npx commission topics`))
     }
     expect(await indicesOf(prefix)).toEqual([])
   })
 
-  test('npm run topics creates missing topics with unlimited retention, and does not change existing ones', async t => {
+  test('npx commission topics creates missing topics with unlimited retention, and does not change existing ones', async t => {
     const topics = await createTopics(t)
     const fresh = { ...topics, events: `${topics.events}.fresh` }
     t.onTestFinished(() => topics.admin.deleteTopics({ topics: [fresh.events] }))
@@ -100,7 +100,7 @@ describe('topics', () => {
     expect(warningsOf(projector)).toEqual([])
   })
 
-  test('npm run topics creates topics with KAFKA_MAX_MESSAGE_BYTES; a projector that expects larger records warns', async t => {
+  test('npx commission topics creates topics with KAFKA_MAX_MESSAGE_BYTES; a projector that expects larger records warns', async t => {
     const topics = await createTopics(t)
     const fresh = { ...topics, events: `${topics.events}.small`, partitions: 6 }
     t.onTestFinished(() => topics.admin.deleteTopics({ topics: [fresh.events] }))
@@ -115,7 +115,7 @@ describe('topics', () => {
     ])
   })
 
-  test('npm run topics reports differences of an existing topic, and refuses one that would lose records', async t => {
+  test('npx commission topics reports differences of an existing topic, and refuses one that would lose records', async t => {
     const two = await createTopics(t, { partitions: 2 })
     const settings = { ...projectorSettings({ topics: two, prefix: createPrefix(t) }), KAFKA_EVENTS_PARTITIONS: '3' }
     const command = startProcess(t, 'projector/topics.ts', settings)

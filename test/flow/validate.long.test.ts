@@ -1,4 +1,4 @@
-/** `npm run validate` foresees what the projector then does with 10,000 generated records. */
+/** `commission validate` foresees what the projector then does with 10,000 generated records. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -107,6 +107,30 @@ export const commandMutants: readonly Mutant[] = [
     replace: 'samples.at(-1)?.done ?? -1',
   },
   {
+    name: 'Ctrl-C ends a command like a failure',
+    file: 'tools/signals.ts',
+    find: "isInterrupted ||= name === 'SIGINT'",
+    replace: 'isInterrupted ||= false',
+  },
+  {
+    name: 'a key that is made without a permission may read nothing',
+    file: 'tools/commands/keys/create.ts',
+    find: "'the key may not read anything', true)",
+    replace: "'the key may not read anything')",
+  },
+  {
+    name: 'the file of a command adds no options',
+    file: 'tools/program.ts',
+    find: 'file?.default(command, callOf(command))',
+    replace: 'if (false) file?.default(command, callOf(command))',
+  },
+  {
+    name: 'help does not fit the terminal',
+    file: 'tools/terminal.ts',
+    find: 'Math.max(COLUMNS_LEAST, columns)',
+    replace: 'Math.max(COLUMNS_LEAST, columns + 40)',
+  },
+  {
     name: 'the time left goes up for a moment',
     file: 'tools/time-left.ts',
     find: 'endsAt === undefined || found <= endsAt',

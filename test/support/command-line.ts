@@ -1,55 +1,20 @@
+/** Reads a command line without running its command. */
 import { exitCodes } from '../../tools/failures.ts'
 import { runProgram } from '../../tools/program.ts'
 
-/** Runs a command line. Returns its action with options, its output and its exit code. */
-export const said = async (...args: string[]) => {
+/** Returns the command with its options, the output and the exit code. @param columns of a terminal */
+export const saidIn = async (columns: number | undefined, ...args: string[]) => {
   const called: unknown[] = []
   const text = { out: '', error: '' }
-  const action = (name: string) => async (options: unknown) => {
-    called.push(name, options)
-    return exitCodes.notAll
-  }
   const code = await runProgram(
     args,
-    {
-      list: action('list'),
-      count: action('count'),
-      show: action('show'),
-      again: action('again'),
-      createKey: action('createKey'),
-      listKeys: action('listKeys'),
-      revokeKey: action('revokeKey'),
-      listGenerations: action('listGenerations'),
-      status: action('status'),
-      rebuild: action('rebuild'),
-      verify: action('verify'),
-      swap: action('swap'),
-      rollback: action('rollback'),
-      adopt: action('adopt'),
-      rewind: action('rewind'),
-      drop: action('drop'),
-      exportOrganization: action('exportOrganization'),
-      listSubjects: action('listSubjects'),
-      reportSubject: action('reportSubject'),
-      eraseSubject: action('eraseSubject'),
-      showTotals: action('showTotals'),
-      replay: action('replay'),
-      diff: action('diff'),
-      explain: action('explain'),
-      listSandboxes: action('listSandboxes'),
-      dropSandbox: action('dropSandbox'),
-      validate: action('validate'),
-      checkRules: action('checkRules'),
-      doctor: action('doctor'),
-      follow: action('follow'),
-      reference: action('reference'),
-      rotateKey: action('rotateKey'),
-      upgradeKeys: action('upgradeKeys'),
-      archive: action('archive'),
-      verifyArchive: action('verifyArchive'),
-      restore: action('restore'),
+    async (name, options) => {
+      called.push(name, options)
+      return exitCodes.notAll
     },
-    { out: more => (text.out += more), error: more => (text.error += more) },
+    { out: more => (text.out += more), error: more => (text.error += more), version: '1.2.3', columns },
   )
   return { called, code, ...text }
 }
+
+export const said = (...args: string[]) => saidIn(undefined, ...args)

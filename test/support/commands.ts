@@ -7,10 +7,9 @@ import { Client } from '@elastic/elasticsearch'
 import { inject } from 'vitest'
 import { createElasticsearch } from '../../core/store/elasticsearch/client.ts'
 import type { CommandContext } from '../../tools/context.ts'
-import { listKeys } from '../../tools/keys/keys.ts'
+import type { Contexts } from '../../tools/contexts.ts'
 import { readLive } from '../../tools/live.ts'
 import { readParked } from '../../tools/parked/find.ts'
-import { count, listParked, showParked } from '../../tools/parked/parked.ts'
 import { publishAgain, type Result } from '../../tools/parked/publish-again.ts'
 import { runProgram } from '../../tools/program.ts'
 import { compileCache } from './compile-cache.ts'
@@ -57,55 +56,13 @@ export const readHere = async (args: readonly string[], prefix: string): Promise
     now: Date.now,
     elapsed: () => performance.now(),
   }
-  const code = await runProgram(
-    args,
-    {
-      list: options => listParked(options, context),
-      count: options => count(options, context),
-      show: options => showParked(options, context),
-      again: () => Promise.reject(new Error('needs Kafka')),
-      createKey: () => Promise.reject(new Error('needs Kafka')),
-      listKeys: options => listKeys(options, context),
-      revokeKey: () => Promise.reject(new Error('needs Kafka')),
-      ...notHere,
-    },
-    { out: context.out, error: context.say },
-  )
+  const contexts = { readContext: () => context } as Partial<Contexts> as Contexts
+  const code = await runProgram(args, (_name, _options, run) => run(contexts), {
+    out: context.out,
+    error: context.say,
+  })
   await client.close()
   return { code, out: Buffer.concat(out), said }
-}
-
-const elsewhere = () => Promise.reject(new Error('is run as a process'))
-const notHere = {
-  listGenerations: elsewhere,
-  status: elsewhere,
-  rebuild: elsewhere,
-  verify: elsewhere,
-  swap: elsewhere,
-  rollback: elsewhere,
-  adopt: elsewhere,
-  rewind: elsewhere,
-  drop: elsewhere,
-  replay: elsewhere,
-  diff: elsewhere,
-  explain: elsewhere,
-  exportOrganization: elsewhere,
-  listSubjects: elsewhere,
-  reportSubject: elsewhere,
-  eraseSubject: elsewhere,
-  showTotals: elsewhere,
-  listSandboxes: elsewhere,
-  dropSandbox: elsewhere,
-  validate: elsewhere,
-  checkRules: elsewhere,
-  doctor: elsewhere,
-  follow: elsewhere,
-  reference: elsewhere,
-  rotateKey: elsewhere,
-  upgradeKeys: elsewhere,
-  archive: elsewhere,
-  verifyArchive: elsewhere,
-  restore: elsewhere,
 }
 
 export const commandSettings = (topics: Topics, prefix: string): Record<string, string> => ({

@@ -1,4 +1,4 @@
-/** A test's own topics on a real Kafka, created like `npm run topics` does, and the records published to them. */
+/** A test's own topics on a real Kafka, created like `commission topics` does, and the records published to them. */
 import { randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type IHeaders, type ProducerBatch, type RecordMetadata } from 'kafkajs'
 import { expect, inject } from 'vitest'
@@ -28,7 +28,7 @@ export type Published = ModelRecord & { readonly stream: Stream; readonly partit
 type Options = {
   readonly partitions?: number
   readonly keyPartitions?: number
-  /** Overrides the configuration that `npm run topics` gives a topic. */
+  /** Overrides the configuration that `commission topics` gives a topic. */
   readonly configuration?: Readonly<Record<string, string>>
   /** Uses these names; an existing topic stays. */
   readonly named?: Pick<Topics, 'events' | 'apiKeys'>

@@ -62,7 +62,7 @@ test('a command that is interrupted while no server answers ends, at the latest 
   await connected
   child.kill('SIGINT')
   child.kill('SIGTERM')
-  expect(await end).toMatchObject({ code: 1, signal: null, said: expect.stringContaining('stopped') })
+  expect(await end).toMatchObject({ code: 130, signal: null, said: expect.stringContaining('stopped') })
 })
 
 test('a command that is interrupted while Elasticsearch does not answer says that it was stopped, without a stack', async () => {
@@ -74,5 +74,5 @@ test('a command that is interrupted while Elasticsearch does not answer says tha
   const end = ended(child)
   await connected
   child.kill('SIGINT')
-  expect(await end).toEqual({ code: 1, signal: null, said: 'stopped\n' })
+  expect(await end).toEqual({ code: 130, signal: null, said: 'stopped\n' })
 })

@@ -1,4 +1,4 @@
-/** `npm run projection -- explain`: the history of a payout: its chain, step by step, and what was paid. Read-only. */
+/** `commission projection explain`: the history of a payout: its chain, step by step, and what was paid. Read-only. */
 
 import { type DocumentAddress, getEach, multiGet } from '../../core/store/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'

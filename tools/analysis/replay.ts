@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- replay`: projects the log from its first record up to a point into a sandbox. Uses the
+ * `commission projection replay`: projects the log from its first record up to a point into a sandbox. Uses the
  * projector's own code, for all organizations or one, under the present rules or others. Reads only Kafka or an
  * archive; writes only under the prefix of sandboxes.
  */
@@ -122,7 +122,7 @@ const openSandbox = async (
   const made = { ...source, sandbox: { ...wanted, bounds } }
   const identity = await prepareGeneration(generation, made, ends, true, steps).catch((error: unknown) => {
     if (!(error instanceof StopError && error.code === 'index_missing')) throw error
-    const advice = `npm run projection -- drop ${sandboxLabel(generation)} removes what is left`
+    const advice = `npx commission projection drop ${sandboxLabel(generation)} removes what is left`
     throw new CommandError(`${sandboxLabel(generation)} is only partly dropped, or is being dropped: ${advice}`)
   })
   // Another process may have begun a sandbox of this name at the same time.

@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- adopt --archive DIR`: makes another cluster the source of a projection, after a restore or for
+ * `commission projection adopt --archive DIR`: makes another cluster the source of a projection, after a restore or for
  * a mirror with equal offsets.
  *
  * In: a projection, an archive of the log that it was made from, and topics on another cluster. Out: the projection

@@ -1,5 +1,5 @@
 /**
- * `npm run archive`: copies both topics into archives, every offset of every partition. In: Kafka, and targets:
+ * `commission archive`: copies both topics into archives, every offset of every partition. In: Kafka, and targets:
  * directories, or addresses in S3. Out: one archive in each target. Promises: reads only up to the last stable offset;
  * a run that was stopped or killed continues where it was; each target is an archive of its own, which no other one
  * delays or damages. Can go wrong: a target fails: the others write what was read, and the run ends with the error.

@@ -1,5 +1,5 @@
 /**
- * `npm run restore`: makes both topics anew from an archive. In: an archive, and topics that are empty or that an
+ * `commission restore`: makes both topics anew from an archive. In: an archive, and topics that are empty or that an
  * earlier run has begun to restore. Out: every record at its offset with its time, compared record by record.
  * With `--redact`, personal texts of one rep are replaced, and the topics are compared with the redacted log.
  * Promises: no record is written before the whole archive was verified and the topics were compared with it. Before
@@ -211,7 +211,7 @@ const redactTopics = async (
   const what = `records that nobody can read, and that may concern ${redact.rep}: ${shown(unclear)}`
   if (!redact.keepUnclear) {
     const next =
-      'Look at them (npm run parked -- show POSITION). Replace them with --also POSITION, or leave the others with --keep-unclear'
+      'Look at them (npx commission parked show POSITION). Replace them with --also POSITION, or leave the others with --keep-unclear'
     throw new CommandError(`${what}. ${next}. Nothing is changed`)
   }
   say(`warning: ${what}: they stay`)

@@ -1,4 +1,4 @@
-/** `npm run archive -- verify`: reads a whole archive again, and names the first fault. Writes nothing. */
+/** `commission archive verify`: reads a whole archive again, and names the first fault. Writes nothing. */
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { archivedStreams } from './manifest.ts'

@@ -1,5 +1,5 @@
 /**
- * `npm run doctor`: connects with the settings in force, and checks for each identity whether it can do its work.
+ * `commission doctor`: connects with the settings in force, and checks for each identity whether it can do its work.
  * Promises: changes nothing in Kafka, Elasticsearch, Redis and Vault; each check ends in time; no secret is printed.
  * Can go wrong: a setting → exit code 2. Everything else is a finding.
  */
@@ -25,6 +25,7 @@ import {
   lineOf,
   notTried,
   ok,
+  type Paint,
   reportOf,
   summaryOf,
   warning,
@@ -69,6 +70,8 @@ export type DoctorContext = {
   readonly readFile: (path: string) => Buffer
   readonly now: () => number
   readonly signal: AbortSignal
+  /** Colours; undefined without a terminal. */
+  readonly paint?: Paint
 }
 
 export const doctor = async (options: DoctorOptions, context: DoctorContext): Promise<ExitCode> => {
@@ -85,7 +88,7 @@ export const doctor = async (options: DoctorOptions, context: DoctorContext): Pr
   for (const [identity, given] of checked) {
     const attempt = createAttempt(context.signal, finding => {
       findings.push({ identity, ...finding })
-      if (!options.json) context.out(`${lineOf({ identity, ...finding })}\n`)
+      if (!options.json) context.out(`${lineOf({ identity, ...finding }, context.paint)}\n`)
     })
     await examine(identity, given, attempt, context)
   }
@@ -227,7 +230,7 @@ const checkProjection = async (
     if (stream === 'api-keys' || rules_version === RULES_VERSION)
       return [ok(check, `generation ${generation} is of topic ${topic}`)]
     const detail = `generation ${generation} has version ${rules_version} of the rules, this program ${RULES_VERSION}`
-    return [warning(check, detail, 'npm run projection -- rebuild')]
+    return [warning(check, detail, 'npx commission projection rebuild')]
   } catch (error) {
     if (!(error instanceof StopError)) throw error
     if (error.code === 'index_missing' && error.where.status === 404) return [ok(check, 'nothing is projected yet')]

@@ -31,10 +31,15 @@ export const notTried = (check: string, detail: string): Finding => ({ check, ou
 
 const OUTCOME_WIDTH = 'not tried'.length
 
+/** Colours an outcome on a terminal: what needs attention stands out of many lines. */
+export type Paint = (outcome: Outcome, text: string) => string
+
+const plain: Paint = (_, text) => text
+
 /** One line. */
-export const lineOf = ({ identity, check, outcome, detail, mend }: IdentityFinding): string => {
+export const lineOf = ({ identity, check, outcome, detail, mend }: IdentityFinding, paint: Paint = plain): string => {
   const told = [check, detail, ...(mend === undefined ? [] : [`to mend: ${mend}`])].filter(Boolean)
-  return printable(`${outcome.padEnd(OUTCOME_WIDTH)}  ${identity}  ${told.join('; ')}`)
+  return `${paint(outcome, outcome)}${printable(`${' '.repeat(OUTCOME_WIDTH - outcome.length)}  ${identity}  ${told.join('; ')}`)}`
 }
 
 const countOf = (findings: readonly Finding[], outcome: Outcome): number =>

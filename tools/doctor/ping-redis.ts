@@ -1,4 +1,4 @@
-/** Sends one PING to Redis, for `npm run doctor`. Hides errors of the client: they may contain the address. */
+/** Sends one PING to Redis, for `commission doctor`. Hides errors of the client: they may contain the address. */
 import { REDIS_CONNECT_TIME_MAX } from '../../core/runtime/index.ts'
 
 /** Returns whether Redis accepts the credentials of the URL and answers. */

@@ -15,7 +15,7 @@ export type SealUse = 'read' | 'write' | 'erase'
 const uses: Readonly<Partial<Record<IdentityName, SealUse>>> = {
   api: 'read',
   follow: 'read',
-  // For `npm run subjects`.
+  // For `commission subjects`.
   projection: 'erase',
   // For `--redact`.
   restore: 'write',

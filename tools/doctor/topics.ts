@@ -19,7 +19,9 @@ export const checkTopic = async (options: TopicOptions): Promise<Finding[]> => {
   const { partitions, topic_id } = await describeSource(admin, topic)
   const findings: Finding[] = []
   if (expected !== undefined && partitions !== expected) {
-    findings.push(failed(check, `expected ${expected} partition, got ${partitions}`, 'create it with: npm run topics'))
+    findings.push(
+      failed(check, `expected ${expected} partition, got ${partitions}`, 'create it with: npx commission topics'),
+    )
   }
   const warnings = await checkTopicConfiguration(admin, topic, messageBytes)
   await fetchEnds(admin, topic)

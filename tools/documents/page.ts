@@ -122,7 +122,7 @@ ${table(['record', '', 'change', ...sides], others, recordCells)}
 ${
   missing.length === 0
     ? ''
-    : markup`<p class="left-out">Left out of the lists of this page, but not of its totals: ${missing.join(', ')}. Each organization has its largest differences first. All rows: <code>npm run projection -- diff ${sides[0]} ${sides[1]} --format csv</code></p>`
+    : markup`<p class="left-out">Left out of the lists of this page, but not of its totals: ${missing.join(', ')}. Each organization has its largest differences first. All rows: <code>npx commission projection diff ${sides[0]} ${sides[1]} --format csv</code></p>`
 }
 <h2>All organizations</h2>
 ${table(['', 'currency', ...sides, 'difference'], all, cells => cells)}

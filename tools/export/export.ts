@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- export`: writes an organization as of one moment to files: a line of JSON for each record, as
+ * `commission projection export`: writes an organization as of one moment to files: a line of JSON for each record, as
  * the API answers it, and a manifest. Promises: the same moment gives the same bytes; the files add up to the totals of
  * the projection. An export can be stopped at any time; the same command continues at the end of the files.
  */

@@ -1,5 +1,5 @@
 /**
- * `npm run follow`: prints the changes of an organization as lines of JSON, as the API answers them, for ever. In: an
+ * `follow`: prints the changes of an organization as lines of JSON, as the API answers them, for ever. In: an
  * organization, and the last change that is known already. Out: one line for each change, in order, each once.
  * Can go wrong: Elasticsearch does not answer (retries); nobody reads the output (ends).
  */

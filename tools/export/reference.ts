@@ -1,4 +1,4 @@
-/** `npm run reference`: writes the reference of the API as files that a browser opens without a server. */
+/** `commission reference`: writes the reference of the API as files that a browser opens without a server. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { referenceFiles } from '../../core/reading/index.ts'

@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- totals`: what is owed and paid by period and currency, at one moment: table, JSON or picture.
+ * `commission projection totals`: what is owed and paid by period and currency, at one moment: table, JSON or picture.
  */
 
 import { type Moment, momentOf, recordIdOf } from '../../core/reading/index.ts'

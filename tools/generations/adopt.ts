@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- adopt`: takes over indices that were restored from a snapshot, and removes documents that no
+ * `commission projection adopt`: takes over indices that were restored from a snapshot, and removes documents that no
  * log stands behind.
  *
  * A snapshot may hold a position without its documents, because projectors wrote while it was taken. So `adopt` sets
@@ -231,7 +231,9 @@ const assertItsSource = async (
   if (field !== 'cluster_id' && field !== 'topic_id') return
   const [had, has] = [`${name} was made from ${expected[field]}`, `${topic} has ${field} ${source[field]}`]
   const what = `no index was replaced, but ${has}, and ${had}`
-  throw new CommandError(`${what}. For restored topics: npm run projection -- adopt --archive DIR. Nothing is changed`)
+  throw new CommandError(
+    `${what}. For restored topics: npx commission projection adopt --archive DIR. Nothing is changed`,
+  )
 }
 
 type Replaced = {
@@ -254,7 +256,7 @@ const checkIndices = async (
 ): Promise<Omit<Replaced, 'removeFrom'> | undefined> => {
   const { send: request, prefix } = context
   const stored = await readStored<GenerationDocument>(generationId(name), context)
-  if (stored === undefined) throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
+  if (stored === undefined) throw new CommandError(`there is no generation ${name} (npx commission projection list)`)
   const identity = stored._source.body
   const ids = await readIndexIds(indicesOf(name, prefix), { request, prefix })
   const isReplaced = Object.entries(ids).some(([index, id]) => identity.indices?.[index] !== id)

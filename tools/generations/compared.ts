@@ -106,7 +106,7 @@ export const assertComparedEqual = (
 ): void => {
   const [name, other] = [identity.generation, live.generation]
   const refusal = (why: string): CommandError =>
-    new CommandError(`${name} ${why}: npm run projection -- verify ${other} ${name}, or --force with a reason`)
+    new CommandError(`${name} ${why}: npx commission projection verify ${other} ${name}, or --force with a reason`)
   const note = now.compared[pairOf(name, other)]
   if (note === undefined) {
     const isOld = now.verified[name] === other

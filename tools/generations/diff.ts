@@ -1,4 +1,4 @@
-/** `npm run projection -- diff`: compares the money, lines and records of two generations or sandboxes. Read-only. */
+/** `commission projection diff`: compares the money, lines and records of two generations or sandboxes. Read-only. */
 
 import type { GenerationBody } from '../../core/log/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'

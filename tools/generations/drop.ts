@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- drop`: deletes a generation that is not live. It can be killed between any two steps:
+ * `commission projection drop`: deletes a generation that is not live. It can be killed between any two steps:
  * 1. Remove the name from the live document: projectors and rebuilds stop.
  * 2. Wait for all of them.
  * 3. Delete indices, positions, and last the document of the generation.
@@ -8,6 +8,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Admin } from 'kafkajs'
 import { assertSameSource, connectAdmin, describeSource, withRight } from '../../core/log/index.ts'
+import { DRAIN_TIMEOUT_MS, GENERATIONS_POLL_MS, STREAMS_STOP_TIMEOUT_MS } from '../../core/projection/index.ts'
 import {
   changeGenerations,
   finishSwap,
@@ -19,9 +20,16 @@ import {
 import { controlIndexOf, positionId, timesId } from '../../schemas/stored/documents.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { DROP_WAIT_MS, PROJECTOR_STOP_MS, QUIET_MS, QUIET_POLL_MS } from '../limits.ts'
+import { DROP_WAIT_MS, QUIET_MS, QUIET_POLL_MS } from '../limits.ts'
 import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
 import { findRemains } from './remains.ts'
+
+/**
+ * Milliseconds that a healthy projector needs to stop a dropped generation: it notices the drop, publishes what it has
+ * read, and leaves its group. Then QUIET_MS without a change of any position: a running projector writes the time of
+ * each position within a second.
+ */
+export const PROJECTOR_STOP_MS = GENERATIONS_POLL_MS + DRAIN_TIMEOUT_MS + STREAMS_STOP_TIMEOUT_MS + 1_500
 
 export const drop = async (
   { generation, json }: { readonly generation: string; readonly json: boolean },
@@ -31,7 +39,7 @@ export const drop = async (
   await using stack = new AsyncDisposableStack()
   const now = await readAll(context)
   if (!namesOf(now).includes(generation) && !(await findRemains(context)).has(generation)) {
-    throw new CommandError(`there is no generation ${generation} (npm run projection -- list)`)
+    throw new CommandError(`there is no generation ${generation} (npx commission projection list)`)
   }
   const live = await identityOf(now.live, context)
   const admin = await connectAdmin(context.kafka, stack)
@@ -69,7 +77,9 @@ const refuseFollowed = async (generation: string, all: Generations, context: Com
     const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
     // Its rebuild has begun, but has not stored yet which generation it follows.
     if (identity === undefined && all.building === name) {
-      throw new CommandError(`${name} was just begun: continue it (npm run projection -- rebuild), or drop it first`)
+      throw new CommandError(
+        `${name} was just begun: continue it (npx commission projection rebuild), or drop it first`,
+      )
     }
     if (identity?.follows !== generation) continue
     const from = all.independentFrom[name]

@@ -38,7 +38,7 @@ export const readAll = async ({ send, prefix }: CommandContext): Promise<Generat
 export const identityOf = async (name: string, { send, prefix }: CommandContext): Promise<GenerationBody> => {
   const identity = await readGeneration(name, { request: send, prefix })
   if (identity) return identity
-  throw new CommandError(`there is no generation ${name} (npm run projection -- list)`)
+  throw new CommandError(`there is no generation ${name} (npx commission projection list)`)
 }
 
 /**
@@ -201,7 +201,7 @@ export const listGenerations = async (
 
 /** Advice for a generation without its own document, which names its source. */
 const adviceOf = (name: string, { building }: Generations): string =>
-  `${name === building ? 'npm run projection -- rebuild continues it, ' : ''}npm run projection -- drop ${name} removes it`
+  `${name === building ? 'npx commission projection rebuild continues it, ' : ''}npx commission projection drop ${name} removes it`
 
 /** Sums the published positions of these partitions. */
 export const recordsOf = async (

@@ -1,4 +1,4 @@
-/** `npm run projection -- rebuild`: makes a generation beside the live one, or continues one that was begun. */
+/** `commission projection rebuild`: makes a generation beside the live one, or continues one that was begun. */
 
 import { RULES_VERSION } from '../../core/ledger/index.ts'
 import {
@@ -101,7 +101,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
     }
   })
   if (json) context.out(`${JSON.stringify({ generation, live })}\n`)
-  say(`${generation} has caught up. Next: npm run projection -- verify ${live} ${generation}`)
+  say(`${generation} has caught up. Next: npx commission projection verify ${live} ${generation}`)
   return exitCodes.done
 }
 
@@ -109,7 +109,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
 const assertNamed = (generation: string, { building, active }: Generations): void => {
   if (building === generation || active.includes(generation)) return
   const what = `${generation} was dropped meanwhile, and is not kept up`
-  throw new CommandError(`${what}: npm run projection -- list shows whether something of it is left`)
+  throw new CommandError(`${what}: npx commission projection list shows whether something of it is left`)
 }
 
 /** Returns the generation that a new one must follow: the live one, unless both decide by the same rules alone. */

@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- rewind`: takes over indices that were restored from a snapshot, like `adopt`, but reads the
+ * `commission projection rewind`: takes over indices that were restored from a snapshot, like `adopt`, but reads the
  * events again from past positions only.
  *
  * Documents before a past position were stored before the time of that position. A snapshot copies each index after its
@@ -55,7 +55,7 @@ const restartBefore = async (
     }
   }
   const wanted = `no positions of ${identity.generation} are kept from a minute before ${instantOf(snapshotStart)} or earlier`
-  throw new CommandError(`${wanted}; to read it again from the first record: npm run projection -- adopt`)
+  throw new CommandError(`${wanted}; to read it again from the first record: npx commission projection adopt`)
 }
 
 const instantOf = (time: number): string => new Date(time).toISOString()

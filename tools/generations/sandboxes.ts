@@ -46,7 +46,7 @@ export const findAny = async <Context extends CommandContext>(
 }
 
 const noSandbox = (name: string): CommandError =>
-  new CommandError(`there is no ${sandboxLabel(name)} (npm run projection -- list --sandbox)`)
+  new CommandError(`there is no ${sandboxLabel(name)} (npx commission projection list --sandbox)`)
 
 /** @throws CommandError if a sandbox of that name was made with other options */
 export const assertMadeWith = (
@@ -80,7 +80,7 @@ export const listSandboxes = async ({ json }: { readonly json: boolean }, given:
   for (const [name, found] of await findRemains(context)) {
     const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
     if (identity?.sandbox === undefined || !isWhole(found, identity.partitions)) {
-      const advice = `npm run projection -- drop ${sandboxLabel(name)} removes it`
+      const advice = `npx commission projection drop ${sandboxLabel(name)} removes it`
       if (json) context.out(`${JSON.stringify({ sandbox: sandboxLabel(name), whole: false })}\n`)
       else context.out(`${sandboxLabel(name)}  not whole; ${advice}\n`)
       continue

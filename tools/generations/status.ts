@@ -1,4 +1,4 @@
-/** `npm run projection -- status`: positions of a generation, and parked records; of one organization on request. */
+/** `commission projection status`: positions of a generation, and parked records; of one organization on request. */
 
 import { assertSameSource, connectAdmin, describeSource, endOfPartition, fetchEnds } from '../../core/log/index.ts'
 import type { Answer, CountAnswer, Coverage, Send, TermsAnswer } from '../../core/store/index.ts'

@@ -25,7 +25,7 @@ export const swap = async ({ generation, force, json }: SwapOptions, context: Co
   }
   if (!now.active.includes(generation)) {
     const why = now.building === generation ? 'is still being made' : 'is not kept up'
-    throw new CommandError(`${generation} ${why} (npm run projection -- list)`)
+    throw new CommandError(`${generation} ${why} (npx commission projection list)`)
   }
   await makeLive(generation, now.live, force, force === undefined, context)
   context.say(
@@ -129,7 +129,7 @@ const warnOfPublished = async (live: GenerationBody, generation: string, context
   if (since.length === 0) return
   const what = `records were published after the redaction, before this swap: ${since.join(', ')}`
   const next = `${live.generation} and ${generation} may have decided repeated ones differently`
-  context.say(`warning: ${what}. ${next}: npm run projection -- diff ${live.generation} ${generation}`)
+  context.say(`warning: ${what}. ${next}: npx commission projection diff ${live.generation} ${generation}`)
 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- upgrade-keys`: raises the version of the rules for API keys in an existing projection. Stores
+ * `commission projection upgrade-keys`: raises the version of the rules for API keys in an existing projection. Stores
  * the offset from which on version 2 decides: the end of the topic. Records before it keep the decision of version 1.
  * Promises: no record is decided under two versions. The command runs while no projector does, the offset is stored
  * once, and programs that know version 1 only do not start after that. An interrupted command changed everything or
@@ -88,7 +88,7 @@ export const upgradeKeys = async (
   say(
     `version 2 of the rules decides about API keys from offset ${until} on. Keep this number: after a restore of an older copy, run`,
   )
-  say(`npm run projection -- upgrade-keys --from ${until}`)
+  say(`npx commission projection upgrade-keys --from ${until}`)
   say('Now start the projectors, of this version.')
   return tell(until)
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run keys`: makes, lists and revokes API keys. A key is an event in the topic of API keys; the API reads the
+ * `commission keys`: makes, lists and revokes API keys. A key is an event in the topic of API keys; the API reads the
  * documents that the projector makes of it.
  * Promises: the text of a key is shown once and stored nowhere; a success is reported only after the projection has it.
  */
@@ -77,7 +77,7 @@ const assertUnderstood = (
   if (rules_version !== 1) return
   if (expiresAt === null && permissions.every(permission => permission === 'read')) return
   const detail = 'version 1 of the rules decides about API keys here: it knows the permission read only, and no expiry'
-  throw new CommandError(`${detail}; docs/generations.md says how to raise it (npm run projection -- upgrade-keys)`)
+  throw new CommandError(`${detail}; docs/generations.md says how to raise it (npx commission projection upgrade-keys)`)
 }
 
 export type RevokeKeyOptions = { readonly org: string; readonly id: string; readonly waitSeconds: number }
@@ -88,7 +88,7 @@ export const revokeKey = async (
 ): Promise<ExitCode> => {
   const publish = await preparePublish(context)
   const head = await headOf(org, id, context)
-  if (head === undefined) throw new CommandError(`${org} has no key ${id} (npm run keys -- list --org ${org})`)
+  if (head === undefined) throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)
   if (head.body.revoked_seq !== null) {
     context.say(`${id} of ${org} was revoked before.`)
     return exitCodes.done

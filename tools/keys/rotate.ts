@@ -1,5 +1,5 @@
 /**
- * `npm run keys -- rotate`: makes the next key, with the name and the permissions of a key in use.
+ * `commission keys rotate`: makes the next key, with the name and the permissions of a key in use.
  * Promises: the key in use stays valid until somebody revokes it. No event gives it an end: clients change to the next
  * key in their own time, and the operator sees in the logs of the API when the old id no longer asks.
  */
@@ -19,8 +19,8 @@ export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext
   const { org, id, expiresAt } = options
   const keys = await findKeys(org, context)
   const key = keys.find(known => known.id === id)
-  if (key === undefined) throw new CommandError(`${org} has no key ${id} (npm run keys -- list --org ${org})`)
-  if (key.revoked) throw new CommandError(`${id} of ${org} is revoked: make a new key (npm run keys -- create)`)
+  if (key === undefined) throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)
+  if (key.revoked) throw new CommandError(`${id} of ${org} is revoked: make a new key (npx commission keys create)`)
   const name = options.name ?? key.name
   if (name === null) throw new CommandError(`the name of ${id} was not stored when it was made: give one with --name`)
   if (key.expires_at !== null && expiresAt === null) {
@@ -31,6 +31,6 @@ export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext
   context.say(
     `The API accepts ${next} now, and ${id} as before. When every client has the new key, revoke the old one:`,
   )
-  context.say(`npm run keys -- revoke --org ${org} --id ${id}`)
+  context.say(`npx commission keys revoke --org ${org} --id ${id}`)
   return exitCodes.done
 }

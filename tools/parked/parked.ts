@@ -1,4 +1,4 @@
-/** `npm run parked`: its commands, after their options are read. */
+/** `commission parked`: its commands, after their options are read. */
 import type { Producer } from 'kafkajs'
 import { connectAdmin, connectProducer } from '../../core/log/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'

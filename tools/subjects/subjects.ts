@@ -1,5 +1,5 @@
 /**
- * `npm run subjects`: lists the people of an organization, reports where the data of one is, and erases it by
+ * `commission subjects`: lists the people of an organization, reports where the data of one is, and erases it by
  * destroying the key that seals it. Documents keep what was published, so `verify` and rebuilds stay equal.
  */
 import { hash } from 'node:crypto'
@@ -128,7 +128,7 @@ export const eraseSubject = async (
   if (confirm === undefined) {
     say(`${rep} of ${org}: sealed with ${shownKeys(states)}`)
     for (const line of lossLines(found, texts)) say(line)
-    const command = `npm run subjects -- erase ${org} ${rep} --confirm ${rep}`
+    const command = `npx commission subjects erase ${org} ${rep} --confirm ${rep}`
     say(`Nothing is changed yet. The texts are lost for ever with: ${command}`)
     if (json) for (const receipt of receipts) out(`${JSON.stringify({ ...receipt, erased_at: null })}\n`)
     return exitCodes.done
@@ -152,7 +152,9 @@ export const eraseSubject = async (
     say(`erased ${key_id}; its receipt is ${key_id}.erased.json`)
   }
   say('Every API answers without these texts within 2 s. Remove the key from all copies of the directory, too.')
-  say(`What was published and not projected yet is not in this. Look again: npm run subjects -- report ${org} ${rep}`)
+  say(
+    `What was published and not projected yet is not in this. Look again: npx commission subjects report ${org} ${rep}`,
+  )
   return exitCodes.done
 }
 
@@ -207,7 +209,7 @@ const findEverywhere = async (subject: Subject, context: SubjectsContext): Promi
     if (texts.length > 0) found.push({ generation: generation.label, texts })
   }
   if (found.some(({ texts }) => texts.some(isNamed))) return found
-  throw new CommandError(`${subject.org} has no ${subject.rep} (npm run subjects -- list ${subject.org})`)
+  throw new CommandError(`${subject.org} has no ${subject.rep} (npx commission subjects list ${subject.org})`)
 }
 
 const liveGeneration = async (context: SubjectsContext): Promise<SearchedGeneration> => {

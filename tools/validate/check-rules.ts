@@ -1,5 +1,5 @@
 /**
- * `npm run projection -- rules check`: tries a rules module on records, without Kafka and Elasticsearch. In: a module,
+ * `commission projection rules check`: tries a rules module on records, without Kafka and Elasticsearch. In: a module,
  * and a file of records (by default the records of contract/). Out: whether the module loads, gives the same documents
  * when it runs again and when records are repeated, and keeps the sums; how many payouts differ from the rules in
  * force. The offset of a record is its line in the file.
@@ -30,7 +30,7 @@ import { problemsOf, type StoredDocument } from './rule-problems.ts'
 export type CheckRulesOptions = {
   /** Path of the module. */
   readonly module: string
-  /** A file, as `npm run validate` takes it. By default the records of contract/. */
+  /** A file, as `commission validate` takes it. By default the records of contract/. */
   readonly records: string | undefined
   readonly json: boolean
 }

@@ -1,5 +1,5 @@
 /**
- * `npm run validate`: predicts the outcome of records before they are published. In: a file of records or events. Out:
+ * `validate`: predicts the outcome of records before they are published. In: a file of records or events. Out:
  * for each whether it would be applied, a duplicate, or parked and why. Read-only.
  * Without `live` the file is a whole log: nothing exists before its first line. With it, the file follows everything
  * that is projected now; with a generation, everything in that generation or sandbox.

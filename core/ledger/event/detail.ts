@@ -1,5 +1,5 @@
 /**
- * Says in one sentence why a record is parked, for receipts, `npm run parked` and `npm run validate`. In: its code, and
+ * Says in one sentence why a record is parked, for receipts, `parked` and `validate`. In: its code, and
  * the record. Out: the field or the rule, what was expected and what was given.
  * Promises: pure; never without a sentence; nothing of the content: names of fields of the schema, positions, sizes,
  *   types and the values that a schema allows.

@@ -10,7 +10,7 @@ import { periodRules, repRules } from './versioned.ts'
 /** Must be raised with every change to a decision on a commission event, or to a document that is written for it. */
 export const RULES_VERSION = 4
 /**
- * The same for API keys, which have no generations. `npm run projection -- upgrade-keys` stores an offset: from it on
+ * The same for API keys, which have no generations. `commission projection upgrade-keys` stores an offset: from it on
  * the new version decides. The version before decides the records before it, so this program has both.
  */
 export const KEY_RULES_VERSION = 2

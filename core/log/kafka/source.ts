@@ -35,7 +35,9 @@ export const describeSource = async (admin: SourceAdmin, topic: string): Promise
     return { topic, cluster_id: clusterId, partitions: partitions.length, ...(topic_id !== undefined && { topic_id }) }
   } catch (error) {
     if (isUnknownTopic(error)) {
-      throw new StopError('topic_missing', `${topic} is not on this cluster; create it with: npm run topics`, { topic })
+      throw new StopError('topic_missing', `${topic} is not on this cluster; create it with: npx commission topics`, {
+        topic,
+      })
     }
     throw error
   }
@@ -45,7 +47,7 @@ export const isUnknownTopic = (error: unknown): boolean =>
   error instanceof kafkajs.KafkaJSError && 'type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION'
 
 /** Advice for `source_changed`, if the topics were restored on purpose. */
-export const ADVICE_IF_RESTORED = 'restored topics: npm run projection -- adopt --archive DIR'
+export const ADVICE_IF_RESTORED = 'restored topics: npx commission projection adopt --archive DIR'
 
 /** Fields of a source. Two topic ids are compared if both are known. */
 const sourceFields = ['topic', 'cluster_id', 'partitions', 'topic_id'] as const

@@ -237,7 +237,7 @@ const assertAsWritten = (topic: string, partition: number, last: LastRecord, rec
 
 export const writtenChanged = (topic: string, partition: number, offset: number): StopError => {
   const what = 'documents are written of another record than the one in the log now'
-  return new StopError('source_changed', `${what}; to remove them: npm run projection -- adopt`, {
+  return new StopError('source_changed', `${what}; to remove them: npx commission projection adopt`, {
     ...{ topic, partition, offset },
   })
 }

@@ -126,7 +126,7 @@ export const assertHasWritten = (topic: string, partition: number, offset: numbe
   const end = endOfPartition(partition, ends)
   if (offset < end) return
   const what = 'the partition ends before records whose documents are written'
-  throw new StopError('records_deleted', `${what}; to remove them: npm run projection -- adopt`, {
+  throw new StopError('records_deleted', `${what}; to remove them: npx commission projection adopt`, {
     ...{ topic, partition, offset, end },
   })
 }

@@ -64,7 +64,7 @@ export const assertSameIndices = async ({ generation, indices = {} }: Recorded, 
   const what = `${replaced[0]}, an index of ${generation}`
   throw new StopError(
     'index_replaced',
-    `${what}; to take it over: npm run projection -- rewind, or npm run projection -- adopt`,
+    `${what}; to take it over: npx commission projection rewind, or npx commission projection adopt`,
     { generation },
   )
 }

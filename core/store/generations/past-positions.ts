@@ -1,6 +1,6 @@
 /**
  * Keeps the published positions of a generation, once a minute, in documents that are overwritten after two days.
- * After a restore, `npm run projection -- rewind` goes back to positions that are older than the snapshot.
+ * After a restore, `commission projection rewind` goes back to positions that are older than the snapshot.
  * Promises: all documents before past positions were stored before `time`, in the indices that `copy` identifies. So
  * the positions are read first, then the ids of the indices, and then Elasticsearch's clock. At rest nothing is
  * written.

@@ -298,7 +298,10 @@ const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<Pre
 
 export const rulesChanged = ({ generation, rules_version }: GenerationBody, ours: number): StopError => {
   const versions = `generation ${generation} has version ${rules_version}, this program ${ours}`
-  return new StopError('rules_changed', `${versions}; make a generation of this version: npm run projection -- rebuild`)
+  return new StopError(
+    'rules_changed',
+    `${versions}; make a generation of this version: npx commission projection rebuild`,
+  )
 }
 
 /** Makes a generation the live one, if none is. */

@@ -82,7 +82,7 @@ test('a created topic without leaders is not called missing: it is not ready yet
   expect(error).not.toBeInstanceOf(StopError)
   expect(error).toHaveProperty(
     'message',
-    `${EVENTS} was created, but after 30 s not all its partitions have a leader; run again: npm run topics`,
+    `${EVENTS} was created, but after 30 s not all its partitions have a leader; run again: npx commission topics`,
   )
   expect(Object.keys(topics)).toEqual([EVENTS])
   expect(said).toEqual([])

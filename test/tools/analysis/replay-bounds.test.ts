@@ -8,7 +8,7 @@ import {
   boundsOf,
   requestedUntil,
 } from '../../../tools/analysis/replay-bounds.ts'
-import { addUntilOffset, parseInstant } from '../../../tools/options/arguments.ts'
+import { addUntilOffset, parseInstant } from '../../../tools/commands/arguments.ts'
 
 /** Not in the order of the partitions, as from Kafka. */
 const ends = [

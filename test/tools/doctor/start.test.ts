@@ -1,5 +1,5 @@
 /**
- * `npm run doctor` asks what a projector asks at its start: each fault that stops a start is found, with the same stop
+ * `doctor` asks what a projector asks at its start: each fault that stops a start is found, with the same stop
  * code, and nothing changes. The table below has every refusal of a start.
  */
 import { readdirSync, readFileSync } from 'node:fs'

@@ -3,9 +3,9 @@ import type { Kafka } from 'kafkajs'
 import { expect, test } from 'vitest'
 import { AnswerTooLong } from '../../../core/store/elasticsearch/client.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
-import { drop } from '../../../tools/generations/drop.ts'
+import { drop, PROJECTOR_STOP_MS } from '../../../tools/generations/drop.ts'
 import { listGenerations } from '../../../tools/generations/generations.ts'
-import { DROP_WAIT_MS, PROJECTOR_STOP_MS, QUIET_MS } from '../../../tools/limits.ts'
+import { DROP_WAIT_MS, QUIET_MS } from '../../../tools/limits.ts'
 import { primariesAnswer, sending } from '../../support/answering.ts'
 
 const identityOf = (generation: string) => {

@@ -155,7 +155,7 @@ test('readers that saw a later position than the topic has now wait for that pos
 test('without past positions that are old enough nothing is changed, and adopt is named', async () => {
   const { written, rewind, adopt, bodies } = given({ 'past:g1:3': pastOf('g1', old + 1, 30, 31) })
   await expect(rewind()).rejects.toThrow(
-    'no positions of g1 are kept from a minute before 2026-02-03T04:05:00.000Z or earlier; to read it again from the first record: npm run projection -- adopt',
+    'no positions of g1 are kept from a minute before 2026-02-03T04:05:00.000Z or earlier; to read it again from the first record: npx commission projection adopt',
   )
   expect(written).toEqual([])
   await adopt()

@@ -199,7 +199,7 @@ test('the records may be a file of events; a line that is none is refused by its
   await expect(check('export default rules => rules', file)).rejects.toThrow(/^line 2: expected/)
 })
 
-test('npm run projection -- rules check tries the module of the guide without any setting', async () => {
+test('npx commission projection rules check tries the module of the guide without any setting', async () => {
   const ran = await runCommand(['projection', 'rules', 'check', join(root, 'docs/examples/without-adjustments.ts')], {})
   expect([ran.code, ran.said]).toEqual([0, ''])
   expect(ran.out.toString()).toMatch(

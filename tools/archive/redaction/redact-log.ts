@@ -217,7 +217,7 @@ const findMentions = async (
   return found
 }
 
-/** As `npm run parked` names a record. */
+/** As `commission parked` names a record. */
 const namedPosition = (topic: string, partition: number, offset: number): string => `${topic}:${partition}:${offset}`
 
 const positionOf = (stream: Stream, partition: number, offset: number): string => `${stream}:${partition}:${offset}`

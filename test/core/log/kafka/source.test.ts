@@ -71,7 +71,7 @@ describe('a source', () => {
     const error = Object.assign(new kafkajs.KafkaJSProtocolError('x'), { type: 'UNKNOWN_TOPIC_OR_PARTITION' })
     const describing = describeSource(cluster({ error }), topic)
     await expect(describing).rejects.toThrow(stops('topic_missing'))
-    await expect(describing).rejects.toThrow('npm run topics')
+    await expect(describing).rejects.toThrow('npx commission topics')
   })
 
   test('that does not answer is not a missing topic', async () => {
@@ -85,11 +85,11 @@ describe('a source', () => {
 
   test.each([
     ['topic', { topic: 'other' }, 'expected commission.events, got other'],
-    ['cluster_id', { cluster_id: 'cluster-2' }, 'expected cluster-1, got cluster-2; restored topics: npm run'],
+    ['cluster_id', { cluster_id: 'cluster-2' }, 'expected cluster-1, got cluster-2; restored topics: npx commission'],
     [
       'topic_id',
       { topic_id: 'id-2' },
-      'expected id-1, got id-2; restored topics: npm run projection -- adopt --archive',
+      'expected id-1, got id-2; restored topics: npx commission projection adopt --archive',
     ],
     ['partitions', { partitions: 3 }, 'expected 2, got 3'],
   ])('with another %s is source_changed, and the message names the difference', (field, change, words) => {

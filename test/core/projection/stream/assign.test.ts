@@ -87,7 +87,7 @@ describe('a partition with a last record', () => {
     const another = await written('another')
     expect(another.assignment.isReading).toBe(false)
     expect(another.failures).toMatchObject([
-      { code: 'source_changed', message: expect.stringContaining('to remove them: npm run projection -- adopt') },
+      { code: 'source_changed', message: expect.stringContaining('to remove them: npx commission projection adopt') },
     ])
   })
 

@@ -1,20 +1,12 @@
 /** Options that several commands have, and parsers of arguments. A bad argument is a mistake in the command line. */
 
-import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type Moment, momentOf } from '../../core/reading/index.ts'
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { parkCodes } from '../../schemas/errors.ts'
 import { TEXT_LENGTH_MAX } from '../../schemas/limits.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../schemas/values.ts'
 import type { UntilOffset } from '../analysis/replay-bounds.ts'
 import { WAIT_DEFAULT_S } from '../limits.ts'
 import type { Filter, RecordPosition } from '../parked/find.ts'
-
-/** An instant or the id of a change, as `as_of` of the API. */
-export const parseAsOf = (text: string): Moment => {
-  const asOf = momentOf(text)
-  if (asOf) return asOf
-  throw new InvalidArgumentError('Expected an instant (2026-02-01T08:30:00Z) or the id of a change.')
-}
 
 /** Returns the parser of ids with a prefix. */
 export const parseId =
@@ -61,8 +53,25 @@ export const maxRateOption = (): Option =>
 export const waitOption = (): Option =>
   numberOption('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S)
 
-export const orgOption = (): Option =>
-  new Option('--org <id>', 'the organization').argParser(parseId('org')).makeOptionMandatory()
+export const orgOption = (description = 'the organization'): Option =>
+  new Option('--org <id>', description).argParser(parseId('org')).makeOptionMandatory()
+
+export const orgArgument = (): Argument => new Argument('<org>', 'the organization').argParser(parseId('org'))
+
+export const repArgument = (): Argument => new Argument('<rep>', 'the person').argParser(parseId('rep'))
+
+export const keyIdOption = (): Option =>
+  new Option('--id <key>', 'its id, as list shows it').argParser(parseId('key')).makeOptionMandatory()
+
+export const expiryOption = (): Option =>
+  new Option('--expires-at <instant>', 'the API refuses it from then on').argParser(parseExpiry)
+
+export const generationOption = (): Option =>
+  new Option('--generation <name>', 'a generation, or sandbox:NAME (default: the live generation)').argParser(
+    parseGenerationOrSandbox,
+  )
+
+export const A_POSITION = 'topic:partition:offset, as list shows it'
 
 export const parsePosition = (text: string): RecordPosition => {
   const [, topic, partition, offset] = /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(text) ?? []
@@ -93,7 +102,7 @@ export const parseInstant = (text: string): number => {
 }
 
 /** Returns the text of an instant. */
-export const parseExpiry = (text: string): string => {
+const parseExpiry = (text: string): string => {
   parseInstant(text)
   return text
 }

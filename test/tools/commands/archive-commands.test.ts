@@ -9,15 +9,18 @@ test('an archive needs a directory; verify takes one, and options behind it', as
   ])
   expect(await said('archive')).toMatchObject({ called: [], code: exitCodes.usage })
   expect((await said('archive', 'verify', 'a', '--json')).called).toEqual([
-    'verifyArchive',
+    'archive verify',
     { address: 'a', maxRate: Number.POSITIVE_INFINITY, json: true },
   ])
   expect((await said('restore', '--from', 'a')).called).toEqual([
     'restore',
     { from: 'a', maxRate: Number.POSITIVE_INFINITY, json: false },
   ])
-  expect((await said('projection', 'adopt', '--archive', 'a')).called).toEqual(['adopt', { archive: 'a', json: false }])
-  expect((await said('projection', 'adopt')).called).toEqual(['adopt', { archive: undefined, json: false }])
+  expect((await said('projection', 'adopt', '--archive', 'a')).called).toEqual([
+    'projection adopt',
+    { archive: 'a', json: false },
+  ])
+  expect((await said('projection', 'adopt')).called).toEqual(['projection adopt', { archive: undefined, json: false }])
   expect(await said('restore')).toMatchObject({ called: [], code: exitCodes.usage })
 })
 

@@ -12,11 +12,11 @@ test('a replay takes offsets or a time, for all organizations or one', async () 
     maxRate: Infinity,
     json: false,
   }
-  expect((await said('projection', 'replay')).called).toEqual(['replay', nothing])
+  expect((await said('projection', 'replay')).called).toEqual(['projection replay', nothing])
   expect(
     (await said('projection', 'replay', '--until-offset', '0:5', '--until-offset', '2:7', '--name', 'mine')).called,
   ).toMatchObject([
-    'replay',
+    'projection replay',
     {
       name: 'mine',
       until: {
@@ -30,14 +30,14 @@ test('a replay takes offsets or a time, for all organizations or one', async () 
   expect(
     (await said('projection', 'replay', '--org', 'org_1', '--until-offset', '5', '--rules', './a.ts')).called,
   ).toMatchObject([
-    'replay',
+    'projection replay',
     { org: 'org_1', until: { offsets: [{ partition: undefined, offset: 5 }] }, rules: './a.ts' },
   ])
   expect(
     (await said('projection', 'replay', '--until-time', '1970-01-01T00:00:01Z', '--max-rate', '5', '--json')).called,
-  ).toMatchObject(['replay', { until: { time: 1_000 }, maxRate: 5, json: true }])
+  ).toMatchObject(['projection replay', { until: { time: 1_000 }, maxRate: 5, json: true }])
   expect((await said('projection', 'replay', '--from-archive', './archive')).called).toMatchObject([
-    'replay',
+    'projection replay',
     { fromArchive: './archive' },
   ])
   for (const wrong of [
@@ -53,10 +53,16 @@ test('a replay takes offsets or a time, for all organizations or one', async () 
 })
 
 test('sandboxes are listed and dropped by name, and exports take a moment', async () => {
-  expect((await said('projection', 'list', '--sandbox', '--json')).called).toEqual(['listSandboxes', { json: true }])
-  expect((await said('projection', 'drop', 'sandbox:s1')).called).toEqual(['dropSandbox', { name: 's1', json: false }])
+  expect((await said('projection', 'list', '--sandbox', '--json')).called).toEqual([
+    'projection list',
+    { sandbox: true, json: true },
+  ])
+  expect((await said('projection', 'drop', 'sandbox:s1')).called).toEqual([
+    'projection drop',
+    { generation: 'sandbox:s1', json: false },
+  ])
   expect((await said('projection', 'export', '--org', 'org_1', '--out', 'x', '--as-of', 'rep_1.2')).called).toEqual([
-    'exportOrganization',
+    'projection export',
     {
       org: 'org_1',
       out: 'x',
@@ -74,25 +80,28 @@ test('sandboxes are listed and dropped by name, and exports take a moment', asyn
 
 test('diff takes two generations or sandboxes, and explain takes one payout', async () => {
   expect((await said('projection', 'diff', 'g1', 'sandbox:s1')).called).toEqual([
-    'diff',
+    'projection diff',
     { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table', html: undefined },
   ])
   expect((await said('projection', 'diff', 'g1', 'g2', '--org', 'org_1', '--format', 'csv')).called).toMatchObject([
-    'diff',
+    'projection diff',
     { org: 'org_1', format: 'csv' },
   ])
   expect((await said('projection', 'diff', 'g1', 'g2', '--html', 'x.html')).called).toMatchObject([
-    'diff',
+    'projection diff',
     { format: 'table', html: 'x.html' },
   ])
-  expect((await said('projection', 'diff', 'g1', 'g2', '--json')).called).toMatchObject(['diff', { format: 'ndjson' }])
+  expect((await said('projection', 'diff', 'g1', 'g2', '--json')).called).toMatchObject([
+    'projection diff',
+    { format: 'ndjson' },
+  ])
   expect((await said('projection', 'explain', 'payout_1', '--org', 'org_1')).called).toEqual([
-    'explain',
+    'projection explain',
     { org: 'org_1', payout: 'payout_1', generation: undefined, json: false },
   ])
   expect(
     (await said('projection', 'explain', 'payout_1', '--org', 'org_1', '--generation', 'sandbox:s1', '--json')).called,
-  ).toMatchObject(['explain', { generation: 'sandbox:s1', json: true }])
+  ).toMatchObject(['projection explain', { generation: 'sandbox:s1', json: true }])
   for (const wrong of [
     ['diff', 'g1'],
     ['diff', 'g1', 'sandbox'.toUpperCase()],
@@ -109,12 +118,12 @@ test('diff takes two generations or sandboxes, and explain takes one payout', as
 
 test('rules check takes a module and a file of records', async () => {
   expect((await said('projection', 'rules', 'check', 'mine.ts')).called).toEqual([
-    'checkRules',
+    'projection rules check',
     { module: 'mine.ts', records: undefined, json: false },
   ])
   expect(
     (await said('projection', 'rules', 'check', 'mine.ts', '--records', 'log.ndjson', '--json')).called,
-  ).toMatchObject(['checkRules', { records: 'log.ndjson', json: true }])
+  ).toMatchObject(['projection rules check', { records: 'log.ndjson', json: true }])
   expect(await said('projection', 'rules', 'check')).toMatchObject({ called: [], code: exitCodes.usage })
   expect((await said('projection', 'rules', 'check', '--help')).out).toContain('3 it is not deterministic')
 })

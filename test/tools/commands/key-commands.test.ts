@@ -4,11 +4,11 @@ import { said } from '../../support/command-line.ts'
 
 test('keys are created, listed and revoked with the given options', async () => {
   expect((await said('keys', 'create', '--org', 'org_1', '--name', 'Payroll Ä')).called).toEqual([
-    'createKey',
+    'keys create',
     { org: 'org_1', name: 'Payroll Ä', permissions: ['read'], expiresAt: null, waitSeconds: 60, json: false },
   ])
   expect((await said('keys', 'create', '--org', 'org_1', '--name', '', '--no-read', '--json')).called).toEqual([
-    'createKey',
+    'keys create',
     { org: 'org_1', name: '', permissions: [], expiresAt: null, waitSeconds: 60, json: true },
   ])
   const limited = ['--permission', 'payouts:read', '--permission', 'reps:read', '--expires-at', '2999-01-01T00:00:00Z']
@@ -18,11 +18,11 @@ test('keys are created, listed and revoked with the given options', async () => 
   })
   const rotated = await said('keys', 'rotate', '--org', 'org_1', '--id', 'key_1', '--name', 'y', '--json')
   expect(rotated.called).toEqual([
-    'rotateKey',
+    'keys rotate',
     { org: 'org_1', id: 'key_1', name: 'y', expiresAt: null, waitSeconds: 60, json: true },
   ])
   expect((await said('projection', 'upgrade-keys', '--from', '7')).called).toEqual([
-    'upgradeKeys',
+    'projection upgrade-keys',
     { from: 7, json: false },
   ])
   expect((await said('projection', 'upgrade-keys', '--from', '9007199254740991')).called?.[1]).toMatchObject({
@@ -41,31 +41,31 @@ test('keys are created, listed and revoked with the given options', async () => 
     expect([refused.called, refused.code]).toEqual([[], exitCodes.usage])
   }
   expect((await said('keys', 'list', '--org', 'org_1', '--json')).called).toEqual([
-    'listKeys',
+    'keys list',
     { org: 'org_1', json: true },
   ])
   expect((await said('keys', 'revoke', '--org', 'org_1', '--id', 'key_1', '--wait', '5')).called).toEqual([
-    'revokeKey',
+    'keys revoke',
     { org: 'org_1', id: 'key_1', waitSeconds: 5 },
   ])
 })
 
 test('subjects are listed, reported and erased by organization and rep', async () => {
   expect((await said('subjects', 'list', 'org_1', '--json')).called).toEqual([
-    'listSubjects',
+    'subjects list',
     { org: 'org_1', json: true },
   ])
   expect((await said('subjects', 'report', 'org_1', 'rep_1')).called).toEqual([
-    'reportSubject',
+    'subjects report',
     { org: 'org_1', rep: 'rep_1', json: false },
   ])
   const erase = { org: 'org_1', rep: 'rep_1', shared: false, json: false }
   expect((await said('subjects', 'erase', 'org_1', 'rep_1')).called).toEqual([
-    'eraseSubject',
+    'subjects erase',
     { ...erase, confirm: undefined },
   ])
   expect((await said('subjects', 'erase', 'org_1', 'rep_1', '--confirm', 'rep_1')).called).toEqual([
-    'eraseSubject',
+    'subjects erase',
     { ...erase, confirm: 'rep_1' },
   ])
   for (const wrong of [['list'], ['report', 'org_1'], ['erase', 'rep_1', 'org_1'], ['erase', 'org_1']]) {

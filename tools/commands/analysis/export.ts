@@ -1,0 +1,45 @@
+/** `commission projection export`: writes an organization as of one moment to files. */
+import type { Moment } from '../../../core/reading/index.ts'
+import { defineCommand } from '../../command.ts'
+import { generationOption, orgOption } from '../arguments.ts'
+import { asOfOption } from './as-of.ts'
+
+type Flags = {
+  readonly org: string
+  readonly generation?: string
+  readonly asOf?: Moment
+  readonly out: string
+  readonly parquet?: boolean
+  readonly open?: boolean
+  readonly json?: boolean
+}
+
+export default defineCommand({
+  options: command =>
+    command
+      .addOption(orgOption())
+      .addOption(generationOption())
+      .addOption(asOfOption())
+      .requiredOption('--out <directory>', 'target directory; created if missing')
+      .option('--parquet', 'writes Parquet tables too')
+      .option('--open', 'opens sealed texts with the keys of SEAL_KEYS_DIR; without it they stay sealed')
+      .option('--json', 'prints the manifest at the end'),
+  help: `
+Writes reps, periods, payouts (current then), their statements and payroll_files of the live generation or of --generation, each as the API answers it,
+and manifest.json: the moment, number of records, bytes and SHA-256 of each file, what is owed and paid by currency, and a digest of all. Fails if the
+files do not add up to the projection's totals, or have another number of reps or periods. The same moment gives the same bytes. The same command
+continues an export that was stopped or killed; it checks a finished one and leaves it unchanged. Only one export at a time may write into a directory.
+Names, e-mail addresses and labels that were published sealed stay sealed; with --open they are opened, and empty with "erased": true if the key
+was destroyed. Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`,
+  asked: ({ org, generation, asOf, out, parquet = false, open = false, json = false }: Flags) => ({
+    org,
+    generation,
+    asOf,
+    out,
+    parquet,
+    open,
+    json,
+  }),
+  run: async (options, { exporting }) =>
+    (await import('../../export/export.ts')).exportOrganization(options, await exporting(options.generation)),
+})

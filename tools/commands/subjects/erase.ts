@@ -1,0 +1,24 @@
+/** `commission subjects erase`: destroys the keys of a person. */
+import { Option } from 'commander'
+import { defineCommand } from '../../command.ts'
+import { orgArgument, parseId, repArgument } from '../arguments.ts'
+
+type Flags = { readonly confirm?: string; readonly shared?: boolean; readonly json?: boolean }
+
+export default defineCommand({
+  options: command =>
+    command
+      .addArgument(orgArgument())
+      .addArgument(repArgument())
+      .addOption(new Option('--confirm <rep>', 'the id of the rep again').argParser(parseId('rep')))
+      .option('--shared', 'also a seal key that seals texts of others: they are lost, too')
+      .option('--json', 'the receipts, a line of JSON each'),
+  asked: (org: string, rep: string, { confirm, shared = false, json = false }: Flags) => ({
+    org,
+    rep,
+    confirm,
+    shared,
+    json,
+  }),
+  run: async (options, { erasing }) => (await import('../../subjects/subjects.ts')).eraseSubject(options, erasing()),
+})
