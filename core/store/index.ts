@@ -2,7 +2,7 @@
 export { elasticsearchConfig } from './client-options.ts'
 export { authOf, type Credentials, createCredentials } from './credentials.ts'
 export { readDocuments } from './documents/read-documents.ts'
-export { createRefresh, type Refresh, type Refreshing } from './documents/refresh.ts'
+export { createRefresh, type Refreshing } from './documents/refresh.ts'
 export { write } from './documents/write.ts'
 export type {
   CountAnswer,

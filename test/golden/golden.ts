@@ -7,11 +7,9 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { assess } from '../../core/ledger/decide/assess.ts'
 import { Cache } from '../../core/ledger/decide/cache.ts'
-import { load, type PendingEvent } from '../../core/ledger/decide/load.ts'
-import { project } from '../../core/ledger/decide/project.ts'
-import { type SerializedChange, serialize } from '../../core/ledger/decide/serialize.ts'
+import { batchOfOne, decideBatch, outcomeOf, readNothing } from '../../core/ledger/decide/decide.ts'
+import type { DecidedDocument } from '../../core/ledger/decide/serialize.ts'
 import { decode } from '../../core/ledger/event/decode.ts'
 import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
 import { builtInRules } from '../../core/ledger/rules/rules.ts'
@@ -72,7 +70,7 @@ export const projectLog = async (log: readonly GoldenRecord[], firstKeyRulesUnti
   for (const stream of ['events', 'api-keys'] as const) {
     for (let partition = 0; partition < (stream === 'events' ? PARTITIONS : 1); partition++) {
       const records = log.filter(record => record.stream === stream && record.partition === partition)
-      for await (const { record, serialized, type, verdict } of projectPartition(
+      for await (const { record, documents: decided, type, verdict } of projectPartition(
         records,
         stream,
         partition,
@@ -80,7 +78,7 @@ export const projectLog = async (log: readonly GoldenRecord[], firstKeyRulesUnti
       )) {
         outcomes.push(`${type}${verdict}`)
         verdicts.set(record, verdict)
-        for (const { key, version, line } of serialized) {
+        for (const { key, version, line } of decided) {
           documents.set(`${stream}/${key}`, `${JSON.stringify([stream, key, version]).slice(0, -1)},${line.trimEnd()}]`)
         }
       }
@@ -96,21 +94,17 @@ async function* projectPartition(
   stream: Stream,
   partition: number,
   firstKeyRulesUntil: number,
-): AsyncGenerator<{ record: GoldenRecord; serialized: readonly SerializedChange[]; type: string; verdict: string }> {
+): AsyncGenerator<{ record: GoldenRecord; documents: readonly DecidedDocument[]; type: string; verdict: string }> {
   const cache = new Cache({ fromFirstRecord: true })
-  const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1, firstKeyRulesUntil }
   const topic = stream === 'events' ? 'commission.events' : 'commission.api-keys'
+  const source = { stream, topic, partition, partitions: stream === 'events' ? PARTITIONS : 1, firstKeyRulesUntil }
+  const deciding = { source, decode, rules: builtInRules }
   for (const [offset, record] of records.entries()) {
-    const assessed = assess(rawOf(record, offset), { decode, source, rules: builtInRules })
-    const { reads } = assessed
-    const events: PendingEvent[] =
-      assessed.rules === undefined ? [] : [{ event: assessed.verdict, reads, rules: assessed.rules, seq: offset }]
-    const { state } = await load(events, cache, async keys => new Map(keys.map(key => [key, null])))
-    const { changes, counts, parkedCodes } = project([assessed], state, { topic, partition })
-    const serialized = changes.map(serialize)
-    cache.addDecided(serialized)
-    const type = typeof assessed.verdict === 'string' ? '' : `${assessed.verdict.type} `
-    yield { record, serialized, type, verdict: parkedCodes[0] ?? (counts.applied === 1 ? 'applied' : 'duplicate') }
+    const decided = await decideBatch(batchOfOne(rawOf(record, offset)), deciding, cache, readNothing)
+    cache.addDecided(decided.documents)
+    const [assessed] = decided.assessed
+    const type = assessed?.rules === undefined ? '' : `${assessed.verdict.type} `
+    yield { record, documents: decided.documents, type, verdict: outcomeOf(decided) }
   }
 }
 

@@ -22,21 +22,21 @@ export const mutants: readonly Mutant[] = [
   // --- the order of the flow
   {
     name: 'the offset is committed to Kafka before the bulk request is answered',
-    file: 'core/projection/flow/publish-in-order.ts',
-    find: '    this.#writes.push(write)\n',
-    replace: '    this.#writes.push(write)\n    this.#parts.steps.commit(write.end)\n',
+    file: 'core/projection/flow/flow.ts',
+    find: '        this.#inOrder.push(stored, done)\n',
+    replace: '        this.#inOrder.push(stored, done)\n        void this.#parts.stream.commit(stored.end)\n',
   },
   {
     name: 'a position is published before its documents are searchable',
-    file: 'core/projection/flow/publish-in-order.ts',
-    find: '      if (indices.length > 0) await steps.refresh(',
-    replace: '      if (indices.length > 0) void steps.refresh(',
+    file: 'core/projection/flow/flow.ts',
+    find: '      if (indices.length > 0) await store.refresh(',
+    replace: '      if (indices.length > 0) void store.refresh(',
   },
   {
     name: 'a position is published before the write is acknowledged',
-    file: 'core/projection/flow/publish-in-order.ts',
-    find: '      await first.done\n      const unfinished = this.#writes.findIndex(({ isDone }) => !isDone)',
-    replace: '      const unfinished = -1 as number',
+    file: 'core/projection/flow/in-order.ts',
+    find: 'const unfinished = this.#writes.findIndex(({ stored }) => !stored.isDone)',
+    replace: 'const unfinished = -1 as number',
   },
   {
     name: 'a batch that does not start at the read position is accepted',
@@ -48,19 +48,19 @@ export const mutants: readonly Mutant[] = [
     name: 'a batch that arrives while many are in flight is dropped and resolved',
     file: 'core/projection/flow/flow.ts',
     find: '    this.#read.add(batch)\n',
-    replace: "    if (this.#publisher.unfinished().length > 1) return 'taken'\n    this.#read.add(batch)\n",
+    replace: "    if (this.#inOrder.fullOf(2)) return 'taken'\n    this.#read.add(batch)\n",
   },
   {
     name: 'a closed partition continues to publish',
-    file: 'core/projection/flow/publish-in-order.ts',
+    file: 'core/projection/flow/flow.ts',
     find: '      if (this.#closed) break\n      // Publish while',
     replace: '      // Publish while',
   },
   {
     name: 'a position without records names the last record of the published position, not the last written one',
-    file: 'core/projection/flow/publish-in-order.ts',
-    find: '?.last ?? this.#lastWritten\n',
-    replace: '?.last ?? steps.published.current().last\n',
+    file: 'core/projection/flow/flow.ts',
+    find: 'group.last ?? this.#lastWritten\n',
+    replace: 'group.last ?? this.#parts.store.published.current()\n',
   },
   {
     name: 'all requests of one round trip get the answer of the first request',
@@ -204,9 +204,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a record that is not in the cache counts as absent even when the partition was not read from offset 0',
-    file: 'core/projection/flow/flow.ts',
-    find: 'fromFirstRecord: position === 0',
-    replace: 'fromFirstRecord: position >= 0',
+    file: 'core/ledger/decide/partition-ledger.ts',
+    find: 'fromFirstRecord: parts.from === 0',
+    replace: 'fromFirstRecord: parts.from >= 0',
   },
   {
     name: 'the replaced payout stays current one record too long',

@@ -18,7 +18,7 @@ export const setUp = () => {
   const flows: PartitionFlow[] = []
   /** For each flow, how many partitions share the memory. */
   const sharing: number[] = []
-  const { steps } = startFlow()
+  const { parts, limits } = startFlow()
   const assignment = new Assignment({
     topic: 'commission.events',
     consumption: () => ({
@@ -29,7 +29,7 @@ export const setUp = () => {
     verify: signal => verifications.call(signal),
     startFlow: (_, published, _signal, partitions) => {
       sharing.push(partitions)
-      const flow = new PartitionFlow({ ...steps, published }, 1_000, partitions)
+      const flow = new PartitionFlow({ ...parts, store: { ...parts.store, published } }, limits)
       flows.push(flow)
       return flow
     },

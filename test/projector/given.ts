@@ -2,14 +2,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { expect } from 'vitest'
 import { Cache } from '../../core/ledger/decide/cache.ts'
-import { load, type PendingEvent, type ReadDocuments } from '../../core/ledger/decide/load.ts'
-import { type ProjectedBatch, project } from '../../core/ledger/decide/project.ts'
-import { serialize } from '../../core/ledger/decide/serialize.ts'
+import { decideBatch } from '../../core/ledger/decide/decide.ts'
+import type { ReadDocuments } from '../../core/ledger/decide/load.ts'
+import type { ProjectedBatch } from '../../core/ledger/decide/project.ts'
+import { decode } from '../../core/ledger/event/decode.ts'
 import { textOf } from '../../core/ledger/event/raw-json.ts'
 import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
 import type { PartitionSource } from '../../core/ledger/event/validate.ts'
+import { builtInRules } from '../../core/ledger/rules/rules.ts'
 import type { AnyNewDocument, DocumentChange, DocumentKey } from '../../core/ledger/rules/state.ts'
-import { assess, type Event, eventRecord } from './records.ts'
+import { type Event, eventRecord } from './records.ts'
 
 type Stored = { readonly version: number; readonly draft: AnyNewDocument }
 
@@ -70,14 +72,17 @@ export const projectBatch = async (
   read: ReadDocuments,
   source: StreamSource = { stream: 'events' },
 ): Promise<ProjectedBatch & { readonly acknowledged: () => void }> => {
-  const assessed = records.map(record => assess(record, { ...source, partition: 0, partitions: 1 }))
-  const events = assessed.flatMap(({ record, verdict, reads, rules }): PendingEvent[] =>
-    rules === undefined ? [] : [{ event: verdict, reads, rules, seq: record.offset }],
-  )
-  const loaded = await load(events, cache, read)
-  if (loaded.count < events.length) throw new Error('these documents are too large to be loaded together')
-  const projection = project(assessed, loaded.state, { topic: TOPIC, partition: 0 })
-  return { ...projection, acknowledged: cache.addDecided(projection.changes.map(serialize)) }
+  const batch = { from: records[0]?.offset ?? 0, end: (records.at(-1)?.offset ?? -1) + 1, records }
+  const deciding = {
+    source: { ...source, topic: TOPIC, partition: 0, partitions: 1 },
+    decode,
+    rules: builtInRules,
+  }
+  const decided = await decideBatch(batch, deciding, cache, read)
+  if (decided.batch.end < batch.end) throw new Error('these documents are too large to be loaded together')
+  const { documents, counts, parkedCodes } = decided
+  const changes = documents.map(({ line: _, ...change }) => change)
+  return { changes, counts, parkedCodes, acknowledged: cache.addDecided(documents) }
 }
 
 export type Decided = { readonly outcome: string; readonly changes: readonly DocumentChange[] }

@@ -1,13 +1,14 @@
 /** A flow of one partition whose stages the test can hold. Records the calls of each stage. */
 
-import { load } from '../../core/ledger/decide/load.ts'
+import type { Deciding } from '../../core/ledger/decide/decide.ts'
+import { PartitionLedger } from '../../core/ledger/decide/partition-ledger.ts'
 import type { Batch } from '../../core/ledger/decide/queue.ts'
 import { decode } from '../../core/ledger/event/decode.ts'
 import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
 import { builtInRules } from '../../core/ledger/rules/rules.ts'
 import type { DocumentChange, DocumentKey } from '../../core/ledger/rules/state.ts'
 import { NO_HEADERS } from '../../core/log/kafka/encoded-headers.ts'
-import { type FlowSteps, PartitionFlow } from '../../core/projection/flow/flow.ts'
+import { type FlowParts, PartitionFlow, shareOf } from '../../core/projection/flow/flow.ts'
 import type { PublishedState } from '../../core/store/positions/publish.ts'
 import { listKinds } from '../../schemas/stored/documents.ts'
 import { Documents, TOPIC } from './given.ts'
@@ -55,28 +56,36 @@ export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = 
   /** Which stages are held. The others complete at once. */
   const holds = { reads: false, writes: false, refreshes: false, advances: false }
 
-  const steps: FlowSteps = {
+  /** How many documents an answer holds. */
+  const answers = { most: Number.POSITIVE_INFINITY }
+  const share = shareOf(partitions)
+  const deciding: { -readonly [Name in keyof Deciding]: Deciding[Name] } = {
     source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
     decode,
     rules: builtInRules,
-    budget: async () => () => undefined,
-    load: (events, cache) =>
-      load(events, cache, async keys => {
-        if (holds.reads) await reads.call(keys)
-        return documents.read(keys)
-      }),
-    write: changes => async () => {
+  }
+  const ledger = new PartitionLedger({
+    deciding,
+    read: async keys => {
+      if (holds.reads) await reads.call(keys)
+      return documents.read(keys.slice(0, answers.most))
+    },
+    from: position,
+    share,
+  })
+  const store: FlowParts['store'] = {
+    pack: changes => async () => {
       const offsets = changes.map(({ version }) => version)
       story.push(`write ${Math.min(...offsets)}-${Math.max(...offsets)}`)
       if (holds.writes) await writes.call(changes)
       documents.write(changes)
     },
+    searchedIndices: kinds => listKinds.filter(kind => kinds.has(kind)),
     refresh: async (indices, behind) => {
       story.push(`refresh ${indices.join()}${behind ? ' (behind)' : ''}`)
       if (holds.refreshes) await refreshes.call({ indices, behind })
     },
     endRefreshDelay: () => void endedDelays.push(current.position),
-    searchedIndices: places => listKinds.filter(kind => places.has(kind)),
     published: {
       current: () => current,
       advance: further => {
@@ -95,18 +104,25 @@ export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = 
         current = { ...current, ...further }
       },
     },
-    commit: position => story.push(`commit ${position}`),
-    onPressure: full => pressure.push(full),
-    onProjected: () => undefined,
-    onPublished: () => undefined,
-    onRecordsBehind: milliseconds => story.push(`records behind ${milliseconds}`),
-    fail: error => failures.push(error),
   }
-  const flow = new PartitionFlow(steps, farBehind, partitions)
+  const stream: FlowParts['stream'] = {
+    commit: async position => void story.push(`commit ${position}`),
+    onPressure: full => void pressure.push(full),
+    onDecided: () => undefined,
+    onPublished: () => undefined,
+    onRecordsBehind: milliseconds => void story.push(`records behind ${milliseconds}`),
+    fail: error => void failures.push(error),
+  }
+  const parts = { ledger, store, stream }
+  const limits = { budget: async () => () => undefined, farBehindRecords: farBehind, share }
+  const flow = new PartitionFlow(parts, limits)
 
   return {
     flow,
-    steps,
+    deciding,
+    answers,
+    parts,
+    limits,
     documents,
     story,
     endedDelays,

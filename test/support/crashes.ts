@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { type Projector, type ProjectorOptions, projectorSettings, startProcess, withAdminPort } from './processes.ts'
 import { eventually, type Scope } from './scope.ts'
 
-export const steps = ['decode', 'load', 'write', 'refresh', 'publish', 'commit'] as const
+export const steps = ['decode', 'decide', 'write', 'refresh', 'publish', 'commit'] as const
 
 export type Point =
   | `${'before' | 'after'} ${(typeof steps)[number]}`

@@ -1,6 +1,6 @@
 /**
  * A projector that is killed, frozen or blocked at a chosen point of the flow. It is assembled like
- * `projector/main.ts`; only here are the steps wrapped. The product has no option for this.
+ * `projector/main.ts`; only here are the parts of the flow wrapped. The product has no option for this.
  *
  * Its one argument is a `Plan` as JSON; its settings are those of the projector.
  */
@@ -8,8 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
+import type { Deciding } from '../../core/ledger/decide/decide.ts'
 import { kafkaAccess, kafkaConfig } from '../../core/log/client-options.ts'
-import type { FlowSteps } from '../../core/projection/flow/flow.ts'
+import type { FlowParts } from '../../core/projection/flow/flow.ts'
 import { StopError } from '../../core/runtime/failures.ts'
 import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
 import { elasticsearchConfig } from '../../core/store/client-options.ts'
@@ -48,61 +49,78 @@ const endNow = (point: Point): void => {
   if (isHere(point)) void end()
 }
 
-const wrapSteps = (steps: FlowSteps): FlowSteps => {
+const wrapDeciding = (deciding: Deciding): Deciding => ({
+  ...deciding,
+  decode: record => {
+    endNow('before decode')
+    const envelope = deciding.decode(record)
+    endNow('after decode')
+    return envelope
+  },
+})
+
+const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
+  const { published } = store
   let writes = 0
 
-  const write: FlowSteps['write'] = (changes, last) => async () => {
-    if (changes.length > 0) writes++
+  const pack: FlowParts['store']['pack'] = (decided, last) => async () => {
+    if (decided.length > 0) writes++
     // The first write of the partition never starts; the projector ends at the second.
     if (plan.point === 'a later write first' && writes === 1) return new Promise(() => undefined)
     await reach('before write')
     if (isHere('amid write')) {
       // Elasticsearch writes shard by shard, so any subset of the items can be written.
-      await steps.write(
-        changes.filter(() => random.chance(0.5)),
+      await store.pack(
+        decided.filter(() => random.chance(0.5)),
         last,
       )()
       await end()
     }
-    await steps.write(changes, last)()
+    await store.pack(decided, last)()
     await reach('after write')
     await reach('a later write first')
   }
 
   return {
-    ...steps,
-    decode: record => {
-      endNow('before decode')
-      const envelope = steps.decode(record)
-      endNow('after decode')
-      return envelope
-    },
-    load: async (events, cache) => {
-      await reach('before load')
-      const state = await steps.load(events, cache)
-      await reach('after load')
-      return state
-    },
-    write,
-    refresh: async (indices, behind) => {
-      await reach('before refresh')
-      await steps.refresh(indices, behind)
-      await reach('after refresh')
-    },
-    published: {
-      current: steps.published.current,
-      takeBack: steps.published.takeBack,
-      advance: async further => {
-        if (further.position === undefined) return steps.published.advance(further)
-        await reach('before publish')
-        await steps.published.advance(further)
-        await reach('after publish')
+    ledger: {
+      deciding: ledger.deciding,
+      decide: async batch => {
+        await reach('before decide')
+        const decided = await ledger.decide(batch)
+        await reach('after decide')
+        return decided
       },
     },
-    commit: async position => {
-      await reach('before commit')
-      await steps.commit(position)
-      await reach('after commit')
+    store: {
+      pack,
+      endRefreshDelay: () => store.endRefreshDelay(),
+      searchedIndices: kinds => store.searchedIndices(kinds),
+      refresh: async (indices, behind) => {
+        await reach('before refresh')
+        await store.refresh(indices, behind)
+        await reach('after refresh')
+      },
+      published: {
+        ...published,
+        advance: async further => {
+          if (further.position === undefined) return published.advance(further)
+          await reach('before publish')
+          await published.advance(further)
+          await reach('after publish')
+        },
+      },
+    },
+    stream: {
+      onPressure: full => stream.onPressure(full),
+      onDecided: (counts, codes) => stream.onDecided(counts, codes),
+      onPublished: at => stream.onPublished(at),
+      onRecordsBehind: milliseconds => stream.onRecordsBehind(milliseconds),
+      fail: error => stream.fail(error),
+      commit: async position => {
+        await reach('before commit')
+        await stream.commit(position)
+        await reach('after commit')
+      },
     },
   }
 }
@@ -137,7 +155,8 @@ try {
     elapsed: () => performance.now(),
     retryOptions: { sleep: (milliseconds, signal) => sleep(milliseconds, undefined, { signal }), random: Math.random },
     signal: stopping.signal,
-    wrapSteps,
+    wrapDeciding,
+    wrapParts,
     ...(plan.stuckMs !== undefined && { stuckMs: plan.stuckMs }),
   })
 } catch (error) {

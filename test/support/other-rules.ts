@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
+import type { Deciding } from '../../core/ledger/decide/decide.ts'
 import { kafkaAccess, kafkaConfig } from '../../core/log/client-options.ts'
-import type { FlowSteps } from '../../core/projection/flow/flow.ts'
 import { StopError } from '../../core/runtime/failures.ts'
 import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
 import { elasticsearchConfig } from '../../core/store/client-options.ts'
@@ -33,9 +33,9 @@ const options = kafkaConfig(settings, 'commission-projector', noFiles)
 const access = kafkaAccess(options, config => new kafkajs.Kafka(config))
 const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))
 
-const wrapSteps = (steps: FlowSteps): FlowSteps => ({
-  ...steps,
-  decode: record => (parked?.test(String(record.value)) ? 'undecodable' : steps.decode(record)),
+const wrapDeciding = (deciding: Deciding): Deciding => ({
+  ...deciding,
+  decode: record => (parked?.test(String(record.value)) ? 'undecodable' : deciding.decode(record)),
 })
 const common = {
   ...access,
@@ -46,7 +46,7 @@ const common = {
     random: Math.random,
   },
   signal: stopping.signal,
-  wrapSteps,
+  wrapDeciding,
   rulesVersion: version,
 }
 try {
@@ -56,7 +56,7 @@ try {
       { maxRate, json: false },
       {
         ...common,
-        testHooks: { wrapSteps },
+        testHooks: { wrapDeciding },
         out: text => void process.stdout.write(text),
         say: line => void process.stdout.write(`${line}\n`),
         send: elasticsearch.send,

@@ -4,20 +4,17 @@
  */
 
 import {
-  assess,
+  batchOfOne,
   builtInRules,
   type Cache,
+  type Decided,
+  decideBatch,
   decode,
   detailOf,
-  load,
+  outcomeOf,
   type PartitionSource,
-  project,
   type RawRecord,
   type ReadDocuments,
-  type SerializedChange,
-  type State,
-  serialize,
-  type ValidEvent,
 } from '../../core/ledger/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 
@@ -28,38 +25,27 @@ export type Outcome =
   | { readonly outcome: 'applied' | 'duplicate' }
   | { readonly outcome: 'parked'; readonly code: ParkCode; readonly detail: string }
 
-type Decided = {
+type DecidedRecord = Pick<Decided, 'assessed' | 'state'> & {
   readonly outcome: Outcome
   /** The documents that the record makes or changes. Add them to the cache before the next decision. */
-  readonly documents: readonly SerializedChange[]
+  readonly documents: Decided['documents']
 }
 
 /**
  * @param source where the record is, or would be
  * @param known the documents of earlier decisions; @param read reads all others
- * @param before called with a valid event and its state before the decision
  */
 export const decideRecord = async (
   record: RawRecord,
   source: PartitionSource & { readonly topic: string },
   known: Cache,
   read: ReadDocuments,
-  before: (event: ValidEvent, state: State) => void = () => undefined,
-): Promise<Decided> => {
-  const assessed = assess(record, { decode, source, rules: builtInRules })
-  const { verdict, reads, rules } = assessed
-  const parkedAs = (code: ParkCode): Outcome => ({
-    outcome: 'parked',
-    code,
-    detail: detailOf({ code, record, source }),
-  })
-  if (rules === undefined) return { outcome: parkedAs(verdict), documents: [] }
-  const pending = { event: verdict, reads, rules, seq: record.offset, at: record.timestamp }
-  const { state } = await load([pending], known, read)
-  before(verdict, state)
-  const { counts, parkedCodes, changes } = project([assessed], state, source)
-  const [code] = parkedCodes
-  const outcome: Outcome =
-    code !== undefined ? parkedAs(code) : { outcome: counts.duplicate > 0 ? 'duplicate' : 'applied' }
-  return { outcome, documents: outcome.outcome === 'applied' ? changes.map(serialize) : [] }
+): Promise<DecidedRecord> => {
+  const decided = await decideBatch(batchOfOne(record), { decode, source, rules: builtInRules }, known, read)
+  const { assessed, state } = decided
+  const code = outcomeOf(decided)
+  if (code === 'applied') return { outcome: { outcome: code }, documents: decided.documents, assessed, state }
+  if (code === 'duplicate') return { outcome: { outcome: code }, documents: [], assessed, state }
+  const outcome = { outcome: 'parked', code, detail: detailOf({ code, record, source }) } as const
+  return { outcome, documents: [], assessed, state }
 }

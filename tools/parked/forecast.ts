@@ -12,7 +12,6 @@ import {
   versionsBefore,
 } from '../../core/ledger/index.ts'
 import { firstKeyRulesUntil } from '../../core/store/index.ts'
-import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { recordId, versionId } from '../../schemas/stored/documents.ts'
 import type { LiveStream } from '../live.ts'
@@ -41,34 +40,30 @@ export const createForecaster = (stream: LiveStream, read: ReadDocuments): Forec
     parked: Parked,
     offset: number,
     known: Cache,
-    isOlder: (event: ValidEvent, state: State) => boolean,
     isSent: (forecast: Forecast) => boolean,
   ): Promise<Forecast> => {
     const partition = targetPartition(stream, parked)
     const isKeys = stream.stream === 'api-keys'
     const rulesOfKeys = isKeys && { firstKeyRulesUntil: firstKeyRulesUntil(stream.identity) }
     const source = { stream: stream.stream, topic, partition, partitions, ...rulesOfKeys }
-    let older = false
-    const { outcome, documents } = await decideRecord({ ...parked.record, offset }, source, known, read, (...of) => {
-      older = isOlder(...of)
-    })
+    const { outcome, documents, assessed, state } = await decideRecord(
+      { ...parked.record, offset },
+      source,
+      known,
+      read,
+    )
     if (outcome.outcome !== 'applied') return outcome
+    const [item] = assessed
+    const older = item?.rules !== undefined && isOlder(item.verdict, parked, offset, state, stream)
     const forecast = older ? { outcome: 'older' as const } : outcome
     if (isSent(forecast)) known.addDecided(documents)
     return forecast
   }
 
   return {
-    next: (parked, isSent) =>
-      decide(parked, seq++, cache, (event, state) => isOlder(event, parked, state, stream), isSent),
+    next: (parked, isSent) => decide(parked, seq++, cache, isSent),
     at: async (parked, offset) => {
-      const forecast = await decide(
-        parked,
-        offset,
-        new Cache({ fromFirstRecord: false }),
-        () => false,
-        () => false,
-      )
+      const forecast = await decide(parked, offset, new Cache({ fromFirstRecord: false }), () => false)
       return forecast.outcome === 'older' ? { outcome: 'applied' } : forecast
     },
   }
@@ -84,14 +79,14 @@ export const targetPartition = ({ stream, identity }: LiveStream, { fields, reco
 }
 
 /**
- * Whether the current rep or period is newer than this record: by position or, if the record was in another partition,
- * by time. Records of earlier forecasts count as older.
+ * Whether the rep or period that the record replaces at this offset is newer: by position or, if the record was in
+ * another partition, by time. Records of earlier forecasts count as older.
  */
-const isOlder = (event: ValidEvent, parked: Parked, state: State, stream: LiveStream): boolean => {
+const isOlder = (event: ValidEvent, parked: Parked, offset: number, state: State, stream: LiveStream): boolean => {
   const kind = versionedKindOf(event)
   if (kind === undefined) return false
   const { org_id, id } = event.data
-  const current = versionsBefore(state.head(refOf(kind, recordId(org_id, id))), UNTIL_FOREVER).at(-1)
+  const current = versionsBefore(state.head(refOf(kind, recordId(org_id, id))), offset).at(-1)
   if (current === undefined || current.seq >= AFTER_ALL_OFFSETS) return false
   if (targetPartition(stream, parked) === parked.fields.partition) return current.seq > parked.fields.offset
   return (state.version(refOf(kind, versionId(org_id, id, current.seq)))?.at ?? 0) >= parked.fields.at

@@ -7,14 +7,13 @@
 import { join } from 'node:path'
 import {
   type AnyNewDocument,
-  assess,
+  batchOfOne,
   builtInRules,
   Cache,
+  decideBatch,
   decode,
-  load,
-  project,
+  outcomeOf,
   type RulesTable,
-  serialize,
 } from '../../core/ledger/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { loadRules } from '../analysis/rules-module.ts'
@@ -168,32 +167,28 @@ const decide = async (
 ) => {
   const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1, topic: stream }
   const raw = { ...record, offset: line, timestamp: time }
-  const assessed = assess(raw, { decode, source, rules })
-  const pending =
-    assessed.rules === undefined
-      ? []
-      : [{ event: assessed.verdict, reads: assessed.reads, rules: assessed.rules, seq: line, at: time }]
   try {
     // Nothing is kept between two records: rules get documents as they are stored.
-    const { state } = await load(
-      pending,
+    const decided = await decideBatch(
+      batchOfOne(raw),
+      { decode, source, rules },
       new Cache({ fromFirstRecord: false }),
       async keys => new Map(keys.map(key => [key, draftIn(documents.get(key))])),
     )
-    const { changes, counts, parkedCodes } = project([assessed], state, source)
-    const serialized = changes.map(change => {
-      const { key, kind, id, version, line: text } = serialize(change)
+    const serialized = decided.documents.map(({ key, kind, id, version, line: text }) => {
       if (key !== `${kind}/${id}` || version !== line) throw new TypeError('a change of another document or offset')
       const source: Fields = JSON.parse(text)
       return { key, kind, source, text }
     })
-    const outcome = parkedCodes[0] ?? (counts.duplicate > 0 ? 'duplicate' : 'applied')
-    const organization = assessed.rules === undefined ? '' : assessed.verdict.data.org_id
+    const outcome = outcomeOf(decided)
+    const [assessed] = decided.assessed
+    const organization = assessed?.rules === undefined ? '' : assessed.verdict.data.org_id
     const result = [outcome, ...serialized.map(({ key, text }) => `${key} ${text}`)].join('\n')
     return { outcome, result, organization, changed: serialized.map(({ text: _, ...document }) => document) }
   } catch (error) {
     if (error instanceof CommandError) throw error
-    const type = assessed.envelope?.type ?? 'record'
+    const envelope = decode(raw)
+    const type = envelope === 'undecodable' ? 'record' : envelope.type
     throw new CommandError(
       `${name} gives wrong references or changes on a ${type} at offset ${line}: expected them as the rules in force give them`,
     )

@@ -11,7 +11,7 @@ import {
 } from '../limits.ts'
 import type { AnyNewDocument, DocumentKey } from '../rules/state.ts'
 import { KeyFilter } from './key-filter.ts'
-import { draftOf, type SerializedChange } from './serialize.ts'
+import { type DecidedDocument, draftOf } from './serialize.ts'
 
 export class Cache {
   /** Payouts and chains are lines outside of the heap: many, and rarely read. */
@@ -50,7 +50,7 @@ export class Cache {
    * Caches decided documents. A payout that another one replaces is removed when it is acknowledged: hardly any event
    * names it again. @returns the callback for when all of them are acknowledged
    */
-  addDecided(documents: readonly SerializedChange[]): () => void {
+  addDecided(documents: readonly DecidedDocument[]): () => void {
     // Register the keys as pending before adding documents: adding one may evict those added just before.
     const pending = [this.#payouts, this.#chains, this.#heads].map(recent => ({ recent, keys: recent.pend() }))
     const replaced: { readonly key: DocumentKey; readonly kept: Kept }[] = []

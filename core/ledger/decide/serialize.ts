@@ -2,10 +2,10 @@
 import { textOf } from '../event/raw-json.ts'
 import type { AnyDocument, AnyNewDocument, DocumentChange, IndexKind } from '../rules/state.ts'
 
-/** A change and its document as a line of JSON. */
-export type SerializedChange = DocumentChange & { readonly line: string }
+/** A document as it was decided, and as a line of JSON. Written, it is a `StoredDocument`. */
+export type DecidedDocument = DocumentChange & { readonly line: string }
 
-export const serialize = (change: DocumentChange): SerializedChange => {
+export const serialize = (change: DocumentChange): DecidedDocument => {
   const { key, kind, id, version, draft } = change
   const body = textOf(draft.body)
   const fields = JSON.stringify({ ...draft, body: undefined }).slice(0, -1)
@@ -40,7 +40,7 @@ const textOfReplaceable = ({ index, id, version, document }: Replaceable) => {
  * @param first is written with the documents, in the first request
  */
 export const pack = (
-  documents: readonly SerializedChange[],
+  documents: readonly DecidedDocument[],
   indexOf: (kind: IndexKind) => string,
   first?: Replaceable,
 ): Write[] => {

@@ -3,55 +3,54 @@
  *
  *   decode → validate → load → project | write → refresh → publish → commit
  *
- * The first half (`decide.ts`) decides one batch after the other, since each decision needs those before it. To decide
- * a batch, it assesses each record alone (`assess`: decode, validate), loads the documents that the rules may read, and
- * projects the records in order (`project`: the rules decide each record, given those before).
+ * Its schedule is `#decideAll` and `#publishAll`. The first decides one batch after the other, since each decision
+ * needs those before it, and starts to write each. So several writes are under way while the next batch is decided. The
+ * second makes written batches searchable and publishes their position, in the order of the log. The commit to Kafka
+ * comes last, for lag tools only.
  *
- * The second half (`publish-in-order.ts`) overlaps: several writes are under way while the next batch is decided. But
- * only written documents are made searchable, and only searchable ones are published. The commit to Kafka comes last,
- * for lag tools only. This file joins the two: it queues batches, limits the bytes and the writes in flight, and
- * reports progress.
+ * Three objects do the work: the ledger decides (`PartitionLedger`), the store writes, refreshes and publishes
+ * (`PartitionStore`), and the stream is told of the progress (`StreamSide`).
+ *
+ * Promises: a position is published only when all documents before it are written, and those that lists search are
+ * searchable. Bytes in memory and writes in flight have bounds.
+ * Can go wrong: as the three objects. A failure closes and fails the partition.
  */
-import type { ParkCode } from '../../../schemas/errors.ts'
 import {
   type Batch,
   bytesOfAll,
-  Cache,
   type DecidedBatch,
-  type DecideSteps,
-  decideBatch,
-  type ProjectedBatch,
+  type PartitionLedger,
   Queue,
   type RawRecord,
   recordHash,
-  type SerializedChange,
   timeOfRecord,
   traceBatch,
 } from '../../ledger/index.ts'
 import type { WeightedSemaphore } from '../../runtime/index.ts'
 import type { ClockReading, PublishedState } from '../../store/index.ts'
 import { PARTITION_BYTES_IN_FLIGHT, PARTITIONS_OF_FULL_SIZE, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
+import type { StreamSide } from '../stream/stream-side.ts'
+import { InOrder, type LastRecord, type Stored } from './in-order.ts'
 import { IncludedTime } from './included-time.ts'
-import { type BatchWrite, InOrderPublisher, type PublishInOrderSteps } from './publish-in-order.ts'
+import type { PartitionStore } from './partition-store.ts'
 
-export type FlowSteps = DecideSteps &
-  PublishInOrderSteps & {
-    /** Limits the bytes of records that are decided or written, over all partitions. */
-    readonly budget: WeightedSemaphore
-    /**
-     * Serializes documents during the call, and returns the function that writes them later.
-     * @param last the last record of their batch, which is written with them
-     */
-    readonly write: (documents: readonly SerializedChange[], last: PublishedState['last']) => () => Promise<void>
-    /** Lets the next refresh begin, if it is delayed because the partitions were far behind. */
-    readonly endRefreshDelay: () => void
-    /** Called with true above the limit of bytes in flight, and with false below half of it. */
-    readonly onPressure: (full: boolean) => void
-    readonly onProjected: (counts: ProjectedBatch['counts'], parkedCodes: readonly ParkCode[]) => void
-    readonly onRecordsBehind: (milliseconds: number) => void
-    /** Called with an error that cannot be retried. The partition stops. */
-    readonly fail: (error: unknown) => void
-  }
+export type FlowParts = {
+  readonly ledger: Pick<PartitionLedger, 'deciding' | 'decide'>
+  readonly store: Pick<PartitionStore, 'published' | 'pack' | 'searchedIndices' | 'refresh' | 'endRefreshDelay'>
+  readonly stream: Pick<StreamSide, 'onPressure' | 'onDecided' | 'onPublished' | 'onRecordsBehind' | 'commit' | 'fail'>
+}
+
+type FlowLimits = {
+  /** Limits the bytes of records that are decided or written, over all partitions. */
+  readonly budget: WeightedSemaphore
+  /** A partition is far behind if more records than this are not written. */
+  readonly farBehindRecords: number
+  /** The part of the full size that this partition may take of the memory. */
+  readonly share: number
+}
+
+/** The share of a partition, if this many partitions of a topic share the memory of this process. */
+export const shareOf = (partitions: number): number => Math.min(1, PARTITIONS_OF_FULL_SIZE / partitions)
 
 /** Progress of a partition: the next offset of each stage. */
 type PartitionProgress = {
@@ -65,46 +64,38 @@ type PartitionProgress = {
 }
 
 export class PartitionFlow {
-  readonly #steps: FlowSteps
-  readonly #farBehindRecords: number
-  readonly #cache: Cache
+  readonly #parts: FlowParts
+  readonly #limits: FlowLimits
   readonly #bytesMax: number
   readonly #read = new Queue()
+  readonly #inOrder: InOrder
   readonly #included: IncludedTime
-  readonly #publisher: InOrderPublisher
   #bytes = 0
   #full = false
   #readTo: number
   #lastRead: PublishedState['last'] = null
-  #at: number
+  #lastWritten: LastRecord
   #end: number
   #closed = false
   #deciding: Promise<void> | undefined
+  #publishing: Promise<void> | undefined
 
-  /** @param partitions how many partitions of the topic share the memory of this process */
-  constructor(steps: FlowSteps, farBehindRecords: number, partitions: number) {
-    const share = Math.min(1, PARTITIONS_OF_FULL_SIZE / partitions)
-    const { position, at } = steps.published.current()
-    this.#steps = steps
-    this.#included = new IncludedTime(steps.onRecordsBehind)
-    this.#publisher = new InOrderPublisher({
-      steps,
-      included: this.#included,
-      isFarBehind: () => this.progress.farBehind,
-      run: step => this.#run(step),
-    })
-    this.#cache = new Cache({ fromFirstRecord: position === 0, share })
-    this.#bytesMax = PARTITION_BYTES_IN_FLIGHT * share
-    this.#farBehindRecords = farBehindRecords
+  constructor(parts: FlowParts, limits: FlowLimits) {
+    const { position, last, at } = parts.store.published.current()
+    this.#parts = parts
+    this.#limits = limits
+    this.#bytesMax = PARTITION_BYTES_IN_FLIGHT * limits.share
+    this.#inOrder = new InOrder(position)
+    this.#included = new IncludedTime(milliseconds => parts.stream.onRecordsBehind(milliseconds))
     this.#readTo = position
+    this.#lastWritten = { last, at }
     this.#end = position
-    this.#at = at
   }
 
   get progress(): PartitionProgress {
-    const { writtenTo } = this.#publisher
-    const { position: publishedTo, time: publishedUntil } = this.#steps.published.current()
-    const farBehind = this.#end - writtenTo > this.#farBehindRecords
+    const { writtenTo } = this.#inOrder
+    const { position: publishedTo, time: publishedUntil } = this.#parts.store.published.current()
+    const farBehind = this.#end - writtenTo > this.#limits.farBehindRecords
     return { readTo: this.#readTo, writtenTo, publishedTo, end: this.#end, publishedUntil, farBehind }
   }
 
@@ -118,7 +109,7 @@ export class PartitionFlow {
     if (this.#closed || batch.from !== this.#readTo) return 'gap'
     this.#readTo = batch.end
     this.#included.sawBatch(batch)
-    this.#lastRead = lastOf(batch.records) ?? this.#lastRead
+    this.#lastRead = lastOf(batch.records)?.last ?? this.#lastRead
     this.#read.add(batch)
     this.#addBytes(bytesOfAll(batch.records))
     this.#keepDeciding()
@@ -130,23 +121,65 @@ export class PartitionFlow {
     this.#end = Math.max(end, this.#readTo)
     if (clocks === undefined) return
     this.#included.sawEnd(end, clocks)
-    if (this.#steps.published.current().position >= end && !this.#closed) this.#publisher.publishTime()
+    const { position } = this.#parts.store.published.current()
+    if (position < end || this.#closed) return
+    const time = this.#included.reachedAt(position)
+    if (time !== undefined) void this.#run(() => this.#publish(time))
   }
 
   /** Resolves when everything taken is published, or can never be published. */
   async waitUntilIdle(): Promise<void> {
-    const busy = (): Promise<void> | undefined => this.#deciding ?? this.#publisher.publishing
+    const busy = (): Promise<void> | undefined => this.#deciding ?? this.#publishing
     for (let task = busy(); task; task = busy()) await task
   }
 
   /** Stops taking and publishing. The caller aborts the requests under way. */
   close(): void {
     this.#closed = true
-    this.#publisher.close()
+    this.#inOrder.close()
     this.#read.clear()
   }
 
-  // Look again after the loop ends: a batch that arrived meanwhile must not wait for the next one.
+  async #decideAll(): Promise<void> {
+    const { ledger, store } = this.#parts
+    for (const batch of this.#undecided()) {
+      await this.#withinBudget(batch, async () => {
+        const decided = await ledger.decide(batch)
+        this.#onDecided(decided)
+        const stored = storedOf(decided)
+        const write = store.pack(decided.documents, stored.last?.last ?? null)
+        for (const full of this.#writesInFlight()) await full
+        if (this.#closed) return undefined
+        const done = this.#written(decided, stored, write())
+        this.#inOrder.push(stored, done)
+        this.#keepPublishing()
+        return { done }
+      })
+    }
+  }
+
+  async #publishAll(): Promise<void> {
+    const { store, stream } = this.#parts
+    let publishing: Promise<void> = Promise.resolve()
+    for (const first of this.#inOrder.firsts()) {
+      await first
+      // HAZARD: an async generator would give the group a few microtasks later, and it would miss the next refresh.
+      const group = this.#inOrder.takeCompleted()
+      if (group === undefined) break
+      const indices = store.searchedIndices(group.kinds)
+      if (indices.length > 0) await store.refresh(indices, this.progress.farBehind)
+      if (this.#closed) break
+      // Publish while the next group is refreshed. `published` writes one position after the other.
+      publishing = this.#run(async () => {
+        await this.#publish(this.#included.reachedAt(group.end), this.#positionAfter(group))
+        stream.onPublished(store.published.current().at)
+        if (!this.#closed) void stream.commit(group.end)
+      })
+    }
+    await publishing
+  }
+
+  // Look again after each loop ends: a batch that was read or written meanwhile must not wait for the next one.
   #keepDeciding(): void {
     this.#deciding ??= this.#run(() => this.#decideAll()).then(() => {
       this.#deciding = undefined
@@ -154,68 +187,73 @@ export class PartitionFlow {
     })
   }
 
-  async #decideAll(): Promise<void> {
-    for (let batch = this.#read.next(); batch && !this.#closed; batch = this.#read.next()) {
-      const release = await this.#steps.budget(bytesOfAll(batch.records))
-      const endSpan = traceBatch(batch, this.#steps.source)
-      const end = (): void => {
-        endSpan()
-        release()
-      }
-      const write = await this.#decideAndWrite(batch).catch((error: unknown) => {
-        end()
-        throw error
-      })
-      if (write === undefined) return end()
-      void write.done.then(end)
+  #keepPublishing(): void {
+    this.#publishing ??= this.#run(() => this.#publishAll()).then(() => {
+      this.#publishing = undefined
+      if (!this.#inOrder.isEmpty && !this.#closed) this.#keepPublishing()
+    })
+  }
+
+  /** Gives a write to wait for while there are too many. */
+  *#writesInFlight(): Generator<Promise<void>, void> {
+    const full = () => this.#inOrder.fullOf(WRITES_IN_FLIGHT_PER_PARTITION)
+    for (let write = full(); write; write = full()) yield write
+  }
+
+  *#undecided(): Generator<Batch, void> {
+    for (let batch = this.#read.next(); batch && !this.#closed; batch = this.#read.next()) yield batch
+  }
+
+  /** Waits until there is room for the batch. It takes the room, and has a trace, until the write is done. */
+  async #withinBudget(batch: Batch, step: () => Promise<{ readonly done: Promise<void> } | undefined>): Promise<void> {
+    const release = await this.#limits.budget(bytesOfAll(batch.records))
+    const endSpan = traceBatch(batch, this.#parts.ledger.deciding.source)
+    const end = (): void => {
+      endSpan()
+      release()
+    }
+    let write: { readonly done: Promise<void> } | undefined
+    try {
+      if (!this.#closed) write = await step()
+    } finally {
+      if (write === undefined) end()
+      else void write.done.then(end)
     }
   }
 
-  /** Returns the write under way; undefined if the partition was closed meanwhile. */
-  async #decideAndWrite(taken: Batch): Promise<BatchWrite | undefined> {
-    if (this.#closed) return undefined
-    const decided = await decideBatch(taken, this.#cache, this.#steps)
-    if (!this.#closed) for (const later of decided.rest) this.#read.putBack(later)
-    const acknowledge = this.#cache.addDecided(decided.documents)
-    this.#steps.onProjected(decided.counts, decided.parkedCodes)
-    const last = lastOf(decided.batch.records)
-    const write = this.#steps.write(decided.documents, last)
-    // A failed write closes the flow, which ends this loop.
-    while (!this.#closed && this.#publisher.unfinished().length >= WRITES_IN_FLIGHT_PER_PARTITION) {
-      await this.#publisher.unfinished()[0]?.done
-    }
-    if (this.#closed) return undefined
-    return this.#startWriting(decided, last, write, acknowledge)
+  #onDecided({ rest, counts, parkedCodes }: DecidedBatch): void {
+    if (!this.#closed) for (const later of rest) this.#read.putBack(later)
+    this.#parts.stream.onDecided(counts, parkedCodes)
   }
 
-  #startWriting(
-    decided: DecidedBatch,
-    last: PublishedState['last'],
-    write: () => Promise<void>,
-    acknowledge: () => void,
-  ): BatchWrite {
-    const { end, records } = decided.batch
-    const record = records.at(-1)
-    if (record !== undefined) this.#at = timeOfRecord(record)
-    const bytes = bytesOfAll(records)
-    const writing = write()
-    const batchWrite: BatchWrite = {
-      end,
-      last,
-      at: this.#at,
-      kinds: new Set(decided.documents.map(({ kind }) => kind)),
-      done: this.#run(async () => {
-        await writing
-        acknowledge()
-        batchWrite.isDone = true
-        this.#addBytes(-bytes)
-        // Few records are left to write: the next refresh need not be delayed.
-        if (this.#end - end <= this.#farBehindRecords) this.#steps.endRefreshDelay()
-      }),
-      isDone: false,
-    }
-    this.#publisher.add(batchWrite)
-    return batchWrite
+  /** Resolves when the documents of the batch are written. */
+  #written({ batch, acknowledge }: DecidedBatch, stored: Stored, writing: Promise<void>): Promise<void> {
+    const { end } = batch
+    const bytes = bytesOfAll(batch.records)
+    return this.#run(async () => {
+      await writing
+      acknowledge()
+      stored.isDone = true
+      this.#addBytes(-bytes)
+      // Few records are left to write: the next refresh need not be delayed.
+      if (this.#end - end <= this.#limits.farBehindRecords) this.#parts.store.endRefreshDelay()
+    })
+  }
+
+  #positionAfter(group: Stored): Partial<PublishedState> {
+    this.#lastWritten = group.last ?? this.#lastWritten
+    return { position: group.end, ...this.#lastWritten }
+  }
+
+  /**
+   * Publishes a position, a time, or both. If the published time is ahead of all clocks, the new time replaces it. This
+   * works also under constant load, when the position never reaches the end.
+   */
+  #publish(time: number | undefined, further: Partial<PublishedState> = {}): Promise<void> {
+    const { published } = this.#parts.store
+    if (time === undefined) return published.advance(further)
+    const isAhead = this.#included.isAhead(published.current().time)
+    return (isAhead ? published.takeBack : published.advance)({ ...further, time })
   }
 
   #addBytes(bytes: number): void {
@@ -224,7 +262,7 @@ export class PartitionFlow {
     const full = this.#bytes > this.#bytesMax / (this.#full ? 2 : 1)
     if (full === this.#full || this.#closed) return
     this.#full = full
-    this.#steps.onPressure(full)
+    this.#parts.stream.onPressure(full)
   }
 
   /** Runs a step. A failure closes and fails the partition, unless it was closed before. */
@@ -234,13 +272,20 @@ export class PartitionFlow {
     } catch (error) {
       if (this.#closed) return
       this.close()
-      this.#steps.fail(error)
+      this.#parts.stream.fail(error)
     }
   }
 }
 
+const storedOf = ({ batch, documents }: DecidedBatch): Stored => ({
+  end: batch.end,
+  last: lastOf(batch.records),
+  kinds: new Set(documents.map(({ kind }) => kind)),
+  isDone: false,
+})
+
 /** Identifies the last record by its offset and hash. */
-const lastOf = (records: readonly RawRecord[]): PublishedState['last'] => {
+const lastOf = (records: readonly RawRecord[]): LastRecord | undefined => {
   const last = records.at(-1)
-  return last === undefined ? null : { offset: last.offset, sha256: recordHash(last) }
+  return last && { last: { offset: last.offset, sha256: recordHash(last) }, at: timeOfRecord(last) }
 }

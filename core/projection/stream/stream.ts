@@ -1,11 +1,17 @@
 /**
- * One topic, from its consumer group to its indices. Puts the steps of the flow together, and watches the ends of the
+ * One topic, from its consumer group to its indices. Puts the parts of each flow together, and watches the ends of the
  * partitions and the source. Commission events and API keys each have a stream.
  */
 
 import type { Stream } from '../../../schemas/events.ts'
-import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
-import { builtInRules, decode, type IndexKind, load, pack, type RulesTable } from '../../ledger/index.ts'
+import {
+  builtInRules,
+  type Deciding,
+  decode,
+  type IndexKind,
+  PartitionLedger,
+  type RulesTable,
+} from '../../ledger/index.ts'
 import {
   type Bounds,
   type Consumption,
@@ -16,54 +22,29 @@ import {
   type StreamLog,
   upToBound,
 } from '../../log/index.ts'
-import {
-  createWeightedSemaphore,
-  type Health,
-  keepTrying,
-  limitConcurrency,
-  pauseBefore,
-  type RetryOptions,
-  Unanswered,
-} from '../../runtime/index.ts'
+import { type Health, keepTrying, type RetryOptions } from '../../runtime/index.ts'
 import {
   type Ask,
-  bulks,
   type Clocks,
-  createBatcher,
   createPublishedTimes,
-  createRefresh,
-  ELASTICSEARCH_SLOW_MS,
   type Elasticsearch,
   firstKeyRulesUntil,
-  type GetDocuments,
-  getFromPrimaries,
   keepPositionsOf,
-  primaryReads,
-  type Refreshing,
-  readDocuments,
   readPositions,
-  replacements,
   retryUntilAborted,
   watchIndices,
-  write,
 } from '../../store/index.ts'
-import { type FlowSteps, PartitionFlow } from '../flow/flow.ts'
+import { type FlowParts, PartitionFlow, shareOf } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
-import {
-  BULKS_IN_FLIGHT,
-  DECIDED_BYTES,
-  DRAIN_TIMEOUT_MS,
-  FAR_BEHIND_RECORDS,
-  LEAVE_TIMEOUT_MS,
-  REFRESH_INTERVAL_MS,
-  STREAMS_STOP_TIMEOUT_MS,
-  STUCK_MS,
-} from '../limits.ts'
+import { PartitionStore } from '../flow/partition-store.ts'
+import { DRAIN_TIMEOUT_MS, FAR_BEHIND_RECORDS, LEAVE_TIMEOUT_MS, STREAMS_STOP_TIMEOUT_MS, STUCK_MS } from '../limits.ts'
 import { Assignment, type StartFlow, statusOf } from './assign.ts'
 import { type Committer, createCommitter } from './commit.ts'
 import type { StreamMetrics, StreamStatus } from './metrics.ts'
 import { createSourceVerifier, monitorSource } from './monitor-source.ts'
-import { laterOf, openPartition } from './open-partition.ts'
+import { openPartition } from './open-partition.ts'
+import { StreamSide } from './stream-side.ts'
+import { StreamStore } from './stream-store.ts'
 import { disturbing, Watchdog } from './watchdog.ts'
 import { createWrongTimes } from './wrong-times.ts'
 
@@ -101,7 +82,8 @@ export type StreamContext = {
 
 /** For tests only: to stop a projector at a step, or to see it stuck sooner. */
 export type TestHooks = {
-  readonly wrapSteps?: (steps: FlowSteps) => FlowSteps
+  readonly wrapDeciding?: (deciding: Deciding) => Deciding
+  readonly wrapParts?: (parts: FlowParts) => FlowParts
   readonly stuckMs?: number
   readonly rulesVersion?: number
 }
@@ -125,8 +107,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   let consumption: Consumption | undefined
   let draining = false
   const committer = createCommitter(() => consumption, context.elapsed)
-  const refreshing = createRefreshing(context)
-  const replace = createBatcher(replacements, context.elasticsearch.send)
+  const store = new StreamStore(context)
   // Aborted only after the partitions are closed: an open partition would fail with its write.
   const closed = new AbortController()
   const times = createPublishedTimes(options.controlIndex, identity.generation, request =>
@@ -155,12 +136,14 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     topic: identity.topic,
     consumption: () => consumption,
     position: (partition, signal) =>
-      openPartition(partition, options, { ...context, verifySource: verify, replace, times }, signal),
+      openPartition(partition, options, { ...context, verifySource: verify, replace: store.replace, times }, signal),
     verify,
     // While draining, falling pressure must not resume the reading.
-    startFlow: createFlowStarter(options, context, committer, watchdog, refreshing, () =>
-      draining ? undefined : consumption,
-    ),
+    startFlow: createFlowStarter(options, context, store, {
+      committer,
+      watchdog,
+      consumption: () => (draining ? undefined : consumption),
+    }),
     fail: context.fail,
   })
 
@@ -225,7 +208,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     abandon: () => withTimeout(LEAVE_TIMEOUT_MS, leave()),
     stop: async () => {
       draining = true
-      refreshing.endAllDelays()
+      store.refreshing.endAllDelays()
       for (const [partition] of assignment.flows()) consumption?.pause(partition)
       const idle = Promise.all(assignment.flows().map(([, flow]) => flow.waitUntilIdle()))
       await Promise.race([idle, context.retryOptions.sleep(DRAIN_TIMEOUT_MS, stopping.signal)])
@@ -241,116 +224,45 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
 const keepsPositions = ({ stream, identity }: StreamOptions): boolean =>
   stream === 'events' && identity.sandbox === undefined
 
-const sourceOf = (stream: Stream, identity: GenerationBody, partition: number): FlowSteps['source'] => {
+const sourceOf = (stream: Stream, identity: GenerationBody, partition: number): Deciding['source'] => {
   const source = { stream, topic: identity.topic, partition, partitions: identity.partitions }
   return stream === 'api-keys' ? { ...source, firstKeyRulesUntil: firstKeyRulesUntil(identity) } : source
 }
 
-const createRefreshing = (context: StreamContext): Refreshing => {
-  const { elapsed, retryOptions, elasticsearch } = context
-  const lifetime = new AbortController().signal
-  return createRefresh({
-    keepTrying: attempt => retryUntilAborted('refresh', lifetime, context, attempt),
-    send: request => elasticsearch.send(request),
-    elapsed,
-    sleep: milliseconds => retryOptions.sleep(milliseconds, lifetime),
-    interval: context.freshnessMs ?? REFRESH_INTERVAL_MS,
-  })
-}
-
+/** Starts the flow of each assigned partition: its ledger, its store, and the side of the stream that it tells. */
 const createFlowStarter = (
   options: StreamOptions,
   context: StreamContext,
-  committer: Committer,
-  watchdog: Watchdog,
-  refreshing: Refreshing,
-  consumption: () => Consumption | undefined,
+  shared: StreamStore,
+  told: {
+    readonly committer: Committer
+    readonly watchdog: Watchdog
+    readonly consumption: () => Consumption | undefined
+  },
 ): StartFlow => {
-  const { stream, identity, indexOf, searchedIndices, rules = builtInRules, org } = options
-  const { metrics, now, retryOptions, elasticsearch, health, pace, wrapSteps = steps => steps } = context
-  const limitBulks = limitConcurrency(BULKS_IN_FLIGHT)
-  const budget = createWeightedSemaphore(DECIDED_BYTES)
-  const sendRead = createBatcher(primaryReads, elasticsearch.send)
-  const sendWrite = createBatcher(bulks, async (request, signal) => {
-    await refreshing.untilRefreshed()
-    return limitBulks(() =>
-      health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS),
-    )
-  })
-
+  const { stream, identity, rules = builtInRules, org } = options
+  const { retryOptions, health, pace, wrapDeciding = deciding => deciding, wrapParts = parts => parts } = context
   return (partition, published, signal, partitions): PartitionFlow => {
-    const count = (outcome: 'written' | 'stale' | 'retried', items: number): void => {
-      metrics.countWritten(outcome, items)
-      if (outcome === 'retried') watchdog.onDisturbed()
-      else watchdog.onProgress(partition, items)
-    }
-    const get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) =>
-      retryUntilAborted('read', signal, context, () =>
-        getFromPrimaries<Source>(sendRead, docs, signal).catch((error: unknown) => {
-          // An index that refuses writes refuses these reads, too. So they count as retried documents.
-          if (error instanceof Unanswered && error.status !== 0) count('retried', docs.length)
-          throw error
-        }),
-      )
-    const getAndReport: GetDocuments = async <Source>(docs: Parameters<GetDocuments>[0]) => {
-      const found = await get<Source>(docs)
-      watchdog.onProgress(partition, found.length)
-      return found
-    }
-    watchdog.onStarted(partition)
-    signal.addEventListener('abort', () => metrics.forgetRecordsBehind(identity.topic, partition))
-    return new PartitionFlow(
-      wrapSteps({
-        source: sourceOf(stream, identity, partition),
-        decode,
-        rules,
-        org,
-        budget,
-        follow: createFollow(options, partition, {
-          getDocuments: getAndReport,
-          request: request => retryUntilAborted('publish', signal, context, () => elasticsearch.send(request, signal)),
-          sleep: milliseconds => retryOptions.sleep(milliseconds, signal),
-          during: health.during,
-        }),
-        load: async (events, cache) => {
-          const loaded = await load(events, cache, readDocuments(getAndReport, indexOf))
-          // Other partitions may wait for this one's share of the budget. So all of them count as waiting.
-          await pace?.(loaded.count, () => watchdog.onDisturbed())
-          return loaded
-        },
-        write: (serialized, last) => {
-          const written: WrittenDocument | null = last && { kind: 'written', body: laterOf(published.written, last) }
-          const id = writtenId(identity.generation, partition)
-          const version = (published.writtenFrom ?? 0) + (written?.body.offset ?? 0)
-          const documents = pack(
-            serialized,
-            indexOf,
-            written ? { index: options.controlIndex, id, version, document: written } : undefined,
-          )
-          return () =>
-            health.during('elasticsearch write', report =>
-              write(documents, {
-                request: request => sendWrite(request, signal),
-                getDocuments: get,
-                pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
-                count,
-                onRefused: report,
-              }),
-            )
-        },
-        refresh: refreshing.refresh,
-        endRefreshDelay: refreshing.endDelay,
-        searchedIndices,
-        published,
-        commit: position => committer.offer(partition, position),
-        onPressure: full => (full ? consumption()?.pause(partition) : consumption()?.resume(partition)),
-        onProjected: metrics.countProjected,
-        onPublished: () => metrics.observePublished(Math.max(0, now() - published.current().at) / 1000),
-        onRecordsBehind: milliseconds => metrics.setRecordsBehind(identity.topic, partition, milliseconds),
-        fail: context.fail,
-      }),
-      FAR_BEHIND_RECORDS,
-      partitions,
-    )
+    const share = shareOf(partitions)
+    const side = new StreamSide({ ...context, ...told, topic: identity.topic, partition }, signal)
+    const store = new PartitionStore({ ...options, partition, published, shared, stream: side, signal })
+    const follow = createFollow(options, partition, {
+      getDocuments: store.getDocuments,
+      request: store.request,
+      sleep: milliseconds => retryOptions.sleep(milliseconds, signal),
+      during: health.during,
+    })
+    const ledger = new PartitionLedger({
+      deciding: wrapDeciding({ source: sourceOf(stream, identity, partition), decode, rules, org, follow }),
+      read: store.read,
+      pace: pace && (events => pace(events, () => side.onPaced())),
+      from: published.current().position,
+      share,
+    })
+    return new PartitionFlow(wrapParts({ ledger, store, stream: side }), {
+      budget: shared.budget,
+      farBehindRecords: FAR_BEHIND_RECORDS,
+      share,
+    })
   }
 }

@@ -118,7 +118,7 @@ describe('the production entry', () => {
 
   test('reads only its settings, not its arguments, and wraps no step', () => {
     const main = readFileSync(join(import.meta.dirname, '../../../projector/main.ts'), 'utf8')
-    expect(main).not.toMatch(/argv|wrapSteps|stuckMs|SIGKILL|SIGSTOP/)
+    expect(main).not.toMatch(/argv|wrapDeciding|wrapParts|stuckMs|SIGKILL|SIGSTOP/)
     expect(main.match(/process\.env/g)).toHaveLength(1)
     expect(main).toContain('readSettings(projectorSettings, process.env, readFileSync)')
     // Only the caller of a stream can set the hooks of tests: nothing reads them from elsewhere.

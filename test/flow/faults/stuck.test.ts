@@ -35,7 +35,7 @@ const expectAlive = async (projector: Projector): Promise<void> => {
 }
 
 describe.concurrent('a projector in which nothing moves although Kafka and Elasticsearch answer', () => {
-  test.for<Point>(['before load', 'before write', 'before refresh', 'before publish'])(
+  test.for<Point>(['before decide', 'before write', 'before refresh', 'before publish'])(
     'stops with a code and a place: %s',
     patiently,
     async (point, t) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
-import { type SerializedChange, serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { type DecidedDocument, serialize } from '../../../../core/ledger/decide/serialize.ts'
 import { JsonText, withLists } from '../../../../core/ledger/event/raw-json.ts'
 import { CACHE_CHAIN_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../../../../core/ledger/limits.ts'
 import { type AnyNewDocument, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
@@ -10,7 +10,7 @@ const head = (seq: number, length = 1): AnyNewDocument => ({
   org_id: 'org_1',
   body: { versions: Array.from({ length }, () => ({ seq, hash: 'x' })) },
 })
-const change = (id: string, version: number, draft = head(version)): SerializedChange =>
+const change = (id: string, version: number, draft = head(version)): DecidedDocument =>
   serialize(documentChangeOf(refOf('reps', id), version, draft))
 
 describe('the cache', () => {
@@ -170,7 +170,7 @@ describe('the cache', () => {
 
   const payoutDraft = (superseded_by_id: string | null): AnyNewDocument =>
     ({ org_id: 'org_1', seq: 1, at: 1.7e12, until_seq: UNTIL_FOREVER, superseded_by_id, body: {} }) as AnyNewDocument
-  const payoutChange = (id: string, replacedBy: string | null): SerializedChange =>
+  const payoutChange = (id: string, replacedBy: string | null): DecidedDocument =>
     serialize(documentChangeOf(refOf('payouts', id), 1, payoutDraft(replacedBy)))
 
   test('drops a replaced payout when it is acknowledged, not before', () => {

@@ -1,7 +1,7 @@
 /** The cache beside a model that forgets nothing, over thousands of random batches, acknowledgements and reads. */
 import { expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
-import { type SerializedChange, serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { type DecidedDocument, serialize } from '../../../../core/ledger/decide/serialize.ts'
 import {
   CACHE_CHAIN_BYTES_PER_PARTITION,
   CACHE_HEAD_BYTES_PER_PARTITION,
@@ -38,7 +38,7 @@ const seqOf = (draft: AnyNewDocument | null): number | undefined => {
   const { versions, payouts } = (draft?.body ?? {}) as { versions?: { seq: number }[]; payouts?: { seq: number }[] }
   return (versions ?? payouts)?.[0]?.seq
 }
-const changeAt = (seq: number, random: Random): SerializedChange => {
+const changeAt = (seq: number, random: Random): DecidedDocument => {
   const kind = kindOf(random)
   return serialize(documentChangeOf(refOf(kind, `${random.below(IDS)}`), seq, KINDS[kind](seq, random)))
 }

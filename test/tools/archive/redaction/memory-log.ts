@@ -1,10 +1,7 @@
 /** An archive in memory, and all decisions on its events, made by the rules from the first record on. */
 
-import { assess } from '../../../../core/ledger/decide/assess.ts'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
-import { load } from '../../../../core/ledger/decide/load.ts'
-import { project } from '../../../../core/ledger/decide/project.ts'
-import { serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { batchOfOne, decideBatch, outcomeOf, readNothing } from '../../../../core/ledger/decide/decide.ts'
 import { decode } from '../../../../core/ledger/event/decode.ts'
 import { builtInRules } from '../../../../core/ledger/rules/rules.ts'
 import { encodeHeaders } from '../../../../core/log/kafka/encoded-headers.ts'
@@ -63,18 +60,11 @@ export const decisionsOn = async (stream: Stream, entries: readonly LogEntry[]):
   const cache = new Cache({ fromFirstRecord: true })
   const decisions: string[] = []
   for (const record of entries) {
-    const assessed = assess(record, { decode, source, rules: builtInRules })
-    const pending =
-      assessed.rules === undefined
-        ? []
-        : [{ event: assessed.verdict, reads: assessed.reads, rules: assessed.rules, seq: record.offset }]
-    const { state } = await load(pending, cache, async keys => new Map(keys.map(key => [key, null])))
-    const { counts, parkedCodes, changes } = project([assessed], state, source)
-    const outcome = parkedCodes[0] ?? (counts.duplicate > 0 ? 'duplicate' : 'applied')
-    const serialized = changes.map(serialize)
+    const decided = await decideBatch(batchOfOne(record), { decode, source, rules: builtInRules }, cache, readNothing)
+    const { documents } = decided
     // Never acknowledged: all documents stay in the cache.
-    cache.addDecided(serialized)
-    decisions.push([outcome, ...serialized.map(({ key, version }) => `${key} ${version}`)].join('\n'))
+    cache.addDecided(documents)
+    decisions.push([outcomeOf(decided), ...documents.map(({ key, version }) => `${key} ${version}`)].join('\n'))
   }
   return decisions
 }

@@ -1,0 +1,76 @@
+/**
+ * The writes of one partition, in the order of the log. In: batches whose writes are under way, which end in any order.
+ * Out: groups of batches that are written, with all before them.
+ * Promises: a group comes only when every batch before its end is written. All batches before the first unfinished one
+ * are one group. After `close` no group comes.
+ */
+import type { IndexKind } from '../../ledger/index.ts'
+import type { PublishedState } from '../../store/index.ts'
+
+/** The last record up to a position, and its time. */
+export type LastRecord = Pick<PublishedState, 'last' | 'at'>
+
+/** A batch on its way to Elasticsearch, or a group of written batches. */
+export type Stored = {
+  readonly end: number
+  /** Undefined if no record is in it: then it is the one of an earlier batch. */
+  readonly last: LastRecord | undefined
+  /** The kinds of its documents. */
+  readonly kinds: ReadonlySet<IndexKind>
+  /** Set when it is written. */
+  isDone: boolean
+}
+
+type Write = { readonly stored: Stored; readonly done: Promise<void> }
+
+export class InOrder {
+  readonly #writes: Write[] = []
+  #writtenTo: number
+  #closed = false
+
+  constructor(position: number) {
+    this.#writtenTo = position
+  }
+
+  /** Everything before this offset is written. */
+  get writtenTo(): number {
+    return this.#writtenTo
+  }
+
+  get isEmpty(): boolean {
+    return this.#writes.length === 0
+  }
+
+  /** @param done resolves when the batch is written, or when its write failed and the partition is closed */
+  push(stored: Stored, done: Promise<void>): void {
+    this.#writes.push({ stored, done })
+  }
+
+  /** The first write that must end, if this many are under way. */
+  fullOf(writes: number): Promise<void> | undefined {
+    const unfinished = this.#writes.filter(({ stored }) => !stored.isDone)
+    return this.#closed || unfinished.length < writes ? undefined : unfinished[0]?.done
+  }
+
+  /** Gives the first write again and again, until none is left: when it is done, `takeCompleted` returns a group. */
+  *firsts(): Generator<Promise<void>, void> {
+    for (let [first] = this.#writes; first && !this.#closed; [first] = this.#writes) yield first.done
+  }
+
+  /** Takes all written batches before the first unfinished one. Undefined if there is none, or after `close`. */
+  takeCompleted(): Stored | undefined {
+    const unfinished = this.#writes.findIndex(({ stored }) => !stored.isDone)
+    const group = this.#writes
+      .splice(0, unfinished === -1 ? this.#writes.length : unfinished)
+      .map(({ stored }) => stored)
+    const end = group.at(-1)?.end
+    if (end === undefined || this.#closed) return undefined
+    this.#writtenTo = end
+    const last = group.findLast(stored => stored.last !== undefined)?.last
+    return { end, last, kinds: new Set(group.flatMap(({ kinds }) => [...kinds])), isDone: true }
+  }
+
+  close(): void {
+    this.#closed = true
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * The store side of one partition. In: decided documents, and the position to publish. Out: documents that decisions
+ * read; documents that are written, searchable and visible, once each call resolves.
+ * Promises: each request is repeated until it succeeds, for the life of the partition. The last record of a batch is
+ * written with its documents, and never an earlier one in the place of a later one.
+ * Can go wrong: as `write`, `refresh` and `published`.
+ */
+import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
+import { type DecidedDocument, type IndexKind, pack, type ReadDocuments } from '../../ledger/index.ts'
+import type { GenerationBody } from '../../log/index.ts'
+import { pauseBefore, Unanswered } from '../../runtime/index.ts'
+import {
+  type Ask,
+  type GetDocuments,
+  getFromPrimaries,
+  type PublishedPosition,
+  type PublishedState,
+  readDocuments,
+  retryUntilAborted,
+  write,
+} from '../../store/index.ts'
+import { laterOf } from '../stream/open-partition.ts'
+import type { StreamSide } from '../stream/stream-side.ts'
+import type { StreamStore } from '../stream/stream-store.ts'
+
+/** The indices of a stream. */
+export type StoredStream = {
+  readonly identity: Pick<GenerationBody, 'generation'>
+  readonly controlIndex: string
+  readonly indexOf: (kind: IndexKind) => string
+  readonly searchedIndices: (kinds: ReadonlySet<IndexKind>) => string[]
+}
+
+type Parts = StoredStream & {
+  readonly partition: number
+  readonly published: PublishedPosition
+  readonly shared: StreamStore
+  readonly stream: Pick<StreamSide, 'onRead' | 'onWritten'>
+  readonly signal: AbortSignal
+}
+
+export class PartitionStore {
+  readonly published: PublishedPosition
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.published = parts.published
+    this.#parts = parts
+  }
+
+  /** Reads documents from the primaries of their shards, since decisions rest on them. */
+  readonly getDocuments: GetDocuments = async <Source>(docs: Parameters<GetDocuments>[0]) => {
+    const found = await this.#get<Source>(docs)
+    this.#parts.stream.onRead(found.length)
+    return found
+  }
+
+  get read(): ReadDocuments {
+    return readDocuments(this.getDocuments, this.#parts.indexOf)
+  }
+
+  /** Sends a request about the generation, until it is answered. */
+  readonly request: Ask = asked => {
+    const { shared, signal } = this.#parts
+    return retryUntilAborted('publish', signal, shared.context, () => shared.context.elasticsearch.send(asked, signal))
+  }
+
+  /**
+   * Packs documents during the call, and returns the function that writes them later.
+   * @param last the last record of their batch, which is written with them
+   */
+  pack(decided: readonly DecidedDocument[], last: PublishedState['last']): () => Promise<void> {
+    const { controlIndex, indexOf, identity, partition, shared, signal, stream } = this.#parts
+    const { health, retryOptions } = shared.context
+    const written: WrittenDocument | null = last && {
+      kind: 'written',
+      body: laterOf(this.published.written, last),
+    }
+    const id = writtenId(identity.generation, partition)
+    const version = (this.published.writtenFrom ?? 0) + (written?.body.offset ?? 0)
+    const stored = pack(decided, indexOf, written ? { index: controlIndex, id, version, document: written } : undefined)
+    return () =>
+      health.during('elasticsearch write', report =>
+        write(stored, {
+          request: request => shared.sendWrite(request, signal),
+          getDocuments: this.#get,
+          pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
+          count: (outcome, items) => stream.onWritten(outcome, items),
+          onRefused: report,
+        }),
+      )
+  }
+
+  /** Returns the indices of these kinds that lists search. They must be refreshed before publishing. */
+  searchedIndices(kinds: ReadonlySet<IndexKind>): string[] {
+    return this.#parts.searchedIndices(kinds)
+  }
+
+  /** Makes the written documents of these indices searchable. */
+  refresh(indices: readonly string[], farBehind: boolean): Promise<void> {
+    return this.#parts.shared.refreshing.refresh(indices, farBehind)
+  }
+
+  /** Lets the next refresh begin, if it is delayed because the partitions were far behind. */
+  endRefreshDelay(): void {
+    this.#parts.shared.refreshing.endDelay()
+  }
+
+  readonly #get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) => {
+    const { shared, signal, stream } = this.#parts
+    return retryUntilAborted('read', signal, shared.context, () =>
+      getFromPrimaries<Source>(shared.sendRead, docs, signal).catch((error: unknown) => {
+        // An index that refuses writes refuses these reads, too. So they count as retried documents.
+        if (error instanceof Unanswered && error.status !== 0) stream.onWritten('retried', docs.length)
+        throw error
+      }),
+    )
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * The stream side of one partition: it is told of the progress. In: what happened in the flow. Out: the consumer is
+ * paused and resumed, positions are committed, metrics count, and the watchdog sees that the partition moves.
+ * Promises: nothing waits for it. Its last metrics are forgotten with the partition.
+ */
+import type { ParkCode } from '../../../schemas/errors.ts'
+import type { ProjectedBatch } from '../../ledger/index.ts'
+import type { Consumption } from '../../log/index.ts'
+import type { Committer } from './commit.ts'
+import type { StreamMetrics } from './metrics.ts'
+import type { Watchdog } from './watchdog.ts'
+
+type Parts = {
+  readonly topic: string
+  readonly partition: number
+  /** Undefined before the stream has joined its group, and while it stops. */
+  readonly consumption: () => Pick<Consumption, 'pause' | 'resume'> | undefined
+  readonly committer: Pick<Committer, 'offer'>
+  readonly watchdog: Pick<Watchdog, 'onStarted' | 'onProgress' | 'onDisturbed'>
+  readonly metrics: Pick<
+    StreamMetrics,
+    'countProjected' | 'countWritten' | 'observePublished' | 'setRecordsBehind' | 'forgetRecordsBehind'
+  >
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  readonly fail: (error: unknown) => void
+}
+
+export class StreamSide {
+  readonly #parts: Parts
+
+  /** @param signal of the partition */
+  constructor(parts: Parts, signal: AbortSignal) {
+    const { topic, partition, watchdog, metrics } = parts
+    this.#parts = parts
+    watchdog.onStarted(partition)
+    signal.addEventListener('abort', () => metrics.forgetRecordsBehind(topic, partition))
+  }
+
+  /** True above the limit of bytes in flight, and false below half of it. */
+  onPressure(full: boolean): void {
+    const { consumption, partition } = this.#parts
+    if (full) consumption()?.pause(partition)
+    else consumption()?.resume(partition)
+  }
+
+  onRead(documents: number): void {
+    this.#parts.watchdog.onProgress(this.#parts.partition, documents)
+  }
+
+  /** Decisions wait for their turn under a limited rate. */
+  onPaced(): void {
+    // Other partitions may wait for this one's share of the budget. So all of them count as waiting.
+    this.#parts.watchdog.onDisturbed()
+  }
+
+  onDecided(counts: ProjectedBatch['counts'], parkedCodes: readonly ParkCode[]): void {
+    this.#parts.metrics.countProjected(counts, parkedCodes)
+  }
+
+  onWritten(outcome: 'written' | 'stale' | 'retried', documents: number): void {
+    const { metrics, watchdog, partition } = this.#parts
+    metrics.countWritten(outcome, documents)
+    if (outcome === 'retried') watchdog.onDisturbed()
+    else watchdog.onProgress(partition, documents)
+  }
+
+  /** @param at the time of the last published record */
+  onPublished(at: number): void {
+    const { metrics, now } = this.#parts
+    metrics.observePublished(Math.max(0, now() - at) / 1000)
+  }
+
+  /** The broker's clock is behind by these milliseconds; 0 when it agrees again. */
+  onRecordsBehind(milliseconds: number): void {
+    const { metrics, topic, partition } = this.#parts
+    metrics.setRecordsBehind(topic, partition, milliseconds)
+  }
+
+  /** Resolves when the position is committed, or is not due. */
+  commit(position: number): Promise<void> {
+    return this.#parts.committer.offer(this.#parts.partition, position)
+  }
+
+  /** The partition stops with an error that cannot be retried. */
+  fail(error: unknown): void {
+    this.#parts.fail(error)
+  }
+}
