@@ -122,13 +122,13 @@ describe('the production entry', () => {
     expect(main.match(/process\.env/g)).toHaveLength(1)
     expect(main).toContain('readSettings(projectorSettings, process.env, readFileSync)')
     // Only the caller of a stream can set the hooks of tests: nothing reads them from elsewhere.
-    const folder = join(import.meta.dirname, '../../../projector')
-    const given = readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap(name =>
-      name.endsWith('.ts') && /wrapSteps|stuckMs|argv|SIGKILL|SIGSTOP/.test(readFileSync(join(folder, name), 'utf8'))
-        ? [name]
-        : [],
+    const root = join(import.meta.dirname, '../../..')
+    const sources = ['projector', 'core'].flatMap(folder =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)),
     )
-    expect(given.sort()).toEqual(['stream/stream.ts', 'stream/watchdog.ts'])
-    expect(readFileSync(join(folder, 'stream/stream.ts'), 'utf8')).not.toMatch(/process\./)
+    const hooks = /wrapDeciding|wrapParts|stuckMs|argv|SIGKILL|SIGSTOP/
+    const given = sources.filter(name => name.endsWith('.ts') && hooks.test(readFileSync(join(root, name), 'utf8')))
+    expect(given.sort()).toEqual(['core/projection/stream/stream.ts', 'core/projection/stream/watchdog.ts'])
+    expect(readFileSync(join(root, 'core/projection/stream/stream.ts'), 'utf8')).not.toMatch(/process\./)
   })
 })
