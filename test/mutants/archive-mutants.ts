@@ -329,8 +329,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'a projector does not compare what is written after the position with the log',
     file: 'core/projection/stream/assign.ts',
-    find: 'assigned.last = published.written ?? published.current().last',
-    replace: 'assigned.last = published.current().last',
+    find: 'const last = published.written ?? published.current().last',
+    replace: 'const { last } = published.current()',
   },
   {
     name: 'adopt does not forget what was written last',

@@ -54,20 +54,20 @@ export const kafkaMutants: readonly Mutant[] = [
   {
     name: 'a write does not wait for the refresh under way',
     file: 'core/store/documents/refresh.ts',
-    find: '    if (!behind) underWay = refreshing\n',
+    find: "    if (!round.behind) enter(round, { name: 'refreshing', held: attempt })\n",
     replace: '',
   },
   {
     name: 'a write waits for a refresh of partitions that are far behind',
     file: 'core/store/documents/refresh.ts',
-    find: '    if (!behind) underWay = refreshing\n',
-    replace: '    underWay = refreshing\n',
+    find: "    if (!round.behind) enter(round, { name: 'refreshing', held: attempt })\n",
+    replace: "    enter(round, { name: 'refreshing', held: attempt })\n",
   },
   {
     name: 'a write waits for a refresh without a limit',
     file: 'core/store/documents/refresh.ts',
-    find: 'await Promise.race([underWay.catch(() => undefined), steps.sleep(WRITES_HELD_MS)])',
-    replace: 'await underWay.catch(() => undefined)',
+    find: 'await Promise.race([held.catch(() => undefined), steps.sleep(WRITES_HELD_MS)])',
+    replace: 'await held.catch(() => undefined)',
   },
   {
     name: 'the API may open parked records',

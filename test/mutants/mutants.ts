@@ -130,9 +130,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a refresh that began before the write was acknowledged makes the write searchable',
     file: 'core/store/documents/refresh.ts',
-    find: '    next = undefined\n    lastBegan = steps.elapsed()\n    await steps.keepTrying(() => refreshNow(round))',
-    replace:
-      '    lastBegan = steps.elapsed()\n    await steps.keepTrying(() => refreshNow(round))\n    next = undefined',
+    find: "newest?.state.name === 'gathering'",
+    replace: "newest?.state.name !== 'ended'",
   },
   {
     name: 'a position goes back when another owner was ahead',
@@ -266,8 +265,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'reading begins at the committed offset, not at the published position',
     file: 'core/projection/stream/assign.ts',
-    find: '    this.#seek(partition, assigned.last?.offset ?? flow.progress.readTo)\n',
-    replace: '',
+    find: "if (state.name === 'verifying' || state.name === 'reading') this.#seek",
+    replace: "if (state.name === 'reading' && state.last !== null) this.#seek",
     flow: PROJECTED,
   },
   {

@@ -1,12 +1,21 @@
 /**
  * Starts each assigned partition: verifies the whole source, reads our published position, reads the last known
- * record again and compares it, then continues at the position.
+ * record again and compares it, then continues at the position. A partition has one state:
  *
- *   positioning ──(nothing read before)──────────────► reading
- *       └──► verifying ──(the last record is the same)──► reading
+ *   opening ────(the position is read)────┬─(no record is known)──► reading ◄──(it is the same)──┐
+ *   reconnected ─(the source is verified)─┘                                                      │
+ *        ▲                                └─(a record is known)───► verifying ───────────────────┘
+ *        └──(a new connection, in `verifying` or `reading`)
  *
- * After each new connection to Kafka this is repeated without reading the position: the log may be another one.
- * The consumer reads the record here, because its connections are not those that verify the source.
+ * - opening: the source is verified, then the position is read. There is no flow yet, and nothing is taken.
+ * - reconnected: there is a new connection to Kafka, maybe to another log. The source is verified again. Nothing is
+ *   taken; batches that were taken before continue.
+ * - verifying: the consumer seeks to the last known record. It reads it here, because its connections are not those
+ *   that verify the source.
+ * - reading: batches are taken. Only now the position may be trusted to be one of this log.
+ *
+ * A new connection during `opening` or `reconnected` changes no state: the source is verified once more. An assignment,
+ * and the end of the membership in the group, drop all partitions in any state. `#enter` makes each transition.
  *
  * Promises: no record is projected before its source is verified, in all partitions. kafkajs starts at the committed
  * offset; this file seeks to our own position before it resumes the partition.
@@ -45,15 +54,23 @@ type AssignSteps = {
   readonly fail: (error: unknown) => void
 }
 
+/** `last` is the last known record when the state began. `hasRead` stays true after the first `reading`. */
+type State =
+  | { readonly name: 'opening' }
+  | {
+      readonly name: 'reconnected'
+      readonly flow: PartitionFlow
+      readonly last: LastRecord | null
+      readonly hasRead: boolean
+    }
+  | { readonly name: 'verifying'; readonly flow: PartitionFlow; readonly last: LastRecord; readonly hasRead: boolean }
+  | { readonly name: 'reading'; readonly flow: PartitionFlow; readonly last: LastRecord | null; readonly hasRead: true }
+
 type Assigned = {
+  readonly partition: number
   readonly abort: AbortController
-  phase: 'positioning' | 'verifying' | 'reading'
-  last: { readonly offset: number; readonly sha256: string } | null
-  flow: PartitionFlow | undefined
-  /** True after the first `reading`, and stays true while the partition is verified again. */
-  hasRead: boolean
-  /** True after a new connection, until the last record was found again. */
-  mustFindLastRecord: boolean
+  /** Only `#enter` sets it. */
+  state: State
   /** New connections since the assignment. */
   reconnects: number
 }
@@ -70,26 +87,26 @@ export class Assignment {
 
   /** The partitions that have begun to read, also while they are verified again. */
   flows(): [partition: number, flow: PartitionFlow][] {
-    return [...this.#partitions].flatMap(([partition, { flow, hasRead }]) =>
-      flow && hasRead ? [[partition, flow]] : [],
+    return [...this.#partitions].flatMap(([partition, { state }]) =>
+      state.name !== 'opening' && state.hasRead ? [[partition, state.flow]] : [],
     )
   }
 
   /** Whether the last known record was found over the present connections. */
   isTrusted(partition: number): boolean {
-    const assigned = this.#partitions.get(partition)
-    return assigned?.hasRead === true && !assigned.mustFindLastRecord
+    return this.#partitions.get(partition)?.state.name === 'reading'
   }
 
   /** Whether we are in the group and read all assigned partitions, of which there may be none. */
   get isReading(): boolean {
-    return this.#joined && [...this.#partitions.values()].every(({ phase }) => phase === 'reading')
+    return this.#joined && [...this.#partitions.values()].every(({ state }) => state.name === 'reading')
   }
 
   standing(): Standing {
-    const partitions = [...this.#partitions].map(([partition, { phase, flow }]) => {
-      const { readTo = -1, writtenTo = -1, publishedTo: searchableTo = -1, end = -1 } = flow?.progress ?? {}
-      return { partition, phase, readTo, writtenTo, searchableTo, end }
+    const partitions = [...this.#partitions].map(([partition, { state }]) => {
+      const progress = state.name === 'opening' ? undefined : state.flow.progress
+      const { readTo = -1, writtenTo = -1, publishedTo = -1, end = -1 } = progress ?? {}
+      return { partition, phase: phaseOf(state), readTo, writtenTo, publishedTo, end }
     })
     return { inGroup: this.#joined && !this.#rebalancing, partitions }
   }
@@ -105,56 +122,44 @@ export class Assignment {
     this.#joined = true
     this.#rebalancing = false
     for (const partition of partitions) {
-      const abort = new AbortController()
-      const assigned: Assigned = {
-        abort,
-        phase: 'positioning',
-        last: null,
-        flow: undefined,
-        hasRead: false,
-        mustFindLastRecord: false,
-        reconnects: 0,
-      }
+      const assigned: Assigned = { partition, abort: new AbortController(), state: { name: 'opening' }, reconnects: 0 }
       this.#partitions.set(partition, assigned)
-      this.#carryOut(assigned, () => this.#begin(partition, assigned))
+      this.#carryOut(assigned, () => this.#open(assigned))
     }
   }
 
-  /**
-   * The client has a new connection, maybe to another log. Takes nothing more until the source is verified and the last
-   * record is found again. Taken batches continue.
-   */
+  /** The client has a new connection, maybe to another log. */
   onReconnected(): void {
-    for (const [partition, assigned] of this.#partitions) {
-      assigned.mustFindLastRecord = true
+    for (const assigned of this.#partitions.values()) {
       assigned.reconnects++
-      const { flow, phase } = assigned
-      if (flow === undefined || phase === 'positioning') continue
-      assigned.phase = 'positioning'
+      const { state } = assigned
+      if (state.name === 'opening' || state.name === 'reconnected') continue
+      this.#enter(assigned, { ...state, name: 'reconnected' })
       this.#carryOut(assigned, async () => {
         await this.#verifySource(assigned)
-        assigned.last = flow.lastRead ?? assigned.last
-        this.#readOn(partition, assigned, flow)
+        this.#readOn(assigned, { ...state, last: state.flow.lastRead ?? state.last })
       })
     }
   }
 
   onBatch(partition: number, batch: Batch): void {
     const assigned = this.#partitions.get(partition)
-    if (assigned === undefined || assigned.phase === 'positioning') return
+    if (assigned === undefined) return
+    const { state } = assigned
+    if (state.name === 'opening' || state.name === 'reconnected') return
     try {
-      this.#assertNoHole(partition, assigned, batch)
-      if (assigned.phase === 'verifying') this.#verify(partition, assigned, batch)
+      this.#assertNoHole(partition, state, batch)
+      if (state.name === 'verifying') this.#verify(assigned, state, batch)
       // A batch from another offset: fetched before a seek, or after the client lost its offset. Seek to ours again.
-      else if (assigned.flow?.take(batch) === 'gap') this.#seek(partition, assigned.flow.progress.readTo)
+      else if (state.flow.take(batch) === 'gap') this.#seek(partition, state)
     } catch (error) {
       this.#steps.fail(error)
     }
   }
 
   /** Ignores a batch from another offset than sought. @throws StopError `records_deleted` */
-  #assertNoHole(partition: number, { phase, last, flow }: Assigned, { from, missing }: Batch): void {
-    const sought = phase === 'verifying' ? last?.offset : flow?.progress.readTo
+  #assertNoHole(partition: number, state: Positioned, { from, missing }: Batch): void {
+    const sought = soughtIn(state)
     if (missing === undefined || from !== sought) return
     const where = { topic: this.#steps.topic, partition, offset: missing }
     throw new StopError('records_deleted', 'the log continues after a missing offset', where)
@@ -163,21 +168,34 @@ export class Assignment {
   /** The client left the group, for now or for good. */
   close(): void {
     this.#joined = false
-    for (const { abort, flow } of this.#partitions.values()) {
-      flow?.close()
+    for (const { abort, state } of this.#partitions.values()) {
+      if (state.name !== 'opening') state.flow.close()
       abort.abort()
     }
     this.#partitions = new Map()
   }
 
-  async #begin(partition: number, assigned: Assigned): Promise<void> {
-    const { signal } = assigned.abort
+  /** The one place that changes a state. A state that reads begins at its offset. */
+  #enter(assigned: Assigned, state: State): void {
+    assigned.state = state
+    if (state.name === 'verifying' || state.name === 'reading') this.#seek(assigned.partition, state)
+  }
+
+  /** Enters `verifying`, or `reading` if no record is known. */
+  #readOn(assigned: Assigned, { flow, last, hasRead }: Omit<Extract<State, { name: 'reconnected' }>, 'name'>): void {
+    if (last === null) this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
+    else this.#enter(assigned, { name: 'verifying', flow, last, hasRead })
+  }
+
+  async #open(assigned: Assigned): Promise<void> {
+    const { partition, abort } = assigned
+    const { signal } = abort
     const published = await this.#steps.position(partition, signal)
     signal.throwIfAborted()
     if (assigned.reconnects > 0) await this.#verifySource(assigned)
-    assigned.flow = this.#steps.startFlow(partition, published, signal, this.#partitions.size)
-    assigned.last = published.written ?? published.current().last
-    this.#readOn(partition, assigned, assigned.flow)
+    const flow = this.#steps.startFlow(partition, published, signal, this.#partitions.size)
+    const last = published.written ?? published.current().last
+    this.#readOn(assigned, { flow, last, hasRead: false })
     this.#steps.consumption()?.resume(partition)
   }
 
@@ -190,44 +208,40 @@ export class Assignment {
     }
   }
 
-  /** Seeks to the last known record or, if there is none, to the position. */
-  #readOn(partition: number, assigned: Assigned, flow: PartitionFlow): void {
-    if (assigned.last === null) this.#startReading(assigned)
-    else assigned.phase = 'verifying'
-    this.#seek(partition, assigned.last?.offset ?? flow.progress.readTo)
-  }
-
-  #startReading(assigned: Assigned): void {
-    assigned.phase = 'reading'
-    assigned.hasRead = true
-    assigned.mustFindLastRecord = false
-  }
-
   #carryOut({ abort }: Assigned, step: () => Promise<void>): void {
     step().catch(error => {
       if (!abort.signal.aborted) this.#steps.fail(error)
     })
   }
 
-  #verify(partition: number, assigned: Assigned, { from, records }: Batch): void {
-    const { last, flow } = assigned
-    if (last === null || flow === undefined) return
+  #verify(assigned: Assigned, state: Extract<State, { name: 'verifying' }>, { from, records }: Batch): void {
+    const { partition } = assigned
+    const { last, flow } = state
     if (from !== last.offset) {
       // Fetched before the seek.
-      this.#seek(partition, last.offset)
+      this.#seek(partition, state)
       return
     }
     const record = records[0]
     if (last.offset >= flow.progress.readTo) assertAsWritten(this.#steps.topic, partition, last, record)
     assertLastRecord(this.#steps.topic, partition, last, record)
-    this.#startReading(assigned)
-    this.#seek(partition, flow.progress.readTo)
+    this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
   }
 
-  #seek(partition: number, offset: number): void {
-    this.#steps.consumption()?.seek(partition, offset)
+  #seek(partition: number, state: Positioned): void {
+    this.#steps.consumption()?.seek(partition, soughtIn(state))
   }
 }
+
+type Positioned = Extract<State, { name: 'verifying' | 'reading' }>
+
+/** The offset at which a state reads. */
+const soughtIn = (state: Positioned): number =>
+  state.name === 'verifying' ? state.last.offset : state.flow.progress.readTo
+
+/** The public name of a state. */
+const phaseOf = ({ name }: State): Standing['partitions'][number]['phase'] =>
+  name === 'opening' || name === 'reconnected' ? 'positioning' : name
 
 /** @throws StopError if documents of another record at this offset, and maybe of later ones, are written */
 const assertAsWritten = (topic: string, partition: number, last: LastRecord, record: RawRecord | undefined): void => {

@@ -148,7 +148,11 @@ const watchProgress = async (
     if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
     const stuck = watchdog.check(elapsed(), assignment.standing())
     if (stuck === 'out of the group') return fail(new StopError('stuck', stuck, { topic }))
-    if (stuck !== undefined) return fail(new StopError('stuck', 'a partition', { topic, ...stuck }))
+    if (stuck === undefined) continue
+    // Logs call the published position `searchableTo`.
+    const { partition, phase, readTo, writtenTo, publishedTo: searchableTo, end } = stuck
+    const where = { topic, partition, phase, readTo, writtenTo, searchableTo, end }
+    return fail(new StopError('stuck', 'a partition', where))
   }
 }
 

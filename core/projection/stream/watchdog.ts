@@ -16,16 +16,15 @@ export type Standing = {
 /** The next offset of each stage; `end` as last seen. */
 export type StandingPartition = {
   readonly partition: number
-  readonly phase: string
+  readonly phase: 'positioning' | 'verifying' | 'reading'
   readonly readTo: number
   readonly writtenTo: number
-  /** The published position. */
-  readonly searchableTo: number
+  readonly publishedTo: number
   readonly end: number
 }
 
 /** The furthest progress of a partition, and the milliseconds since. */
-type Furthest = { readonly searchableTo: number; readonly steps: number; readonly waited: number }
+type Furthest = { readonly publishedTo: number; readonly steps: number; readonly waited: number }
 
 export class Watchdog {
   readonly #stuckMs: number
@@ -69,11 +68,11 @@ export class Watchdog {
     return partitions.find(({ partition }) => (this.#furthest.get(partition)?.waited ?? 0) >= this.#stuckMs)
   }
 
-  #further({ partition, phase, readTo, writtenTo, searchableTo, end }: StandingPartition, passed: number): Furthest {
+  #further({ partition, phase, readTo, writtenTo, publishedTo, end }: StandingPartition, passed: number): Furthest {
     const before = this.#furthest.get(partition)
     const steps = readTo + writtenTo + (this.#parts.get(partition) ?? 0)
-    if (before === undefined || searchableTo > before.searchableTo) return { searchableTo, steps, waited: 0 }
-    const isWaiting = phase !== 'reading' || Math.max(end, readTo) > searchableTo
+    if (before === undefined || publishedTo > before.publishedTo) return { publishedTo, steps, waited: 0 }
+    const isWaiting = phase !== 'reading' || Math.max(end, readTo) > publishedTo
     if (isWaiting && steps <= before.steps) return { ...before, waited: before.waited + passed }
     return { ...before, steps, waited: 0 }
   }

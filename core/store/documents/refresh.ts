@@ -1,6 +1,17 @@
 /**
  * Makes written documents searchable. In: the indices written to. Out: nothing, once a refresh that began after the
- * call has succeeded on every shard.
+ * call has succeeded on every shard. One refresh, for all calls that came before it began, is a round:
+ *
+ *   gathering ──(the round before has ended, and its delay is over)──► refreshing ──(all shards)──► ended
+ *
+ * - gathering: calls join it. It is delayed for the interval since the round before began, and longer while all its
+ *   partitions are far behind. The first call of one that is not, and `endDelay`, end the longer delay.
+ * - refreshing: it is tried until it succeeds. Later calls belong to the next round: their writes may not be
+ *   acknowledged when this one begins. Writes wait for an attempt (`held`), but not between two attempts.
+ * - ended: its calls are answered.
+ *
+ * At most one round gathers, and one refreshes. `enter` makes each transition.
+ *
  * Promises: one refresh at a time over all partitions. Calls during a refresh share the next one. Refreshes begin at
  * least an interval apart. Writes wait for the refresh under way, so that they go together, and do not slow it down.
  */
@@ -34,72 +45,88 @@ type RefreshSteps = {
   readonly interval: number
 }
 
-/** One refresh. It serves every call that came before it began. */
+type RoundState =
+  | { readonly name: 'gathering' }
+  /** `held` is the attempt for which writes wait, because readers wait for it. */
+  | { readonly name: 'refreshing'; readonly held: Promise<unknown> | undefined }
+  | { readonly name: 'ended' }
+
 type Round = {
   readonly indices: Set<string>
   /** Whether the partitions of all calls are far behind. */
   behind: boolean
   readonly endDelay: () => void
-  readonly done: Promise<void>
+  /** Only `enter` sets it. */
+  state: RoundState
 }
 
 export const createRefresh = (steps: RefreshSteps): Refreshing => {
-  let lastRound: Promise<void> = Promise.resolve()
+  let lastEnded: Promise<void> = Promise.resolve()
   let lastBegan = Number.NEGATIVE_INFINITY
-  /** The refresh under way for which readers wait. */
-  let underWay: Promise<unknown> | undefined
-  /** The round that calls join; undefined once it has begun. */
-  let next: Round | undefined
+  let newest: (Round & { readonly done: Promise<void> }) | undefined
+  let refreshing: Round | undefined
   let hasEndedAllDelays = false
   const allDelaysEnded = Promise.withResolvers<void>()
 
-  const run = async (round: Omit<Round, 'done'>, delayEnded: Promise<void>, before: Promise<void>): Promise<void> => {
+  const enter = (round: Round, state: RoundState): void => {
+    round.state = state
+    refreshing = state.name === 'refreshing' ? round : undefined
+  }
+  /** The round that calls join. */
+  const gathering = () => (newest?.state.name === 'gathering' ? newest : undefined)
+
+  const run = async (round: Round, delayEnded: Promise<void>, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
     if (round.behind) await Promise.race([delayEnded, waitUntil(lastBegan + REFRESH_BEHIND_MS)])
     await Promise.race([allDelaysEnded.promise, waitUntil(lastBegan + steps.interval)])
-    // Later calls belong to the next refresh: their writes may not be acknowledged when this one begins.
-    next = undefined
+    enter(round, { name: 'refreshing', held: undefined })
     lastBegan = steps.elapsed()
-    await steps.keepTrying(() => refreshNow(round))
+    try {
+      await steps.keepTrying(() => refreshNow(round))
+    } finally {
+      enter(round, { name: 'ended' })
+    }
   }
   /**
    * Tries once. While it runs, writes wait. But they do not wait for a refresh of partitions that are far behind:
    * readers do not wait for those records one by one, so writing fast is worth more.
    */
-  const refreshNow = async ({ indices, behind }: Omit<Round, 'done'>): Promise<void> => {
-    const refreshing = refreshOnce([...indices].sort(), steps.send)
-    if (!behind) underWay = refreshing
+  const refreshNow = async (round: Round): Promise<void> => {
+    const attempt = refreshOnce([...round.indices].sort(), steps.send)
+    if (!round.behind) enter(round, { name: 'refreshing', held: attempt })
     try {
-      await refreshing
+      await attempt
     } finally {
-      underWay = undefined
+      enter(round, { name: 'refreshing', held: undefined })
     }
   }
   const untilRefreshed = async (): Promise<void> => {
-    if (underWay !== undefined) await Promise.race([underWay.catch(() => undefined), steps.sleep(WRITES_HELD_MS)])
+    const held = refreshing?.state.name === 'refreshing' ? refreshing.state.held : undefined
+    if (held !== undefined) await Promise.race([held.catch(() => undefined), steps.sleep(WRITES_HELD_MS)])
   }
   const waitUntil = async (time: number): Promise<void> => {
     const left = time - steps.elapsed()
     if (left > 0) await steps.sleep(left)
   }
 
-  const newRound = (behind: boolean): Round => {
+  const beginRound = (behind: boolean) => {
     const { promise: delayEnded, resolve: endDelay } = Promise.withResolvers<void>()
-    const round = { indices: new Set<string>(), behind, endDelay }
-    const before = lastRound
-    lastRound = run(round, delayEnded, before)
-    return Object.assign(round, { done: lastRound })
+    const round: Round = { indices: new Set<string>(), behind, endDelay, state: { name: 'gathering' } }
+    const before = lastEnded
+    lastEnded = run(round, delayEnded, before)
+    newest = Object.assign(round, { done: lastEnded })
+    return newest
   }
 
   const refresh: Refresh = (indices, isBehind) => {
     const behind = isBehind && !hasEndedAllDelays
-    next ??= newRound(behind)
-    for (const index of indices) next.indices.add(index)
-    next.behind &&= behind
-    if (!behind) next.endDelay()
-    return next.done
+    const round = gathering() ?? beginRound(behind)
+    for (const index of indices) round.indices.add(index)
+    round.behind &&= behind
+    if (!behind) round.endDelay()
+    return round.done
   }
-  const endDelay = (): void => next?.endDelay()
+  const endDelay = (): void => gathering()?.endDelay()
   const endAllDelays = (): void => {
     hasEndedAllDelays = true
     allDelaysEnded.resolve()

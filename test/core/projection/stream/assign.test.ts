@@ -216,11 +216,11 @@ test('the standing is known before a partition is read, during a rebalance, and 
   const { assignment, positions } = setUp()
   expect(assignment.standing()).toEqual({ inGroup: false, partitions: [] })
   assignment.onAssigned([3])
-  const unknown = { readTo: -1, writtenTo: -1, searchableTo: -1, end: -1 }
+  const unknown = { readTo: -1, writtenTo: -1, publishedTo: -1, end: -1 }
   const positioning = { inGroup: true, partitions: [{ partition: 3, phase: 'positioning', ...unknown }] }
   expect(assignment.standing()).toEqual(positioning)
   await positions.at(0).letGo(publishedAt(7, last))
-  const known = { partition: 3, phase: 'verifying', readTo: 7, writtenTo: 7, searchableTo: 7, end: 7 }
+  const known = { partition: 3, phase: 'verifying', readTo: 7, writtenTo: 7, publishedTo: 7, end: 7 }
   expect(assignment.standing()).toEqual({ inGroup: true, partitions: [known] })
 
   assignment.onRebalancing()

@@ -30,12 +30,12 @@ const setUp = () => {
   return { watchdog, look, pass, freeze }
 }
 
-const at = (searchableTo: number, others: Partial<StandingPartition> = {}): StandingPartition => ({
+const at = (publishedTo: number, others: Partial<StandingPartition> = {}): StandingPartition => ({
   partition: 3,
   phase: 'reading',
-  readTo: searchableTo,
-  writtenTo: searchableTo,
-  searchableTo,
+  readTo: publishedTo,
+  writtenTo: publishedTo,
+  publishedTo,
   end: 100,
   ...others,
 })
@@ -65,7 +65,7 @@ describe('a partition', () => {
 
   test('is stuck if its first read never happens', () => {
     expect(setUp().pass(2 * STUCK, () => [at(10, { phase: 'verifying', end: 10 })])).toMatchObject({ partition: 3 })
-    const unknown = { phase: 'positioning', readTo: -1, writtenTo: -1, searchableTo: -1, end: -1 }
+    const unknown = { phase: 'positioning' as const, readTo: -1, writtenTo: -1, publishedTo: -1, end: -1 }
     expect(setUp().pass(2 * STUCK, () => [at(10, unknown)])).toMatchObject({ partition: 3 })
   })
 
@@ -162,6 +162,6 @@ describe('a client', () => {
         meanwhile: () => watchdog.onProgress(3, 2),
       })
     }
-    expect(stuck).toMatchObject({ partition: 3, searchableTo: 10 })
+    expect(stuck).toMatchObject({ partition: 3, publishedTo: 10 })
   })
 })
