@@ -114,7 +114,7 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'an earlier record takes the place of the last written one',
-    file: 'core/projection/stream/open-partition.ts',
+    file: 'core/projection/flow/partition-store.ts',
     find: 'before && before.offset > last.offset ? before : last',
     replace: 'before && before.offset < 0 ? before : last',
   },

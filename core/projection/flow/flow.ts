@@ -29,10 +29,10 @@ import {
 import type { WeightedSemaphore } from '../../runtime/index.ts'
 import type { ClockReading, PublishedState } from '../../store/index.ts'
 import { PARTITION_BYTES_IN_FLIGHT, PARTITIONS_OF_FULL_SIZE, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
-import type { StreamSide } from '../stream/stream-side.ts'
-import { InOrder, type LastRecord, type Stored } from './in-order.ts'
+import { InOrder, type RecordReached, type Stored } from './in-order.ts'
 import { IncludedTime } from './included-time.ts'
 import type { PartitionStore } from './partition-store.ts'
+import type { StreamSide } from './stream-side.ts'
 
 export type FlowParts = {
   readonly ledger: Pick<PartitionLedger, 'deciding' | 'decide'>
@@ -74,7 +74,7 @@ export class PartitionFlow {
   #full = false
   #readTo: number
   #lastRead: PublishedState['last'] = null
-  #lastWritten: LastRecord
+  #lastWritten: RecordReached
   #end: number
   #closed = false
   #deciding: Promise<void> | undefined
@@ -285,7 +285,7 @@ const storedOf = ({ batch, documents }: DecidedBatch): Stored => ({
 })
 
 /** Identifies the last record by its offset and hash. */
-const lastOf = (records: readonly RawRecord[]): LastRecord | undefined => {
+const lastOf = (records: readonly RawRecord[]): RecordReached | undefined => {
   const last = records.at(-1)
   return last && { last: { offset: last.offset, sha256: recordHash(last) }, at: timeOfRecord(last) }
 }

@@ -8,13 +8,13 @@ import type { IndexKind } from '../../ledger/index.ts'
 import type { PublishedState } from '../../store/index.ts'
 
 /** The last record up to a position, and its time. */
-export type LastRecord = Pick<PublishedState, 'last' | 'at'>
+export type RecordReached = Pick<PublishedState, 'last' | 'at'>
 
 /** A batch on its way to Elasticsearch, or a group of written batches. */
 export type Stored = {
   readonly end: number
   /** Undefined if no record is in it: then it is the one of an earlier batch. */
-  readonly last: LastRecord | undefined
+  readonly last: RecordReached | undefined
   /** The kinds of its documents. */
   readonly kinds: ReadonlySet<IndexKind>
   /** Set when it is written. */

@@ -19,9 +19,8 @@ import {
   retryUntilAborted,
   write,
 } from '../../store/index.ts'
-import { laterOf } from '../stream/open-partition.ts'
-import type { StreamSide } from '../stream/stream-side.ts'
-import type { StreamStore } from '../stream/stream-store.ts'
+import type { StreamSide } from './stream-side.ts'
+import type { StreamStore } from './stream-store.ts'
 
 /** The indices of a stream. */
 export type StoredStream = {
@@ -117,3 +116,12 @@ export class PartitionStore {
     )
   }
 }
+
+type LastWritten = WrittenDocument['body']
+
+/**
+ * Returns the later one of two written records. After a crash, documents of later records are there until they are
+ * written again: an earlier record in their place would let a log that lost them go on.
+ */
+export const laterOf = (before: LastWritten | null | undefined, last: LastWritten): LastWritten =>
+  before && before.offset > last.offset ? before : last

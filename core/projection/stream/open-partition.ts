@@ -115,13 +115,6 @@ const NOTHING_WRITTEN: WrittenDocument = { kind: 'written', body: { offset: -1, 
 
 type LastWritten = WrittenDocument['body']
 
-/**
- * Returns the later one of two written records. After a crash, documents of later records are there until they are
- * written again: an earlier record in their place would let a log that lost them go on.
- */
-export const laterOf = (before: LastWritten | null | undefined, last: LastWritten): LastWritten =>
-  before && before.offset > last.offset ? before : last
-
 export const assertHasWritten = (topic: string, partition: number, offset: number, ends: Ends): void => {
   const end = endOfPartition(partition, ends)
   if (offset < end) return

@@ -1,7 +1,8 @@
 /** The last record whose documents are written, as a start reads it and bulk requests write it. */
 import { expect, test } from 'vitest'
 import { pack, serialize } from '../../../../core/ledger/decide/serialize.ts'
-import { laterOf, openWritten } from '../../../../core/projection/stream/open-partition.ts'
+import { laterOf } from '../../../../core/projection/flow/partition-store.ts'
+import { openWritten } from '../../../../core/projection/stream/open-partition.ts'
 import type { Ask } from '../../../../core/store/elasticsearch/client.ts'
 
 test('a start after a crash does not forget later records whose documents are written', () => {
