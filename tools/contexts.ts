@@ -18,6 +18,7 @@ import {
   projectorSettings,
   type Read,
   readSettings,
+  StopError,
   sealSettings,
   topicSettings,
 } from '../core/runtime/index.ts'
@@ -37,6 +38,7 @@ import { runningProcesses } from './export/lock.ts'
 import { sourceOf } from './export/manifest.ts'
 import { openReaders } from './export/readers.ts'
 import { openSealKeys } from './export/seal-keys.ts'
+import { CommandError } from './failures.ts'
 import type { TakeOverContext } from './generations/adopt.ts'
 import type { RebuildSteps } from './generations/rebuild.ts'
 import { findAny } from './generations/sandboxes.ts'
@@ -209,6 +211,10 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     await admin.connect()
     try {
       await createMissingTopics(settings, { admin, sleep, say: onLine })
+    } catch (error) {
+      if (error instanceof StopError || !(error instanceof Error)) throw error
+      // The client's message is safe: it names brokers and topics only.
+      throw new CommandError(`Kafka: ${error.message}`)
     } finally {
       await admin.disconnect()
     }

@@ -9,7 +9,7 @@ Reads the projector's settings for Kafka and KAFKA_EVENTS_PARTITIONS, KAFKA_REPL
 and names its differences. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`,
   asked: ({ json = false }: { readonly json?: boolean }) => ({ json }),
   run: async ({ json }, { out, createTopics }) => {
-    await createTopics(line => void out(json ? `${JSON.stringify({ topic: line })}\n` : `${line}\n`))
+    await createTopics(line => void out(json ? `${JSON.stringify({ message: line })}\n` : `${line}\n`))
     return exitCodes.done
   },
 })
