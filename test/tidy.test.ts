@@ -156,7 +156,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     ground: ['credentials', 'limits'],
   },
   'core/reading': { order: ['capacity', 'sealed', 'pages'], ground: ['limits'] },
-  'core/projection': { order: ['flow', 'stream'], ground: ['limits'] },
+  'core/projection': { order: ['progress', 'flow', 'stream'], ground: ['limits'] },
   projector: { order: ['admin'], ground: ['keep-up', 'limits'] },
   api: { order: ['http', 'access', 'answer', 'audit', 'admin'], ground: ['limits'] },
   tools: {

@@ -7,8 +7,8 @@ import { archivedLog, type Bounds, type Ends, endWithin, type KafkaAccess, type 
 import { createHealth, type HealthLog, type RetryOptions, Unanswered } from '../runtime/index.ts'
 import { type Clocks, clockMessages, createClocks, type Elasticsearch, type Positions } from '../store/index.ts'
 import { CAUGHT_UP_MS, PACE_WAIT_MS, REBUILD_POLL_MS } from './limits.ts'
+import { createProjectorMetrics } from './progress/metrics.ts'
 import { kafkaLog } from './stream/kafka-log.ts'
-import { createProjectorMetrics } from './stream/metrics.ts'
 import { endsOf } from './stream/monitor-source.ts'
 import { type StreamContext, type StreamOptions, startStream, type TestHooks } from './stream/stream.ts'
 

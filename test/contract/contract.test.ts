@@ -26,7 +26,7 @@ test('docs/errors.md is the catalogue of errors; else run `npm run contract`', (
 
 test('docs/metrics.md has each metric of the sources; else run `npm run contract`', () => {
   expect(readFileSync(METRICS_PAGE, 'utf8') === metricsPage()).toBe(true)
-  const sources = ['core/projection/stream/metrics.ts', 'api/admin/metrics.ts'].map(path =>
+  const sources = ['core/projection/progress/metrics.ts', 'api/admin/metrics.ts'].map(path =>
     readFileSync(join(import.meta.dirname, '../..', path), 'utf8'),
   )
   const names = sources.flatMap(text => [...text.matchAll(/^ +name: '(\w+)',$/gm)].map(([, name]) => `| \`${name}\` |`))

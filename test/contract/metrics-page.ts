@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Registry } from 'prom-client'
 import { createApiMetrics } from '../../api/admin/metrics.ts'
-import { createProjectorMetrics } from '../../core/projection/stream/metrics.ts'
+import { createProjectorMetrics } from '../../core/projection/progress/metrics.ts'
 
 export const METRICS_PAGE = join(import.meta.dirname, '../../docs/metrics.md')
 

@@ -113,7 +113,7 @@ export const kafkaMutants: readonly Mutant[] = [
   },
   {
     name: 'the first parked record with a code is no increase of its counter',
-    file: 'core/projection/stream/metrics.ts',
+    file: 'core/projection/progress/metrics.ts',
     find: '    for (const code of parkCodes) parked.inc({ generation, stream, code }, 0)\n',
     replace: '',
   },

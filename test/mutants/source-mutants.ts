@@ -228,7 +228,7 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'a stream that ended leaves partitions without an owner in the metrics',
-    file: 'core/projection/stream/metrics.ts',
+    file: 'core/projection/progress/metrics.ts',
     find: 'forgetUnowned: (topic: string) => unowned.remove({ generation, topic }),',
     replace: 'forgetUnowned: (_: string) => undefined,',
   },

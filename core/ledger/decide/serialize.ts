@@ -2,7 +2,7 @@
 import { textOf } from '../event/raw-json.ts'
 import type { AnyDocument, AnyNewDocument, DocumentChange, IndexKind } from '../rules/state.ts'
 
-/** A document as it was decided, and as a line of JSON. Written, it is a `StoredDocument`. */
+/** A document as it was decided, and as a line of JSON. */
 export type DecidedDocument = DocumentChange & { readonly line: string }
 
 export const serialize = (change: DocumentChange): DecidedDocument => {

@@ -6,28 +6,21 @@
 import type { ParkCode } from '../../../schemas/errors.ts'
 import type { ProjectedBatch } from '../../ledger/index.ts'
 import type { Consumption } from '../../log/index.ts'
+import type { Committer } from '../progress/commit.ts'
+import type { StreamMetrics } from '../progress/metrics.ts'
+import type { Watchdog } from '../progress/watchdog.ts'
 
 type Parts = {
   readonly topic: string
   readonly partition: number
   /** Undefined before the stream has joined its group, and while it stops. */
   readonly consumption: () => Pick<Consumption, 'pause' | 'resume'> | undefined
-  /** `Committer` of the stream. */
-  readonly committer: { readonly offer: (partition: number, position: number) => Promise<void> }
-  /** `Watchdog` of the stream. */
-  readonly watchdog: {
-    readonly onStarted: (partition: number) => void
-    readonly onProgress: (partition: number, parts: number) => void
-    readonly onDisturbed: () => void
-  }
-  /** `StreamMetrics`. */
-  readonly metrics: {
-    readonly countProjected: (counts: ProjectedBatch['counts'], parkedCodes: readonly ParkCode[]) => void
-    readonly countWritten: (outcome: 'written' | 'stale' | 'retried', documents: number) => void
-    readonly observePublished: (seconds: number) => void
-    readonly setRecordsBehind: (topic: string, partition: number, milliseconds: number) => void
-    readonly forgetRecordsBehind: (topic: string, partition: number) => void
-  }
+  readonly committer: Pick<Committer, 'offer'>
+  readonly watchdog: Pick<Watchdog, 'onStarted' | 'onProgress' | 'onDisturbed'>
+  readonly metrics: Pick<
+    StreamMetrics,
+    'countProjected' | 'countWritten' | 'observePublished' | 'setRecordsBehind' | 'forgetRecordsBehind'
+  >
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly fail: (error: unknown) => void

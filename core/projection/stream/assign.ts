@@ -32,8 +32,8 @@ import {
 import { StopError } from '../../runtime/index.ts'
 import type { PublishedPosition } from '../../store/index.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
-import type { StreamStatus } from './metrics.ts'
-import type { Standing } from './watchdog.ts'
+import type { StreamStatus } from '../progress/metrics.ts'
+import type { Standing } from '../progress/watchdog.ts'
 
 /** @param partitions how many partitions of the topic are assigned to this process */
 export type StartFlow = (

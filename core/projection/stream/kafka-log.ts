@@ -10,7 +10,7 @@ import {
 } from '../../log/index.ts'
 import { keepTrying } from '../../runtime/index.ts'
 import { type Elasticsearch, installationOf, retryUntilAborted } from '../../store/index.ts'
-import type { StreamMetrics } from './metrics.ts'
+import type { StreamMetrics } from '../progress/metrics.ts'
 import { endsOf, identify } from './monitor-source.ts'
 import { watchOwners } from './watch-owners.ts'
 

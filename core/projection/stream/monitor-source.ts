@@ -30,10 +30,10 @@ import {
   WATCHDOG_GAP_MS,
   WATCHDOG_INTERVAL_MS,
 } from '../limits.ts'
+import type { Committer } from '../progress/commit.ts'
+import type { StreamMetrics } from '../progress/metrics.ts'
+import type { Watchdog } from '../progress/watchdog.ts'
 import type { Assignment } from './assign.ts'
-import type { Committer } from './commit.ts'
-import type { StreamMetrics } from './metrics.ts'
-import type { Watchdog } from './watchdog.ts'
 
 export type MonitoredStream = {
   readonly stream: Stream

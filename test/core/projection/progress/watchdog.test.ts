@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { WATCHDOG_GAP_MS } from '../../../../core/projection/limits.ts'
-import { type StandingPartition, Watchdog } from '../../../../core/projection/stream/watchdog.ts'
+import { type StandingPartition, Watchdog } from '../../../../core/projection/progress/watchdog.ts'
 
 const STUCK = 60_000
 const SECOND = 1_000

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createProjectorMetrics, type StreamStatus } from '../../../../core/projection/stream/metrics.ts'
+import { createProjectorMetrics, type StreamStatus } from '../../../../core/projection/progress/metrics.ts'
 
 const status: StreamStatus = {
   generation: 'g1',
