@@ -303,6 +303,12 @@ export const archiveMutants: readonly Mutant[] = [
     replace: '  await carryOut(leftovers.map(deletionOf), steps)\n  await carryOut(kept, steps)\n',
   },
   {
+    name: 'adopt removes documents that a projector has published while it waited',
+    file: 'tools/generations/adopt.ts',
+    find: 'if (now.position === checked?.position && now.serve_from === checked.serve_from) return\n',
+    replace: 'if (now.position >= 0) return\n',
+  },
+  {
     name: 'an interrupted removal is not finished',
     file: 'tools/leftovers/remove-leftovers.ts',
     find: '  const hasPutBack = await putBackAll(removal, steps)\n',

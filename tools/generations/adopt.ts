@@ -93,7 +93,7 @@ export const takeOver = async (
    * Without `restart`, no position goes back, and a topic that is not the one of a position is left to the projector.
    * @throws CommandError if the topic is not the one of the positions from which a generation is read again
    */
-  const firstToRemoveOf = async (identity: GenerationBody, restart?: Restart): Promise<number[]> => {
+  const firstToRemoveOf = async (identity: GenerationBody, restart?: Restart): Promise<FirstToRemove> => {
     const topic = topicOf(identity)
     // Before the ends, which may grow.
     const positions = await positionDocumentsOf(identity, context)
@@ -116,12 +116,15 @@ export const takeOver = async (
       say(`${what}: all documents from offset ${past.position} on are removed`)
       from.push(past.position)
     }
-    return from
+    return { from, positions }
   }
-  const remove = ({ generation, partitions }: GenerationBody, removeFrom: readonly number[]): Promise<boolean> => {
+  const remove = ({ generation, partitions }: GenerationBody, checked: FirstToRemove): Promise<boolean> => {
     const group = `${groupId}-${generation}`
     const wait = () => waitUntilNobodyWrites(generation, partitions, group, admin, context, 'run the same again')
-    const from = (_: unknown, partition: number): number => removeFrom[partition] ?? 0
+    const from = (position: PositionDocument['body'], partition: number): number => {
+      assertAsChecked(generation, position, checked.positions[partition])
+      return checked.from[partition] ?? 0
+    }
     return removeLeftovers({ generation, partitions, from, keepsWritten: true, waitUntilNobodyWrites: wait }, context)
   }
   const replaced: Replaced[] = []
@@ -142,7 +145,7 @@ export const takeOver = async (
     await remove(identity, removeFrom)
     const times = await readTimes(identity, context)
     for (const [partition, { last }] of (await positionDocumentsOf(identity, context)).entries()) {
-      const isLeft = last !== null && last.offset < (removeFrom[partition] ?? 0)
+      const isLeft = last !== null && last.offset < (removeFrom.from[partition] ?? 0)
       if (isLeft) await keepAsWritten(identity.generation, partition, last, context)
     }
     for (const { partition, end } of await fetchEnds(admin, topicOf(identity))) {
@@ -185,6 +188,21 @@ export const firstToRemove = async (
 }
 
 type LastRecord = NonNullable<PositionDocument['body']['last']>
+
+/** The first offset of each partition whose documents go, and the positions that say so. */
+type FirstToRemove = { readonly from: readonly number[]; readonly positions: readonly PositionDocument['body'][] }
+
+/** @throws CommandError if a projector has published since the positions were read: its documents must stay */
+const assertAsChecked = (
+  generation: string,
+  now: PositionDocument['body'],
+  checked: PositionDocument['body'] | undefined,
+): void => {
+  if (now.position === checked?.position && now.serve_from === checked.serve_from) return
+  throw new CommandError(
+    `positions of ${generation} were changed meanwhile: stop all projectors, and run the same again`,
+  )
+}
 
 /**
  * Looks for documents that no log has in all generations that no projector writes. Under a projector there always are
@@ -242,8 +260,7 @@ type Replaced = {
   readonly stored: DocumentAnswer<GenerationDocument>
   readonly ids: Record<string, string>
   readonly restart: Restart
-  /** By partition, the first offset whose documents are removed. */
-  readonly removeFrom: readonly number[]
+  readonly removeFrom: FirstToRemove
 }
 
 const FIRST_RECORD = { position: 0, last: null, at: 0 }

@@ -36,7 +36,7 @@ const LOG_APPEND_TIME = 0x08
 const TRANSACTIONAL = 0x10
 const CONTROL = 0x20
 
-/** Whether a fetched part begins with a batch of the only format that has headers. Older ones are `old-messages.ts`. */
+/** Whether a fetched part begins with a batch of the only format that has headers. */
 export const isRecordBatch = (bytes: Buffer): boolean => bytes.length <= FORMAT_AT || bytes[FORMAT_AT] === FORMAT
 
 /** Returns the whole batches. Stops before a batch of another format. */

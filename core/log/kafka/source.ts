@@ -1,7 +1,7 @@
 /**
  * Checks the source of a projection: the topic is the one that the projection was made from, and keeps its records.
  * Runs before the first record, at every assignment and periodically. A mismatch stops the projector before it writes.
- * `log/last-records.ts` and `stream/assign.ts` read the last known records for `assertLastRecord`.
+ * `records/last-records.ts` and `stream/assign.ts` read the last known records for `assertLastRecord`.
  */
 import kafkajs, { type Admin } from 'kafkajs'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'

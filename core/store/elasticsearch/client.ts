@@ -1,6 +1,6 @@
 /**
  * The projector's requests to Elasticsearch, over the official client. Each is tried once. `keepTrying` retries all
- * requests except bulk writes: `flow/write.ts` retries those, whole or by item.
+ * requests except bulk writes: `documents/write.ts` retries those, whole or by item.
  */
 import { type Client, errors } from '@elastic/elasticsearch'
 import { MGET_IDS } from '../../ledger/index.ts'

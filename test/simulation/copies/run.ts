@@ -30,6 +30,7 @@ import { createLink } from '../link.ts'
 import { Projector, settings } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
 import { Index } from '../stored.ts'
+import { borderFrom } from '../unread-batches.ts'
 
 const MINUTE = 60_000
 const GROUP = settings.KAFKA_GROUP_ID
@@ -127,7 +128,11 @@ class World {
     for (const { partitions } of this.#broker.topics.values()) {
       for (const partition of partitions) {
         const times = partition.entries.map(() => this.#random.next() * span).sort((a, b) => a - b)
-        for (const time of times) this.#clock.after(time, () => void partition.end++)
+        // A batch is published whole: more than one entry then, and fewer later.
+        const publishNext = (): void => {
+          if (partition.end < partition.entries.length) partition.end = borderFrom(partition.entries, partition.end + 1)
+        }
+        for (const time of times) this.#clock.after(time, publishNext)
       }
     }
   }

@@ -30,7 +30,7 @@ and manifest.json: the moment, number of records, bytes and SHA-256 of each file
 files do not add up to the projection's totals, or have another number of reps or periods. The same moment gives the same bytes. The same command
 continues an export that was stopped or killed; it checks a finished one and leaves it unchanged. Only one export at a time may write into a directory.
 Names, e-mail addresses and labels that were published sealed stay sealed; with --open they are opened, and empty with "erased": true if the key
-was destroyed. Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done, or was stopped; 2 the command line is wrong.`,
+was destroyed. Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`,
   asked: ({ org, generation, asOf, out, parquet = false, open = false, json = false }: Flags) => ({
     org,
     generation,

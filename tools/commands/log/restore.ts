@@ -37,7 +37,7 @@ command continues a restore that was stopped or killed.
 --redact replaces the name, e-mail address and labels of a rep that were published in the open by sealed texts that nobody can open (docs/privacy.md), and
 writes their receipt into SEAL_KEYS_DIR. Offsets, times and decisions stay. Records that nobody can read and that may concern the rep are named, and nothing is
 written until each of them is named with --also, which replaces it, or --keep-unclear leaves them.
-Exit codes: 0 restored and compared; 1 it could not be done, or was stopped; 2 the command line is wrong.`,
+Exit codes: 0 restored and compared; 1 it could not be done; 2 the command line is wrong.`,
   asked: (flags: Flags, command: Command) => {
     const { from, redact, changes, also = [], keepUnclear = false, maxRate, json = false } = flags
     if ((redact === undefined) !== (changes === undefined))

@@ -1,7 +1,7 @@
 /** Publishes the events of standard input with kafkajs, and prints the receipts of all its records. */
 import { randomUUID } from 'node:crypto'
 import kafkajs from 'kafkajs'
-import { sealTexts } from './seal.ts'
+import { sealTexts } from './seal.js'
 
 const { KAFKA_BROKERS = '', KAFKA_EVENTS_TOPIC, ADMIN = 'http://127.0.0.1:9465' } = process.env
 const TOPIC = process.env.TOPIC || KAFKA_EVENTS_TOPIC || 'commission.events'

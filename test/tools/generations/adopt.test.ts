@@ -1,0 +1,90 @@
+/** `adopt` on documents in memory, while a projector starts and stops beside it. */
+import type { Kafka } from 'kafkajs'
+import { expect, test } from 'vitest'
+import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
+import type { Send } from '../../../core/store/elasticsearch/client.ts'
+import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
+import {
+  API_KEYS_GENERATION,
+  generationId,
+  indexOf,
+  kinds,
+  LIVE_ID,
+  positionId,
+} from '../../../schemas/stored/documents.ts'
+import { adopt } from '../../../tools/generations/adopt.ts'
+import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
+
+const indicesOf = {
+  g1: ['p-control', ...kinds.map(kind => indexOf('p', 'g1', kind))],
+  [API_KEYS_GENERATION]: ['p-control', 'p-api-keys', 'p-api-keys-parked'],
+}
+const uuidOf = (index: string): string => `uuid-of-${index}`
+
+/** A projector was killed between writing payout 12 and publishing it; no index was replaced. */
+const world = (meanwhile: (engine: MemoryElasticsearch) => void) => {
+  const engine = new MemoryElasticsearch()
+  putPayout(engine, 5)
+  putPayout(engine, 12)
+  const control = (id: string, kind: string, body: object): void =>
+    engine.put('p-control', id, 1, { kind, body } as Record<string, unknown>)
+  control(LIVE_ID, 'live', { generation: 'g1', kept: ['g1'] })
+  for (const [generation, indices] of Object.entries(indicesOf)) {
+    const source = { topic: generation === 'g1' ? 't' : 'k', cluster_id: 'c', partitions: 1, rules_version: 1 }
+    const recorded = Object.fromEntries(indices.map(name => [name, uuidOf(name)]))
+    control(generationId(generation), 'generation', { ...source, generation, indices: recorded })
+  }
+  putPosition(engine, 'g1', 10)
+  putPosition(engine, API_KEYS_GENERATION, 0)
+  const all = [...new Set(Object.values(indicesOf).flat())]
+  const settings = Object.fromEntries(all.map(name => [name, { settings: { index: { uuid: uuidOf(name) } } }]))
+  const send = ((request, signal) =>
+    request.path.includes('_settings')
+      ? Promise.resolve({ status: 200, body: settings })
+      : engine.send(request, signal)) as Send
+  const admin = {
+    ...{ connect: async () => undefined, disconnect: async () => undefined },
+    describeGroups: async () => ({ groups: [{ members: [] }] }),
+    describeCluster: async () => ({ clusterId: 'c' }),
+    fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
+    fetchTopicOffsets: async () => [{ partition: 0, offset: '100', high: '100', low: '0' }],
+  }
+  let sleeps = 0
+  const context = {
+    ...{ send, prefix: 'p', out: () => undefined, say: () => undefined, now: () => 1e12, elapsed: () => engine.time },
+    kafka: { admin: () => admin } as unknown as Kafka,
+    topics: { events: 't', 'api-keys': 'k' },
+    sleep: async (milliseconds: number) => {
+      engine.time += milliseconds
+      if (++sleeps === 2) meanwhile(engine)
+    },
+    openCluster: async () => ({ disconnect: async () => undefined }) as unknown as LogCluster,
+  }
+  return { engine, adopt: () => adopt({ json: false }, context, 'group') }
+}
+
+const putPayout = (engine: MemoryElasticsearch, seq: number): void => {
+  const body = { id: `payout_${seq}` }
+  const fields = { org_id: 'org_1', seq, until_seq: UNTIL_FOREVER, body_bytes: JSON.stringify(body).length }
+  engine.put('p-g1-payouts', `org_1:payout_${seq}`, seq, { ...fields, body })
+}
+const putPosition = (engine: MemoryElasticsearch, generation: string, position: number): void => {
+  const body = { position, last: null, at: 1, time: 2, serve_from: 0 }
+  engine.put('p-control', positionId(generation, 0), 1, { kind: 'position', body })
+}
+const payoutsOf = (engine: MemoryElasticsearch): string[] => Object.keys(engine.all('p-g1-payouts'))
+
+test('adopt removes documents after the position that nobody publishes', async () => {
+  const { engine, adopt } = world(() => undefined)
+  expect(await adopt()).toBe(0)
+  expect(payoutsOf(engine)).toEqual(['org_1:payout_5'])
+})
+
+test('adopt removes nothing that a projector publishes while it waits, and says to run it again', async () => {
+  const { engine, adopt } = world(beside => {
+    putPayout(beside, 13)
+    putPosition(beside, 'g1', 14)
+  })
+  await expect(adopt()).rejects.toThrow('positions of g1 were changed meanwhile: stop all projectors, and run the same')
+  expect(payoutsOf(engine)).toEqual(['org_1:payout_12', 'org_1:payout_13', 'org_1:payout_5'])
+})
