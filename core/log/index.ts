@@ -2,7 +2,7 @@
  * The log library: a log of records, in Kafka or in an archive. It identifies a log, reads it, follows it and
  * appends to it.
  */
-export { createAdmitBatch } from './batch/name-undecodable.ts'
+export { createAdmitBatch } from './batch/limit-lines.ts'
 export { type KafkaAccess, kafkaAccess, kafkaConfig } from './client-options.ts'
 export { connectAdmin, connectProducer } from './connect.ts'
 export { createMissingTopics } from './create-topics.ts'
@@ -41,8 +41,8 @@ export {
 } from './kafka/source.ts'
 export { keptRecord, toRawRecord } from './kafka/stored-record.ts'
 export { appendLog, type LogAppender } from './records/append-log.ts'
+export { BATCH_TIME_SPAN, kafkaTime } from './records/encode-batch.ts'
 export { createLastRecordReader, type KnownRecords, type OpenLog } from './records/last-records.ts'
 export { type LogCluster, openCluster } from './records/open-cluster.ts'
 export { type LogEntry, type LogPart, type LogReader, readLog } from './records/read-log.ts'
-export { BATCH_TIME_SPAN, kafkaTime } from './records/record-batch.ts'
 export { asUnanswered, kafkaRetryOptions } from './retry.ts'

@@ -110,17 +110,6 @@ export { openPublishedPosition, type PublishedPosition, type PublishedState } fr
 export { createPublishedTimes, type PublishedTimes } from './positions/publish-times.ts'
 export { type AnswerBudget, createAnswerBudget, type Limit, type Reservation } from './read/answer-budget.ts'
 export { batchMultiGets } from './read/batch-multi-gets.ts'
-export {
-  type CountBytes,
-  createSearchClient,
-  type IndexIds,
-  type MultiGet,
-  type Observe,
-  requireAnswer,
-  type Search,
-  type SearchClient,
-  type TooMuch,
-} from './read/client.ts'
 export { clientOptions } from './read/client-options.ts'
 export { allocate, compact, free, heldBy, isFreeable } from './read/held-bytes.ts'
 export {
@@ -135,6 +124,17 @@ export {
   searchSmall,
   uncounted,
 } from './read/scope.ts'
+export {
+  type CountBytes,
+  createSearchClient,
+  type IndexIds,
+  type MultiGet,
+  type Observe,
+  requireAnswer,
+  type Search,
+  type SearchClient,
+  type TooMuch,
+} from './read/search-client.ts'
 export {
   anyHit,
   bodyOf,

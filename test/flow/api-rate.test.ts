@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { READS_IN_FLIGHT_MAX } from '../../core/store/limits.ts'
-import type { SearchClient } from '../../core/store/read/client.ts'
+import type { SearchClient } from '../../core/store/read/search-client.ts'
 import { newKeyText } from '../../tools/keys/key-text.ts'
 import { listed, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { eventually, fileScope } from '../support/scope.ts'

@@ -1,7 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
-import type { SearchClient } from '../../core/store/read/client.ts'
+import type { SearchClient } from '../../core/store/read/search-client.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import { generationIndices } from '../../schemas/stored/mappings.ts'
 import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'

@@ -40,7 +40,7 @@ export const answerMutants: readonly Mutant[] = [
   },
   {
     name: 'a long answer keeps the unused end of its buffer',
-    file: 'core/store/read/client.ts',
+    file: 'core/store/read/search-client.ts',
     find: '      memory.resize(bytes)\n',
     replace: '',
   },
@@ -64,7 +64,7 @@ export const answerMutants: readonly Mutant[] = [
   },
   {
     name: 'malformed index ids from Elasticsearch are answered as an internal error',
-    file: 'core/store/read/client.ts',
+    file: 'core/store/read/search-client.ts',
     find: '      return readIndexIds(requireAnswer(answer))\n',
     replace: "      return indexIdsIn(JSON.parse(requireAnswer(answer).toString('utf8')))\n",
   },

@@ -129,7 +129,7 @@ export const apiMutants: readonly Mutant[] = [
   },
   {
     name: 'a page is searched on the first shard only',
-    file: 'core/store/read/client.ts',
+    file: 'core/store/read/search-client.ts',
     find: '/_search?allow_partial_search_results=false`',
     replace: '/_search?allow_partial_search_results=false&preference=_shards:0`',
     flow: SHARDS,

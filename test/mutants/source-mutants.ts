@@ -101,7 +101,7 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'each batch that nobody can read gets a line of the log',
-    file: 'core/log/batch/name-undecodable.ts',
+    file: 'core/log/batch/limit-lines.ts',
     find: '    more--\n',
     replace: '',
   },

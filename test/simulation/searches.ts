@@ -6,7 +6,7 @@
 
 import { unavailable } from '../../core/runtime/refusals.ts'
 import { batchMultiGets } from '../../core/store/read/batch-multi-gets.ts'
-import type { MultiGet, Search } from '../../core/store/read/client.ts'
+import type { MultiGet, Search } from '../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../core/store/read/slice-documents.ts'
 import type { Clock } from './clock.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'

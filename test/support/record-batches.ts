@@ -6,7 +6,7 @@ import type { EntryKind } from '../../core/log/batch/fetched-log.ts'
 import { BatchReader } from '../../core/log/batch/read-batch.ts'
 import { HEADER_BYTES, recordBatchesIn } from '../../core/log/batch/record-batch.ts'
 import type { FetchedBytes } from '../../core/log/kafka/patch-fetch.ts'
-import { encodeRecordBatch } from '../../core/log/records/record-batch.ts'
+import { encodeRecordBatch } from '../../core/log/records/encode-batch.ts'
 
 export type BatchOptions = {
   readonly first: number

@@ -15,8 +15,8 @@ import { withRight } from '../kafka/access-refusal.ts'
 import { NO_HEADERS } from '../kafka/encoded-headers.ts'
 import { loadKafkajs } from '../kafka/load-kafkajs.ts'
 import type { ProtocolRequest } from '../kafka/protocol-request.ts'
+import { type BatchProducer, encodeRecordBatch } from './encode-batch.ts'
 import type { LogBroker, LogCluster } from './open-cluster.ts'
-import { type BatchProducer, encodeRecordBatch } from './record-batch.ts'
 
 export type LogAppender = {
   /** Appends one batch. Returns the offset of its first record, and whether the broker kept the times. */

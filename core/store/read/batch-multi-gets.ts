@@ -25,8 +25,8 @@ import {
   RECORDS_SURE,
   SMALL_ANSWER_BYTES,
 } from '../limits.ts'
-import type { CountBytes, MultiGet } from './client.ts'
 import { free } from './held-bytes.ts'
+import type { CountBytes, MultiGet } from './search-client.ts'
 import { type DocumentName, divideMultiGet, type ReadDocument, sliceEachOf, smallDocument } from './slice-documents.ts'
 
 /** The bytes that a request expects, and what is called with those of an answer that is read for it alone. */

@@ -4,7 +4,7 @@
  * part of it: one permit is held around all reads of a request, and no read takes another one.
  */
 import { SEARCH_TIME_MAX } from '../limits.ts'
-import { type CountBytes, type MultiGet, requireAnswer, type Search, type TooMuch } from './client.ts'
+import { type CountBytes, type MultiGet, requireAnswer, type Search, type TooMuch } from './search-client.ts'
 import type { DocumentName } from './slice-documents.ts'
 
 /**

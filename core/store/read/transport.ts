@@ -12,7 +12,7 @@ import { ClusterConnectionPool, type GetConnectionOptions } from '@elastic/trans
 import { context, propagation } from '@opentelemetry/api'
 import { isTimeUp } from '../../runtime/index.ts'
 import { type Credentials, noCredentials } from '../credentials.ts'
-import type { Transport } from './client.ts'
+import type { Transport } from './search-client.ts'
 
 type Asked = Parameters<Transport>[0]
 type Options = Parameters<Transport>[1]

@@ -14,8 +14,8 @@ import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, REQUESTS_AHEAD_MAX } from '../../
 import { holdReads } from '../../../core/reading/capacity/hold-reads.ts'
 import { createSemaphores } from '../../../core/runtime/semaphore.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
-import type { Search } from '../../../core/store/read/client.ts'
 import { allocate, free } from '../../../core/store/read/held-bytes.ts'
+import type { Search } from '../../../core/store/read/search-client.ts'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
 

@@ -7,7 +7,7 @@ import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../core/readin
 import { unavailable } from '../../../core/runtime/refusals.ts'
 import { abortReason, scheduleTimer } from '../../../core/runtime/time-limits.ts'
 import type { PositionReader } from '../../../core/store/positions/position.ts'
-import type { MultiGet } from '../../../core/store/read/client.ts'
+import type { MultiGet } from '../../../core/store/read/search-client.ts'
 import { multiGetAnswer, positionText } from '../../api/answers.ts'
 import { documentText, sha256 } from '../../support/bodies.ts'
 import { scopeOf } from '../../support/read-scope.ts'

@@ -11,9 +11,9 @@ import {
   UNKNOWN_ANSWER_BYTES,
 } from '../../../../core/store/limits.ts'
 import { createAnswerBudget } from '../../../../core/store/read/answer-budget.ts'
-import type { Search } from '../../../../core/store/read/client.ts'
 import { allocate } from '../../../../core/store/read/held-bytes.ts'
 import type { ReadScope } from '../../../../core/store/read/scope.ts'
+import type { Search } from '../../../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../../../core/store/read/slice-documents.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 

@@ -8,7 +8,7 @@ import {
   SMALL_ANSWER_BYTES,
 } from '../../../../core/store/limits.ts'
 import { batchMultiGets } from '../../../../core/store/read/batch-multi-gets.ts'
-import type { MultiGet } from '../../../../core/store/read/client.ts'
+import type { MultiGet } from '../../../../core/store/read/search-client.ts'
 import { type DocumentName, sliceMultiGet, smallDocument } from '../../../../core/store/read/slice-documents.ts'
 import { multiGetAnswer } from '../../../api/answers.ts'
 

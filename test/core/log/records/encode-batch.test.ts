@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { recordBatchesIn } from '../../../../core/log/batch/record-batch.ts'
-import { encodeRecordBatch } from '../../../../core/log/records/record-batch.ts'
+import { encodeRecordBatch } from '../../../../core/log/records/encode-batch.ts'
 import { seedOfRun } from '../../../support/random.ts'
 import { recordsIn } from '../../../support/record-batches.ts'
 import { anyEntry } from '../../../tools/archive/any-entries.ts'

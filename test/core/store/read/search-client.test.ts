@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { ANSWER_BYTES_MAX } from '../../../../core/store/limits.ts'
-import { createSearchClient } from '../../../../core/store/read/client.ts'
+import { createSearchClient } from '../../../../core/store/read/search-client.ts'
 
 const answering = (text: string) => {
   const outcomes: string[] = []

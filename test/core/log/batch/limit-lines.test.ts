@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createAdmitBatch } from '../../../../core/log/batch/name-undecodable.ts'
+import { createAdmitBatch } from '../../../../core/log/batch/limit-lines.ts'
 import { UNDECODABLE_LOGGED, UNDECODABLE_LOGGED_MS } from '../../../../core/log/limits.ts'
 
 test('a flood of batches gets a few lines a minute, and the first line of the next minute counts the others', () => {
