@@ -128,7 +128,7 @@ describe('the production entry', () => {
     )
     const hooks = /wrapDeciding|wrapParts|stuckMs|argv|SIGKILL|SIGSTOP/
     const given = sources.filter(name => name.endsWith('.ts') && hooks.test(readFileSync(join(root, name), 'utf8')))
-    expect(given.sort()).toEqual(['core/projection/stream/stream.ts', 'core/projection/progress/watchdog.ts'])
+    expect(given.sort()).toEqual(['core/projection/progress/watchdog.ts', 'core/projection/stream/stream.ts'])
     expect(readFileSync(join(root, 'core/projection/stream/stream.ts'), 'utf8')).not.toMatch(/process\./)
   })
 })
