@@ -111,6 +111,9 @@ const archiveLost = async (plan: Plan, world: World, directory: string, lost: Re
  */
 const archiveForeign = async (plan: Plan, world: World, directory: string, archived: Entries): Promise<Entries> => {
   if (STREAMS.some(topic => !world.broker.topics.has(topic))) return archived
+  // Without topic ids, only a record that is in the archive tells that the topic is another one.
+  const hasRecords = plan.topics.some(topic => archived[topic]?.some(({ length }) => length > 0))
+  if (!plan.hasTopicIds && !hasRecords && plan.kind !== 'cut') return archived
   const running = await attempt(plan, world, { name: 'archive', directory })
   const archivedEnds = (topic: string): number[] => {
     const path = join(directory, topic === EVENTS ? 'events' : 'api-keys', 'manifest.json')
