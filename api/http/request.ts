@@ -1,10 +1,10 @@
 /**
  * A request, and how the target of a request is read.
  *
- * What is known of a request grows from step to step, and the types say so. A step names what it needs and what it
- * adds: a handler that needs the key takes a type that has the key. Only `startSteps` in steps.ts changes what is
- * known. A step that wraps others may look at what they added (`KnownSoFar`): it is absent if the request was refused
- * before.
+ * Each step adds fields to the state of a request, and the types say which. A step names the fields that it needs and
+ * the fields that it adds: a handler that needs the key takes a type that has the key. Only `startSteps` in steps.ts
+ * writes these fields. A step that wraps others may read the fields that they added (`KnownSoFar`). They are absent if
+ * the request was refused before.
  */
 import type Koa from 'koa'
 import type { KeyHolder, Moment, Turn } from '../../core/reading/index.ts'

@@ -1,4 +1,4 @@
-/** What is known of a request that a test lets answer. */
+/** The state of a request that a test lets answer. */
 import type { Answering } from '../../api/answer/answer-page.ts'
 
 /** Returns the state of a request whose reads are not audited, and whose answer holds no bytes. */

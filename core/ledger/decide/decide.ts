@@ -34,7 +34,7 @@ export type Decided = Omit<ProjectedBatch, 'changes'> & {
   /** Undecided parts of the given batch. The later part is first, because each is put back before the one before it. */
   readonly rest: readonly Batch[]
   readonly documents: readonly DecidedDocument[]
-  /** What is known of each decided record alone. */
+  /** Each decided record, as `assess` saw it without the records before. */
   readonly assessed: readonly (Assessed | Skipped)[]
   /** How many events were loaded. */
   readonly loaded: number

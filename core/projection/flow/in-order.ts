@@ -57,7 +57,7 @@ export class InOrder {
     for (let [first] = this.#writes; first && !this.#closed; [first] = this.#writes) yield first.done
   }
 
-  /** Takes all written batches before the first unfinished one. Undefined if there is none, or after `close`. */
+  /** Takes all written batches before the first unfinished one. Returns undefined without one, and after `close`. */
   takeCompleted(): Stored | undefined {
     const unfinished = this.#writes.findIndex(({ stored }) => !stored.isDone)
     const group = this.#writes
