@@ -49,9 +49,12 @@ const setUp = async (scope: Scope) => {
   await use()
   const targets = { projector: new URL(projector.adminUrl).host, api: new URL(api.adminUrl).host }
   const prometheus = await startPrometheus(scope, { targets })
-  // Before the first scrape of a process, its absence is pending.
+  // Before the first scrape of a process, its absence is pending. Until two scrapes saw a position move, a scrape
+  // between publishing and projecting looks like a partition that is stuck.
   await eventually(async () => {
+    await use()
     expect(await prometheus.query('up == 1')).toHaveLength(2)
+    expect(await prometheus.query('changes(commission_position{reached="searchableTo"}[5m]) > 0')).not.toEqual([])
     expect(await prometheus.alerts()).toEqual([])
   }, SOON)
   return { projector, prometheus, use }
