@@ -1,8 +1,8 @@
 /** Prometheus metrics of the API. Labels hold only route patterns, methods, statuses and fixed words. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Usage } from '../../core/reading/index.ts'
+import { createProcessMetrics } from '../../core/runtime/index.ts'
 import type { Limit, LivePositions, Observe } from '../../core/store/index.ts'
-import packageJson from '../../package.json' with { type: 'json' }
 import type { ObserveRequest } from '../answer/answer-errors.ts'
 
 type Metrics = {
@@ -33,15 +33,8 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 
 /** Creates a registry with all metrics of the API, and the functions that count. Times are in milliseconds. */
 export const createApiMetrics = (): Metrics => {
-  const registry = new Registry()
+  const registry = createProcessMetrics('api')
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
-  new Gauge({
-    name: 'commission_build_info',
-    help: '1, with the program and its version',
-    labelNames: ['program', 'version'],
-    registers,
-  }).set({ program: 'api', version: packageJson.version }, 1)
   const requests = new Histogram({
     name: 'api_request_seconds',
     help: 'Requests by method, route pattern and status, and how long they took.',

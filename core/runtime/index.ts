@@ -1,12 +1,13 @@
 /**
- * The runtime library: settings, failures, health, time limits, semaphores, retries and bounded logs. It knows neither
- * Kafka nor Elasticsearch.
+ * The runtime library: settings, failures, health, time limits, semaphores, retries, bounded logs and the metrics of a
+ * process. It knows neither Kafka nor Elasticsearch.
  */
 export { boundLog } from './bounded-log.ts'
 export { type ErrorLocation, errorLocation, UNHANDLED_EXIT_CODE } from './error-location.ts'
 export { nameOf, StopError, type Where } from './failures.ts'
 export { createHealth, type Health, type HealthLog, type HealthPart, type ReportTrouble } from './health.ts'
 export { REDIS_CONNECT_TIME_MAX } from './limits.ts'
+export { createProcessMetrics } from './process-metrics.ts'
 export {
   ADMIN_FAILED,
   ADMIN_METHOD_REFUSED,

@@ -1,9 +1,9 @@
 /** The projector's Prometheus metrics. */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import packageJson from '../../../package.json' with { type: 'json' }
+import { Counter, Gauge, Histogram } from 'prom-client'
 import { type ParkCode, parkCodes } from '../../../schemas/errors.ts'
 import type { Stream } from '../../../schemas/events.ts'
 import type { ProjectedBatch } from '../../ledger/index.ts'
+import { createProcessMetrics } from '../../runtime/index.ts'
 import type { ClockState } from '../../store/index.ts'
 
 /** Progress of a partition: the next offset of each stage. */
@@ -27,15 +27,8 @@ export const createProjectorMetrics = (
   failedSpares: () => readonly { readonly generation: string; readonly code: string }[] = () => [],
   clock?: () => ClockState,
 ) => {
-  const registry = new Registry()
+  const registry = createProcessMetrics('projector')
   const registers = [registry]
-  collectDefaultMetrics({ register: registry })
-  new Gauge({
-    name: 'commission_build_info',
-    help: '1, with the program and its version',
-    labelNames: ['program', 'version'],
-    registers,
-  }).set({ program: 'projector', version: packageJson.version }, 1)
   const records = new Counter({
     name: 'commission_records_total',
     help: 'Records projected by this process, by outcome',
