@@ -26,6 +26,23 @@ export const reportCompared = (compared: readonly ComparedRatio[]): string =>
 export const pictureFile = ({ name }: Picture): string => `pictures/bench-${name}.svg`
 
 /**
+ * Rows without a bound that a reader decides by. The page has them beside the rows with a bound; all other rows and
+ * the notes are in bench/results.json.
+ */
+const headlines: ReadonlyMap<FigureName, RegExp> = new Map([
+  ['replay', /^(?:projector|bulk ceiling)$/],
+  ['partitions', /^(?:one|two) projectors?, /],
+  ['growth', /^1,000,000: (?:replay|on disk|publish)|^chains of /],
+  ['freshness', /^publish → visible, p|^plain pipe .*, p50$/],
+  ['corrections', /^publish → visible, p50$/],
+  ['api', /^8 connections: (?:API|API, p99)$|^from the first|^(?:alone|while .* are projected)$/],
+  ['crowd', /^page of 50 /],
+])
+
+const isShown = ({ name }: Figure, { what, atLeast, atMost, unit }: FigureRow): boolean =>
+  atLeast !== undefined || atMost !== undefined || (headlines.get(name)?.test(what) === true && unit !== 'documents/s')
+
+/**
  * Replaces `{{machine}}` and each figure's placeholder, such as `{{replay}}`, in the template.
  * @throws Error for a figure without a placeholder, or a placeholder without a figure
  */
@@ -37,19 +54,33 @@ export const renderPage = (template: string, machine: Machine, figures: readonly
     if (name === 'machine') return reportMachine(machine)
     if (!isFigure(name)) throw new Error(`the template has ${placeholder}, and there is no such figure`)
     const measured = figures.filter(figure => figure.name === name)
-    return measured.length === 0 ? 'Not measured in this run.' : measured.map(renderFigure).join('\n\n')
+    return measured.length === 0 ? 'Not measured in this run.' : renderFigures(measured)
   })
 }
 
 const isFigure = (name: string): name is FigureName => figureNames.some(figure => figure === name)
 
-const renderFigure = ({ title, rows, notes, pictures = [] }: Figure): string =>
+/** One table for all figures of a name, after their pictures, and after the run that measured them apart. */
+const renderFigures = (figures: readonly Figure[]): string =>
   [
-    `### ${title}`,
-    ...pictures.map(picture => `![${picture.title}](${pictureFile(picture)})`),
-    tableOf(rows),
-    ...notes,
+    ...figures.flatMap(({ notes }) => notes.filter(note => note.startsWith(measuredApart))),
+    ...figures.flatMap(({ pictures = [] }) => pictures.map(each => `![${each.title}](${pictureFile(each)})`)),
+    table([
+      ['', 'figure', 'to reach'],
+      ...figures.flatMap(figure => [
+        [`**${figure.title}**`, '', ''],
+        ...figure.rows.filter(row => isShown(figure, row)).map(row => [row.what, withSpread(row), target(row)]),
+      ]),
+    ]),
   ].join('\n\n')
+
+/** A note that begins so names the run of a figure that was not measured with the others. */
+export const measuredApart = 'Measured apart from the other figures: '
+
+const withSpread = ({ value, lowest, highest, unit }: FigureRow): string => {
+  const spread = lowest === undefined || highest === undefined ? [] : [`(${amount(lowest)} to ${amount(highest)})`]
+  return [amount(value), ...(unit === '' ? [] : [unit]), ...spread].join(' ')
+}
 
 const tableOf = (rows: readonly FigureRow[]): string =>
   table([

@@ -5,7 +5,7 @@ import { type Figure, type FigureName, figureNames } from '../rig/bench.ts'
 import type { Machine } from '../rig/machine.ts'
 import { drawPicture } from './picture.ts'
 import { quotedFigures, withFigures } from './quoted-figures.ts'
-import { pictureFile, renderPage } from './report.ts'
+import { measuredApart, pictureFile, renderPage } from './report.ts'
 
 export type Results = { readonly machine: Machine; readonly figures: readonly Figure[] }
 
@@ -36,7 +36,7 @@ export const keepResults = (results: Results): Promise<void> =>
 
 /** Replaces the stored figures of the same names by those of a part of the bench, and says when they ran. */
 export const replaceFigures = (stored: Results, { machine, figures }: Results): Results => {
-  const measured = `Measured apart from the other figures: ${machine.run}, commit ${machine.commit}.`
+  const measured = `${measuredApart}${machine.run}, commit ${machine.commit}.`
   const named = (from: readonly Figure[], name: FigureName): Figure[] => from.filter(figure => figure.name === name)
   return {
     machine: stored.machine,

@@ -23,19 +23,28 @@ const figure: Figure = {
   ],
 }
 
-test('a figure is rendered in its place, with its picture, rows and notes', () => {
-  const page = renderPage(`{{machine}}\n\n${template}`, { cores: '2' }, [figure])
-  expect(page.split('\n')).toEqual(
+test('the page has, of each figure, its picture and the rows that have a bound or are headlines', () => {
+  const other = { what: 'CPU of Kafka, projecting', unit: 'ms per event', value: 1 }
+  const projector = { what: 'projector', unit: 'events/s', value: 12_345.6, lowest: 12_000, highest: 13_000 }
+  const rows = [projector, other, ...figure.rows]
+  const page = renderPage(`{{machine}}\n\n${template}`, { cores: '2' }, [{ ...figure, rows }])
+  const lines = page.split('\n').map(line => line.replaceAll(/ +/g, ' '))
+  expect(lines).toEqual(
     expect.arrayContaining([
-      '| cores | 2   |',
-      '### How fast',
+      '| cores | 2 |',
       '![Rates](pictures/bench-rates.svg)',
-      '| rate      | 12,346    | 12,000 to 13,000  | events/s |                     |',
-      '| **share** | **0.812** |                   |          | ≥ 0.85: not reached |',
-      'As it was.',
+      '| **How fast** | | |',
+      '| projector | 12,346 events/s (12,000 to 13,000) | |',
+      '| share | 0.812 | ≥ 0.85: not reached |',
     ]),
   )
+  for (const left of ['CPU of Kafka', '| rate', 'As it was.']) expect(page).not.toContain(left)
   expect(page.split('Not measured in this run.')).toHaveLength(figureNames.length)
+})
+
+test('the page says which figures were measured apart', () => {
+  const apart = replaceFigures({ machine: {}, figures: [figure] }, { machine: { run: 'Tuesday' }, figures: [figure] })
+  expect(renderPage(`{{machine}} ${template}`, {}, apart.figures)).toContain('from the other figures: Tuesday, commit')
 })
 
 test('a figure without a place, and a place without a figure, are refused', () => {
