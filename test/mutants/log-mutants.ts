@@ -52,6 +52,17 @@ export const logMutants: readonly Mutant[] = [
     replace: 'writtenFrom: Math.min(0, body._version) }',
   },
   {
+    name: 'the ends of a partition are read before the last written record of another owner',
+    file: 'core/projection/stream/open-partition.ts',
+    find: `  const { written, writtenFrom } = await openWritten(partition, position, { identity, controlIndex, request })
+  // After both: another owner may have written and published past ends that were read before.
+  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
+`,
+    replace: `  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
+  const { written, writtenFrom } = await openWritten(partition, position, { identity, controlIndex, request })
+`,
+  },
+  {
     name: 'an owner that finds no written record counts its versions anew',
     file: 'core/projection/stream/open-partition.ts',
     find: 'writtenFrom: body._version - NOTHING_WRITTEN.body.offset',

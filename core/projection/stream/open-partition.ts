@@ -56,14 +56,10 @@ export const openPartition = async (
   await assertSameIndices(identity, { request, prefix })
   const { generation, topic } = identity
   const published = await openPublishedPosition(partition, { index: controlIndex, generation, request, replace, times })
-  // After the position: another owner may have published past ends that were read before.
-  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
   const { position } = published.current()
-  const { written, writtenFrom } = await openWritten(partition, position, {
-    identity,
-    controlIndex,
-    request,
-  })
+  const { written, writtenFrom } = await openWritten(partition, position, { identity, controlIndex, request })
+  // After both: another owner may have written and published past ends that were read before.
+  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
   assertNotTruncated(topic, partition, position, ends)
   if (written !== null) assertHasWritten(topic, partition, written.offset, ends)
   return { ...published, written, writtenFrom }

@@ -2,8 +2,9 @@
 import { expect, test } from 'vitest'
 import { pack, serialize } from '../../../../core/ledger/decide/serialize.ts'
 import { laterOf } from '../../../../core/projection/flow/partition-store.ts'
-import { openWritten } from '../../../../core/projection/stream/open-partition.ts'
-import type { Ask } from '../../../../core/store/elasticsearch/client.ts'
+import { openPartition, openWritten } from '../../../../core/projection/stream/open-partition.ts'
+import { createHealth } from '../../../../core/runtime/index.ts'
+import type { Ask, Send } from '../../../../core/store/elasticsearch/client.ts'
 
 test('a start after a crash does not forget later records whose documents are written', () => {
   const before = { offset: 20, sha256: 'before' }
@@ -56,4 +57,34 @@ test('a written record goes with the documents of its batch, and replaces no lat
     index: { _index: 'control', _id: 'written:g1:0', version: 11, version_type: 'external_gte' },
   })
   expect([JSON.parse(line), first?.version]).toEqual([last, 11])
+})
+
+test('a record that another owner reads and writes while a partition is opened is no record that was deleted', async () => {
+  let end = 59
+  const send = (async ({ path }) => {
+    if (path.includes('position')) return { status: 200, body: { _source: { body: { position: 58 } } } }
+    if (path.endsWith('/_settings')) {
+      return { status: 200, body: { 'p-control': { settings: { index: { uuid: 'u' } } } } }
+    }
+    if (!path.includes('written')) throw new Error(`an unknown request: ${path}`)
+    // The owner before was a moment faster: the last record is in the log, and its documents are written.
+    end = 60
+    return { status: 200, body: { _version: 1, _source: { kind: 'written', body: { offset: 59, sha256: 'a' } } } }
+  }) as Send
+  const opened = openPartition(
+    0,
+    { identity, controlIndex: 'control', prefix: 'p' },
+    {
+      streamLog: { ends: async () => [{ partition: 0, low: 0, end }] },
+      elasticsearch: { send },
+      replace: send,
+      retryOptions: { sleep: async () => undefined, random: () => 0 },
+      health: createHealth({ warn: () => undefined, info: () => undefined }, () => 0),
+      verifySource: async () => undefined,
+      times: { read: async () => undefined, of: () => undefined, advance: async () => undefined },
+      now: () => 0,
+    },
+    new AbortController().signal,
+  )
+  expect((await opened).written).toEqual({ offset: 59, sha256: 'a' })
 })
