@@ -1,6 +1,6 @@
 /**
  * In: the answer to a request, after all later steps. Out: the same answer, ready to be sent by Koa, with a reservation
- *   of the budget until the client has it or its connection is gone.
+ *   of the budget (reserve-reads.ts) until the client has it or its connection is gone.
  * Promises: from here on, the reservation equals the bytes that the answer holds, even if it is part of a larger
  *   buffer. All other buffers of the reads are freed, and the answer is freed once it is delivered. Before, the
  *   reservation does not count the copies with opened texts (open-records.ts). An answer without a key is one
@@ -10,46 +10,12 @@
  */
 
 import { Readable } from 'node:stream'
-import { createReadMemory, createTurn, largeFrom } from '../../core/reading/index.ts'
-import type { Schedule, Semaphores } from '../../core/runtime/index.ts'
+import type { Schedule } from '../../core/runtime/index.ts'
 import { type AnswerBudget, compact, free, heldBy, type Reservation } from '../../core/store/index.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import type { Arrived, Authenticated, Context, Reserved, Routed, Timed } from '../http/request.ts'
+import type { Arrived, Context } from '../http/request.ts'
 import type { Step } from '../http/steps.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
-
-type Needs = Arrived & Timed & Routed & Authenticated
-type Opened = Pick<Reserved, 'scope' | 'reservation'>
-
-/** The memory of a request: opened before it reads. */
-export type ReadReservation = {
-  readonly open: (request: Needs) => Opened
-  readonly close: (request: Arrived) => void
-}
-
-export const createReadReservation = (budget: AnswerBudget, turns: Semaphores): ReadReservation => ({
-  open: ({ key, signal, isCopied, spent }) => {
-    const turn = createTurn(turns, key.org, largeFrom(isCopied), signal)
-    const reservation = budget.open(key, turn.isMine)
-    const reads: Buffer[] = []
-    const onRead = (bytes: number): void => {
-      spent.bytesRead += bytes
-    }
-    spent.held = { reservation, turn, reads }
-    const memory = createReadMemory({ reservation, turn, org: key.org, reads, onRead })
-    return { reservation, scope: { org: key.org, signal, memory } }
-  },
-  close: ({ spent }) => {
-    spent.held?.reservation.close()
-    spent.held?.turn.end()
-    spent.held = undefined
-  },
-})
-
-/** Step: opens the memory of an authenticated request, for its reads and its answer. */
-export const reserveReads = ({ open }: ReadReservation): Step<Needs, Reserved> => {
-  return (ctx, next) => next({ ...open(ctx.state), form: { isFixed: false, sealState: undefined } })
-}
 
 /** Step: holds and limits the delivery of an answer. @param onDeliveryTimeout called if it was not delivered in time */
 export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryTimeout: () => void): Step<Arrived> => {

@@ -12,7 +12,7 @@ import { onceFurtherBytes } from '../http/further-bytes.ts'
 import type { Arrived, Authenticated, Context, Counted, Routed, Timed, Waited } from '../http/request.ts'
 import type { Step } from '../http/steps.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
-import type { ReadReservation } from './limit-delivery.ts'
+import type { ReadReservation } from './reserve-reads.ts'
 
 /** Milliseconds. */
 const SHORT_WAIT = 1_000

@@ -54,13 +54,13 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: 'the reads of a request count for the process',
-    file: 'api/answer/limit-delivery.ts',
+    file: 'api/answer/reserve-reads.ts',
     find: 'scope: { org: key.org, signal, memory } }',
     replace: "scope: { org: key.org, signal, memory: memory.org === '' ? memory : 'process' } }",
   },
   {
     name: 'a request that waits for a change keeps the memory of its reads',
-    file: 'api/answer/limit-delivery.ts',
+    file: 'api/answer/reserve-reads.ts',
     find: '    spent.held?.reservation.close()\n    spent.held?.turn.end()\n    spent.held = undefined\n',
     replace: '    spent.held?.turn.end()\n    spent.held = undefined\n',
   },
