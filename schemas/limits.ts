@@ -49,6 +49,9 @@ export const PAGE_LIMIT_DEFAULT = 50
 /** Bytes of records on one page. A page ends early at this size, with `has_more`. */
 export const PAGE_BYTES_MAX = 16 * 1024 * 1024
 
+/** Seconds that a request may wait for the next change. */
+export const WAIT_SECONDS_MAX = 60
+
 /** Bytes of an answer per unit of the rate limit: four times a page of 200 payouts with 6 lines each (247 KB). */
 export const RATE_UNIT_BYTES = 1024 * 1024
 

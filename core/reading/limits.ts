@@ -3,11 +3,10 @@ import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { BODY_STORED_MAX, READ_TIME_MAX, READS_IN_FLIGHT_MAX, SMALL_ANSWER_BYTES } from '../store/index.ts'
 
 /**
- * Waiting for the next change. In order: seconds that a request may wait; milliseconds between two searches for all
- * waiting requests; milliseconds after a search that failed; maximum age of a search that may answer; requests that one
- * search may wake; milliseconds between two searches for the filters of one organization, less than the maximum age.
+ * Waiting for the next change. In order: milliseconds between two searches for all waiting requests; milliseconds after
+ * a search that failed; maximum age of a search that may answer; requests that one search may wake; milliseconds
+ * between two searches for the filters of one organization, less than the maximum age.
  */
-export const WAIT_SECONDS_MAX = 60
 export const LOOK_INTERVAL = 34
 export const LOOK_RETRY_INTERVAL = 500
 export const LOOK_AGE_MAX = 1_000

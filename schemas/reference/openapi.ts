@@ -1,6 +1,12 @@
 /** The OpenAPI 3.1 document for clients, built from the resources, the refusals and the limits. */
 
-import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../limits.ts'
+import {
+  API_KEY_LENGTH_MAX,
+  API_KEY_LENGTH_MIN,
+  PAGE_LIMIT_DEFAULT,
+  PAGE_LIMIT_MAX,
+  WAIT_SECONDS_MAX,
+} from '../limits.ts'
 import { changePattern, permissionOfPath, Refused, resourceParts, resources } from '../resources.ts'
 import { filteredKinds } from '../stored/documents.ts'
 import { type IdPrefix, idPattern } from '../values.ts'
@@ -277,7 +283,7 @@ export const openapi = {
         name: 'wait',
         in: 'query',
         description: [
-          'Waits up to this many seconds for a change if there is none after `starting_after`; 60 at most,',
+          `Waits up to this many seconds for a change if there is none after \`starting_after\`; ${WAIT_SECONDS_MAX} at most,`,
           'also if it is larger. Then the page is empty. Not together with `as_of`.',
         ].join(' '),
         schema: { type: 'integer', minimum: 0 },

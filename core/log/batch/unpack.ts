@@ -21,7 +21,7 @@ import type { RecordBatch } from './record-batch.ts'
 export type UnpackSteps = {
   readonly topic: string
   readonly partition: number
-  readonly onBatch: (batch: Batch) => void
+  readonly onRecords: (batch: Batch) => void
   readonly onUndecodable: (batch: UndecodableBatch) => void
   /** A part of a large batch was decompressed. */
   readonly onUnpacked: () => void
@@ -88,7 +88,7 @@ export class Unpacker {
         while (this.#isPaused && epoch === this.#epoch) await this.#moved.promise
         if (epoch !== this.#epoch) break
         for (const record of batch.records) bytes += bytesOf(record)
-        this.#steps.onBatch(batch)
+        this.#steps.onRecords(batch)
       }
     } catch (error) {
       if (epoch === this.#epoch) this.#onError(error)

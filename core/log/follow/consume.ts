@@ -129,7 +129,7 @@ const readPartitions = (consumer: Consumer, topic: string, handlers: Handlers) =
     unpacker: new Unpacker({
       topic,
       partition,
-      onBatch: batch => handlers.onBatch(partition, batch),
+      onRecords: batch => handlers.onBatch(partition, batch),
       onUndecodable: batch => handlers.onUndecodable(partition, batch),
       onUnpacked: () => handlers.onUnpacked(partition),
       fetchFrom: offset => seek(partition, offset),

@@ -5,12 +5,12 @@
  *   must not start over.
  */
 
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../../schemas/limits.ts'
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, WAIT_SECONDS_MAX } from '../../../schemas/limits.ts'
 import { keysOf } from '../../../schemas/objects.ts'
 import { filteredKinds, type ListKind } from '../../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../../schemas/values.ts'
 import { Refusal } from '../../runtime/index.ts'
-import { PARAMETER_NAME_SHOWN, WAIT_SECONDS_MAX } from '../limits.ts'
+import { PARAMETER_NAME_SHOWN } from '../limits.ts'
 import type { ListFilter, ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
