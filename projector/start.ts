@@ -21,7 +21,7 @@ import {
   keepTrying,
   type projectorSettings,
   type Read,
-  type RetryOptions,
+  type Retrying,
   StopError,
 } from '../core/runtime/index.ts'
 import {
@@ -66,7 +66,7 @@ export type StartContext = {
   readonly log: Logger
   readonly now: () => number
   readonly elapsed: StreamContext['elapsed']
-  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
+  readonly retryOptions: Retrying['retryOptions']
   readonly signal: AbortSignal
 } & TestHooks
 

@@ -150,10 +150,10 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   },
   'core/runtime': { order: ['environment'], ground: ['settings'] },
   'core/ledger': { order: ['event', 'rules', 'decide'], ground: ['limits'] },
-  'core/log': { order: ['kafka', 'batch', 'records', 'follow'], ground: ['limits', 'retry'] },
+  'core/log': { order: ['kafka', 'batch', 'records', 'follow'], ground: ['limits', 'kafka-retry'] },
   'core/store': {
     order: ['elasticsearch', 'read', 'generations', 'positions', 'documents'],
-    ground: ['credentials', 'limits'],
+    ground: ['elasticsearch-credentials', 'limits'],
   },
   'core/reading': { order: ['capacity', 'sealed', 'pages'], ground: ['limits'] },
   'core/projection': { order: ['progress', 'flow', 'stream'], ground: ['limits'] },

@@ -3,10 +3,8 @@
  * appends to it.
  */
 export { createAdmitBatch } from './batch/limit-lines.ts'
-export { type KafkaAccess, kafkaAccess, kafkaConfig } from './client-options.ts'
 export { connectAdmin, connectProducer } from './connect.ts'
 export { createMissingTopics } from './create-topics.ts'
-export { credentialsOf } from './credentials.ts'
 export { archivedLog, type VerifiedLog } from './follow/archived-log.ts'
 export { consume } from './follow/consume.ts'
 export {
@@ -40,9 +38,11 @@ export {
   TIMES_OF_PUBLISHERS,
 } from './kafka/source.ts'
 export { keptRecord, toRawRecord } from './kafka/stored-record.ts'
+export { type KafkaAccess, kafkaAccess, kafkaConfig } from './kafka-config.ts'
+export { credentialsOf } from './kafka-credentials.ts'
+export { asUnanswered, kafkaRetryOptions } from './kafka-retry.ts'
 export { appendLog, type LogAppender } from './records/append-log.ts'
 export { BATCH_TIME_SPAN, kafkaTime } from './records/encode-batch.ts'
 export { createLastRecordReader, type KnownRecords, type OpenLog } from './records/last-records.ts'
 export { type LogCluster, openCluster } from './records/open-cluster.ts'
 export { type LogEntry, type LogPart, type LogReader, readLog } from './records/read-log.ts'
-export { asUnanswered, kafkaRetryOptions } from './retry.ts'

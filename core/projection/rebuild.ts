@@ -4,7 +4,7 @@
  */
 
 import { archivedLog, type Bounds, type Ends, endWithin, type KafkaAccess, type VerifiedLog } from '../log/index.ts'
-import { createHealth, type HealthLog, type RetryOptions, Unanswered } from '../runtime/index.ts'
+import { createHealth, type HealthLog, type Retrying, type RetryOptions, Unanswered } from '../runtime/index.ts'
 import { type Clocks, clockMessages, createClocks, type Elasticsearch, type Positions } from '../store/index.ts'
 import { CAUGHT_UP_MS, PACE_WAIT_MS, REBUILD_POLL_MS } from './limits.ts'
 import { createProjectorMetrics } from './progress/metrics.ts'
@@ -16,7 +16,7 @@ export type RebuildContext = {
   /** The topic, or a verified archive of it. */
   readonly from: KafkaAccess | VerifiedLog
   readonly elasticsearch: Elasticsearch
-  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
+  readonly retryOptions: Retrying['retryOptions']
   readonly now: () => number
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number

@@ -24,7 +24,7 @@ import {
   sliceMultiGet,
   smallDocument,
 } from '../store/index.ts'
-import type { ApiKeyCache } from './api-keys.ts'
+import type { ApiKeyCache } from './api-key-cache.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_TIME_MAX } from './limits.ts'
 
 /** Returns undefined if the last check is recent: a request waits only after a pause. */

@@ -6,6 +6,7 @@ export { boundLog } from './bounded-log.ts'
 export { type ErrorLocation, errorLocation, UNHANDLED_EXIT_CODE } from './error-location.ts'
 export { nameOf, StopError, type Where } from './failures.ts'
 export { createHealth, type Health, type HealthLog, type HealthPart, type ReportTrouble } from './health.ts'
+export { keepTrying, pauseBefore, type Retrying, type RetryOptions } from './keep-trying.ts'
 export { REDIS_CONNECT_TIME_MAX } from './limits.ts'
 export { createProcessMetrics } from './process-metrics.ts'
 export {
@@ -22,7 +23,6 @@ export {
   retryAfter,
   unavailable,
 } from './refusals.ts'
-export { keepTrying, pauseBefore, type RetryOptions } from './retry.ts'
 export {
   createSemaphore,
   createSemaphores,

@@ -1,6 +1,4 @@
 /** The store library: Elasticsearch. Its client, documents, positions, generations and refreshes. */
-export { elasticsearchConfig } from './client-options.ts'
-export { authOf, type Credentials, createCredentials } from './credentials.ts'
 export { readDocuments } from './documents/read-documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
 export { write } from './documents/write.ts'
@@ -39,8 +37,10 @@ export {
   createClocks,
   logClockChange,
 } from './elasticsearch/clocks.ts'
+export { retryUntilAborted } from './elasticsearch/elasticsearch-retry.ts'
 export { getFromPrimaries } from './elasticsearch/primary-reads.ts'
-export { retryUntilAborted } from './elasticsearch/retry.ts'
+export { elasticsearchConfig } from './elasticsearch-config.ts'
+export { authOf, type Credentials, createCredentials } from './elasticsearch-credentials.ts'
 export { inspectIndices, type ToldSetting } from './generations/check-index.ts'
 export {
   changeGenerations,
@@ -110,7 +110,6 @@ export { openPublishedPosition, type PublishedPosition, type PublishedState } fr
 export { createPublishedTimes, type PublishedTimes } from './positions/publish-times.ts'
 export { type AnswerBudget, createAnswerBudget, type Limit, type Reservation } from './read/answer-budget.ts'
 export { batchMultiGets } from './read/batch-multi-gets.ts'
-export { clientOptions } from './read/client-options.ts'
 export { allocate, compact, free, heldBy, isFreeable } from './read/held-bytes.ts'
 export {
   type AskCounted,
@@ -135,6 +134,7 @@ export {
   type SearchClient,
   type TooMuch,
 } from './read/search-client.ts'
+export { clientOptions } from './read/search-client-options.ts'
 export {
   anyHit,
   bodyOf,

@@ -273,20 +273,20 @@ export const apiMutants: readonly Mutant[] = [
   ...permissionMutants,
   {
     name: 'a key is still valid at the instant of its expiry',
-    file: 'core/reading/api-keys.ts',
+    file: 'core/reading/api-key-cache.ts',
     find: 'if (now() < expiresAt) return holder',
     replace: 'if (now() <= expiresAt) return holder',
   },
   {
     name: 'the expiry of a key is looked at in its look-up, and not while its holder is cached',
-    file: 'core/reading/api-keys.ts',
+    file: 'core/reading/api-key-cache.ts',
     find: "return key ? inForce(digest, key) : unknown.get(digest) && 'unknown'",
     replace: "return key?.holder ?? (unknown.get(digest) && 'unknown')",
     flow: PROBES,
   },
   {
     name: 'a revoked key is accepted',
-    file: 'core/reading/api-keys.ts',
+    file: 'core/reading/api-key-cache.ts',
     find: '  if (revoked !== false) return undefined\n',
     replace: '  if (revoked === undefined) return undefined\n',
   },

@@ -98,7 +98,7 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'a key that was read before all keys were stored is not read again',
-    file: 'core/reading/api-keys.ts',
+    file: 'core/reading/api-key-cache.ts',
     find: 'servedFrom === servedBefore ? [documentBefore]',
     replace: 'servedFrom !== undefined ? [documentBefore]',
   },

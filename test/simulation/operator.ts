@@ -5,7 +5,7 @@
  */
 
 import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
-import { keepTrying } from '../../core/runtime/retry.ts'
+import { keepTrying } from '../../core/runtime/keep-trying.ts'
 import { Unanswered } from '../../core/runtime/unanswered.ts'
 import type { Send } from '../../core/store/elasticsearch/client.ts'
 import { changeGenerations } from '../../core/store/generations/generations.ts'

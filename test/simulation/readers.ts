@@ -5,7 +5,7 @@
  */
 
 import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
-import { type ApiKeyCache, createApiKeyCache } from '../../core/reading/api-keys.ts'
+import { type ApiKeyCache, createApiKeyCache } from '../../core/reading/api-key-cache.ts'
 import { KEY_CACHE_TIME } from '../../core/reading/limits.ts'
 import type { ReadList } from '../../core/reading/pages/read-list.ts'
 import type { ReadRecords } from '../../core/reading/pages/read-record.ts'

@@ -9,17 +9,17 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import type { Deciding } from '../../core/ledger/decide/decide.ts'
-import { kafkaAccess, kafkaConfig } from '../../core/log/client-options.ts'
+import { kafkaAccess, kafkaConfig } from '../../core/log/kafka-config.ts'
 import type { FlowParts } from '../../core/projection/flow/flow.ts'
 import { StopError } from '../../core/runtime/failures.ts'
 import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
-import { elasticsearchConfig } from '../../core/store/client-options.ts'
 import {
   createElasticsearch,
   type Elasticsearch,
   type Request,
   type Send,
 } from '../../core/store/elasticsearch/client.ts'
+import { elasticsearchConfig } from '../../core/store/elasticsearch-config.ts'
 import { runProjector } from '../../projector/projector.ts'
 import { isRead } from './answering.ts'
 import { registerCodecs } from './codecs.ts'

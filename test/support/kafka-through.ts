@@ -1,7 +1,7 @@
 /** Creates a Kafka client with the projector's configuration. All its connections go through a proxy. */
 import kafkajs, { type ISocketFactoryArgs, type Kafka } from 'kafkajs'
-import { kafkaConfig } from '../../core/log/client-options.ts'
 import { createNotifyingSocketFactory } from '../../core/log/kafka/patch-connections.ts'
+import { kafkaConfig } from '../../core/log/kafka-config.ts'
 import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
 import type { FaultProxy } from './proxy.ts'
 

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
-import { kafkaConfig } from '../../core/log/client-options.ts'
+import { kafkaConfig } from '../../core/log/kafka-config.ts'
 import { kafkaSettings, readSettings } from '../../core/runtime/settings.ts'
 import { fillIn, type KafkaRight } from '../../schemas/access.ts'
 import type { CertificateFiles } from '../../services/cluster/certificates.ts'

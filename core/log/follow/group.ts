@@ -8,9 +8,9 @@
  * has such members.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
-import { type Health, keepTrying, type RetryOptions, StopError } from '../../runtime/index.ts'
+import { keepTrying, type Retrying, StopError } from '../../runtime/index.ts'
 import { withRight } from '../kafka/access-refusal.ts'
-import { asUnanswered, kafkaRetryOptions } from '../retry.ts'
+import { asUnanswered, kafkaRetryOptions } from '../kafka-retry.ts'
 
 export type InstallationIdentity = {
   readonly prefix: string
@@ -72,10 +72,8 @@ export const describeGroup = async (
 
 type Joining = { readonly groupId: string; readonly identity: { readonly topic: string } }
 
-type GroupContext = {
+type GroupContext = Retrying & {
   readonly admin: GroupAdmin
-  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
-  readonly health: Health
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
 }
 

@@ -3,7 +3,7 @@
  * Promises: small requests of several partitions go together. Bulk requests in flight have a bound, and wait for a
  * refresh that readers wait for.
  */
-import { createWeightedSemaphore, type Health, limitConcurrency, type RetryOptions } from '../../runtime/index.ts'
+import { createWeightedSemaphore, limitConcurrency, type Retrying } from '../../runtime/index.ts'
 import {
   bulks,
   createBatcher,
@@ -18,10 +18,8 @@ import {
 } from '../../store/index.ts'
 import { BULKS_IN_FLIGHT, DECIDED_BYTES, REFRESH_INTERVAL_MS } from '../limits.ts'
 
-type StoreContext = {
+type StoreContext = Retrying & {
   readonly elasticsearch: Elasticsearch
-  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
-  readonly health: Health
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
   /** Milliseconds between two refreshes. */

@@ -8,7 +8,7 @@ import {
   kafkaRetryOptions,
   type StreamLog,
 } from '../../log/index.ts'
-import { type Health, keepTrying, type RetryOptions, StopError } from '../../runtime/index.ts'
+import { keepTrying, type Retrying, StopError } from '../../runtime/index.ts'
 import {
   type Ask,
   assertSameIndices,
@@ -24,11 +24,9 @@ import {
 
 type OpenedStream = { readonly identity: GenerationBody; readonly controlIndex: string; readonly prefix: string }
 
-type OpenSteps = {
+type OpenSteps = Retrying & {
   readonly streamLog: Pick<StreamLog, 'ends'>
   readonly elasticsearch: Elasticsearch
-  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
-  readonly health: Health
   /** Verifies the source, in all partitions. */
   readonly verifySource: (signal: AbortSignal) => Promise<void>
   /** Sends the conditional writes of positions. */

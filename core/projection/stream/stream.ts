@@ -22,7 +22,7 @@ import {
   type StreamLog,
   upToBound,
 } from '../../log/index.ts'
-import { type Health, keepTrying, type RetryOptions } from '../../runtime/index.ts'
+import { keepTrying, type Retrying } from '../../runtime/index.ts'
 import {
   type Ask,
   type Clocks,
@@ -62,15 +62,13 @@ export type StreamOptions = {
   readonly org?: string | undefined
 }
 
-export type StreamContext = {
+export type StreamContext = Retrying & {
   readonly streamLog: StreamLog
   readonly elasticsearch: Elasticsearch
-  readonly retryOptions: Omit<RetryOptions, 'onTrouble'>
   readonly now: () => number
   /** Milliseconds on a monotonic clock, for durations. */
   readonly elapsed: () => number
   readonly clocks: Clocks
-  readonly health: Health
   readonly metrics: StreamMetrics
   readonly fail: (error: unknown) => void
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void

@@ -5,7 +5,7 @@
 import { type Client, errors } from '@elastic/elasticsearch'
 import { MGET_IDS } from '../../ledger/index.ts'
 import { StopError, Unanswered } from '../../runtime/index.ts'
-import { type Credentials, noCredentials } from '../credentials.ts'
+import { type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
 import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES } from '../limits.ts'
 import type { DocumentVersion } from './answers.ts'
 

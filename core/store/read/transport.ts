@@ -11,7 +11,7 @@ import type { Client } from '@elastic/elasticsearch'
 import { ClusterConnectionPool, type GetConnectionOptions } from '@elastic/transport'
 import { context, propagation } from '@opentelemetry/api'
 import { isTimeUp } from '../../runtime/index.ts'
-import { type Credentials, noCredentials } from '../credentials.ts'
+import { type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
 import type { Transport } from './search-client.ts'
 
 type Asked = Parameters<Transport>[0]

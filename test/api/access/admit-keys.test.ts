@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createAdmitKey } from '../../../api/access/admit-keys.ts'
 import { createFailedLogins } from '../../../api/access/failed-logins.ts'
-import type { ApiKeyCache, KeyHolder } from '../../../core/reading/api-keys.ts'
+import type { ApiKeyCache, KeyHolder } from '../../../core/reading/api-key-cache.ts'
 import { unavailable } from '../../../core/runtime/refusals.ts'
 import { createSemaphore } from '../../../core/runtime/semaphore.ts'
 import { abortReason } from '../../../core/runtime/time-limits.ts'

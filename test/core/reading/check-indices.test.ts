@@ -1,7 +1,7 @@
 /** Checks of index identities, with indices that the test replaces and an Elasticsearch that the test lets fail. */
 
 import { describe, expect, test } from 'vitest'
-import { type ApiKeyCache, createApiKeyCache, type KeyHolder } from '../../../core/reading/api-keys.ts'
+import { type ApiKeyCache, createApiKeyCache, type KeyHolder } from '../../../core/reading/api-key-cache.ts'
 import { createCheckIndices, keysChecked, positionsChecked } from '../../../core/reading/check-indices.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../core/reading/limits.ts'
 import { unavailable } from '../../../core/runtime/refusals.ts'

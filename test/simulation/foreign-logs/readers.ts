@@ -4,7 +4,7 @@
  */
 
 import { answerList } from '../../../api/answer/answer-page.ts'
-import { createApiKeyCache } from '../../../core/reading/api-keys.ts'
+import { createApiKeyCache } from '../../../core/reading/api-key-cache.ts'
 import { createCheckIndices, keysChecked } from '../../../core/reading/check-indices.ts'
 import { createReaders } from '../../../core/reading/readers.ts'
 import { Refusal } from '../../../core/runtime/refusals.ts'

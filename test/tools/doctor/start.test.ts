@@ -210,7 +210,7 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/store/elasticsearch/client.ts access_refused': other(1),
   'core/store/elasticsearch/client.ts index_missing': { times: 1, doctor: LATER },
   'core/store/elasticsearch/client.ts write_refused': same(2),
-  'core/log/retry.ts access_refused': other(1),
+  'core/log/kafka-retry.ts access_refused': other(1),
   'core/log/follow/group.ts group_shared': same(1),
   'core/projection/stream/assign.ts source_changed': same(1),
   'core/projection/stream/open-partition.ts records_deleted': same(1),

@@ -1,7 +1,7 @@
 import kafkajs from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { readRefusal, withRight } from '../../../../core/log/kafka/access-refusal.ts'
-import { asUnanswered } from '../../../../core/log/retry.ts'
+import { asUnanswered } from '../../../../core/log/kafka-retry.ts'
 import { StopError } from '../../../../core/runtime/failures.ts'
 
 const protocolError = (type: string, code: number): Error =>

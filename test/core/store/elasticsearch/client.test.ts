@@ -1,10 +1,9 @@
 import { Client, errors } from '@elastic/elasticsearch'
 import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
+import { keepTrying } from '../../../../core/runtime/keep-trying.ts'
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../../core/runtime/limits.ts'
-import { keepTrying } from '../../../../core/runtime/retry.ts'
 import { Unanswered } from '../../../../core/runtime/unanswered.ts'
-import { createCredentials } from '../../../../core/store/credentials.ts'
 import {
   type Answer,
   AnswerTooLong,
@@ -13,6 +12,7 @@ import {
   getEach,
   multiGet,
 } from '../../../../core/store/elasticsearch/client.ts'
+import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
 import { MGET_BYTES } from '../../../../core/store/limits.ts'
 import { sending } from '../../../support/answering.ts'
 

@@ -9,8 +9,8 @@ import {
 } from '@elastic/transport'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { abortReason } from '../../../../core/runtime/time-limits.ts'
-import { createCredentials } from '../../../../core/store/credentials.ts'
-import { clientOptions } from '../../../../core/store/read/client-options.ts'
+import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
+import { clientOptions } from '../../../../core/store/read/search-client-options.ts'
 import { createTransport } from '../../../../core/store/read/transport.ts'
 
 test('repeats a request once if its key is refused and the file has another one by now', async () => {

@@ -1,8 +1,8 @@
 /** Converts settings to options of the Elasticsearch client. Sets explicitly each default that could surprise. */
 import type { ClientOptions } from '@elastic/elasticsearch'
 import { type elasticsearchSettings, type Read, type ReadSettingFile, readSetting } from '../runtime/index.ts'
-import { authOf } from './credentials.ts'
 import { AnswerReader } from './elasticsearch/bulk-responses.ts'
+import { authOf } from './elasticsearch-credentials.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
 export const elasticsearchConfig = (

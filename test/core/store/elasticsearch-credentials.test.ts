@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { elasticsearchSettings, readSettings, SettingsError } from '../../../core/runtime/settings.ts'
-import { authOf, createCredentials } from '../../../core/store/credentials.ts'
+import { authOf, createCredentials } from '../../../core/store/elasticsearch-credentials.ts'
 
 const read = (environment: Record<string, string>, readFile?: (path: string) => Buffer) =>
   readSettings(elasticsearchSettings, { ELASTICSEARCH_URL: 'http://es:9200', ...environment }, readFile)

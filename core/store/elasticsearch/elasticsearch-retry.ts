@@ -1,14 +1,12 @@
 /** Retries until Elasticsearch answers, and reports failures to health. */
 
-import { type Health, keepTrying, type RetryOptions } from '../../runtime/index.ts'
+import { keepTrying, type Retrying } from '../../runtime/index.ts'
 import { ELASTICSEARCH_SLOW_MS } from '../limits.ts'
-
-type Context = { readonly retryOptions: Omit<RetryOptions, 'onTrouble'>; readonly health: Health }
 
 export const retryUntilAborted = <Result>(
   operation: string,
   signal: AbortSignal,
-  { retryOptions, health }: Context,
+  { retryOptions, health }: Retrying,
   attempt: () => Promise<Result>,
 ): Promise<Result> =>
   health.during(

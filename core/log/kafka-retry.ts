@@ -1,11 +1,9 @@
 /** Retries until Kafka answers, and reports failures to health. */
 
-import { type Health, type RetryOptions, StopError, Unanswered } from '../runtime/index.ts'
+import { type Retrying, type RetryOptions, StopError, Unanswered } from '../runtime/index.ts'
 import { accessRefusal } from './kafka/access-refusal.ts'
 
-type Context = { readonly retryOptions: Omit<RetryOptions, 'onTrouble'>; readonly health: Health }
-
-export const kafkaRetryOptions = ({ retryOptions, health }: Context): RetryOptions => ({
+export const kafkaRetryOptions = ({ retryOptions, health }: Retrying): RetryOptions => ({
   ...retryOptions,
   onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createApiKeyCache } from '../../../core/reading/api-keys.ts'
+import { createApiKeyCache } from '../../../core/reading/api-key-cache.ts'
 import { Refusal } from '../../../core/runtime/refusals.ts'
 import type { DocumentName } from '../../../core/store/read/slice-documents.ts'
 import { multiGetAnswer, positionText } from '../../api/answers.ts'

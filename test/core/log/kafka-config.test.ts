@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import kafkajs from 'kafkajs'
 import { describe, expect, test } from 'vitest'
-import { kafkaConfig } from '../../../core/log/client-options.ts'
+import { kafkaConfig } from '../../../core/log/kafka-config.ts'
 import { projectorSettings, readSettings, SettingsError } from '../../../core/runtime/settings.ts'
-import { elasticsearchConfig } from '../../../core/store/client-options.ts'
 import { AnswerReader } from '../../../core/store/elasticsearch/bulk-responses.ts'
+import { elasticsearchConfig } from '../../../core/store/elasticsearch-config.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../../core/store/limits.ts'
 
 const settingsOf = (environment: Record<string, string>) =>

@@ -1,6 +1,6 @@
 /** The options of the official Elasticsearch client. */
 import type { ClientOptions } from '@elastic/elasticsearch'
-import type { authOf } from '../credentials.ts'
+import type { authOf } from '../elasticsearch-credentials.ts'
 import { READ_TIME_MAX } from '../limits.ts'
 import { Nodes } from './transport.ts'
 

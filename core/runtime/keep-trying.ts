@@ -1,4 +1,5 @@
 /** Retries until Kafka or Elasticsearch answers, with exponential backoff. */
+import type { Health } from './health.ts'
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from './limits.ts'
 import { Unanswered } from './unanswered.ts'
 
@@ -8,6 +9,9 @@ export type RetryOptions = {
   /** Called with each failure, and with undefined after a success. */
   readonly onTrouble: (trouble: Unanswered | undefined) => void
 }
+
+/** How a caller of Kafka or Elasticsearch waits between its attempts, and where it reports that it has to wait. */
+export type Retrying = { readonly retryOptions: Omit<RetryOptions, 'onTrouble'>; readonly health: Health }
 
 /** Retries with exponential backoff. @throws the first error other than `Unanswered`, or the signal's reason */
 export const keepTrying = async <Result>(
