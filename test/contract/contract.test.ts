@@ -26,10 +26,12 @@ test('docs/errors.md is the catalogue of errors; else run `npm run contract`', (
 
 test('docs/metrics.md has each metric of the sources; else run `npm run contract`', () => {
   expect(readFileSync(METRICS_PAGE, 'utf8') === metricsPage()).toBe(true)
-  const sources = ['core/projection/progress/metrics.ts', 'api/admin/metrics.ts'].map(path =>
+  // Each program has the metrics of a process.
+  const ofProcess = 'core/runtime/process-metrics.ts'
+  const sources = ['core/projection/progress/metrics.ts', 'api/admin/metrics.ts', ofProcess, ofProcess].map(path =>
     readFileSync(join(import.meta.dirname, '../..', path), 'utf8'),
   )
-  const names = sources.flatMap(text => [...text.matchAll(/^ +name: '(\w+)',$/gm)].map(([, name]) => `| \`${name}\` |`))
+  const names = sources.flatMap(text => [...text.matchAll(/\bname: '(\w+)',/g)].map(([, name]) => `| \`${name}\` |`))
   const rows = metricsPage().match(/^\| `\w+` \|/gm)
   expect(rows?.toSorted()).toEqual(names.toSorted())
   expect(names.length).toBeGreaterThan(20)
