@@ -123,9 +123,9 @@ export const accessPage = (): string =>
     '`envsubst` replaces only variables that are exported: export also those that have a default.',
     '## Doctor',
     '`npx commission doctor projector` tries each right of an identity below with the credentials in the environment, and names what is missing with the line or the file that gives it. ' +
-      'For `projector` it asks all that a projector asks at its start, for both topics: generations, indices, positions, the last known record of each partition, consumer groups. *A projector would stop* comes with the stop code. ' +
-      'It checks what the topics promise, the Elasticsearch cluster, clocks, certificates, Redis and the seal keys, too. It changes nothing, and can run beside the processes. ' +
-      'Without a name it takes `projector`, if `KAFKA_BROKERS` is set, and `api`. Every identity has credentials of its own: run it once with the settings of each.',
+      'For `projector` it asks all that a projector asks at its start; *a projector would stop* comes with the stop code. ' +
+      'It also checks topics, the Elasticsearch cluster, clocks, certificates, Redis and the seal keys. It changes nothing, and can run beside the processes. ' +
+      'Without a name it takes `projector`, if `KAFKA_BROKERS` is set, and `api`. Run it once with the settings of each identity.',
     '`--json` prints one document. Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong. ' +
       'Not tried: rights on transactions, and without the security of Elasticsearch the right to delete indices ([0071](decisions/0071-a-doctor-leaves-no-trace.md)).',
     'With `SEAL_KEYS_DIR`, `api` and `follow` try whether they can read the directory and not write it. `projection` (for `npx commission subjects`) and `restore` (for `--redact`) try whether they can write it. ' +
@@ -137,14 +137,7 @@ export const accessPage = (): string =>
     ...ofKafka.flatMap(([name, { programs, kafka }]) => [
       `### Kafka: ${name}`,
       `For ${programs}.`,
-      [
-        '| resource | operation | reason |',
-        '|---|---|---|',
-        ...kafka.map(
-          ({ resource, operation, reason, only }) =>
-            `| ${describeResource(resource)} | ${operation} | ${reason}${only === undefined ? '' : ` (only ${only})`} |`,
-        ),
-      ].join('\n'),
+      ['| resource | operation | reason |', '|---|---|---|', ...kafkaRows(kafka)].join('\n'),
     ]),
     'If Kafka refuses a right, the projector ends with `access_refused`, and a command ends with exit code 1. The line names the operation and the resource that Kafka refused: *Kafka refuses Read on group commission-projector-g1*. ' +
       'Kafka checks Describe first. So a missing Read on a topic or a group shows as Describe. Without Delete on a group, `drop` deletes everything else, and says that the group stays. ' +
@@ -168,8 +161,8 @@ export const accessPage = (): string =>
           ],
     ),
     '## Settings of indices and of the cluster',
-    'Somebody may change a setting of the indices, or an index template of others may set one. Each start of a projector reads the settings of its indices; `npx commission doctor` tells of them and of those of the cluster. ' +
-      'A line of the log names the index, the setting, the expected and the given value. Every setting that is not in this table is yours: replicas, allocation to nodes, `search.idle`, `priority`, `hidden`, merges, limits of mappings. ' +
+    'Somebody, or an index template of others, may change a setting of the indices. Each start of a projector reads these; `npx commission doctor` tells of them and of those of the cluster. ' +
+      'A line of the log names the index, the setting, the expected and the given value. Every setting that is not in this table is yours. ' +
       'Another mapping or sort stops the projector, too. The API does not look at settings: it refuses answers that are not complete, whatever the cause.',
     [
       '| setting | expected | otherwise | reason |',
@@ -180,6 +173,15 @@ export const accessPage = (): string =>
     '**Put back**: the projector changes it with a warning (*a setting of an index was put back*). It needs `manage` on the index for this, which its role does not have: this right could also delete indices. ' +
       'Without the right it warns (*a setting of an index is not as expected*) and starts; put it back yourself: `curl -X PUT "$ELASTICSEARCH_URL/INDEX/_settings" --json \'{"index.refresh_interval": "-1"}\'`.',
   ].join('\n\n')}\n`
+
+/** One row for each operation and reason, with all resources that need it. */
+const kafkaRows = (rights: readonly KafkaRight[]): string[] => {
+  const whyOf = ({ operation, reason, only }: KafkaRight): string =>
+    `${operation} | ${reason}${only === undefined ? '' : ` (only ${only})`}`
+  return [...Map.groupBy(rights, whyOf)].map(
+    ([why, all]) => `| ${all.map(({ resource }) => describeResource(resource)).join(', ')} | ${why} |`,
+  )
+}
 
 const consequences: Readonly<Record<SettingRule['consequence'], string>> = {
   'put back': 'put back',

@@ -16,22 +16,20 @@ export const errorsPage = (): string =>
     'A refusal has the body `{"error": {"code", "message"}}`. Decide by the code: messages may change. 429 and 503 have `Retry-After`.',
     ...keysOf(refusals).flatMap(code => [
       `### \`${code}\``,
-      ['| | |', '|---|---|', `| status | ${refusals[code]} |`, ...rowsOf(refusalCatalogue[code])].join('\n'),
-      `\`\`\`json\n${JSON.stringify({ error: { code, message: messageOf(code) } })}\n\`\`\``,
+      [`- **Status**: ${refusals[code]}`, ...linesOf(refusalCatalogue[code]), `- **Message**: ${messageOf(code)}`].join(
+        '\n',
+      ),
     ]),
     '## Codes of parked records',
     'The projector parks a record that breaks a rule: it stores the record whole with its code, and continues. Parked records change no other data. ' +
       'If several codes fit, the first on this page counts. `contract/records.ndjson` has a record for each code but the last, and [contract/events](../contract/README.md) has the schema of each type.',
-    ...parkCodes.flatMap(code => [
-      `### \`${code}\``,
-      ['| | |', '|---|---|', ...rowsOf(parkCatalogue[code])].join('\n'),
-    ]),
+    ...parkCodes.flatMap(code => [`### \`${code}\``, linesOf(parkCatalogue[code]).join('\n')]),
   ].join('\n\n')}\n`
 
-const rowsOf = ({ cause, action, example }: CatalogueEntry): string[] => [
-  `| cause | ${cause} |`,
-  `| action | ${action} |`,
-  `| example | ${example} |`,
+const linesOf = ({ cause, action, example }: CatalogueEntry): string[] => [
+  `- **Cause**: ${cause}`,
+  `- **Action**: ${action}`,
+  `- **Example**: ${example}`,
 ]
 
 /** A refused parameter has a message of its own. */

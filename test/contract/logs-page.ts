@@ -170,11 +170,13 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       ...stopFields.map(({ code, fields }) => `| \`${code}\` | ${fields.map(asCode).join(', ')} |`),
     ].join('\n'),
     '## Fields',
-    'A field has one meaning in all lines. `?` after a field above: not every line has it.',
+    'A field has one meaning in all lines. `?` after a field above: not every line has it. The others are those of [a request](#line-of-a-request).',
     [
       '| field | type | meaning |',
       '|---|---|---|',
-      ...namesOf(allFields).map(name => rowOfField(mergeFields(allFields.filter(field => field.name === name)))),
+      ...namesOf(allFields)
+        .map(name => rowOfField(mergeFields(allFields.filter(field => field.name === name))))
+        .filter(row => !request.fields.map(rowOfField).includes(row)),
     ].join('\n'),
   ].join('\n\n')}\n`
 }
