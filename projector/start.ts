@@ -47,14 +47,12 @@ import {
 } from '../core/store/index.ts'
 import {
   API_KEYS_GENERATION,
-  apiKeysIndexOf,
-  apiKeysParkedIndexOf,
   controlIndexOf,
   FIRST_GENERATION,
   type PositionDocument,
   positionId,
 } from '../schemas/stored/documents.ts'
-import { generationIndices } from '../schemas/stored/mappings.ts'
+import { layoutOf } from '../schemas/stored/layout.ts'
 import type { FailedSpare, Wanted } from './keep-up.ts'
 
 export type StartContext = {
@@ -163,7 +161,7 @@ type Verify = (identity: GenerationBody) => Promise<void>
 
 /** Returns a function that opens the active generations, except those of other rules. Open ones stay open. */
 const createOpenActive = (source: Source, groupId: string, verify: Verify, steps: Steps, health: Health) => {
-  const { prefix, shards, rulesVersion } = steps
+  const { prefix, rulesVersion } = steps
   const opened = new Map<string, StreamOptions>()
 
   /** Opens a generation. Returns its document instead if it has other rules: then another program projects it. */
@@ -176,7 +174,7 @@ const createOpenActive = (source: Source, groupId: string, verify: Verify, steps
       return undefined
     }
     // The API relies on these ids, whichever program projects the generation.
-    await recordIndices(found, Object.keys(generationIndices(prefix, generation, shards)), steps)
+    await recordIndices(found, layoutOf(prefix, found).indices, steps)
     return found
   }
 
@@ -261,9 +259,7 @@ const keysOptions = (identity: GenerationBody, groupId: string, prefix: string):
   groupId: `${groupId}-${API_KEYS_GENERATION}`,
   prefix,
   controlIndex: controlIndexOf(prefix),
-  indexOf: kind => (kind === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
-  // Keys are looked up by id only.
-  searchedIndices: () => [],
+  layout: layoutOf(prefix, identity),
 })
 
 /** Retries until Kafka answers. @throws StopError for an error that no retry mends */

@@ -1,31 +1,28 @@
 /** The live projection, from the control index: generation, source of each stream, indices, positions. */
 import type { Admin } from 'kafkajs'
-import { type IndexKind, KEY_RULES_VERSION, RULES_VERSION } from '../core/ledger/index.ts'
+import { KEY_RULES_VERSION, RULES_VERSION } from '../core/ledger/index.ts'
 import { assertSameSource, describeSource, type GenerationBody } from '../core/log/index.ts'
 import { StopError, Unanswered } from '../core/runtime/index.ts'
 import { getEach, knowsKeyRules, multiGet, type Send } from '../core/store/index.ts'
 import type { Stream } from '../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
-  apiKeysIndexOf,
-  apiKeysParkedIndexOf,
   controlIndexOf,
   type GenerationDocument,
   generationId,
-  indexOf,
   LIVE_ID,
   type LiveDocument,
   type PositionDocument,
   positionId,
 } from '../schemas/stored/documents.ts'
+import { controlAddress, type GenerationLayout, layoutOf } from '../schemas/stored/layout.ts'
 import { CommandError } from './failures.ts'
 import { POLL_MS } from './limits.ts'
 
 export type LiveStream = {
   readonly stream: Stream
   readonly identity: GenerationBody
-  readonly parkedIndex: string
-  readonly indexOf: (kind: IndexKind) => string
+  readonly layout: GenerationLayout
 }
 export type Live = Readonly<Record<Stream, LiveStream>>
 
@@ -33,7 +30,7 @@ export type Live = Readonly<Record<Stream, LiveStream>>
 export const readLive = async (send: Send, prefix: string): Promise<Live> => {
   const control = controlIndexOf(prefix)
   const bodyOf = async <Document extends { body: unknown }>(id: string): Promise<Document['body']> => {
-    const [found] = await multiGet<Document>(send, [{ _index: control, _id: id }]).catch((error: unknown) => {
+    const [found] = await multiGet<Document>(send, [controlAddress(prefix, id)]).catch((error: unknown) => {
       if (error instanceof StopError && error.code === 'index_missing') return []
       throw error
     })
@@ -45,21 +42,17 @@ export const readLive = async (send: Send, prefix: string): Promise<Live> => {
   const { generation } = await bodyOf<LiveDocument>(LIVE_ID)
   return {
     events: eventsIn(await bodyOf<GenerationDocument>(generationId(generation)), prefix),
-    'api-keys': {
-      stream: 'api-keys',
-      identity: await bodyOf<GenerationDocument>(generationId(API_KEYS_GENERATION)),
-      parkedIndex: apiKeysParkedIndexOf(prefix),
-      indexOf: kind => (kind === 'parked' ? apiKeysParkedIndexOf(prefix) : apiKeysIndexOf(prefix)),
-    },
+    'api-keys': streamOf('api-keys', await bodyOf<GenerationDocument>(generationId(API_KEYS_GENERATION)), prefix),
   }
 }
 
 /** The events of one generation. */
-export const eventsIn = (identity: GenerationBody, prefix: string): LiveStream => ({
-  stream: 'events',
+export const eventsIn = (identity: GenerationBody, prefix: string): LiveStream => streamOf('events', identity, prefix)
+
+const streamOf = (stream: Stream, identity: GenerationBody, prefix: string): LiveStream => ({
+  stream,
   identity,
-  parkedIndex: indexOf(prefix, identity.generation, 'parked'),
-  indexOf: kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, identity.generation, kind)),
+  layout: layoutOf(prefix, identity),
 })
 
 /**
@@ -114,8 +107,7 @@ export const waitUntilPublished = async (
   waitSeconds: number,
   { send, prefix, sleep, elapsed, advice = AGAIN }: Waiting,
 ): Promise<void> => {
-  const index = controlIndexOf(prefix)
-  const docs = [...wanted.keys()].map(partition => ({ _index: index, _id: positionId(generation, partition) }))
+  const docs = [...wanted.keys()].map(partition => controlAddress(prefix, positionId(generation, partition)))
   if (docs.length === 0) return
   const readLag = async (): Promise<number> => {
     const documents = await getEach(docs, part => multiGet<PositionDocument>(send, part))

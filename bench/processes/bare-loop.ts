@@ -4,7 +4,8 @@
  * recorded before.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FIRST_GENERATION, indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { FIRST_GENERATION, listKinds } from '../../schemas/stored/documents.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { BenchElasticsearch } from '../rig/elasticsearch.ts'
 import type { Recorded } from './recording-proxy.ts'
 
@@ -44,7 +45,7 @@ export const runBareLoop = async (
   const { eventsPerSecond } = rate
   const steps = Math.min(rate.stepsPerSecond, eventsPerSecond)
   const perStep = (documents.lines.length / documents.events) * (eventsPerSecond / steps)
-  const searched = listKinds.map(kind => indexOf(prefix, FIRST_GENERATION, kind)).join(',')
+  const { index: searched } = layoutOf(prefix, { generation: FIRST_GENERATION }).searchOf(listKinds)
   const times: number[] = []
   const began = performance.now()
   let next = from

@@ -3,7 +3,8 @@
  * number in flight, from a loop that does nothing else. Then refreshes once.
  */
 import { Agent, request } from 'node:http'
-import { FIRST_GENERATION, indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { FIRST_GENERATION, listKinds } from '../../schemas/stored/documents.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { BenchElasticsearch } from '../rig/elasticsearch.ts'
 import type { Recorded } from './recording-proxy.ts'
 
@@ -66,8 +67,8 @@ const sendAll = async (
   }
   try {
     await Promise.all(Array.from({ length: inFlight }, sendSome))
-    const searched = listKinds.map(kind => indexOf(prefix, FIRST_GENERATION, kind))
-    await elasticsearch.call('POST', `/${searched.join(',')}/_refresh`)
+    const { index } = layoutOf(prefix, { generation: FIRST_GENERATION }).searchOf(listKinds)
+    await elasticsearch.call('POST', `/${index}/_refresh`)
     return performance.now() - began
   } finally {
     agent.destroy()

@@ -1,5 +1,6 @@
 /** The options of the stream of events of a generation, for the projector, a rebuild and a replay. */
-import { apiKeysIndexOf, controlIndexOf, indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { controlIndexOf } from '../../schemas/stored/documents.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { GenerationBody } from '../log/index.ts'
 import type { StreamOptions } from './stream/stream.ts'
 
@@ -12,11 +13,6 @@ export const eventsOptions = (identity: GenerationBody, groupId: string, prefix:
     groupId: `${groupId}-${generation}`,
     prefix,
     controlIndex: controlIndexOf(prefix),
-    indexOf: kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, kind)),
-    searchedIndices: kinds =>
-      [...kinds].flatMap(kind =>
-        searchedKinds.has(kind) && kind !== 'api-keys' ? [indexOf(prefix, generation, kind)] : [],
-      ),
+    layout: layoutOf(prefix, identity),
   }
 }
-const searchedKinds: ReadonlySet<string> = new Set(listKinds)

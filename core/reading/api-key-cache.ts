@@ -9,11 +9,10 @@ import { LRUCache } from 'lru-cache'
 import {
   API_KEYS_GENERATION,
   type ApiKeyDocument,
-  apiKeysIndexOf,
-  controlIndexOf,
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
+import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
 import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../../schemas/values.ts'
 import { unavailable } from '../runtime/index.ts'
 import { type DocumentName, type DocumentSlice, type MultiGet, sliceMultiGet, smallDocument } from '../store/index.ts'
@@ -59,11 +58,8 @@ export const createApiKeyCache = (
   const known = new LRUCache<string, FoundKey>(options)
   const unknown = new LRUCache<string, true>(options)
   const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
-  const position: DocumentName = {
-    index: controlIndexOf(prefix),
-    id: positionId(API_KEYS_GENERATION, 0),
-    form: 'small',
-  }
+  const position: DocumentName = { ...controlAddress(prefix, positionId(API_KEYS_GENERATION, 0)), form: 'small' }
+  const { addressOf } = layoutOf(prefix, { generation: API_KEYS_GENERATION })
   /** The `serve_from` of the position when keys were last found served; undefined before. */
   let servedFrom: number | undefined
 
@@ -89,7 +85,7 @@ export const createApiKeyCache = (
 
     const asked = elapsed()
     const servedBefore = servedFrom
-    const name: DocumentName = { index: apiKeysIndexOf(prefix), id: digest, form: 'small' }
+    const name: DocumentName = { ...addressOf('api-keys', digest), form: 'small' }
     const [documentBefore, positionFound] = await read([name, position], signal)
     servedFrom = requireServed(positionFound)
     // A multi-get reads different shards in any order. The key document may be from before all keys were projected.

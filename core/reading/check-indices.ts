@@ -8,13 +8,12 @@
 
 import {
   API_KEYS_GENERATION,
-  apiKeysIndexOf,
   controlIndexOf,
   type GenerationDocument,
   generationId,
-  indexOf,
   listKinds,
 } from '../../schemas/stored/documents.ts'
+import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
   type DocumentName,
@@ -44,7 +43,7 @@ export const createCheckIndices = (
   const lastChecks = new Map<string, LastCheck>()
 
   const compare = async (generation: string, signal: AbortSignal): Promise<void> => {
-    const name: DocumentName = { index: controlIndexOf(prefix), id: generationId(generation), form: 'small' }
+    const name: DocumentName = { ...controlAddress(prefix, generationId(generation)), form: 'small' }
     const read = indicesReadOf(prefix, generation)
     const [answer, ids] = await Promise.all([multiGet([name], signal), indexIds(read, signal)])
     const [document] = sliceMultiGet(answer, [name])
@@ -102,12 +101,11 @@ export const createCheckIndices = (
 const isCertain = (error: unknown): boolean => error instanceof Refusal && error.retry === 'no'
 
 /** Returns the indices that answers are read from. */
-const indicesReadOf = (prefix: string, generation: string): string[] => [
-  controlIndexOf(prefix),
-  ...(generation === API_KEYS_GENERATION
-    ? [apiKeysIndexOf(prefix)]
-    : [...listKinds, 'statements' as const].map(kind => indexOf(prefix, generation, kind))),
-]
+const indicesReadOf = (prefix: string, generation: string): string[] => {
+  const { indexOf } = layoutOf(prefix, { generation })
+  const read = generation === API_KEYS_GENERATION ? (['api-keys'] as const) : ([...listKinds, 'statements'] as const)
+  return [controlIndexOf(prefix), ...read.map(indexOf)]
+}
 
 /** Waits for a check until the request ends. The check continues, because other requests share it. */
 const waitFor = async (running: Promise<void> | undefined, signal: AbortSignal): Promise<void> => {

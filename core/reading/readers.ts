@@ -45,14 +45,13 @@ export const createReaders = (
   only?: string,
 ): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
   const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), checkIndices)
-  const projectionTime = createProjectionTime(prefix, search, positions.oldestTime)
+  const projectionTime = createProjectionTime(search, positions.oldestTime)
   const parts = {
-    prefix,
     readAt: positions.readAt,
     readPage: createReadPage(search),
     projectionTime,
-    cursors: createCursorResolver(prefix),
-    positionAt: createPositionAt(prefix, search, projectionTime, now),
+    cursors: createCursorResolver(),
+    positionAt: createPositionAt(search, projectionTime, now),
   }
   const readers = {
     list: createReadList(parts),
@@ -62,10 +61,10 @@ export const createReaders = (
   }
   const createWatch: CreateWatch = (permitted, waits, elapsed) => {
     const findChange = createFindChange(parts, search)
-    const findLast = createFindLast(prefix, search)
+    const findLast = createFindLast(search)
     const { readServedPositions, latest } = positions
     const reads = { search, findChange, findLast, readServedPositions, latest, projectionTime }
-    return createChangeWatch({ prefix, ...reads, permitted, waits, later, elapsed })
+    return createChangeWatch({ ...reads, permitted, waits, later, elapsed })
   }
   return { positions, readers, createWatch }
 }

@@ -21,7 +21,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { partitionOf } from '../../schemas/partition.ts'
-import { filteredKinds, indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { filteredKinds, listKinds } from '../../schemas/stored/documents.ts'
 import { abortRefusal, type Schedule, type Semaphores, unavailable, withTimeLimit } from '../runtime/index.ts'
 import {
   anyHit,
@@ -86,27 +86,29 @@ export type ChangeWatch = {
   readonly waiting: () => number
 }
 
+type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>
+
 /** Creates the search for a change after a cursor. @throws Refusal as a list does */
-export const createFindChange = (parts: ReaderParts, search: ScopedSearch): FindChange => {
+export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange => {
   return async (scope, { startingAfter, filter = {} }) => {
     const { position, after = -1 } = await resolveCursor(parts, scope, { startingAfter, asOf: undefined })
-    const indices = kindsOf('changes', filter).map(kind => indexOf(parts.prefix, position.generation.name, kind))
+    const where = position.generation.layout.searchOf(kindsOf('changes', filter))
     const terms = Object.entries({ ...filter, org_id: scope.org }).map(termOf)
     const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
     const body = { size: 1, _source: false, terminate_after: 1, query: { bool: { filter: [...terms, range] } } }
-    return { position, found: anyHit(await searchSmall(search, indices, body, scope)) }
+    return { position, found: anyHit(await searchSmall(search, where, body, scope)) }
   }
 }
 
 /** Creates the search that serves all filters of an organization. */
-export const createFindLast = (prefix: string, search: ScopedSearch): FindLast => {
+export const createFindLast = (search: ScopedSearch): FindLast => {
   return async (scope, filters, from, position) => {
-    const indices = filteredKinds.map(kind => indexOf(prefix, position.generation.name, kind))
+    const where = position.generation.layout.searchOf(filteredKinds)
     const ofFilters = filters.map(filter => ({ bool: { filter: Object.entries(filter).map(termOf) } }))
     const aggs = { filters: { filters: { filters: ofFilters }, aggs: { last: { max: { field: 'seq' } } } } }
     const range = { range: { seq: { gte: from, ...visibleRange(position) } } }
     const body = { size: 0, query: { bool: { filter: [termOf(['org_id', scope.org]), range] } }, aggs }
-    const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, indices, body, scope))
+    const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, where, body, scope))
     const { buckets } = aggregations.filters
     if (buckets.length !== filters.length) throw unavailable('elasticsearch_malformed_search')
     return buckets.map(({ last }) => last.value ?? undefined)
@@ -138,7 +140,6 @@ type Waiter = {
 }
 
 type WatchParts = {
-  readonly prefix: string
   readonly search: ScopedSearch
   readonly findChange: FindChange
   readonly findLast: FindLast
@@ -155,7 +156,7 @@ type WatchParts = {
 
 /** Creates the watch of a process. */
 export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
-  const { prefix, search, findChange, findLast, readServedPositions, permitted, waits, later, elapsed } = parts
+  const { search, findChange, findLast, readServedPositions, permitted, waits, later, elapsed } = parts
   const waiters = new Set<Waiter>()
   /** Organizations whose filters are searched now, or were a short time ago. */
   const finding = new Set<string>()
@@ -347,10 +348,8 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     })
     const organizations = { terms: { field: 'org_id', size: behind.length }, aggs: { last: { max: { field: 'seq' } } } }
     const body = { size: 0, query: { bool: { should, minimum_should_match: 1 } }, aggs: { organizations } }
-    const indices = listKinds.map(kind => indexOf(prefix, generation.name, kind))
-    const { aggregations } = smallSearch<LastChanges>(
-      await searchSmall(search, indices, body, readingOfProcess(signal)),
-    )
+    const where = generation.layout.searchOf(listKinds)
+    const { aggregations } = smallSearch<LastChanges>(await searchSmall(search, where, body, readingOfProcess(signal)))
     return new Map(aggregations.organizations.buckets.map(({ key, last }) => [key, last.value]))
   }
 

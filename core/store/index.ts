@@ -143,7 +143,6 @@ export {
   type Hit,
   idOf,
   numberOf,
-  type RecordIndex,
   sliceMultiGet,
   sliceSearch,
   smallDocument,

@@ -3,6 +3,7 @@
 import { StopError } from '../../core/runtime/index.ts'
 import { multiGet, type Send } from '../../core/store/index.ts'
 import { controlIndexOf } from '../../schemas/stored/documents.ts'
+import { controlAddress } from '../../schemas/stored/layout.ts'
 
 /** Returns documents by id. @throws StopError `index_missing` for one that does not exist; Unanswered */
 export const getControlDocuments = async <Document>(
@@ -11,15 +12,14 @@ export const getControlDocuments = async <Document>(
   ids: readonly string[],
   signal?: AbortSignal,
 ): Promise<Map<string, Document>> => {
-  const _index = controlIndexOf(prefix)
   const documents = new Map<string, Document>()
   if (ids.length === 0) return documents
   for (const document of await multiGet<Document>(
     send,
-    ids.map(_id => ({ _index, _id })),
+    ids.map(id => controlAddress(prefix, id)),
     signal,
   )) {
-    if (!document.found) throw new StopError('index_missing', `${document._id} in ${_index}`)
+    if (!document.found) throw new StopError('index_missing', `${document._id} in ${controlIndexOf(prefix)}`)
     documents.set(document._id, document._source)
   }
   return documents

@@ -13,8 +13,6 @@ import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
-  apiKeysParkedIndexOf,
-  indexOf,
   LIVE_ID,
   type LiveDocument,
   type ParkedDocument,
@@ -22,6 +20,7 @@ import {
   parkedId,
   positionId,
 } from '../../schemas/stored/documents.ts'
+import { type Address, layoutOf } from '../../schemas/stored/layout.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 import { getControlDocument, getControlDocuments } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
@@ -144,8 +143,8 @@ export const createReceiptReader =
   (send: Send, prefix: string): ReadReceipts =>
   async (locations, signal) => {
     const live = await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)
-    const positionOf = ({ stream, partition }: RecordLocation): string =>
-      positionId(stream === 'events' ? live.body.generation : API_KEYS_GENERATION, partition)
+    const generationOf = (stream: Stream): string => (stream === 'events' ? live.body.generation : API_KEYS_GENERATION)
+    const positionOf = ({ stream, partition }: RecordLocation): string => positionId(generationOf(stream), partition)
     const ids = [...new Set(locations.map(positionOf))]
     const positions = await getControlDocuments<PositionDocument>(send, prefix, ids, signal)
     const isPublished = (location: RecordLocation): boolean => {
@@ -155,10 +154,10 @@ export const createReceiptReader =
 
     const idOf = ({ topic, partition, offset }: RecordLocation): string => parkedId(topic, partition, offset)
     const published = new Map(locations.filter(isPublished).map(location => [idOf(location), location.stream]))
-    const parkedIndex = (stream: Stream): string =>
-      stream === 'events' ? indexOf(prefix, live.body.generation, 'parked') : apiKeysParkedIndexOf(prefix)
+    const addressOf = (stream: Stream, id: string): Address =>
+      layoutOf(prefix, { generation: generationOf(stream) }).addressOf('parked', id)
     // Only the code: the parked bytes may be many. From the primaries: an old copy may lack a parked record.
-    const docs = [...published].map(([_id, stream]) => ({ _index: parkedIndex(stream), _id, _source: ['code'] }))
+    const docs = [...published].map(([id, stream]) => ({ ...addressOf(stream, id), _source: ['code'] }))
     const found = docs.length === 0 ? [] : await getFromPrimaries<Pick<ParkedDocument, 'code'>>(send, docs, signal)
     const parked = new Map(found.map(document => [document._id, document]))
     return locations.map(location => {

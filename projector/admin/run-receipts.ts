@@ -14,8 +14,6 @@ import type { Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import {
   API_KEYS_GENERATION,
-  apiKeysParkedIndexOf,
-  indexOf,
   LIVE_ID,
   type LiveDocument,
   listKinds,
@@ -23,6 +21,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
 import { getControlDocument } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
@@ -108,14 +107,18 @@ export const createRunReader =
     // The offset after the last published one of the run.
     const end = Math.min(Math.max(body.position, run.from), run.to + 1)
 
-    const parkedIndex = run.stream === 'events' ? indexOf(prefix, generation, 'parked') : apiKeysParkedIndexOf(prefix)
+    const parkedIndex = layoutOf(prefix, { generation: source }).indexOf('parked')
     // HAZARD: a parked record that is not searchable would count as published.
     await refreshParked(send, parkedIndex, signal)
     const parked = await searchAll<ParkedAnswer>(send, parkedIndex, parkedQuery(run, end), signal)
-    const listIndices = listKinds.map(kind => indexOf(prefix, generation, kind)).join()
     const changed =
       run.stream === 'events'
-        ? await searchAll<ChangedAnswer>(send, listIndices, changedQuery(run, end), signal)
+        ? await searchAll<ChangedAnswer>(
+            send,
+            layoutOf(prefix, { generation }).searchOf(listKinds).index,
+            changedQuery(run, end),
+            signal,
+          )
         : undefined
 
     const parked_records = parked.hits.hits.map(({ _source: { offset, code } }) => ({ offset, code }))

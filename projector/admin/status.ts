@@ -4,6 +4,7 @@ import { fetchEnds, type GenerationBody, type SourceAdmin } from '../../core/log
 import { Unanswered } from '../../core/runtime/index.ts'
 import type { Elasticsearch, Send, TermsAnswer } from '../../core/store/index.ts'
 import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
+import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import { getControlDocuments } from './read-control.ts'
 import { refreshParked, searchAll } from './search-all.ts'
 
@@ -20,7 +21,7 @@ export type PartitionStatus = {
 
 /** Returns the status of several streams; undefined if one cannot be read. */
 export const statusOfAll = async (
-  streams: readonly { readonly identity: GenerationBody; readonly indexOf: (kind: 'parked') => string }[],
+  streams: readonly { readonly identity: GenerationBody; readonly layout: Pick<GenerationLayout, 'indexOf'> }[],
   prefix: string,
   admin: SourceAdmin,
   elasticsearch: Elasticsearch,
@@ -28,7 +29,9 @@ export const statusOfAll = async (
   if (streams.length === 0) return undefined
   try {
     const all = await Promise.all(
-      streams.map(({ identity, indexOf }) => readStatus(identity, indexOf('parked'), prefix, admin, elasticsearch)),
+      streams.map(({ identity, layout }) =>
+        readStatus(identity, layout.indexOf('parked'), prefix, admin, elasticsearch),
+      ),
     )
     return all.flat()
   } catch {

@@ -28,7 +28,7 @@ export const multiGetAnswer = (
   stored: Readonly<Record<string, string>>,
   isDropped: (index: string) => boolean = () => false,
 ): Buffer => {
-  const docs = names.map(({ index, id }) => {
+  const docs = names.map(({ _index: index, _id: id }) => {
     const name = `"_index":"${index}","_id":"${id}"`
     if (isDropped(index)) return `{${name},"error":{"type":"index_not_found_exception","index":"${index}"}}`
     const text = stored[id]

@@ -8,6 +8,7 @@ import { Unanswered } from '../../core/runtime/unanswered.ts'
 import { createElasticsearch, multiGet, type Send } from '../../core/store/elasticsearch/client.ts'
 import { getFromPrimaries } from '../../core/store/elasticsearch/primary-reads.ts'
 import { type ElasticsearchNode, startElasticsearchNodes } from '../support/elasticsearch-nodes.ts'
+import { addressIn } from '../support/layout.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { canRunSeveralNodes, START_SEVERAL_MS } from '../support/several-nodes.ts'
 
@@ -65,7 +66,7 @@ const write = (index: string, version: number) =>
 /** Returns the versions that reads over the node gave, and 0 for no answer. */
 const versionsOf = async (read: typeof multiGet, index: string): Promise<Set<number>> => {
   const versions = Array.from({ length: READS }, async () => {
-    const [found] = await read(stale, [{ _index: index, _id: 'a' }], AbortSignal.timeout(ANSWER_WITHIN_MS))
+    const [found] = await read(stale, [addressIn(index, 'a')], AbortSignal.timeout(ANSWER_WITHIN_MS))
     return found?.found ? found._version : 0
   })
   const unanswered = (error: unknown): number => {

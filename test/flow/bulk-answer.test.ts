@@ -9,6 +9,7 @@ import { createElasticsearch } from '../../core/store/elasticsearch/client.ts'
 import { elasticsearchConfig } from '../../core/store/elasticsearch-config.ts'
 import { sending } from '../support/answering.ts'
 import { useStore } from '../support/api.ts'
+import { layoutIn } from '../support/layout.ts'
 
 test('a bulk response in which all is written, created or replaced, is recognized from its text', async t => {
   const { prefix } = await useStore(t)
@@ -27,7 +28,10 @@ test('a bulk response in which all is written, created or replaced, is recognize
         body: { payouts: [], payroll: [] },
       }),
     ])
-    const documents = pack(changes.map(serialize), place => `${prefix}-g1-${place}`)
+    const documents = pack(
+      changes.map(serialize),
+      layoutIn(place => `${prefix}-g1-${place}`),
+    )
     await write(documents, {
       request: sending(async request => {
         const answer = await send(request)

@@ -7,6 +7,7 @@ import { prepareCommon } from '../../core/store/generations/prepare.ts'
 import { useStore } from '../support/api.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { expectNotReady, retried } from '../support/installation.ts'
+import { addressIn } from '../support/layout.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually } from '../support/scope.ts'
 import { call, createPrefix, indexNamed } from '../support/stored.ts'
@@ -30,10 +31,7 @@ const store = async (send: Send, _index: string): Promise<void> => {
 test('a read from the primaries gives each document as it was stored, byte for byte, and does not change it', async t => {
   const { index, send } = await useElasticsearch(t)
   await store(send, index)
-  const docs = [
-    { _index: index, _id: 'org_a:one' },
-    { _index: index, _id: 'org_a:none' },
-  ]
+  const docs = [addressIn(index, 'org_a:one'), addressIn(index, 'org_a:none')]
   const bulk = Buffer.from(`{"update":{"_index":"${index}","_id":"org_a:one"}}\n{"doc":{}}\n`)
   const answer = await fetch(`${inject('elasticsearchUrl')}/_bulk?_source=true`, {
     method: 'POST',
@@ -53,8 +51,8 @@ test('a read from the primaries gives only the fields that were asked for', asyn
   const { index, send } = await useElasticsearch(t)
   await store(send, index)
   const docs = [
-    { _index: index, _id: 'org_a:one', _source: ['org_id'] },
-    { _index: index, _id: 'org_a:one', _source: false as const },
+    { ...addressIn(index, 'org_a:one'), _source: ['org_id'] },
+    { ...addressIn(index, 'org_a:one'), _source: false as const },
   ]
   expect(await getFromPrimaries(send, docs)).toEqual([
     { _id: 'org_a:one', found: true, _version: 41, _source: { org_id: 'org_a' } },
@@ -66,7 +64,7 @@ test('a read from the primaries of a missing index stops, and creates no index',
   const { prefix, send } = await useElasticsearch(t)
   const _index = `${prefix}-g9-chains`
   await prepareCommon({ request: send, prefix, shards: 1 })
-  await expect(getFromPrimaries(send, [{ _index, _id: 'a' }])).rejects.toThrow(
+  await expect(getFromPrimaries(send, [addressIn(_index, 'a')])).rejects.toThrow(
     expect.objectContaining({ code: 'index_missing' }),
   )
   expect(await send({ method: 'GET', path: `/${_index}` })).toMatchObject({ status: 404 })

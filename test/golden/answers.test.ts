@@ -12,6 +12,7 @@ import { type ListKind, listKinds } from '../../schemas/stored/documents.ts'
 import { recordText, searchAnswer } from '../api/answers.ts'
 import { answering } from '../support/answering-request.ts'
 import { payoutBodies } from '../support/bodies.ts'
+import { generationOf } from '../support/layout.ts'
 
 /** SHA-256 of all answers, by version of their form. Never change a line that was released. */
 const FORMS: Readonly<Record<number, string>> = {
@@ -19,7 +20,7 @@ const FORMS: Readonly<Record<number, string>> = {
 }
 
 const position = {
-  generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+  generation: generationOf(),
   publishedTo: 1_000,
   time: 1_000,
   takenBack: 0,

@@ -325,7 +325,7 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'in a batched multi-get a request can read its record before its position',
     file: 'core/store/read/batch-multi-gets.ts',
-    find: ' at > before && id',
-    replace: ' id',
+    find: ' at > before && isSame',
+    replace: ' isSame',
   },
 ]

@@ -49,9 +49,9 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the position of the followed generation is read after the live document',
     file: 'core/projection/flow/follow.ts',
-    find: '    const [position] = await getDocuments<PositionDocument>([{ _index, _id: positionId(follows, partition) }])\n    const [live] = await getDocuments<LiveDocument>([{ _index, _id: LIVE_ID }])\n',
+    find: '    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])\n    const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])\n',
     replace:
-      '    const [live] = await getDocuments<LiveDocument>([{ _index, _id: LIVE_ID }])\n    const [position] = await getDocuments<PositionDocument>([{ _index, _id: positionId(follows, partition) }])\n',
+      '    const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])\n    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])\n',
   },
   {
     name: 'a decision rests on a document that any copy answered',

@@ -42,8 +42,8 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'the last written record goes back when an earlier bulk request arrives later',
     file: 'core/ledger/decide/serialize.ts',
-    find: `"version":\${version},"version_type":"external_gte"}}`,
-    replace: `"version":\${version < 0 ? version : Number.MAX_SAFE_INTEGER},"version_type":"external_gte"}}`,
+    find: `"version":\${version},"version_type":"external_gte"\``,
+    replace: `"version":\${version < 0 ? version : Number.MAX_SAFE_INTEGER},"version_type":"external_gte"\``,
   },
   {
     name: 'the version of the last written record does not go on from the stored one',

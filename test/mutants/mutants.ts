@@ -103,8 +103,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'documents are written without their version',
     file: 'core/ledger/decide/serialize.ts',
-    find: `,"version":\${version},"version_type":"external"}}`,
-    replace: '}}${version < 0 ? 0 : ""}',
+    find: `"version":\${version},"version_type":"external"\``,
+    replace: '"require_alias":${version < 0}`',
   },
   {
     name: 'a bulk response of the expected length counts as success of all items',

@@ -42,7 +42,7 @@ export const createReads = (clock: Clock, engine: Searched, faults: Faults): Rea
     })
 
   return {
-    search: (name, body) => {
+    search: ({ index: name }, body) => {
       const asked = JSON.parse(body) as Asked
       const indices = name.split(',').flatMap(index => engine.indices.get(index) ?? [])
       const hits: Hit[] = []
@@ -134,7 +134,7 @@ const searchAnswer = (hits: readonly Hit[], { size, sort, aggs }: Asked, total: 
   return `{"took":1,"timed_out":false,"_shards":${shards},"hits":{"max_score":null,"hits":[${texts.join()}]}${counts}}`
 }
 
-const documentAnswer = (engine: Searched, { index: name, id }: DocumentName, fails: boolean): string => {
+const documentAnswer = (engine: Searched, { _index: name, _id: id }: DocumentName, fails: boolean): string => {
   const head = `{"_index":${JSON.stringify(name)},"_id":${JSON.stringify(id)}`
   const index = engine.indices.get(name)
   if (index === undefined || fails) return `${head},"error":{"type":"no_shard_available_action_exception"}}`

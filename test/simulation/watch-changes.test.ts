@@ -9,6 +9,7 @@ import { unavailable } from '../../core/runtime/refusals.ts'
 import type { Generation, ReadPosition } from '../../core/store/positions/position.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { lastOffsetsAnswer } from '../api/answers.ts'
+import { generationOf } from '../support/layout.ts'
 import { createRandom } from '../support/random.ts'
 import { scopeOf } from '../support/read-scope.ts'
 import { Clock } from './clock.ts'
@@ -30,7 +31,7 @@ const run = async (seed: number) => {
   const clock = new Clock()
   let log = newLog()
   const logs = new Map([['g1', log]])
-  let generation: Generation = { name: 'g1', source: 'cluster/topic', partitions: PARTITIONS, rules: 1 }
+  let generation: Generation = generationOf({ source: 'cluster/topic', partitions: PARTITIONS })
   let isAway = false
   const seen = { page: 0, empty: 0, left: 0, refused: 0, looks: 0, finds: 0 }
 
@@ -62,7 +63,6 @@ const run = async (seed: number) => {
       return { position, found: offsets(log, org, asked, after(asked), position.publishedTo).length > 0 }
     })
   const watch = createChangeWatch({
-    prefix: 'p',
     findChange,
     readServedPositions: () =>
       read(() => {
@@ -181,7 +181,7 @@ test('no wait ends with an empty page that hides a change, and none is forgotten
 })
 
 const positionOf = (name: string, publishedTo: number): ReadPosition => ({
-  generation: { name, source: 's', partitions: 1, rules: 1 },
+  generation: generationOf({ name }),
   publishedTo,
   time: 0,
   takenBack: 0,
@@ -196,7 +196,6 @@ const watchOn = (
   reads: Pick<WatchParts, 'findChange' | 'search'> & Partial<Pick<WatchParts, 'findLast'>>,
 ) =>
   createChangeWatch({
-    prefix: 'p',
     findLast: async (_, filters) => filters.map(() => undefined),
     latest: (_, position) => position,
     waits: unbounded,
@@ -214,7 +213,7 @@ test('a change ends all waits of its organization soon; a swap ends at most some
   let name = 'g1'
   const ended: number[] = []
   const position = (): ReadPosition => ({
-    generation: { name, source: 's', partitions: 1, rules: 1 },
+    generation: generationOf({ name }),
     publishedTo,
     time: 0,
     takenBack: 0,

@@ -6,13 +6,13 @@ import {
   type ChainBody,
   type ChainDocument,
   chainId,
-  indexOf,
   type Kind,
   type PayoutDocument,
   type PayrollDocument,
   recordId,
   type StatementDocument,
 } from '../../schemas/stored/documents.ts'
+import { type GenerationLayout, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { asOf } from '../documents/as-of.ts'
 import type { PayrollContent } from '../documents/comparable-content.ts'
@@ -38,17 +38,16 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   const { org, payout, json } = options
   const name = options.generation ?? (await readAll(given)).live
   const { identity, context } = await findAny(name, given)
-  const { topic, partitions, generation } = identity
+  const { topic, partitions } = identity
+  const { addressOf } = layoutOf(context.prefix, identity)
   const partition = partitionOf(org, partitions)
   const position = (await positionsOf(identity, context))[partition] ?? 0
-  const read = readerOf(generation, position, context)
-  const sizesIn: Sizes = (kind, ids) => {
-    const _index = indexOf(context.prefix, generation, kind)
-    return sizesOf(
-      ids.map(_id => ({ _index, _id })),
+  const read = readerOf(layoutOf(context.prefix, identity), position, context)
+  const sizesIn: Sizes = (kind, ids) =>
+    sizesOf(
+      ids.map(id => addressOf(kind, id)),
       context,
     )
-  }
 
   const [asked] = await read('payouts', [recordId(org, payout)])
   if (asked === undefined) throw new CommandError(`there is no ${payout} of ${org} in ${name}`)
@@ -96,10 +95,9 @@ type Documents = {
 type Read = <Of extends keyof Documents>(kind: Of, ids: readonly string[]) => Promise<(Documents[Of] | undefined)[]>
 
 const readerOf =
-  (generation: string, position: number, { send, prefix, sleep }: CommandContext): Read =>
+  ({ addressOf }: GenerationLayout, position: number, { send, sleep }: CommandContext): Read =>
   async <Of extends keyof Documents>(kind: Of, ids: readonly string[]) => {
-    const _index = indexOf(prefix, generation, kind)
-    const docs = ids.map(_id => ({ _index, _id }))
+    const docs = ids.map(id => addressOf(kind, id))
     const read = (part: readonly DocumentAddress[]) => withRetries({ sleep }, () => multiGet<Documents[Of]>(send, part))
     const found = await getEach(docs, read)
     return found.map(one =>

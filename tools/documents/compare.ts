@@ -5,7 +5,7 @@
  */
 
 import { getEach, multiGet } from '../../core/store/index.ts'
-import { indexOf } from '../../schemas/stored/documents.ts'
+import { type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import { instantToNanoseconds } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
@@ -28,7 +28,7 @@ import { isSameAmount, subtract, total } from './sums.ts'
 
 /** A generation as of its own published positions. */
 export type Side = {
-  readonly generation: string
+  readonly identity: LayoutSource
   readonly positions: readonly number[]
   readonly context: CommandContext
   /** Set if one side contains one organization only: parked records of other partitions are ignored. */
@@ -147,12 +147,12 @@ const addAmount = (sums: Map<string, string>, key: string, amount: string): void
 }
 
 async function* recordsOf(
-  { generation, positions, context: { prefix, ...reading }, onlyPartition }: Side,
+  { identity, positions, context: { prefix, ...reading }, onlyPartition }: Side,
   kind: RecordKind,
   org: string | undefined,
 ) {
-  const index = indexOf(prefix, generation, kind)
-  for await (const { org: owner, document } of documentsOf(index, kind, org, positions, reading)) {
+  const layout = layoutOf(prefix, identity)
+  for await (const { org: owner, document } of documentsOf(layout, kind, org, positions, reading)) {
     if (kind === 'parked' && onlyPartition !== undefined && document.source.partition !== onlyPartition) continue
     const record = comparableRecordOf(kind, document)
     if (record) yield { owner, document: document.id, bytes: Number(document.source.body_bytes), record }
@@ -253,13 +253,13 @@ const textOf = (value: unknown): string | null =>
 
 /** Reads documents as of the side's positions, in the given order; undefined for a missing one. */
 const readRecords = async (
-  { generation, positions, context: { send, prefix, sleep } }: Side,
+  { identity, positions, context: { send, prefix, sleep } }: Side,
   organization: string,
   kind: RecordKind,
   wanted: readonly (RecordEntry | undefined)[],
 ): Promise<(ComparableRecord | undefined)[]> => {
-  const _index = indexOf(prefix, generation, kind)
-  const docs = wanted.flatMap(entry => (entry ? [{ _index, _id: entry.document }] : []))
+  const { addressOf } = layoutOf(prefix, identity)
+  const docs = wanted.flatMap(entry => (entry ? [addressOf(kind, entry.document)] : []))
   const recordsById = new Map<string, ComparableRecord>()
   for (const found of await getEach(docs, part => withRetries({ sleep }, () => multiGet<Fields>(send, part)))) {
     if (!found.found) throw new Error('a record vanished while it was compared')

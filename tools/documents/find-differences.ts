@@ -5,7 +5,8 @@
  */
 import { createHash } from 'node:crypto'
 import { multiGet } from '../../core/store/index.ts'
-import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
+import { type Kind, kinds } from '../../schemas/stored/documents.ts'
+import { type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { DIFFERING_BUCKETS, DIFFERING_HELD } from '../limits.ts'
 import { asOf, type Document, type Fields } from './as-of.ts'
@@ -23,7 +24,7 @@ export type DocumentDifference = {
   readonly b: unknown
 }
 
-type Pair = { readonly a: string; readonly b: string; readonly positions: readonly number[] }
+type Pair = { readonly a: LayoutSource; readonly b: LayoutSource; readonly positions: readonly number[] }
 type Counts = Summary['counts']
 
 /** Yields differences by kind and id, with the first field that differs; for a very large organization only some. */
@@ -36,7 +37,7 @@ export async function* documentDifferences(
   for (const kind of kinds) {
     const count = Math.max(0, ...counts.map(of => of[kind] ?? 0))
     for (const id of await differingIds(organization, kind, pair, count, context)) {
-      const read = (generation: string) => readOne(organization, kind, generation, id, pair.positions, context)
+      const read = (of: LayoutSource) => readOne(organization, kind, of, id, pair.positions, context)
       const found = firstDifference(await read(pair.a), await read(pair.b), '')
       if (found) yield { organization, kind, id, ...found }
     }
@@ -50,8 +51,7 @@ const differingIds = async (
   count: number,
   { prefix, ...reading }: CommandContext,
 ): Promise<string[]> => {
-  const documents = (generation: string) =>
-    documentsOf(indexOf(prefix, generation, kind), kind, organization, positions, reading)
+  const documents = (of: LayoutSource) => documentsOf(layoutOf(prefix, of), kind, organization, positions, reading)
   const isHeld =
     count <= DIFFERING_HELD ? () => true : await bucketsThatDiffer(kind, documents(a), documents(b), DIFFERING_HELD)
   const differing = new Map<string, string>()
@@ -108,12 +108,12 @@ const bucketOf = (id: string): number => createHash('sha256').update(id).digest(
 const readOne = async (
   organization: string,
   kind: Kind,
-  generation: string,
+  of: LayoutSource,
   id: string,
   positions: readonly number[],
   { send, prefix, sleep }: CommandContext,
 ): Promise<Fields | undefined> => {
-  const docs = [{ _index: indexOf(prefix, generation, kind), _id: id }]
+  const docs = [layoutOf(prefix, of).addressOf(kind, id)]
   const [found] = await withRetries({ sleep }, () => multiGet<Fields>(send, docs))
   if (!found?.found) return undefined
   const document = { id, source: found._source }

@@ -12,6 +12,7 @@
 import { Unanswered } from '../../core/runtime/index.ts'
 import { AnswerTooLong, type Coverage, type SearchAnswer } from '../../core/store/index.ts'
 import { keptIdIn } from '../../schemas/stored/documents.ts'
+import type { SearchTarget } from '../../schemas/stored/layout.ts'
 import { CommandError } from '../failures.ts'
 import {
   READ_ATTEMPTS,
@@ -35,7 +36,7 @@ type Sized = { readonly id: string; readonly bytes: number; readonly sort: reado
 
 /** `Source` is the form of the documents, as the caller knows it. @throws CommandError if a shard does not answer */
 export async function* scan<Source extends Fields = Fields>(
-  index: string,
+  { index }: SearchTarget,
   org: string | undefined,
   reading: RetryContext,
 ): AsyncGenerator<Document<Source>> {

@@ -4,7 +4,8 @@
  */
 import { addTo, type Sums, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import { indexOf, type Kind, kinds } from '../../schemas/stored/documents.ts'
+import { type Kind, kinds } from '../../schemas/stored/documents.ts'
+import { type GenerationLayout, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { createProgressLine } from '../terminal.ts'
 import { asOf, type Document } from './as-of.ts'
@@ -29,21 +30,16 @@ type Adding = {
 }
 
 export const summarize = async (
-  generation: string,
+  identity: LayoutSource,
   positions: readonly number[],
   { prefix, say, now, ...reading }: CommandContext,
 ): Promise<Map<string, Summary>> => {
+  const layout = layoutOf(prefix, identity)
   const found = new Map<string, Adding>()
   const showProgress = createProgressLine({ say }, now)
   let read = 0
   for (const kind of kinds) {
-    for await (const { org, document } of documentsOf(
-      indexOf(prefix, generation, kind),
-      kind,
-      undefined,
-      positions,
-      reading,
-    )) {
+    for await (const { org, document } of documentsOf(layout, kind, undefined, positions, reading)) {
       const summary: Adding = found.get(org) ?? { counts: {}, owed: new Map(), paid: new Map(), digest: 0n }
       found.set(org, summary)
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
@@ -52,7 +48,7 @@ export const summarize = async (
       if (kind === 'payouts' && superseded_by_id === null) addTo(summary.owed, String(currency), String(net_amount))
       if (kind === 'payroll_files') addTo(summary.paid, String(currency), String(amount))
       read++
-      showProgress(`${read} documents of ${generation} read`)
+      showProgress(`${read} documents of ${identity.generation} read`)
     }
   }
   return new Map(
@@ -64,13 +60,13 @@ export const summarize = async (
 }
 
 export async function* documentsOf(
-  index: string,
+  { searchOf }: GenerationLayout,
   kind: Kind,
   org: string | undefined,
   positions: readonly number[],
   reading: RetryContext,
 ): AsyncGenerator<{ readonly org: string; readonly document: Document }> {
-  for await (const document of scan(index, org, reading)) {
+  for await (const document of scan(searchOf([kind]), org, reading)) {
     const owner = String(document.source.org_id ?? '')
     const then = asOf(kind, document, positionFor(kind, owner, document, positions))
     if (then !== undefined) yield { org: owner, document: then }

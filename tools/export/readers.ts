@@ -25,7 +25,7 @@ import {
   uncounted,
   visibleRange,
 } from '../../core/store/index.ts'
-import { indexOf, type ListKind } from '../../schemas/stored/documents.ts'
+import type { ListKind } from '../../schemas/stored/documents.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
 
@@ -109,7 +109,7 @@ export const readThrough = (
       retried(asOf, async () => textOfStatement(await readers.records.statement(scopeOf(org), { id, asOf }))),
     countOf: (org, kind, position) =>
       retried(undefined, async () => {
-        const answer = await search(indexOf(prefix, position.generation.name, kind), countBody(org, position), signal)
+        const answer = await search(position.generation.layout.searchOf([kind]), countBody(org, position), signal)
         return smallSearch<CountAggregation>(requireAnswer(answer)).aggregations.all.buckets[0]?.doc_count ?? 0
       }),
   }

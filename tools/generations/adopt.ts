@@ -43,7 +43,7 @@ import {
   type TimesDocument,
   timesId,
 } from '../../schemas/stored/documents.ts'
-import { apiKeysIndices, generationIndices } from '../../schemas/stored/mappings.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
@@ -275,7 +275,7 @@ const checkIndices = async (
   const stored = await readStored<GenerationDocument>(generationId(name), context)
   if (stored === undefined) throw new CommandError(`there is no generation ${name} (npx commission projection list)`)
   const identity = stored._source.body
-  const ids = await readIndexIds(indicesOf(name, prefix), { request, prefix })
+  const ids = await readIndexIds(layoutOf(prefix, identity).indices, { request, prefix })
   const isReplaced = Object.entries(ids).some(([index, id]) => identity.indices?.[index] !== id)
   if (!isReplaced) return undefined
   const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity)
@@ -292,9 +292,6 @@ const assertReached = ({ generation, topic }: GenerationBody, { positions = [] }
   }
 }
 
-const indicesOf = (name: string, prefix: string): string[] =>
-  Object.keys(name === API_KEYS_GENERATION ? apiKeysIndices(prefix) : generationIndices(prefix, name, 1))
-
 /**
  * All indices of the generation that it follows must exist: the follower reads again which records that one parked. It
  * can be gone if no such record is read again: all restart positions are where the follower already decided alone.
@@ -306,8 +303,9 @@ const refuseWithoutFollowed = async (
 ): Promise<void> => {
   if (follows === undefined) return
   const steps = { request: context.send, prefix: context.prefix }
-  if ((await readGeneration(follows, steps)) !== undefined) {
-    await readIndexIds(indicesOf(follows, context.prefix), steps)
+  const followed = await readGeneration(follows, steps)
+  if (followed !== undefined) {
+    await readIndexIds(layoutOf(context.prefix, followed).indices, steps)
     context.say(`${generation} waits until ${follows}, which it followed, has read again what it parked`)
     return
   }

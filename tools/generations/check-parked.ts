@@ -6,7 +6,7 @@
 
 import type { GenerationBody } from '../../core/log/index.ts'
 import { type Answer, type Coverage, getEach, getFromPrimaries, type SearchAnswer } from '../../core/store/index.ts'
-import { indexOf } from '../../schemas/stored/documents.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
@@ -50,12 +50,12 @@ export const refuseUnparked = async (
   }
   let [count, undecided] = [0, 0]
   const shown: string[] = []
-  for await (const parked of parkedOf(live.generation, from ?? to.map(() => 0), context)) {
+  for await (const parked of parkedOf(live, from ?? to.map(() => 0), context)) {
     const known = parked.filter(({ sort: [partition, offset] }) => offset < (own[partition] ?? 0))
     undecided += parked.length - known.length
-    const _index = indexOf(context.prefix, identity.generation, 'parked')
+    const { addressOf } = layoutOf(context.prefix, identity)
     // Without its source: a parked record may be large, and only its existence counts.
-    const docs = known.map(({ _id }) => ({ _index, _id, _source: false as const }))
+    const docs = known.map(({ _id }) => ({ ...addressOf('parked', _id), _source: false as const }))
     const found = await getEach(docs, part => getFromPrimaries(context.send, part))
     const unparked = found.flatMap(document => (document.found ? [] : [document._id]))
     count += unparked.length
@@ -93,11 +93,12 @@ const decideAlike = (a: GenerationBody, b: GenerationBody): boolean =>
 
 /** Yields the parked records from these positions on, page by page. @throws CommandError if a shard does not answer */
 async function* parkedOf(
-  generation: string,
+  live: GenerationBody,
   from: Positions,
   { send, prefix }: CommandContext,
 ): AsyncGenerator<readonly Hit[]> {
-  const path = `/${indexOf(prefix, generation, 'parked')}`
+  const { generation } = live
+  const path = `/${layoutOf(prefix, live).indexOf('parked')}`
   // No projector refreshes this index. A shard that is not refreshed lacks its last documents.
   const refreshed = await send<Coverage>({ method: 'POST', path: `${path}/_refresh` })
   if (!isComplete(refreshed)) throw notWhole(generation, refreshed)

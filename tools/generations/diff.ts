@@ -55,7 +55,7 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
     const records = recordsBefore(positions)
     const wanted = identity.sandbox ? recordsBefore(identity.sandbox.bounds) : records
     note(`${name} as of ${records} records${records < wanted ? ` of ${wanted}: not complete yet` : ''}`)
-    return { generation: identity.generation, positions, context, onlyPartition }
+    return { identity, positions, context, onlyPartition }
   }
   const [left, right] = [await sideOf(a, ours), await sideOf(b, theirs)]
   if (org !== undefined && asked === undefined) note(`only ${org}: one side has no other organization`)

@@ -17,7 +17,8 @@ import {
   multiGet,
   readGeneration,
 } from '../../core/store/index.ts'
-import { controlIndexOf, positionId, timesId } from '../../schemas/stored/documents.ts'
+import { positionId, timesId } from '../../schemas/stored/documents.ts'
+import { controlAddress } from '../../schemas/stored/layout.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DROP_WAIT_MS, QUIET_MS, QUIET_POLL_MS } from '../limits.ts'
@@ -115,10 +116,9 @@ export const waitUntilNobodyWrites = async (
   { send, prefix, sleep, say }: KafkaContext,
   advice = 'drop it again',
 ): Promise<void> => {
-  const _index = controlIndexOf(prefix)
   const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
   // Where nothing is published, only the times change.
-  const docs = [...ids, timesId(generation)].map(_id => ({ _index, _id }))
+  const docs = [...ids, timesId(generation)].map(id => controlAddress(prefix, id))
   const readPositions = async (): Promise<string> =>
     JSON.stringify(
       (await getEach(docs, part => multiGet(send, part))).map(document => (document.found ? document._source : null)),

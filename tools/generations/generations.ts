@@ -23,6 +23,7 @@ import {
   withTime,
   writtenId,
 } from '../../schemas/stored/documents.ts'
+import { controlAddress } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findRemains, isWhole } from './remains.ts'
@@ -89,12 +90,10 @@ export const positionDocumentsOf = async (
   { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
   { send, prefix }: CommandContext,
 ): Promise<PositionDocument['body'][]> => {
-  const _index = controlIndexOf(prefix)
-  const docs = Array.from({ length: partitions }, (_, partition) => ({
-    _index,
-    _id: positionId(generation, partition),
-  }))
-  const all = [...docs, { _index, _id: timesId(generation) }]
+  const docs = Array.from({ length: partitions }, (_, partition) =>
+    controlAddress(prefix, positionId(generation, partition)),
+  )
+  const all = [...docs, controlAddress(prefix, timesId(generation))]
   const documents = await getEach(all, part => multiGet<PositionDocument | TimesDocument>(send, part))
   const times = documents.flatMap(found => (found.found && found._source.kind === 'times' ? [found._source.body] : []))
   return docs.map((_, partition) => {
@@ -210,8 +209,7 @@ export const recordsOf = async (
   { send, prefix }: CommandContext,
 ): Promise<number> => {
   if (partitions.length === 0) return 0
-  const _index = controlIndexOf(prefix)
-  const docs = partitions.map(partition => ({ _index, _id: positionId(generation, partition) }))
+  const docs = partitions.map(partition => controlAddress(prefix, positionId(generation, partition)))
   const found = await getEach(docs, part => multiGet<PositionDocument>(send, part))
   return found.reduce((sum, document) => sum + (document.found ? document._source.body.position : 0), 0)
 }

@@ -3,7 +3,8 @@
 import { assertSameSource, connectAdmin, describeSource, endOfPartition, fetchEnds } from '../../core/log/index.ts'
 import type { Answer, CountAnswer, Coverage, Send, TermsAnswer } from '../../core/store/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import { indexOf, listKinds } from '../../schemas/stored/documents.ts'
+import { listKinds } from '../../schemas/stored/documents.ts'
+import { type GenerationLayout, layoutOf } from '../../schemas/stored/layout.ts'
 import type { KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -26,7 +27,7 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   // The ends of another cluster, or of a recreated topic, say nothing about this projection.
   assertSameSource(identity, await describeSource(admin, identity.topic))
   const ends = await fetchEnds(admin, identity.topic)
-  const parked = await countParked(indexOf(prefix, name, 'parked'), options.org, context)
+  const parked = await countParked(layoutOf(prefix, identity).indexOf('parked'), options.org, context)
 
   const ours = options.org === undefined ? undefined : partitionOf(options.org, identity.partitions)
   const partitions = positions.flatMap(({ position, time }, partition) => {
@@ -35,7 +36,8 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
     const included = time === 0 ? null : new Date(time).toISOString()
     return [{ partition, position, end, lag: Math.max(0, end - position), included_up_to: included }]
   })
-  const records = options.org === undefined ? undefined : await countRecords(options.org, name, send, prefix)
+  const records =
+    options.org === undefined ? undefined : await countRecords(options.org, layoutOf(prefix, identity), send)
   const { topic, rules_version } = identity
   const roles = rolesOf(name, generations)
   if (options.json) {
@@ -76,11 +78,11 @@ const countParked = async (
 }
 
 /** Counts documents, replaced ones included. */
-const countRecords = async (org: string, generation: string, send: Send, prefix: string) => {
+const countRecords = async (org: string, { searchOf }: GenerationLayout, send: Send) => {
   const query = { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'seq' } }] } }
   const counts: Record<string, number> = {}
   for (const kind of listKinds) {
-    const index = indexOf(prefix, generation, kind)
+    const { index } = searchOf([kind])
     const answer = await send<CountAnswer>({ method: 'POST', path: `/${index}/_count`, body: { query } })
     counts[kind] = whole(index, answer).count
   }

@@ -20,7 +20,7 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   const positions = commonPositions([a, await positionsOf(ours, context)], [b, await positionsOf(theirs, context)])
   const records = recordsBefore(positions)
   context.say(`comparing ${a} and ${b} as of ${records} records`)
-  const [left, right] = [await summarize(a, positions, context), await summarize(b, positions, context)]
+  const [left, right] = [await summarize(ours, positions, context), await summarize(theirs, positions, context)]
 
   const organizations = [...new Set([...left.keys(), ...right.keys()])].sort()
   const differing = organizations.filter(org => left.get(org)?.digest !== right.get(org)?.digest)
@@ -56,7 +56,7 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   async function* differencesOf(orgs: readonly string[]): AsyncGenerator<DocumentDifference> {
     for (const org of orgs) {
       const counts = [left.get(org)?.counts ?? {}, right.get(org)?.counts ?? {}]
-      yield* documentDifferences(org, { a, b, positions }, counts, context)
+      yield* documentDifferences(org, { a: ours, b: theirs, positions }, counts, context)
     }
   }
 }

@@ -9,11 +9,13 @@ import { StopError } from '../../core/runtime/index.ts'
 import { type Answer, type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
 import {
+  API_KEYS_GENERATION,
   type ApiKeyDocument,
   type ApiKeyHeadDocument,
   apiKeysIndexOf,
   recordId,
 } from '../../schemas/stored/documents.ts'
+import { type Address, layoutOf } from '../../schemas/stored/layout.ts'
 import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
@@ -145,7 +147,7 @@ export const findKeys = async (org: string, { send, prefix }: CommandContext): P
     for (const { _source } of hits) found.push(_source)
     isLast = hits.length < KEYS_PAGE
   }
-  const names = await keyNamesOf(found, _index, send)
+  const names = await keyNamesOf(found, prefix, send)
   return found.map(({ key_id, org_id, permissions, revoked, body }, index) => ({
     id: key_id,
     org_id,
@@ -156,12 +158,15 @@ export const findKeys = async (org: string, { send, prefix }: CommandContext): P
   }))
 }
 
+const headAddressOf = (org: string, id: string, prefix: string): Address =>
+  layoutOf(prefix, { generation: API_KEYS_GENERATION }).addressOf('api-keys', recordId(org, id))
+
 const keyNamesOf = async (
   found: readonly ApiKeyDocument[],
-  _index: string,
+  prefix: string,
   send: CommandContext['send'],
 ): Promise<(string | undefined)[]> => {
-  const docs = found.map(({ org_id, key_id }) => ({ _index, _id: recordId(org_id, key_id) }))
+  const docs = found.map(({ org_id, key_id }) => headAddressOf(org_id, key_id, prefix))
   const heads = await getEach(docs, part => multiGet<ApiKeyHeadDocument>(send, part))
   return heads.map(head => (head.found ? head._source.body.name : undefined))
 }
@@ -186,8 +191,7 @@ const headOf = async (
   id: string,
   { send, prefix }: CommandContext,
 ): Promise<ApiKeyHeadDocument | undefined> => {
-  const address = { _index: apiKeysIndexOf(prefix), _id: recordId(org, id) }
-  const [found] = await multiGet<ApiKeyHeadDocument>(send, [address])
+  const [found] = await multiGet<ApiKeyHeadDocument>(send, [headAddressOf(org, id, prefix)])
   return found?.found ? found._source : undefined
 }
 

@@ -4,19 +4,14 @@
  * is done. Can go wrong: Elasticsearch does not answer, or refuses an operation (the command ends).
  */
 
-import {
-  type DocumentAddress,
-  type FoundDocument,
-  getEach,
-  getFromPrimaries,
-  isTransient,
-} from '../../core/store/index.ts'
+import { type FoundDocument, getEach, getFromPrimaries, isTransient } from '../../core/store/index.ts'
+import type { Address } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { type RetryContext, withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
 import { FORGET_WAIT_MS, READ_RETRY_MS } from '../limits.ts'
 
-export type Operation = Pick<DocumentAddress, '_index' | '_id'> & {
+export type Operation = Address & {
   /** The line of the action, and that of the document. */
   readonly lines: readonly object[]
   /** Called with the document after a conflict. @returns whether the operation is done, or else is tried again */
@@ -57,7 +52,7 @@ const tryAll = async (operations: readonly Operation[], steps: Steps): Promise<O
     else if (isTransient(got, item)) again.push(operation)
     else throw new CommandError(`${operation._index} cannot be written: Elasticsearch answers ${got}`)
   }
-  const docs = conflicts.map(({ _index, _id }) => ({ _index, _id }))
+  const docs = conflicts.map(({ _index, _id, routing }) => ({ _index, _id, routing }))
   const found = await getEach(docs, part => withRetries(steps, () => getFromPrimaries(steps.send, part)))
   for (const [at, operation] of conflicts.entries()) {
     const document = found[at]

@@ -3,9 +3,9 @@
  * event before the position that touched it.
  */
 
-import type { IndexKind } from '../../core/ledger/index.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import type { ApiKeyDocument, ApiKeyHeadDocument } from '../../schemas/stored/documents.ts'
+import type { IndexKind } from '../../schemas/stored/layout.ts'
 import { asOf, type Fields } from '../documents/as-of.ts'
 
 export type EarlierForm = { readonly version: number; readonly source: Fields }

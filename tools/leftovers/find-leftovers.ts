@@ -7,23 +7,22 @@
  * Can go wrong: Elasticsearch is away (retries); a shard does not answer (the command ends).
  */
 
-import type { IndexKind } from '../../core/ledger/index.ts'
 import { Unanswered } from '../../core/runtime/index.ts'
 import type { Coverage, DocumentVersion, SearchAnswer } from '../../core/store/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { keptIdIn } from '../../schemas/stored/documents.ts'
+import type { Address, GenerationLayout, IndexKind } from '../../schemas/stored/layout.ts'
 import { type RetryContext, withRetries } from '../documents/read-retries.ts'
 import { hasFailedShards, isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { LEFTOVERS_PAGE } from '../limits.ts'
 
-/** The kind of each index. */
-export type Searched = { readonly kinds: ReadonlyMap<string, IndexKind>; readonly isOfKeys: boolean }
+/** The layout of a generation, or of the API keys. */
+export type Searched = { readonly layout: GenerationLayout; readonly isOfKeys: boolean }
 
 export type Leftover = DocumentVersion & {
-  readonly index: string
+  readonly address: Address
   readonly kind: IndexKind
-  readonly id: string
   readonly partition: number
   readonly version: number
 }
@@ -33,12 +32,12 @@ export type LeftoversPage = { readonly seen: number; readonly found: readonly Le
 
 /** @param positions by partition */
 export async function* findLeftovers(
-  { kinds, isOfKeys }: Searched,
+  { layout, isOfKeys }: Searched,
   positions: readonly number[],
   reading: RetryContext,
 ): AsyncGenerator<LeftoversPage> {
   const { send } = reading
-  const indices = [...kinds.keys()].join()
+  const indices = layout.indices.join()
   await withRetries(reading, async () => {
     const refreshed = await send<Coverage>({ method: 'POST', path: `/${indices}/_refresh` })
     if (hasFailedShards(refreshed)) throw new Unanswered('elasticsearch', 503)
@@ -73,13 +72,13 @@ export async function* findLeftovers(
       pit = answer.body.pit_id
       const { hits } = answer.body.hits
       const found = hits.flatMap((hit): Leftover[] => {
-        const { _index: index, _id: id, _version: version, _seq_no, _primary_term } = hit
-        const kind = kinds.get(index)
-        if (kind === undefined) throw new CommandError(`${index} is not an index of the generation, but an alias`)
-        if (keptIdIn(id) !== undefined) return []
+        const { _index, _id, _routing: routing, _version: version, _seq_no, _primary_term } = hit
+        const kind = layout.kindOf(_index, _id)
+        if (kind === undefined) throw new CommandError(`${_index} is not an index of the generation, but an alias`)
+        if (keptIdIn(_id) !== undefined) return []
         const partition = isOfKeys ? 0 : partitionIn(hit, positions.length)
         if (version < (positions[partition] ?? 0)) return []
-        return [{ index, kind, id, partition, version, _seq_no, _primary_term }]
+        return [{ address: { _index, _id, routing }, kind, partition, version, _seq_no, _primary_term }]
       })
       yield { seen: hits.length, found, isKept: hits.some(({ _id }) => keptIdIn(_id) !== undefined) }
       if (hits.length < LEFTOVERS_PAGE) return
@@ -95,6 +94,7 @@ const KEEP_ALIVE = '15m'
 type Hit = DocumentVersion & {
   readonly _index: string
   readonly _id: string
+  readonly _routing?: string
   readonly _version: number
   readonly fields?: { readonly org_id?: readonly string[]; readonly partition?: readonly number[] }
   readonly sort: readonly unknown[]

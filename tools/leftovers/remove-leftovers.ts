@@ -13,7 +13,6 @@
  * Can go wrong: somebody writes meanwhile (the command ends, and can be repeated); Elasticsearch remembers deleted
  *   versions for longer than FORGET_WAIT_MS (the same).
  */
-import type { IndexKind } from '../../core/ledger/index.ts'
 import {
   type Coverage,
   type DocumentAnswer,
@@ -26,18 +25,14 @@ import {
 } from '../../core/store/index.ts'
 import {
   API_KEYS_GENERATION,
-  apiKeysIndexOf,
-  apiKeysParkedIndexOf,
   controlIndexOf,
-  indexOf,
   KEPT_FORMS,
   type KeptFormDocument,
-  keptFormId,
   keptIdIn,
-  kinds,
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
+import { type Address, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import type { Fields } from '../documents/as-of.ts'
 import { withRetries } from '../documents/read-retries.ts'
@@ -97,7 +92,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
     await steps.sleep(READERS_GONE_MS)
     const report = await removeAll(removal, positions, held, steps)
     await putBackAll(removal, steps)
-    await refresh([...searchedOf(removal, steps).kinds.keys()].join(), steps)
+    await refresh(layoutOf(steps.prefix, removal).indices.join(), steps)
     for (const line of linesOf(generation, report)) steps.say(line)
   }
   await forget(removal, positions, steps)
@@ -106,15 +101,10 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
 }
 
 /** The indices of a generation. Documents of API keys are in one partition. */
-const searchedOf = ({ generation }: Removal, { prefix }: Steps): Searched => {
-  const isOfKeys = generation === API_KEYS_GENERATION
-  const ofKeys = [
-    [apiKeysIndexOf(prefix), 'api-keys'],
-    [apiKeysParkedIndexOf(prefix), 'parked'],
-  ] as const
-  const ofEvents = kinds.map(kind => [indexOf(prefix, generation, kind), kind] as const)
-  return { kinds: new Map<string, IndexKind>(isOfKeys ? ofKeys : ofEvents), isOfKeys }
-}
+const searchedOf = (removal: Removal, { prefix }: Steps): Searched => ({
+  layout: layoutOf(prefix, removal),
+  isOfKeys: removal.generation === API_KEYS_GENERATION,
+})
 
 /** All documents that later events have made or touched, some at a time; none with what an interrupted run has kept. */
 async function* find(
@@ -178,7 +168,7 @@ const removeAll = async (
   }
   for await (const found of held ? [held] : find(removal, positions, steps)) {
     for (let at = 0; at < found.length; at += LEFTOVERS_REMOVED_AT_ONCE) {
-      await remove(found.slice(at, at + LEFTOVERS_REMOVED_AT_ONCE), fromOf, report, steps)
+      await remove(removal, found.slice(at, at + LEFTOVERS_REMOVED_AT_ONCE), fromOf, report, steps)
     }
   }
   return report
@@ -188,21 +178,23 @@ const removeAll = async (
 const untouched: ReadonlySet<string> = new Set(['statements', 'payroll_files', 'parked'])
 
 const remove = async (
+  removal: Removal,
   leftovers: readonly Leftover[],
   fromOf: (partition: number) => number,
   report: Report,
   steps: Steps,
 ): Promise<void> => {
+  const { keptFormAddressOf } = layoutOf(steps.prefix, removal)
   const kept: Operation[] = []
   const touched = leftovers.filter(({ kind, partition }) => fromOf(partition) > 0 && !untouched.has(kind))
   const read = await readSources(touched, steps)
   for (const leftover of leftovers) {
-    const { index, id, kind, partition } = leftover
+    const { address, kind, partition } = leftover
     const source = read.get(leftover)
     const form = source && earlierForm(kind, source, fromOf(partition))
     if (form === undefined) {
       report.removed++
-      if (report.shown.length < LEFTOVERS_SHOWN && isNamed(leftover)) report.shown.push(`${kind} ${id}`)
+      if (report.shown.length < LEFTOVERS_SHOWN && isNamed(leftover)) report.shown.push(`${kind} ${address._id}`)
       continue
     }
     report.earlier++
@@ -210,19 +202,19 @@ const remove = async (
     if (key_id !== undefined) report.valid.push(`${key_id} of ${org_id}`)
     const body_bytes = Buffer.byteLength(JSON.stringify(form))
     const document: KeptFormDocument = { org_id: KEPT_FORMS, body_bytes, body: form }
-    const address = { _index: index, _id: keptFormId(id), routing: id }
-    kept.push({ ...address, lines: [{ index: address }, document] })
+    const keptAt = keptFormAddressOf(kind, address._id)
+    kept.push({ ...keptAt, lines: [{ index: keptAt }, document] })
   }
   await carryOut(kept, steps)
   await carryOut(leftovers.map(deletionOf), steps)
 }
 
 /** A key by its hash is not shown: its head has the id. */
-const isNamed = ({ kind, id }: Leftover): boolean => kind !== 'api-keys' || id.includes(':')
+const isNamed = ({ kind, address }: Leftover): boolean => kind !== 'api-keys' || address._id.includes(':')
 
 const deletionOf = (leftover: Leftover): Operation => {
-  const { index: _index, id: _id } = leftover
-  return { _index, _id, lines: [{ delete: { _index, _id, ...ifVersion(leftover) } }], onConflict: doneIfMissing }
+  const { address } = leftover
+  return { ...address, lines: [{ delete: { ...address, ...ifVersion(leftover) } }], onConflict: doneIfMissing }
 }
 
 const doneIfMissing = (found: FoundDocument): boolean => {
@@ -234,7 +226,7 @@ const CHANGED = 'somebody writes documents meanwhile: stop all projectors, and r
 
 /** @throws CommandError if one was written since it was found */
 const readSources = async (leftovers: readonly Leftover[], steps: Steps): Promise<Map<Leftover, Fields>> => {
-  const docs = leftovers.map(({ index: _index, id: _id }) => ({ _index, _id }))
+  const docs = leftovers.map(({ address }) => address)
   const found = await getEach(docs, part => withRetries(steps, () => getFromPrimaries<Fields>(steps.send, part)))
   return new Map(
     leftovers.map((leftover, at) => {
@@ -247,7 +239,8 @@ const readSources = async (leftovers: readonly Leftover[], steps: Steps): Promis
 
 /** Puts all kept documents back, and forgets what was kept of them. @returns whether there were any */
 const putBackAll = async (removal: Removal, steps: Steps): Promise<boolean> => {
-  const indices = [...searchedOf(removal, steps).kinds.keys()].join()
+  const layout = layoutOf(steps.prefix, removal)
+  const indices = layout.indices.join()
   for (let hasAny = false; ; hasAny = true) {
     await refresh(indices, steps)
     const answer = await withRetries(steps, () =>
@@ -258,15 +251,21 @@ const putBackAll = async (removal: Removal, steps: Steps): Promise<boolean> => {
       }),
     )
     if (!isComplete(answer)) throw new CommandError(`${indices} cannot be read whole: ${answer.status}`)
-    const docs = answer.body.hits.hits.map(({ _index, _id }) => ({ _index, _id, routing: keptIdIn(_id) ?? _id }))
-    if (docs.length === 0) return hasAny
+    const both = answer.body.hits.hits.map(hit => {
+      const id = keptIdIn(hit._id)
+      const kind = id === undefined ? undefined : layout.kindOf(hit._index, id)
+      if (id === undefined || kind === undefined) throw new CommandError(`${hit._index} has a form of no document`)
+      return { keptAt: layout.keptFormAddressOf(kind, id), address: layout.addressOf(kind, id) }
+    })
+    if (both.length === 0) return hasAny
+    const docs = both.map(({ keptAt }) => keptAt)
     const kept = await getEach(docs, part =>
       withRetries(steps, () => getFromPrimaries<KeptFormDocument>(steps.send, part)),
     )
     await carryOut(
-      docs.flatMap(({ _index, routing }, at) => {
+      both.flatMap(({ address }, at) => {
         const found = kept[at]
-        return found?.found ? [putBackOf({ _index, _id: routing }, found._source.body)] : []
+        return found?.found ? [putBackOf(address, found._source.body)] : []
       }),
       steps,
     )
@@ -278,10 +277,7 @@ const putBackAll = async (removal: Removal, steps: Steps): Promise<boolean> => {
 }
 
 /** Elasticsearch refuses it while the document is there, or while it remembers the version that was deleted. */
-const putBackOf = (
-  address: Pick<Operation, '_index' | '_id'>,
-  { version, source }: KeptFormDocument['body'],
-): Operation => ({
+const putBackOf = (address: Address, { version, source }: KeptFormDocument['body']): Operation => ({
   ...address,
   lines: [{ index: { ...address, version, version_type: 'external' } }, source],
   // A later version: it was not deleted yet, and is found again.

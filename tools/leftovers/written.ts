@@ -11,6 +11,7 @@ import {
   type WrittenDocument,
   writtenId,
 } from '../../schemas/stored/documents.ts'
+import { controlAddress } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
@@ -71,4 +72,4 @@ export const keepAsWritten = async (
 }
 
 const addressesOf = ({ generation, partitions }: Partitions, { prefix }: Pick<Steps, 'prefix'>) =>
-  Array.from({ length: partitions }, (_, at) => ({ _index: controlIndexOf(prefix), _id: writtenId(generation, at) }))
+  Array.from({ length: partitions }, (_, at) => controlAddress(prefix, writtenId(generation, at)))

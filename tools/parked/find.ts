@@ -15,6 +15,7 @@ import {
 } from '../../core/store/index.ts'
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
+import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CHUNK_RECORDS, SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
@@ -103,8 +104,8 @@ const eachParked = async function* (
   live: Live,
   positions: readonly RecordPosition[],
 ): AsyncGenerator<Parked | undefined> {
-  const indexOf = (topic: string): string => parkedStreamOf(live, topic)?.parkedIndex ?? live.events.parkedIndex
-  const docs = positions.map(position => ({ _index: indexOf(position.topic), _id: positionOf(position) }))
+  const layoutOf = (topic: string): GenerationLayout => (parkedStreamOf(live, topic) ?? live.events).layout
+  const docs = positions.map(position => layoutOf(position.topic).addressOf('parked', positionOf(position)))
   // `multiGet` returns as many of the first documents as one answer holds.
   for (let count = 0; count < docs.length; ) {
     for (const document of await multiGet<ParkedDocument>(send, docs.slice(count, count + CHUNK_RECORDS))) {
@@ -161,7 +162,7 @@ const queryOf = ({ code, ...terms }: Filter): object => ({
 
 const indicesOf = (live: Live): string =>
   Object.values(live)
-    .map(({ parkedIndex }) => parkedIndex)
+    .map(({ layout }) => layout.indexOf('parked'))
     .join()
 
 /** Only operators search these indices, so each command refreshes them. */

@@ -101,7 +101,7 @@ const publishStream = async (
   options: PublishAgainOptions,
   steps: PublishAgainSteps,
 ): Promise<void> => {
-  const read = readDocuments(docs => multiGet(steps.send, docs), stream.indexOf)
+  const read = readDocuments(docs => multiGet(steps.send, docs), stream.layout)
   let forecaster = createForecaster(stream, read)
   for await (const chunk of chunksThatFit(records, stream, steps)) {
     const parked = (await readParked(steps.send, steps.live, chunk)).filter(found => found !== undefined)
@@ -151,12 +151,12 @@ const publishedOnly = ({ result }: Plan, published: RecordPosition | undefined):
 /** Splits records into chunks of CHUNK_RECORDS and CHUNK_BYTES, or of one larger record. */
 async function* chunksThatFit(
   records: readonly ParkedFields[],
-  { parkedIndex: _index }: LiveStream,
+  { layout }: LiveStream,
   steps: PublishAgainSteps,
 ): AsyncGenerator<readonly ParkedFields[]> {
   for (const some of chunksOf(records, CHUNK_RECORDS)) {
     const sizes = await sizesOf(
-      some.map(record => ({ _index, _id: positionOf(record) })),
+      some.map(record => layout.addressOf('parked', positionOf(record))),
       steps,
     )
     yield* portionsOf(some, sizes, CHUNK_BYTES)

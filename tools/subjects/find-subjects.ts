@@ -6,12 +6,8 @@
 
 import { toRawRecord } from '../../core/log/index.ts'
 import { parseSealedText, SEAL_KEY_ID, SEALED_PREFIX } from '../../schemas/sealed/sealed-text.ts'
-import {
-  API_KEYS_GENERATION,
-  apiKeysParkedIndexOf,
-  indexOf,
-  type ParkedDocument,
-} from '../../schemas/stored/documents.ts'
+import { API_KEYS_GENERATION, apiKeysParkedIndexOf, type ParkedDocument } from '../../schemas/stored/documents.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import { isId } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
 import type { Document, Fields } from '../documents/as-of.ts'
@@ -73,10 +69,9 @@ export async function* findTexts(
   for await (const document of documents<ParkedSource>('parked', undefined)) yield* textsOfParked(document, subject)
 
   async function* documents<Source extends Fields>(kind: FoundText['kind'], of: string | undefined) {
-    const isOfKeys = name === API_KEYS_GENERATION && kind === 'parked'
-    const index = isOfKeys ? apiKeysParkedIndexOf(context.prefix) : indexOf(context.prefix, name, kind)
-    // A generation that was never whole, or is being dropped, may lack this index.
-    if (indices.includes(index)) yield* scan<Source>(index, of, context)
+    const target = layoutOf(context.prefix, { generation: name }).searchOf([kind])
+    // A generation that was never whole, or is being dropped, may lack this index. Of API keys only parked ones count.
+    if (indices.includes(target.index)) yield* scan<Source>(target, of, context)
   }
 }
 

@@ -124,7 +124,7 @@ const decideAfter = async (
 ): Promise<Decide> => {
   if (!live && generation === undefined) return decideFromNothing(partitions)
   const context = steps.context()
-  const sourceIn = ({ stream, identity, indexOf }: LiveStream): Source => {
+  const sourceIn = ({ stream, identity, layout }: LiveStream): Source => {
     if (stream === 'events' && identity.rules_version !== RULES_VERSION) {
       const others = `${identity.generation} has version ${identity.rules_version} of the rules`
       steps.say(`warning: ${others}, and the outcomes are those of version ${RULES_VERSION}`)
@@ -132,7 +132,7 @@ const decideAfter = async (
     return {
       topic: identity.topic,
       partitions: identity.partitions,
-      read: readDocuments(documents => multiGet(context.send, documents), indexOf),
+      read: readDocuments(documents => multiGet(context.send, documents), layout),
       ...(stream === 'api-keys' && { firstKeyRulesUntil: firstKeyRulesUntil(identity) }),
     }
   }

@@ -1,6 +1,7 @@
 /** Serializes documents for storage. `body_bytes` and `body` come last: the API relies on that to cut out the body. */
+import type { Address, GenerationLayout } from '../../../schemas/stored/layout.ts'
 import { textOf } from '../event/raw-json.ts'
-import type { AnyDocument, AnyNewDocument, DocumentChange, IndexKind } from '../rules/state.ts'
+import type { AnyDocument, AnyNewDocument, DocumentChange } from '../rules/state.ts'
 
 /** A document as it was decided, and as a line of JSON. */
 export type DecidedDocument = DocumentChange & { readonly line: string }
@@ -17,8 +18,7 @@ export const draftOf = ({ body_bytes: _, ...draft }: AnyDocument): AnyNewDocumen
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
 export type Write = {
-  readonly index: string
-  readonly id: string
+  readonly address: Address
   readonly version: number
   readonly all: Buffer
   readonly from: number
@@ -26,12 +26,18 @@ export type Write = {
 }
 
 /** A document that each write with the same version or a higher one replaces. */
-export type Replaceable = Pick<Write, 'index' | 'id' | 'version'> & { readonly document: object }
+export type Replaceable = Pick<Write, 'address' | 'version'> & { readonly document: object }
 
-const textOfReplaceable = ({ index, id, version, document }: Replaceable) => {
-  const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external_gte"}}\n`
+const textOfReplaceable = ({ address, version, document }: Replaceable) => {
+  const action = actionOf(address, `"version":${version},"version_type":"external_gte"`)
   const line = `${JSON.stringify(document)}\n`
-  return { index, id, version, action, line, lineBytes: Buffer.byteLength(line) }
+  return { address, version, action, line, lineBytes: Buffer.byteLength(line) }
+}
+
+/** Names and ids have no character that JSON escapes. */
+const actionOf = ({ _index, _id, routing }: Address, versioned: string): string => {
+  const routed = routing === undefined ? '' : `"routing":"${routing}",`
+  return `{"index":{"_index":"${_index}","_id":"${_id}",${routed}${versioned}}}\n`
 }
 
 /**
@@ -41,24 +47,24 @@ const textOfReplaceable = ({ index, id, version, document }: Replaceable) => {
  */
 export const pack = (
   documents: readonly DecidedDocument[],
-  indexOf: (kind: IndexKind) => string,
+  { addressOf }: Pick<GenerationLayout, 'addressOf'>,
   first?: Replaceable,
 ): Write[] => {
   const versioned = documents.map(({ kind, id, version, line }) => {
-    const index = indexOf(kind)
-    const action = `{"index":{"_index":"${index}","_id":"${id}","version":${version},"version_type":"external"}}\n`
-    return { index, id, version, action, line, lineBytes: Buffer.byteLength(line) }
+    const address = addressOf(kind, id)
+    const action = actionOf(address, `"version":${version},"version_type":"external"`)
+    return { address, version, action, line, lineBytes: Buffer.byteLength(line) }
   })
   const texts = first && versioned.length > 0 ? [textOfReplaceable(first), ...versioned] : versioned
   // Names are ASCII.
   const all = Buffer.allocUnsafe(texts.reduce((sum, { action, lineBytes }) => sum + action.length + lineBytes, 0))
   let at = 0
-  return texts.map(({ index, id, version, action, line, lineBytes }) => {
+  return texts.map(({ address, version, action, line, lineBytes }) => {
     const from = at
     at += all.write(action, at, 'latin1')
     at += all.write(line, at, lineBytes === line.length ? 'latin1' : 'utf8')
     // Bytes that are not overwritten would send whatever this memory held before.
     if (at - from !== action.length + lineBytes) throw new Error('a document has another length than was counted')
-    return { index, id, version, all, from, to: at }
+    return { address, version, all, from, to: at }
   })
 }

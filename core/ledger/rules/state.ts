@@ -11,16 +11,15 @@ import type {
   ChainDocument,
   HeadBody,
   HeadDocument,
-  Kind,
   ParkedDocument,
   PayoutDocument,
   PayrollDocument,
   StatementDocument,
   VersionDocument,
 } from '../../../schemas/stored/documents.ts'
+import type { IndexKind } from '../../../schemas/stored/layout.ts'
 
-/** An index of the generation, or the index of API keys. */
-export type IndexKind = Kind | 'api-keys'
+export type { IndexKind }
 
 /** A document before it is written: `body_bytes` is counted then. */
 export type NewDocument<Document> = Document extends unknown ? Omit<Document, 'body_bytes'> : never

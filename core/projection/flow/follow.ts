@@ -14,7 +14,6 @@
 import type { ParkCode } from '../../../schemas/errors.ts'
 import {
   controlIndexOf,
-  indexOf,
   LIVE_ID,
   type LiveDocument,
   type ParkedDocument,
@@ -22,6 +21,7 @@ import {
   parkedId,
   positionId,
 } from '../../../schemas/stored/documents.ts'
+import { controlAddress, layoutOf } from '../../../schemas/stored/layout.ts'
 import type { Batch, Followed, ParkedThere } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { type Health, StopError } from '../../runtime/index.ts'
@@ -49,7 +49,6 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   const { generation, follows, topic } = identity
   if (follows === undefined) return undefined
   const { getDocuments, request, sleep, during } = steps
-  const _index = controlIndexOf(prefix)
   const reachedIn = (found: FoundDocument<PositionDocument> | undefined): number => {
     if (found?.found) return found._source.body.position
     throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
@@ -60,9 +59,9 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const readFollowed = async (from: number): Promise<void> => {
     // Read the position first. A position read after the live document could be from after a swap.
-    const [position] = await getDocuments<PositionDocument>([{ _index, _id: positionId(follows, partition) }])
-    const [live] = await getDocuments<LiveDocument>([{ _index, _id: LIVE_ID }])
-    if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${_index}`)
+    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])
+    const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])
+    if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${controlIndexOf(prefix)}`)
     const generations = generationsIn(live._source)
     independentFrom = generations.independentFrom[generation]?.[partition]
     if (independentFrom === undefined && generations.live === generation) await finishSwap({ request, prefix })
@@ -92,9 +91,11 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const parkedOf = async (offsets: readonly number[]): Promise<ParkedThere> => {
     const parked = new Map<number, ParkCode>()
-    const parkedIndex = indexOf(prefix, follows, 'parked')
-    const idOf = (offset: number): string => parkedId(topic, partition, offset)
-    const docs = offsets.map(offset => ({ _index: parkedIndex, _id: idOf(offset), _source: ['code'] }))
+    const { addressOf } = layoutOf(prefix, { generation: follows })
+    const docs = offsets.map(offset => ({
+      ...addressOf('parked', parkedId(topic, partition, offset)),
+      _source: ['code'],
+    }))
     const found = await getEach(docs, getDocuments<Pick<ParkedDocument, 'code'>>)
     for (const [at, document] of found.entries()) {
       const offset = offsets[at]

@@ -6,6 +6,7 @@
  * Can go wrong: as `write`, `refresh` and `published`.
  */
 import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
+import { controlAddress, type GenerationLayout } from '../../../schemas/stored/layout.ts'
 import { type DecidedDocument, type IndexKind, pack, type ReadDocuments } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { pauseBefore, Unanswered } from '../../runtime/index.ts'
@@ -22,12 +23,11 @@ import {
 import type { StreamSide } from './stream-side.ts'
 import type { StreamStore } from './stream-store.ts'
 
-/** The indices of a stream. */
+/** Where the documents of a stream are. */
 export type StoredStream = {
   readonly identity: Pick<GenerationBody, 'generation'>
-  readonly controlIndex: string
-  readonly indexOf: (kind: IndexKind) => string
-  readonly searchedIndices: (kinds: ReadonlySet<IndexKind>) => string[]
+  readonly prefix: string
+  readonly layout: GenerationLayout
 }
 
 type Parts = StoredStream & {
@@ -55,7 +55,7 @@ export class PartitionStore {
   }
 
   get read(): ReadDocuments {
-    return readDocuments(this.getDocuments, this.#parts.indexOf)
+    return readDocuments(this.getDocuments, this.#parts.layout)
   }
 
   /** Sends a request about the generation, until it is answered. */
@@ -69,15 +69,15 @@ export class PartitionStore {
    * @param last the last record of their batch, which is written with them
    */
   pack(decided: readonly DecidedDocument[], last: PublishedState['last']): () => Promise<void> {
-    const { controlIndex, indexOf, identity, partition, shared, signal, stream } = this.#parts
+    const { prefix, layout, identity, partition, shared, signal, stream } = this.#parts
     const { health, retryOptions } = shared.context
     const written: WrittenDocument | null = last && {
       kind: 'written',
       body: laterOf(this.published.written, last),
     }
-    const id = writtenId(identity.generation, partition)
+    const address = controlAddress(prefix, writtenId(identity.generation, partition))
     const version = (this.published.writtenFrom ?? 0) + (written?.body.offset ?? 0)
-    const stored = pack(decided, indexOf, written ? { index: controlIndex, id, version, document: written } : undefined)
+    const stored = pack(decided, layout, written ? { address, version, document: written } : undefined)
     return () =>
       health.during('elasticsearch write', report =>
         write(stored, {
@@ -92,7 +92,7 @@ export class PartitionStore {
 
   /** Returns the indices of these kinds that lists search. They must be refreshed before publishing. */
   searchedIndices(kinds: ReadonlySet<IndexKind>): string[] {
-    return this.#parts.searchedIndices(kinds)
+    return this.#parts.layout.searchedIndices(kinds)
   }
 
   /** Makes the written documents of these indices searchable. */

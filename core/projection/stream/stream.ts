@@ -4,14 +4,8 @@
  */
 
 import type { Stream } from '../../../schemas/events.ts'
-import {
-  builtInRules,
-  type Deciding,
-  decode,
-  type IndexKind,
-  PartitionLedger,
-  type RulesTable,
-} from '../../ledger/index.ts'
+import type { GenerationLayout } from '../../../schemas/stored/layout.ts'
+import { builtInRules, type Deciding, decode, PartitionLedger, type RulesTable } from '../../ledger/index.ts'
 import {
   type Bounds,
   type Consumption,
@@ -54,8 +48,7 @@ export type StreamOptions = {
   readonly groupId: string
   readonly prefix: string
   readonly controlIndex: string
-  readonly indexOf: (kind: IndexKind) => string
-  readonly searchedIndices: (kinds: ReadonlySet<IndexKind>) => string[]
+  readonly layout: GenerationLayout
   /** For a replay: its rules, its end in each partition, its only organization. */
   readonly rules?: RulesTable
   readonly bounds?: Bounds

@@ -50,10 +50,10 @@ export const createReadMemory = (holding: Holding): ReadMemory => ({
 export const holdReads = ({ search, multiGets }: Reads): ScopedReads => {
   const lastRead = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
 
-  const heldSearch: ScopedSearch = (index, body, { signal, memory }, expected = UNKNOWN_ANSWER_BYTES) =>
+  const heldSearch: ScopedSearch = (where, body, { signal, memory }, expected = UNKNOWN_ANSWER_BYTES) =>
     memory === 'process'
-      ? search(index, body, signal, expected)
-      : memory.hold(expected, arrived => search(index, body, signal, expected, arrived))
+      ? search(where, body, signal, expected)
+      : memory.hold(expected, arrived => search(where, body, signal, expected, arrived))
   const heldMultiGet: ScopedMultiGet = async (names, { signal, memory }) => {
     if (memory === 'process' || names.every(({ form }) => form === 'small')) return multiGets.ofProcess(names, signal)
     const { org } = memory

@@ -21,7 +21,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../../schemas/limits.ts'
-import { indexOf, listKinds } from '../../../schemas/stored/documents.ts'
+import { listKinds } from '../../../schemas/stored/documents.ts'
 import { Refusal, unavailable } from '../../runtime/index.ts'
 import {
   isVisible,
@@ -46,7 +46,6 @@ export type PositionAt = (
 
 /** Creates the search for the position at a moment. @param now milliseconds since 1970 */
 export const createPositionAt = (
-  prefix: string,
   search: ScopedSearch,
   projectionTime: ProjectionTime,
   now: () => number,
@@ -60,9 +59,9 @@ export const createPositionAt = (
     order: 'asc' | 'desc',
     filter: readonly object[],
   ): Promise<{ readonly seq: number; readonly at: number } | undefined> => {
-    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind))
+    const where = position.generation.layout.searchOf(listKinds)
     const body = { size: 1, _source: false, sort: [{ seq: order }, { at: order }], query: { bool: { filter } } }
-    const [hit] = smallSearch(await searchSmall(search, indices, body, scope)).hits
+    const [hit] = smallSearch(await searchSmall(search, where, body, scope)).hits
     if (!hit) return undefined
     const [seq, at] = hit.sort
     if (!Number.isSafeInteger(seq) || !Number.isSafeInteger(at)) throw unavailable('elasticsearch_malformed_search')

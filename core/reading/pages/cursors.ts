@@ -4,7 +4,7 @@
  * Promises: a valid name stays valid forever. Its sort value never changes, even if the record is replaced.
  */
 import { LRUCache } from 'lru-cache'
-import { type HeadBody, indexOf, recordId } from '../../../schemas/stored/documents.ts'
+import { type HeadBody, recordId } from '../../../schemas/stored/documents.ts'
 import { unavailable } from '../../runtime/index.ts'
 import { bodyOf, type DocumentSlice, type DocumentsOf, type Generation, numberOf } from '../../store/index.ts'
 import { CURSORS_REMEMBERED } from '../limits.ts'
@@ -24,8 +24,8 @@ type CursorLookup = {
   readonly sortValues: (found: readonly (DocumentSlice | undefined)[], generation: Generation) => (number | undefined)[]
 }
 
-/** Creates the resolver of names and its cache. @param prefix of all index names */
-export const createCursorResolver = (prefix: string): CursorResolver => {
+/** Creates the resolver of names and its cache. */
+export const createCursorResolver = (): CursorResolver => {
   const remembered = new LRUCache<string, number>({ max: CURSORS_REMEMBERED })
   const keyOf = (org: string, { name }: Generation, named: RecordName) =>
     `${name}:${named.kind}:${org}:${textOfName(named)}`
@@ -38,7 +38,7 @@ export const createCursorResolver = (prefix: string): CursorResolver => {
         known = names.map(name => name && remembered.get(keyOf(org, generation, name)))
         return names.flatMap((name, index) => {
           if (name === undefined || known[index] !== undefined) return []
-          return [{ index: indexOf(prefix, generation.name, name.kind), id: recordId(org, name.id), form: 'record' }]
+          return [{ ...generation.layout.addressOf(name.kind, recordId(org, name.id)), form: 'record' }]
         })
       },
       sortValues: (found, generation) => {

@@ -5,7 +5,7 @@
  *   nobody can tell which partition is idle.
  */
 import { LRUCache } from 'lru-cache'
-import { indexOf, listKinds } from '../../../schemas/stored/documents.ts'
+import { listKinds } from '../../../schemas/stored/documents.ts'
 import {
   anyHit,
   type PositionReader,
@@ -26,15 +26,14 @@ export type ProjectionTime = (
 
 /** Creates the reader of the time, in milliseconds since 1970, up to which an answer is complete. */
 export const createProjectionTime = (
-  prefix: string,
   search: ScopedSearch,
   oldestTime: PositionReader['oldestTime'],
 ): ProjectionTime => {
   const withRecords = new LRUCache<string, true>({ max: ORGANIZATIONS_REMEMBERED })
 
   const hasRecords = async (scope: ReadScope, position: ReadPosition): Promise<boolean> => {
-    const indices = listKinds.map(kind => indexOf(prefix, position.generation.name, kind))
-    return anyHit(await searchSmall(search, indices, anyRecordBody(scope.org, position), scope))
+    const where = position.generation.layout.searchOf(listKinds)
+    return anyHit(await searchSmall(search, where, anyRecordBody(scope.org, position), scope))
   }
 
   return async (scope, position, found) => {

@@ -4,7 +4,7 @@
  * Promises: every payout at the position, replaced or not, in the order of replacement.
  * Can go wrong: an unknown payout → `not_found`. A cursor that is not one of these payouts → `invalid_cursor`.
  */
-import { indexOf, recordId } from '../../../schemas/stored/documents.ts'
+import { recordId } from '../../../schemas/stored/documents.ts'
 import { Refusal } from '../../runtime/index.ts'
 import { type DocumentSlice, isVisible, numberOf, type ReadScope, textOfSlice } from '../../store/index.ts'
 import { HISTORY_BYTES_MAX } from '../limits.ts'
@@ -24,8 +24,7 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
     const ids = startingAfter === undefined ? [id] : [id, startingAfter.id]
     const { position, documents } = await readDocumentsAsOf(
       scope,
-      ({ name }) =>
-        ids.map(id => ({ index: indexOf(parts.prefix, name, 'payouts'), id: recordId(scope.org, id), form: 'record' })),
+      ({ layout }) => ids.map(id => ({ ...layout.addressOf('payouts', recordId(scope.org, id)), form: 'record' })),
       asOf,
     )
     const chain = chainOf(requireVisible(documents[0], position))
@@ -36,7 +35,7 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
     }
     const asked = {
       list: 'payouts',
-      indices: [{ name: indexOf(parts.prefix, position.generation.name, 'payouts'), kind: 'payouts' }],
+      where: position.generation.layout.searchOf(['payouts']),
       chain,
       after: before ? numberOf(before, 'seq') : -1,
       limit,

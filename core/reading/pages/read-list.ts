@@ -6,7 +6,7 @@
  * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
  *   another organization's.
  */
-import { filteredKinds, indexOf, type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
+import { filteredKinds, type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
 import { Refusal } from '../../runtime/index.ts'
 import {
   type Hit,
@@ -29,7 +29,6 @@ export type ReadList = (scope: ReadScope, asked: ListAsked) => Promise<Page>
 
 /** The parts that the readers of lists, records, histories and totals share. */
 export type ReaderParts = {
-  readonly prefix: string
   readonly readAt: PositionReader['readAt']
   readonly readPage: ReadPage
   readonly projectionTime: ProjectionTime
@@ -70,12 +69,12 @@ export const kindsOf = (list: ListName, filter: ListFilter): readonly ListKind[]
 
 /** Creates the reader of lists and of changes. */
 export const createReadList = (parts: ReaderParts): ReadList => {
-  const { prefix, readPage, projectionTime, cursors } = parts
+  const { readPage, projectionTime, cursors } = parts
   return async (scope, { list, limit, startingAfter, asOf, filter = {} }) => {
     const { current, position, after } = await resolveCursor(parts, scope, { startingAfter, asOf })
     const { generation } = current
-    const indices = kindsOf(list, filter).map(kind => ({ name: indexOf(prefix, generation.name, kind), kind }))
-    const { hits, hasMore } = await readPage(scope, { list, indices, filter, after: after ?? -1, limit, position })
+    const where = generation.layout.searchOf(kindsOf(list, filter))
+    const { hits, hasMore } = await readPage(scope, { list, where, filter, after: after ?? -1, limit, position })
 
     const last = hits.at(-1)
     if (last) cursors.remember(scope.org, generation, nameOf(last, list), last.sortValue)

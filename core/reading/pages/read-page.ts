@@ -13,6 +13,7 @@
 import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { type ListKind, listOrder } from '../../../schemas/stored/documents.ts'
+import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { unavailable } from '../../runtime/index.ts'
 import {
   ANSWER_BYTES_MAX,
@@ -23,7 +24,6 @@ import {
   RECORD_FRAME_BYTES,
   type ReadPosition,
   type ReadScope,
-  type RecordIndex,
   type ScopedSearch,
   SEARCH_TIME_MAX,
   sliceSearch,
@@ -34,7 +34,7 @@ import { LARGE_RECORDS_ASKED, ORGANIZATIONS_REMEMBERED, PLAIN_RECORD_BYTES_MAX }
 
 type PageAsked = {
   readonly list: ListName
-  readonly indices: readonly RecordIndex[]
+  readonly where: SearchTarget<ListKind>
   /** Only payouts of this rep and period, replaced ones included. */
   readonly chain?: { readonly rep_id: string; readonly period_id: string }
   /** Only records with these values. */
@@ -62,8 +62,7 @@ export const createReadPage = (search: ScopedSearch): ReadPage => {
 
   return async (scope, asked) => {
     const { org } = scope
-    const { list, indices, limit, bytesMax = PAGE_BYTES_MAX } = asked
-    const indexNames = indices.map(({ name }) => name).join()
+    const { list, where, limit, bytesMax = PAGE_BYTES_MAX } = asked
     // Records of one rep say little about those of another one.
     const cacheKey = [list, org, ...Object.values(asked.filter ?? {})].join(':')
     const hits: Hit[] = []
@@ -75,7 +74,7 @@ export const createReadPage = (search: ScopedSearch): ReadPage => {
       const seen = lastSeen.get(cacheKey)
       const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[list], bytesMax - bytes), sizeMax)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
-      const answer = await search(indexNames, searchBody(org, asked, after, size), scope, expected).catch(error => {
+      const answer = await search(where, searchBody(org, asked, after, size), scope, expected).catch(error => {
         // Perhaps the answer was larger than what may be held. The next request must not ask for as much again.
         lastSeen.delete(cacheKey)
         throw error
@@ -86,7 +85,7 @@ export const createReadPage = (search: ScopedSearch): ReadPage => {
         sizeMax = LARGE_RECORDS_ASKED
         continue
       }
-      const found = sliceSearch(answer, indices, org)
+      const found = sliceSearch(answer, where.records, org)
       if (found.length > size) throw unavailable('elasticsearch_too_many_hits')
       for (const hit of found) {
         bytes += lengthOf(hit)

@@ -5,7 +5,7 @@
  *   is found.
  * Can go wrong: a record that is missing, not visible yet or another organization's → `not_found`, all alike.
  */
-import { indexOf, type Kind, recordId, versionId } from '../../../schemas/stored/documents.ts'
+import { type Kind, recordId, versionId } from '../../../schemas/stored/documents.ts'
 import { Refusal, unavailable } from '../../runtime/index.ts'
 import {
   type DocumentSlice,
@@ -32,17 +32,15 @@ export type ReadRecords = {
   readonly statement: (scope: ReadScope, asked: RecordAsked) => Promise<FoundStatement>
 }
 
-type Parts = Pick<ReaderParts, 'prefix' | 'readAt' | 'cursors' | 'positionAt'>
+type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>
 
 /** Creates the readers of single records. */
 export const createReadRecords = (parts: Parts, multiGet: ScopedMultiGet): ReadRecords => {
-  const { prefix } = parts
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   const read = (scope: ReadScope, kinds: readonly Kind[], { id, asOf }: RecordAsked) =>
     readDocumentsAsOf(
       scope,
-      ({ name }) =>
-        kinds.map(kind => ({ index: indexOf(prefix, name, kind), id: recordId(scope.org, id), form: 'record' })),
+      ({ layout }) => kinds.map(kind => ({ ...layout.addressOf(kind, recordId(scope.org, id)), form: 'record' })),
       asOf,
     )
 
@@ -52,8 +50,8 @@ export const createReadRecords = (parts: Parts, multiGet: ScopedMultiGet): ReadR
       const versions = documents[0] ? versionsIn(documents[0]) : []
       const version = versions.findLast(({ seq }) => isVisible(seq, position))
       if (!version) throw new Refusal('not_found')
-      const index = indexOf(prefix, position.generation.name, kind)
-      const name = { index, id: versionId(scope.org, asked.id, version.seq), form: 'record' } as const
+      const address = position.generation.layout.addressOf(kind, versionId(scope.org, asked.id, version.seq))
+      const name = { ...address, form: 'record' } as const
       const [slice] = sliceMultiGet(await multiGet([name], scope), [name])
       if (!slice) throw unavailable('version_missing')
       return { position, slice }

@@ -13,7 +13,8 @@
 import { LRUCache } from 'lru-cache'
 import { Exact, textOfSum } from '../../../schemas/money.ts'
 import type { Totals } from '../../../schemas/resources.ts'
-import { indexOf, listKinds } from '../../../schemas/stored/documents.ts'
+import { listKinds } from '../../../schemas/stored/documents.ts'
+import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { scheduleTimer, unavailable, waitOrAbort, withTimeLimit } from '../../runtime/index.ts'
 import {
   notReplacedRange,
@@ -61,14 +62,14 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
   })
   const summing = new Map<string, Promise<readonly Row[]>>()
 
-  const ask = async <Aggregations, Source = unknown>(indices: readonly string[], body: object, reading: Reading) => {
-    return smallSearch<Aggregations, Source>(await searchSmall(search, indices, body, reading))
+  const ask = async <Aggregations, Source = unknown>(where: SearchTarget, body: object, reading: Reading) => {
+    return smallSearch<Aggregations, Source>(await searchSmall(search, where, body, reading))
   }
 
   /** Counts how often each combination of these fields occurs. Hands over one answer after the other. */
   const count = async <Field extends string>(
     fields: readonly Field[],
-    index: string,
+    where: SearchTarget,
     query: object,
     reading: Reading,
     each: (counted: readonly Counted<Field>[]) => Promise<void> | void,
@@ -77,7 +78,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
       const sources = fields.map(field => ({ [field]: { terms: { field } } }))
       const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
       const body = { size: 0, query, aggs: { all: { composite } } }
-      const { all } = (await ask<Composite<Field>>([index], body, reading)).aggregations
+      const { all } = (await ask<Composite<Field>>(where, body, reading)).aggregations
       await each(all.buckets)
       if (all.buckets.length < TOTALS_AMOUNTS) return
       after = all.after_key
@@ -93,14 +94,14 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     reading: Reading,
     each: (amounts: Amounts) => Promise<void>,
   ): Promise<void> => {
-    const index = indexOf(parts.prefix, position.generation.name, kind)
+    const where = position.generation.layout.searchOf([kind])
     const ofPeriod = period === undefined ? [] : [{ term: { period_id: period } }]
     const periods: Counted<'period_id'>[] = []
     const all = queryOf(org, kind, position, ofPeriod)
-    await count(['period_id'], index, all, reading, counted => void periods.push(...counted))
+    await count(['period_id'], where, all, reading, counted => void periods.push(...counted))
     for (const some of portionsOf(periods)) {
       const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
-      await count(['period_id', 'currency', 'amount'], index, query, reading, each)
+      await count(['period_id', 'currency', 'amount'], where, query, reading, each)
     }
   }
 
@@ -147,16 +148,17 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
   }
 
   const lastChange = async (scope: ReadScope, position: ReadPosition): Promise<LastChange | undefined> => {
-    const indices = listKinds.map(kind => indexOf(parts.prefix, position.generation.name, kind))
+    const { layout } = position.generation
     const body = {
       size: 1,
       _source: ['ordinal', 'seq', 'at'],
       sort: [{ seq: 'desc' }],
       query: queryOf(scope.org, 'changes', position),
     }
-    const [hit] = (await ask<unknown, ChangeSource>(indices, body, scope)).hits
+    const [hit] = (await ask<unknown, ChangeSource>(layout.searchOf(listKinds), body, scope)).hits
     if (!hit) return undefined
-    const kind = listKinds[indices.indexOf(hit._index)]
+    const found = layout.kindOf(hit._index, hit._id)
+    const kind = listKinds.find(of => of === found)
     const id = hit._id.split(':')[1]
     const { ordinal, seq, at } = hit._source
     // Versions have an ordinal, other records have none.

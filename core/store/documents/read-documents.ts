@@ -1,20 +1,20 @@
 /** Reads the documents that decisions need. */
 
+import type { GenerationLayout, IndexKind } from '../../../schemas/stored/layout.ts'
 import {
   type AnyDocument,
   type AnyNewDocument,
   type DocumentKey,
   draftOf,
-  type IndexKind,
   type ReadDocuments,
 } from '../../ledger/index.ts'
 import type { GetDocuments } from '../elasticsearch/client.ts'
 
 /** Reads documents as drafts. The projector gives `getFromPrimaries`, because decisions rest on them. */
 export const readDocuments =
-  (getDocuments: GetDocuments, indexOf: (kind: IndexKind) => string): ReadDocuments =>
+  (getDocuments: GetDocuments, { addressOf }: Pick<GenerationLayout, 'addressOf'>): ReadDocuments =>
   async keys => {
-    const found = await getDocuments<AnyDocument>(keys.map(key => ({ _index: indexOf(kindOf(key)), _id: idOf(key) })))
+    const found = await getDocuments<AnyDocument>(keys.map(key => addressOf(kindOf(key), idOf(key))))
     const drafts = new Map<DocumentKey, AnyNewDocument | null>()
     for (const [index, key] of keys.slice(0, found.length).entries()) {
       const document = found[index]

@@ -143,7 +143,7 @@ const itemOutcomes = (
       sent: writes.length,
     })
   }
-  return writes.map(({ index, id }, at) => {
+  return writes.map(({ address: { _index: index, _id: id } }, at) => {
     const item: BulkItem['index'] = items[at]?.index
     const { _index, _id, status } = item ?? {}
     if (_index !== index || _id !== id || typeof status !== 'number') {
@@ -169,14 +169,14 @@ const findNotStored = async (writes: readonly Write[], steps: WriteSteps): Promi
   const again: Write[] = []
   for (let from = 0; from < writes.length; ) {
     const part = writes.slice(from, from + MGET_IDS)
-    const found = await steps.getDocuments(part.map(({ index, id }) => ({ _index: index, _id: id })))
+    const found = await steps.getDocuments(part.map(({ address }) => address))
     for (const [at, stored] of found.entries()) {
       const item = part[at]
       if (item === undefined) continue
       if (!stored.found || stored._version < item.version) again.push(item)
       else if (stored._version === item.version && !isSameDocument(stored._source, sourceOf(item))) {
         throw new StopError('content_differs', 'same version, other content', {
-          index: item.index,
+          index: item.address._index,
           version: item.version,
         })
       }

@@ -4,6 +4,7 @@
  * tenth of the time of parsing it. Any other response is parsed.
  */
 import { Serializer } from '@elastic/transport'
+import type { Address } from '../../../schemas/stored/layout.ts'
 import { Unanswered } from '../../runtime/index.ts'
 
 const BEGINNING = '{"items":['
@@ -36,11 +37,11 @@ export class BulkAnswer {
    * Whether the response confirms that exactly these documents were written, in order. If false, they may still have
    * been written.
    */
-  confirmsWrites(documents: readonly { readonly index: string; readonly id: string }[]): boolean {
+  confirmsWrites(writes: readonly { readonly address: Address }[]): boolean {
     let expected = BEGINNING
     let between = ''
-    for (const { index, id } of documents) {
-      expected += `${between}{"index":{"_index":"${index}","_id":"${id}",${CREATED}`
+    for (const { address } of writes) {
+      expected += `${between}{"index":{"_index":"${address._index}","_id":"${address._id}",${CREATED}`
       between = ','
     }
     // Index names and ids contain no quote, so that only statuses are replaced.

@@ -3,6 +3,7 @@
  * requests except bulk writes: `documents/write.ts` retries those, whole or by item.
  */
 import { type Client, errors } from '@elastic/elasticsearch'
+import type { Address } from '../../../schemas/stored/layout.ts'
 import { MGET_IDS } from '../../ledger/index.ts'
 import { StopError, Unanswered } from '../../runtime/index.ts'
 import { type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
@@ -100,7 +101,7 @@ export const errorType = (answer: unknown): string | undefined => {
   return typeof type === 'string' ? type : undefined
 }
 
-/** The path of a document. Its id may have any character. */
+/** The path of a document that is not routed, as those of the control index. Its id may have any character. */
 export const documentPath = (index: string, id: string): string => `/${index}/_doc/${encodeURIComponent(id)}`
 
 /** The condition of a write: the document still has this version. */
@@ -110,13 +111,7 @@ export const ifVersion = ({ _seq_no, _primary_term }: DocumentVersion) => ({
 })
 
 /** A document to read. `_source`: the fields to read; all if absent; none if `false`, to see whether it exists. */
-export type DocumentAddress = {
-  readonly _index: string
-  readonly _id: string
-  readonly _source?: readonly string[] | false
-  /** Of a document that is in the shard of another one: the id of that one. */
-  readonly routing?: string
-}
+export type DocumentAddress = Address & { readonly _source?: readonly string[] | false }
 /** A document in the response to a realtime multi-get. */
 export type FoundDocument<Source = unknown> = { readonly _id: string } & (
   | { readonly found: true; readonly _version: number; readonly _source: Source }

@@ -10,6 +10,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../../schemas/stored/documents.ts'
+import { controlAddress } from '../../../schemas/stored/layout.ts'
 import { StopError } from '../../runtime/index.ts'
 import { documentPath, getEach, ifVersion } from '../elasticsearch/client.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
@@ -102,17 +103,16 @@ export type Positions = () => Promise<readonly number[]>
 
 const readPositions = async (generation: string, { request, prefix }: Steps): Promise<number[]> => {
   const partitions = (await readGeneration(generation, { request, prefix }))?.partitions ?? 0
-  const _index = controlIndexOf(prefix)
-  if (partitions === 0) throw new StopError('index_missing', `generation ${generation} in ${_index}`)
-  const docs = Array.from({ length: partitions }, (_, partition) => ({
-    _index,
-    _id: positionId(generation, partition),
-  }))
+  const index = controlIndexOf(prefix)
+  if (partitions === 0) throw new StopError('index_missing', `generation ${generation} in ${index}`)
+  const docs = Array.from({ length: partitions }, (_, partition) =>
+    controlAddress(prefix, positionId(generation, partition)),
+  )
   // Readers may have seen what an old copy does not have, and what was published before a restore.
   const positions = await getEach(docs, part => getFromPrimaries<PositionDocument>(request, part))
   return positions.map(found => {
     if (found.found) return Math.max(found._source.body.position, found._source.body.serve_from ?? 0)
-    throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
+    throw new StopError('index_missing', `a position of ${generation} in ${index}`)
   })
 }
 

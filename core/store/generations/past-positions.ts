@@ -15,6 +15,7 @@ import {
   pastPositionsId,
   positionId,
 } from '../../../schemas/stored/documents.ts'
+import { controlAddress } from '../../../schemas/stored/layout.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { type RetryOptions, StopError, Unanswered } from '../../runtime/index.ts'
 import { documentPath, type FoundDocument, getEach, multiGet, type Send } from '../elasticsearch/client.ts'
@@ -130,7 +131,6 @@ const readControlDocuments = async <Source>(
   ids: readonly string[],
   { send, prefix }: Steps,
 ): Promise<FoundDocument<Source>[]> => {
-  const _index = controlIndexOf(prefix)
-  const docs = ids.map(_id => ({ _index, _id }))
+  const docs = ids.map(id => controlAddress(prefix, id))
   return getEach(docs, part => multiGet<Source>(send, part))
 }

@@ -14,6 +14,7 @@ import {
   positionId,
   templateNameOf,
 } from '../../../schemas/stored/documents.ts'
+import { controlAddress } from '../../../schemas/stored/layout.ts'
 import {
   apiKeysIndices,
   commonIndices,
@@ -130,16 +131,14 @@ export const readPositions = async (
   { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
   { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
 ): Promise<readonly PositionDocument['body'][]> => {
-  const _index = controlIndexOf(prefix)
-  const docs = Array.from({ length: partitions }, (_, partition) => ({
-    _index,
-    _id: positionId(generation, partition),
-  }))
+  const docs = Array.from({ length: partitions }, (_, partition) =>
+    controlAddress(prefix, positionId(generation, partition)),
+  )
   // An old copy may lack a position that was just created.
   const found = await getEach(docs, part => getFromPrimaries<PositionDocument>(request, part))
   return found.map(document => {
     if (document.found) return document._source.body
-    throw new StopError('index_missing', `a position of ${generation} in ${_index}`)
+    throw new StopError('index_missing', `a position of ${generation} in ${controlIndexOf(prefix)}`)
   })
 }
 

@@ -24,7 +24,6 @@
 
 import { partitionOf } from '../../../schemas/partition.ts'
 import {
-  controlIndexOf,
   type GenerationDocument,
   generationId,
   LIVE_ID,
@@ -32,6 +31,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../../schemas/stored/documents.ts'
+import { controlAddress, type GenerationLayout, layoutOf } from '../../../schemas/stored/layout.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort } from '../../runtime/index.ts'
 import { SWAP_POLL_INTERVAL, SWAP_POLLS_MAX } from '../limits.ts'
 import { type Reading, type ReadScope, readingOfProcess, type ScopedMultiGet } from '../read/scope.ts'
@@ -57,6 +57,7 @@ export type Generation = {
   readonly source: string
   readonly partitions: number
   readonly rules: number
+  readonly layout: GenerationLayout
 }
 
 /**
@@ -118,8 +119,7 @@ const NOTHING_SEEN: Seen = { publishedTo: -1, time: 0, takenBack: 0, positionFro
  * @param only for commands: a generation to read in place of the live one
  */
 export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, later: Schedule, only?: string) => {
-  const index = controlIndexOf(prefix)
-  const control = (id: string): DocumentName => ({ index, id, form: 'small' })
+  const control = (id: string): DocumentName => ({ ...controlAddress(prefix, id), form: 'small' })
   const generations = new Map<string, Generation>()
   const times = createTimesCache(later)
   const seen = new Map<string, Seen>()
@@ -155,7 +155,7 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     const known = generations.get(name)
     if (known) return known
     const [document] = await read([control(generationId(name))], reading)
-    const generation = asGeneration(name, requireReadable(document))
+    const generation = asGeneration(prefix, name, requireReadable(document))
     generations.set(name, generation)
     return generation
   }
@@ -314,13 +314,13 @@ const asLive = (document: DocumentSlice | undefined, only: string | undefined): 
   return { name: body.generation, minPositions: body.floor }
 }
 
-const asGeneration = (name: string, document: DocumentSlice | undefined): Generation => {
+const asGeneration = (prefix: string, name: string, document: DocumentSlice | undefined): Generation => {
   const body = document && smallDocument<GenerationDocument>(document).body
   if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
     throw unavailable('no_generation')
   }
   const { cluster_id, topic, partitions, rules_version: rules } = body
-  return { name, source: `${cluster_id}/${topic}/${partitions}`, partitions, rules }
+  return { name, source: `${cluster_id}/${topic}/${partitions}`, partitions, rules, layout: layoutOf(prefix, body) }
 }
 
 const partitionsOf = ({ partitions }: Generation): number[] => Array.from({ length: partitions }, (_, index) => index)

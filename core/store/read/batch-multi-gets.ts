@@ -77,7 +77,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
       names += one.names.length
       expected += expectedBy(one)
       // A payout and its statement share one id and one event: together they are no larger than the event.
-      for (const { form, id } of one.names) if (form === 'record') records.add(id)
+      for (const { form, _id } of one.names) if (form === 'record') records.add(_id)
       const isMuch = names > BATCHED_DOCUMENTS || records.size > RECORDS_SURE || expected > SMALL_ANSWER_BYTES
       if (group.size > 0 && isMuch) break
       group.add(one)
@@ -138,7 +138,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
     let sizes: readonly number[]
     try {
       using given = allOf(group)
-      const sizeNames = names.map(({ index, id }) => ({ index, id, form: 'size' }) as const)
+      const sizeNames = names.map(name => ({ ...name, form: 'size' }) as const)
       const answer = await send(sizeNames, given.signal, { bytesMax: SMALL_ANSWER_BYTES })
       sizes = sliceEachOf(answer, sizeNames).map(bytesOf)
     } catch (error) {
@@ -215,13 +215,16 @@ const together = (group: readonly Waiting[]) => {
   const parts = group.map(one => {
     let before = -1
     return one.names.map(name => {
-      const same = names.findIndex(({ index, id }, at) => at > before && id === name.id && index === name.index)
+      const same = names.findIndex((other, at) => at > before && isSame(other, name))
       before = same === -1 ? names.push(name) - 1 : same
       return before
     })
   })
   return { names, parts }
 }
+
+const isSame = (a: DocumentName, b: DocumentName): boolean =>
+  a._id === b._id && a._index === b._index && a.routing === b.routing
 
 /** Returns a signal that aborts once every request of the group has ended. */
 const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {

@@ -3,6 +3,7 @@
  * It says for whom the read is, what ends it, and where its bytes count. The read permit of the organization is not a
  * part of it: one permit is held around all reads of a request, and no read takes another one.
  */
+import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { SEARCH_TIME_MAX } from '../limits.ts'
 import { type CountBytes, type MultiGet, requireAnswer, type Search, type TooMuch } from './search-client.ts'
 import type { DocumentName } from './slice-documents.ts'
@@ -33,7 +34,7 @@ export type ReadScope = Reading & { readonly org: string }
 
 /** As `Search` of the client, for a request. */
 export type ScopedSearch = (
-  index: string,
+  where: Pick<SearchTarget, 'index'>,
   body: string,
   reading: Reading,
   expected?: number,
@@ -47,17 +48,17 @@ export const readingOfProcess = (signal: AbortSignal): Reading => ({ signal, mem
 
 /** Returns the reads of a client for a program that counts no bytes: a command reads page by page. */
 export const uncounted = (client: { readonly search: Search; readonly multiGet: MultiGet }): ScopedReads => ({
-  search: (index, body, { signal }, expected) => client.search(index, body, signal, expected),
+  search: (where, body, { signal }, expected) => client.search(where, body, signal, expected),
   multiGet: (names, { signal }) => client.multiGet(names, signal),
 })
 
 /** Returns the answer of a search that finds little. @throws Refusal `unavailable` if there is no answer */
 export const searchSmall = async (
   search: ScopedSearch,
-  indices: readonly string[],
+  where: Pick<SearchTarget, 'index'>,
   body: object,
   reading: Reading,
 ): Promise<Buffer> => {
   const limits = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
-  return requireAnswer(await search(indices.join(), JSON.stringify({ ...limits, ...body }), reading))
+  return requireAnswer(await search(where, JSON.stringify({ ...limits, ...body }), reading))
 }

@@ -8,6 +8,7 @@
  */
 import type { Readable } from 'node:stream'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
+import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { abortRefusal, ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../../runtime/index.ts'
 import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
 import type { AnswerBudget } from './answer-budget.ts'
@@ -18,7 +19,7 @@ export type TooMuch = 'too_large' | 'overloaded'
 
 /** Returns the answer, or why the caller must ask for fewer records. */
 export type Search = (
-  index: string,
+  where: Pick<SearchTarget, 'index'>,
   body: string,
   signal: AbortSignal,
   /** Expected bytes of the answer, if the caller knows. */
@@ -109,7 +110,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
   }
 
   return {
-    search: async (index, body, signal, _expected, arrived) => {
+    search: async ({ index }, body, signal, _expected, arrived) => {
       const path = `/${index}/_search?allow_partial_search_results=false`
       return read('search', { method: 'POST', path, body }, signal, { arrived })
     },
@@ -145,7 +146,7 @@ const readIndexIds = (answer: Buffer): Map<string, string> => {
 
 const multiGetBody = (names: readonly DocumentName[]): string =>
   JSON.stringify({
-    docs: names.map(({ index, id, form }) => ({ _index: index, _id: id, ...(form === 'size' && SIZE_ONLY) })),
+    docs: names.map(({ _index, _id, routing, form }) => ({ _index, _id, routing, ...(form === 'size' && SIZE_ONLY) })),
   })
 const SIZE_ONLY = { _source: ['body_bytes'] }
 

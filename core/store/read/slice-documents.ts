@@ -7,6 +7,7 @@
  * Can go wrong: an answer that is partial, timed out or in another form → `unavailable`, never fewer documents.
  */
 import type { ListKind } from '../../../schemas/stored/documents.ts'
+import type { Address, RecordIndex } from '../../../schemas/stored/layout.ts'
 import { unavailable } from '../../runtime/index.ts'
 
 /** Where a document lies: `start` is the offset of its opening brace, `end` the offset after its closing brace. */
@@ -23,14 +24,11 @@ export type DocumentSlice = {
 /** A document that a search found, its kind, and the value it was sorted by. */
 export type Hit = DocumentSlice & { readonly kind: ListKind; readonly idStart: number; readonly sortValue: number }
 
-/** An index of records that is searched, and the kind of its records. */
-export type RecordIndex = { readonly name: string; readonly kind: ListKind }
-
 /**
  * A document that a multi-get asks for. A record has the length of its body and is never scanned. A small document (of
  * the control or the API key index) is parsed as a whole. `size`: only `body_bytes` of a document is read.
  */
-export type DocumentName = { readonly index: string; readonly id: string; readonly form: 'record' | 'small' | 'size' }
+export type DocumentName = Address & { readonly form: 'record' | 'small' | 'size' }
 
 const CLOSE_BRACE = 0x7d
 const OPEN_BRACE = 0x7b
@@ -78,7 +76,7 @@ export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean
  * @param indices those that were searched
  * @param org every hit must be of this organization, whose id is part of each document's id
  */
-export const sliceSearch = (bytes: Buffer, indices: readonly RecordIndex[], org: string): Hit[] => {
+export const sliceSearch = (bytes: Buffer, indices: readonly RecordIndex<ListKind>[], org: string): Hit[] => {
   const hits = bytes.indexOf(HITS)
   if (hits === -1) throw malformed('head')
   requireComplete(bytes.toString('latin1', 0, hits))
@@ -209,7 +207,7 @@ const documentsIn = (bytes: Buffer, names: readonly DocumentName[]): DocumentIn[
   const documents = names.map((name, nameIndex): DocumentIn => {
     if (nameIndex > 0 && bytes[at++] !== COMMA) throw malformed('document')
     const from = at
-    const expected = Buffer.from(`{"_index":${JSON.stringify(name.index)},"_id":${JSON.stringify(name.id)},`)
+    const expected = Buffer.from(`{"_index":${JSON.stringify(name._index)},"_id":${JSON.stringify(name._id)},`)
     if (!startsWith(bytes, at, expected)) throw malformed('document')
     at += expected.length
     if (startsWith(bytes, at, MISSING)) {

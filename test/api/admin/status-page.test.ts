@@ -1,8 +1,9 @@
 /** The status page as text. test/flow/admin-pages.test.ts shows it in a browser. */
 import { expect, test } from 'vitest'
 import { statusPage } from '../../../api/admin/status-page.ts'
+import { generationOf } from '../../support/layout.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 2, rules: 1 }
+const generation = generationOf({ partitions: 2 })
 
 test('a partition with nothing published shows neither an instant nor an age', () => {
   const partitions = [

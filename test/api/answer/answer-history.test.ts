@@ -8,10 +8,11 @@ import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import { PAGE_BYTES_MAX, RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
 import { answering } from '../../support/answering-request.ts'
 import { payoutBodies } from '../../support/bodies.ts'
+import { generationOf } from '../../support/layout.ts'
 import { recordText, searchAnswer } from '../answers.ts'
 
 const position = {
-  generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+  generation: generationOf(),
   publishedTo: 1_000,
   time: 0,
   takenBack: 0,

@@ -4,9 +4,10 @@ import { answerList, isNotModified } from '../../../api/answer/answer-page.ts'
 import type { Context } from '../../../api/http/request.ts'
 import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import { answering } from '../../support/answering-request.ts'
+import { generationOf } from '../../support/layout.ts'
 import { recordText, searchAnswer } from '../answers.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+const generation = generationOf()
 const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
 
 /** The bytes of a list answer, for records that came in the given number of Elasticsearch responses. */

@@ -4,9 +4,10 @@ import { waitForChange } from '../../../api/answer/wait-for-change.ts'
 import type { ChangeWatch } from '../../../core/reading/watch-changes.ts'
 import { Refusal } from '../../../core/runtime/refusals.ts'
 import { answering } from '../../support/answering-request.ts'
+import { generationOf } from '../../support/layout.ts'
 import { scopeOf } from '../../support/read-scope.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+const generation = generationOf()
 const position = { generation, publishedTo: 1, time: 0, takenBack: 0 }
 const nothing = () => undefined
 

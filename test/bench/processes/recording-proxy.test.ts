@@ -9,6 +9,7 @@ import { replacements } from '../../../core/store/elasticsearch/batch-requests.t
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
 import { getFromPrimaries } from '../../../core/store/elasticsearch/primary-reads.ts'
 import { getting, sending } from '../../support/answering.ts'
+import { addressIn, layoutIn } from '../../support/layout.ts'
 
 const pathOf = ({ path, query = {} }: Request): string =>
   `${path}?${Object.entries(query)
@@ -30,7 +31,10 @@ test('bulk requests that write are recorded, and those that only read are not', 
   const change = documentChangeOf(refOf('statements', 's'), 1, { org_id: 'o', seq: 1, body: {} })
   const written = await firstPath(request =>
     write(
-      pack([serialize(change)], place => place),
+      pack(
+        [serialize(change)],
+        layoutIn(place => place),
+      ),
       {
         request,
         getDocuments: getting(async () => []),
@@ -41,7 +45,7 @@ test('bulk requests that write are recorded, and those that only read are not', 
     ),
   )
   const replaced = pathOf(replacements.combine([{ method: 'PUT', path: '/c/_doc/p', body: {} }]))
-  const read = await firstPath(send => getFromPrimaries(send, [{ _index: 'c', _id: 'p' }]))
+  const read = await firstPath(send => getFromPrimaries(send, [addressIn('c', 'p')]))
   expect([written, replaced, read].every(path => path.startsWith('/_bulk'))).toBe(true)
   expect([written, replaced, read].map(isBulkWrite)).toEqual([true, true, false])
 })

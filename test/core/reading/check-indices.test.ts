@@ -10,6 +10,7 @@ import type { PositionReader } from '../../../core/store/positions/position.ts'
 import type { MultiGet } from '../../../core/store/read/search-client.ts'
 import { multiGetAnswer, positionText } from '../../api/answers.ts'
 import { documentText, sha256 } from '../../support/bodies.ts'
+import { generationOf } from '../../support/layout.ts'
 import { scopeOf } from '../../support/read-scope.ts'
 
 const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-payroll_files', 'p-g1-statements']
@@ -26,7 +27,7 @@ const setUp = () => {
     async ([name]) => {
       const _source = { kind: 'generation', body: { ...recorded } }
       return Buffer.from(
-        JSON.stringify({ docs: [{ _index: 'p-control', _id: name?.id, _version: 1, found: true, _source }] }),
+        JSON.stringify({ docs: [{ _index: 'p-control', _id: name?._id, _version: 1, found: true, _source }] }),
       )
     },
     async () => {
@@ -169,7 +170,7 @@ describe('keys', () => {
 })
 
 describe('a request', () => {
-  const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+  const generation = generationOf()
   const position = { generation, publishedTo: 1, time: 0, takenBack: 0 }
   const positions: PositionReader = {
     readAt: async () => ({ position, documents: [] }),

@@ -5,10 +5,11 @@ import { scheduleTimer } from '../../../core/runtime/time-limits.ts'
 import { createPositionReader } from '../../../core/store/positions/position.ts'
 import { type DocumentName, numberOf } from '../../../core/store/read/slice-documents.ts'
 import { generationText, liveText, multiGetAnswer, positionText, recordText } from '../../api/answers.ts'
+import { addressIn } from '../../support/layout.ts'
 import { scopeOf } from '../../support/read-scope.ts'
 
 const payout = ({ name }: { readonly name: string }): DocumentName[] => [
-  { index: `p-${name}-payouts`, id: 'org_a:payout_1', form: 'record' },
+  { ...addressIn(`p-${name}-payouts`, 'org_a:payout_1'), form: 'record' },
 ]
 
 /** A process that has read g1 and was idle while g2 was made live and g1 was dropped. */
@@ -22,7 +23,7 @@ const idle = async () => {
   }
   const asked: string[][] = []
   const multiGet = async (names: readonly DocumentName[]) => {
-    asked.push(names.map(({ index, id }) => `${index}/${id}`))
+    asked.push(names.map(({ _index, _id }) => `${_index}/${_id}`))
     return multiGetAnswer(names, documents, index => dropped.has(index))
   }
   const { readAt } = createPositionReader('p', multiGet, scheduleTimer)

@@ -7,6 +7,7 @@ import type { Schedule } from '../../../core/runtime/time-limits.ts'
 import type { ReadPosition } from '../../../core/store/positions/position.ts'
 import { lastOffsetsAnswer } from '../../api/answers.ts'
 import { Clock } from '../../simulation/clock.ts'
+import { generationOf } from '../../support/layout.ts'
 import { scopeOf } from '../../support/read-scope.ts'
 
 const { signal } = new AbortController()
@@ -14,7 +15,7 @@ const { signal } = new AbortController()
 /** A watch of one partition whose reads take no time. The organizations in `changed` have a change at each offset. */
 const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => {
   const clock = new Clock()
-  const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+  const generation = generationOf()
   const state = { publishedTo: 1, takenBack: 0, time: 0, changed: [] as string[], found: [] as string[] }
   const position = (): ReadPosition => ({
     generation,
@@ -29,7 +30,6 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
   const { ofOrganization, ofProcess } = limits ?? { ofOrganization: 1_000, ofProcess: 1_000 }
   const searchedFrom: number[] = []
   const watch = createChangeWatch({
-    prefix: 'p',
     readServedPositions: async () => ({ generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
     permitted: (_scope, read) => read(),

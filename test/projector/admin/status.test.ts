@@ -66,7 +66,7 @@ test.each<[string, Partial<Answers>]>([
   ['a shard of the parked records does not answer', { search: unavailable }],
   ['a position is missing', { positions: { 'position:g1:0': 12 } }],
 ])('the status is not known if %s: no number is made up', async (_, answers) => {
-  const streams = [{ identity, indexOf: () => 'commission-g1-parked' }]
+  const streams = [{ identity, layout: { indexOf: () => 'commission-g1-parked' } }]
   expect(await statusOfAll(streams, 'commission', admin, { send: answering(answers) })).toBeUndefined()
   expect(await statusOfAll(streams, 'commission', admin, { send: answering({}) })).toHaveLength(2)
 })

@@ -11,6 +11,7 @@ import type { Usage } from '../../../core/reading/capacity/shares.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
 import { createSearchClient, type Transport } from '../../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../../core/store/read/slice-documents.ts'
+import type { Address } from '../../../schemas/stored/layout.ts'
 import type { Clock } from '../clock.ts'
 import type { Faults } from '../faults.ts'
 import { PREFIX } from '../promises.ts'
@@ -113,7 +114,7 @@ const createTransport = (clock: Clock, faults: Faults, elasticsearch: Searched) 
         ? idsAnswer(path.slice(1, path.indexOf('/_settings')).split(','))
         : path.startsWith('/_mget')
           ? await reads.multiGet(namesOf(body), never)
-          : await reads.search(path.slice(1, path.indexOf('/_search')), body, never)
+          : await reads.search({ index: path.slice(1, path.indexOf('/_search')) }, body, never)
     if (typeof answer === 'string') throw new Error('simulated answers are never too large')
     return { statusCode: 200, body: streamOf(answer, faults.happens('loseAnswer')) }
   }
@@ -159,12 +160,8 @@ const streamOf = (bytes: Buffer, breaksOff: boolean): Readable => {
 
 /** Documents of the control index and API keys are small; all others are records. */
 const namesOf = (body: string): DocumentName[] => {
-  const { docs } = JSON.parse(body) as { docs: { _index: string; _id: string }[] }
-  return docs.map(({ _index, _id }) => ({
-    index: _index,
-    id: _id,
-    form: /-(?:control|api-keys)$/.test(_index) ? 'small' : 'record',
-  }))
+  const { docs } = JSON.parse(body) as { docs: Address[] }
+  return docs.map(address => ({ ...address, form: /-(?:control|api-keys)$/.test(address._index) ? 'small' : 'record' }))
 }
 
 const countInVirtualTime = ({ requests, windowSeconds }: Rate, elapsed: () => number): RequestCounter => {

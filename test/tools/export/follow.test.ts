@@ -4,8 +4,9 @@ import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import { follow } from '../../../tools/export/follow.ts'
 import { type ExportReaders, UNKNOWN_CURSOR } from '../../../tools/export/readers.ts'
 import { CommandError } from '../../../tools/failures.ts'
+import { generationOf } from '../../support/layout.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
+const generation = generationOf({ rules: 2 })
 const position = { generation, publishedTo: 100, time: 7, takenBack: 0 }
 
 /** A page with one change of a rep. */

@@ -4,9 +4,10 @@ import type { Request } from '../../../core/store/elasticsearch/client.ts'
 import { findParked } from '../../../tools/parked/find.ts'
 import { sending } from '../../support/answering.ts'
 
-const live = { events: { parkedIndex: 'p' }, 'api-keys': { parkedIndex: 'k' } } as unknown as Parameters<
-  typeof findParked
->[1]
+const live = {
+  events: { layout: { indexOf: () => 'p' } },
+  'api-keys': { layout: { indexOf: () => 'k' } },
+} as unknown as Parameters<typeof findParked>[1]
 
 test('parked records are listed by their indexed fields: no record is loaded', async () => {
   const asked: Request[] = []

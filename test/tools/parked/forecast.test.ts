@@ -1,6 +1,7 @@
 /** The forecast for parked records, one after the other: only records that are sent count for later ones. */
 import { expect, test } from 'vitest'
 import { partitionOf } from '../../../schemas/partition.ts'
+import { layoutOf } from '../../../schemas/stored/layout.ts'
 import type { Parked } from '../../../tools/parked/find.ts'
 import { createForecaster, type Forecast } from '../../../tools/parked/forecast.ts'
 import { binaryHeaders, record } from '../../projector/records.ts'
@@ -11,8 +12,7 @@ const [topic, partitions] = ['t', 1]
 const stream = {
   stream: 'events',
   identity: { generation: 'g1', topic, cluster_id: 'c', partitions, rules_version: 2 },
-  parkedIndex: 'p',
-  indexOf: (place: string) => place,
+  layout: layoutOf('p', { generation: 'g1' }),
 } as const
 
 const parked = ({ key, value, headers }: ReturnType<typeof repRecorded>, offset: number): Parked => ({

@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest'
 import { pack, serialize } from '../../../../core/ledger/decide/serialize.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
+import { layoutIn } from '../../../support/layout.ts'
 
 const change = (id: string, version: number, body: object): DocumentChange =>
   documentChangeOf(refOf('statements', id), version, { org_id: 'org_1', seq: version, body } as DocumentChange['draft'])
 
 /** The two lines of each document in the bulk request. */
 const linesOf = (...changes: DocumentChange[]): string[][] =>
-  pack(changes.map(serialize), place => `test-${place}`).map(({ all, from, to }) => {
+  pack(
+    changes.map(serialize),
+    layoutIn(place => `test-${place}`),
+  ).map(({ all, from, to }) => {
     const lines = all.toString('utf8', from, to).split('\n')
     expect(lines.pop()).toBe('')
     return lines

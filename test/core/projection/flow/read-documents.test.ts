@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { readDocuments } from '../../../../core/store/documents/read-documents.ts'
 import type { FoundDocument } from '../../../../core/store/elasticsearch/client.ts'
 import { getting } from '../../../support/answering.ts'
+import { layoutIn } from '../../../support/layout.ts'
 
 const found = (_id: string, _source: unknown): FoundDocument => ({ _id, found: true, _version: 1, _source })
 const missing = (_id: string): FoundDocument => ({ _id, found: false })
@@ -14,7 +15,7 @@ test('documents are read from the index of their place, without the length of th
       const body = { versions: [] }
       return [found('org_1:rep_1', { org_id: 'org_1', body_bytes: 15, body }), missing('org_1:rep/2')]
     }),
-    place => `test-${place}`,
+    layoutIn(place => `test-${place}`),
   )
   const drafts = await read(['reps/org_1:rep_1', 'chains/org_1:rep/2'])
   expect(asked).toEqual([
@@ -30,7 +31,7 @@ test('documents are read from the index of their place, without the length of th
 test('a document that a response leaves out is not returned, not even as missing', async () => {
   const read = readDocuments(
     getting(async docs => docs.slice(0, 2).map(({ _id }) => found(_id, { org_id: _id, body_bytes: 2, body: {} }))),
-    place => place,
+    layoutIn(place => place),
   )
   expect([...(await read(['payouts/a', 'payouts/b', 'payouts/c'])).keys()]).toEqual(['payouts/a', 'payouts/b'])
 })

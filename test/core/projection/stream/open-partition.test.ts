@@ -5,6 +5,7 @@ import { laterOf } from '../../../../core/projection/flow/partition-store.ts'
 import { openPartition, openWritten } from '../../../../core/projection/stream/open-partition.ts'
 import { createHealth } from '../../../../core/runtime/index.ts'
 import type { Ask, Send } from '../../../../core/store/elasticsearch/client.ts'
+import { addressIn, layoutIn } from '../../../support/layout.ts'
 
 test('a start after a crash does not forget later records whose documents are written', () => {
   const before = { offset: 20, sha256: 'before' }
@@ -51,7 +52,11 @@ test('a written record goes with the documents of its batch, and replaces no lat
   const last = { kind: 'written', body: { offset: 4, sha256: 'a' } }
   const change = { ...{ key: 'reps a', kind: 'reps', id: 'a', version: 3 }, draft: { org_id: 'o', seq: 3, body: {} } }
   const documents = [serialize(change as unknown as Parameters<typeof serialize>[0])]
-  const [first] = pack(documents, kind => kind, { index: 'control', id: 'written:g1:0', version: 11, document: last })
+  const [first] = pack(
+    documents,
+    layoutIn(kind => kind),
+    { address: addressIn('control', 'written:g1:0'), version: 11, document: last },
+  )
   const [action = '', line = ''] = first?.all.toString('utf8', first.from, first.to).split('\n') ?? []
   expect(JSON.parse(action)).toEqual({
     index: { _index: 'control', _id: 'written:g1:0', version: 11, version_type: 'external_gte' },

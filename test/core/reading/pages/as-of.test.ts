@@ -9,9 +9,10 @@ import { type DocumentName, sliceMultiGet } from '../../../../core/store/read/sl
 import { EVENT_TIME_MIN } from '../../../../schemas/limits.ts'
 import { multiGetAnswer } from '../../../api/answers.ts'
 import { documentText } from '../../../support/bodies.ts'
+import { generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+const generation = generationOf()
 const NOW = Date.UTC(2026, 0)
 const position = { generation, publishedTo: 100, time: NOW, takenBack: 0 }
 
@@ -48,7 +49,6 @@ const searchIn = (events: readonly Stored[], body: string): Buffer => {
 const moments = (events: readonly Stored[], ours = NOW) => {
   const asked: string[] = []
   const positionAt = createPositionAt(
-    'p',
     async (_, body) => {
       asked.push(body)
       return searchIn(events, body)
@@ -226,7 +226,6 @@ describe('the position at an instant', () => {
   test('is unavailable if the search is incomplete', async () => {
     const partial = answerOf({ seq: 42, at: NOW }).toString().replace('"failed":0', '"failed":1')
     const positionAt = createPositionAt(
-      'p',
       async () => Buffer.from(partial),
       async () => NOW,
       () => NOW,
@@ -240,7 +239,6 @@ describe('the position just after a change', () => {
   const name = { kind: 'payouts', id: 'payout_1' } as const
   const justAfter = (changeOffset: number | undefined) =>
     createPositionAt(
-      'p',
       async () => answerOf({ seq: 1, at: NOW }),
       async () => NOW,
       () => NOW,
@@ -270,7 +268,7 @@ describe('the sort value of a record that a client names', () => {
     const lookup = cursors.find('org_a', names)
     const documents = lookup.documents(generation)
     return {
-      asked: documents.map(({ id }) => id),
+      asked: documents.map(({ _id }) => _id),
       sortValues: lookup.sortValues(
         sliceMultiGet(multiGetAnswer(documents, stored), documents as DocumentName[]),
         generation,
@@ -280,7 +278,7 @@ describe('the sort value of a record that a client names', () => {
 
   test('is that of the first version in a list, and that of the named version in the feed of changes', () => {
     const rep = { kind: 'reps', id: 'rep_1' } as const
-    const { sortValues } = sortValuesOf(createCursorResolver('p'), [
+    const { sortValues } = sortValuesOf(createCursorResolver(), [
       rep,
       { ...rep, ordinal: 1 },
       { ...rep, ordinal: 2 },
@@ -290,7 +288,7 @@ describe('the sort value of a record that a client names', () => {
   })
 
   test('is looked up once; a missing record is looked up again', () => {
-    const cursors = createCursorResolver('p')
+    const cursors = createCursorResolver()
     const names = [{ kind: 'payouts', id: 'payout_1' }, undefined, { kind: 'payouts', id: 'payout_9' }] as const
     expect(sortValuesOf(cursors, [...names])).toEqual({
       asked: ['org_a:payout_1', 'org_a:payout_9'],

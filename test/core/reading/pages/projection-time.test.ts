@@ -6,12 +6,12 @@
 import { expect, test } from 'vitest'
 import { createProjectionTime } from '../../../../core/reading/pages/projection-time.ts'
 import { searchAnswer } from '../../../api/answers.ts'
+import { generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 2, rules: 1 }
+const generation = generationOf({ partitions: 2 })
 const timeOf = (oldest: number) =>
   createProjectionTime(
-    'p',
     async () => searchAnswer('p-g1-reps', []),
     async () => oldest,
   )

@@ -5,14 +5,15 @@ import { BODY_STORED_MAX } from '../../../../core/store/limits.ts'
 import { idOf } from '../../../../core/store/read/slice-documents.ts'
 import { PAGE_BYTES_MAX } from '../../../../schemas/limits.ts'
 import { recordText, searchAnswer } from '../../../api/answers.ts'
+import { generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+const generation = generationOf()
 const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
 const asked = {
   org: 'org_a',
   list: 'payouts',
-  indices: [{ name: 'i', kind: 'payouts' }],
+  where: { index: 'i', records: [{ name: 'i', kind: 'payouts' }] },
   after: -1,
   limit: 200,
   position,
@@ -28,7 +29,7 @@ const listOf = (lengths: readonly number[], most = Number.POSITIVE_INFINITY) => 
     ...record,
     text: recordText(record.place, `{"x":"${'x'.repeat(record.length - 8)}"}`),
   })
-  const readPage = createReadPage(async (index, body) => {
+  const readPage = createReadPage(async ({ index }, body) => {
     const { size, query } = JSON.parse(body) as SearchBody
     const after = query.bool.filter.find(filter => filter.range?.seq)?.range?.seq?.gt ?? -1
     sizes.push(size)

@@ -5,9 +5,10 @@ import type { ReadScope } from '../../../../core/store/read/scope.ts'
 import { sliceMultiGet } from '../../../../core/store/read/slice-documents.ts'
 import { multiGetAnswer, recordText } from '../../../api/answers.ts'
 import { documentText } from '../../../support/bodies.ts'
+import { generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 1, rules: 1 }
+const generation = generationOf()
 const position = { generation, publishedTo: 10, time: 0, takenBack: 0 }
 
 /** Reads a rep whose head has these versions. Versions 3 and 8 are stored. */
@@ -23,7 +24,7 @@ const readRep = (versions: unknown) => {
       const names = documents(generation)
       return { position, documents: sliceMultiGet(multiGetAnswer(names, stored), names) }
     },
-    cursors: createCursorResolver('p'),
+    cursors: createCursorResolver(),
     positionAt: async () => position,
   }
   const records = createReadRecords(parts, async names => multiGetAnswer(names, stored))

@@ -4,10 +4,11 @@ import { expect, test } from 'vitest'
 import { TOTALS_AMOUNTS, TOTALS_AT_ONCE, TOTALS_ROWS_REMEMBERED } from '../../../../core/reading/limits.ts'
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
+import { generationOf } from '../../../support/layout.ts'
 import { createRandom } from '../../../support/random.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
-const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
+const generation = generationOf({ rules: 2 })
 const position = { generation, publishedTo: 100, time: 7, takenBack: 0 }
 const signal = new AbortController().signal
 
@@ -48,7 +49,7 @@ const totalsOver = (
     cursors: { find: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
     projectionTime: async () => 7,
   } as unknown as ReaderParts
-  const read = createReadTotals(parts, async (index, text) => {
+  const read = createReadTotals(parts, async ({ index }, text) => {
     const body = JSON.parse(text) as Body
     if (!body.aggs)
       return answerOf([

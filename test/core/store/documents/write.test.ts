@@ -8,6 +8,7 @@ import { AnswerReader } from '../../../../core/store/elasticsearch/bulk-response
 import type { Request } from '../../../../core/store/elasticsearch/client.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../../../core/store/limits.ts'
 import { type Found, getting, sending } from '../../../support/answering.ts'
+import { layoutIn } from '../../../support/layout.ts'
 
 const change = (id: string, version: number, body: unknown = { id }): DocumentChange =>
   documentChangeOf(refOf('statements', id), version, { org_id: 'org_1', seq: version, body })
@@ -18,7 +19,10 @@ type Told = { status: number; body?: unknown }
 
 const write = (changes: readonly DocumentChange[], steps: WriteSteps): Promise<void> =>
   writeDocuments(
-    pack(changes.map(serialize), place => `test-${place}`),
+    pack(
+      changes.map(serialize),
+      layoutIn(place => `test-${place}`),
+    ),
     steps,
   )
 

@@ -3,14 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { Unanswered } from '../../../../core/runtime/unanswered.ts'
 import { AnswerReader, BulkAnswer } from '../../../../core/store/elasticsearch/bulk-responses.ts'
 import { isTransient } from '../../../../core/store/elasticsearch/client.ts'
+import { addressIn } from '../../../support/layout.ts'
 
 const reader = new AnswerReader()
 const read = (text: string): unknown => reader.deserialize(text)
 const answer = (...items: object[]): string => JSON.stringify({ items })
 const item = (_index: string, _id: string, status: unknown) => ({ index: { _index, _id, status } })
 const sent = [
-  { index: 'p-g1-payouts', id: 'org_a:payout_1' },
-  { index: 'p-g1-chains', id: 'org_a:rep_1:period_1' },
+  { address: addressIn('p-g1-payouts', 'org_a:payout_1') },
+  { address: addressIn('p-g1-chains', 'org_a:rep_1:period_1') },
 ]
 const written = answer(item('p-g1-payouts', 'org_a:payout_1', 201), item('p-g1-chains', 'org_a:rep_1:period_1', 200))
 
@@ -51,7 +52,9 @@ test('no text is recognized unless parsing it gives the same result', () => {
     fc.property(edited, text => {
       const body = new BulkAnswer(text)
       if (!body.confirmsWrites(sent)) return
-      expect(body.items).toEqual(sent.map(({ index, id }) => item(index, id, expect.toBeOneOf([200, 201]))))
+      expect(body.items).toEqual(
+        sent.map(({ address }) => item(address._index, address._id, expect.toBeOneOf([200, 201]))),
+      )
     }),
     { numRuns: 20_000 },
   )

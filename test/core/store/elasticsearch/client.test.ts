@@ -15,6 +15,7 @@ import {
 import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
 import { MGET_BYTES } from '../../../../core/store/limits.ts'
 import { sending } from '../../../support/answering.ts'
+import { addressIn } from '../../../support/layout.ts'
 
 type Transport = Client['transport']['request']
 type Meta = ConstructorParameters<typeof errors.ResponseError>[0]
@@ -169,10 +170,7 @@ test.each([
 })
 
 describe('a multi-get', () => {
-  const docs = [
-    { _index: 'test-reps', _id: 'a' },
-    { _index: 'test-reps', _id: 'b' },
-  ]
+  const docs = [addressIn('test-reps', 'a'), addressIn('test-reps', 'b')]
   const [a, b] = [
     { _index: 'test-reps', _id: 'a', found: true, _version: 1, _source: {} },
     { _index: 'test-reps', _id: 'b', found: false },
@@ -195,7 +193,7 @@ describe('a multi-get', () => {
       if (answerBytesMax !== undefined) throw new AnswerTooLong()
       return { status: 200, body: { docs: ids.map(_id => ({ ...a, _id })) } }
     })
-    const many = ['a', 'b', 'c', 'd'].map(_id => ({ _index: 'test-reps', _id }))
+    const many = ['a', 'b', 'c', 'd'].map(_id => addressIn('test-reps', _id))
     expect(await multiGet(send, many)).toEqual([a])
     expect(asked).toEqual([
       ['abcd', MGET_BYTES],
@@ -207,7 +205,7 @@ describe('a multi-get', () => {
   test('of each document is repeated until all are read, whatever one answer holds', async () => {
     const asked: string[] = []
     const found = await getEach(
-      ['a', 'b', 'c'].map(_id => ({ _index: 'test-reps', _id })),
+      ['a', 'b', 'c'].map(_id => addressIn('test-reps', _id)),
       async part => {
         asked.push(part.map(({ _id }) => _id).join(''))
         return part.slice(0, 2).map(({ _id }) => ({ _id, found: false as const }))

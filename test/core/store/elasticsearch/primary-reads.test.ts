@@ -4,11 +4,9 @@ import { type Answer, AnswerTooLong, type Request } from '../../../../core/store
 import { getFromPrimaries } from '../../../../core/store/elasticsearch/primary-reads.ts'
 import { MGET_BYTES } from '../../../../core/store/limits.ts'
 import { sending } from '../../../support/answering.ts'
+import { addressIn } from '../../../support/layout.ts'
 
-const docs = [
-  { _index: 'test-reps', _id: 'a' },
-  { _index: 'test-reps', _id: 'b' },
-]
+const docs = [addressIn('test-reps', 'a'), addressIn('test-reps', 'b')]
 const a = { _index: 'test-reps', _id: 'a', _version: 7, result: 'noop', status: 200, get: { _source: { name: 'Ada' } } }
 const b = { _index: 'test-reps', _id: 'b', status: 404, error: { type: 'document_missing_exception', reason: 'x' } }
 const failed = (status: number, type: string) => ({ ...b, status, error: { type, reason: 'x' } })
@@ -26,10 +24,7 @@ describe('a read from the primaries', () => {
       sent.push(request)
       return itemsOf(a, b)
     })
-    await getFromPrimaries(send, [
-      { _index: 'test-reps', _id: 'a' },
-      { _index: 'test-reps', _id: 'b', _source: ['code'] },
-    ])
+    await getFromPrimaries(send, [addressIn('test-reps', 'a'), { ...addressIn('test-reps', 'b'), _source: ['code'] }])
     expect(sent).toEqual([
       {
         method: 'POST',
@@ -63,7 +58,7 @@ describe('a read from the primaries', () => {
       if (answerBytesMax !== undefined) throw new AnswerTooLong()
       return itemsOf(a)
     })
-    const many = ['a', 'b', 'c', 'd'].map(_id => ({ _index: 'test-reps', _id }))
+    const many = ['a', 'b', 'c', 'd'].map(_id => addressIn('test-reps', _id))
     expect(await getFromPrimaries(send, many)).toHaveLength(1)
     expect(asked).toEqual([
       [4, MGET_BYTES],
@@ -106,7 +101,7 @@ describe('a read from the primaries', () => {
 
   test('without the source gives none', async () => {
     const send = sending(async () => itemsOf({ ...a, get: undefined }))
-    const found = await getFromPrimaries(send, [{ _index: 'test-reps', _id: 'a', _source: false }])
+    const found = await getFromPrimaries(send, [{ ...addressIn('test-reps', 'a'), _source: false }])
     expect(found).toEqual([{ _id: 'a', found: true, _version: 7, _source: undefined }])
   })
 

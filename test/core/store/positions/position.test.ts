@@ -4,9 +4,10 @@ import { abortReason, scheduleTimer } from '../../../../core/runtime/time-limits
 import { createPositionReader, isReplaced, isVisible } from '../../../../core/store/positions/position.ts'
 import { type DocumentName, numberOf } from '../../../../core/store/read/slice-documents.ts'
 import { generationText, liveText, multiGetAnswer, positionText, recordText } from '../../../api/answers.ts'
+import { addressIn, generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
-const payout = (): DocumentName[] => [{ index: 'i', id: 'org_a:payout_1', form: 'record' }]
+const payout = (): DocumentName[] => [{ ...addressIn('i', 'org_a:payout_1'), form: 'record' }]
 
 /** A control index with one partition that the test changes, and the names that were requested. */
 const control = (stored: Record<string, string>) => {
@@ -18,7 +19,7 @@ const control = (stored: Record<string, string>) => {
     ...stored,
   }
   const multiGet = async (names: readonly DocumentName[]) => {
-    asked.push(names.map(({ id }) => id))
+    asked.push(names.map(({ _id }) => _id))
     return multiGetAnswer(names, documents)
   }
   return { documents, asked, multiGet, reader: createPositionReader('p', multiGet, scheduleTimer) }
@@ -32,7 +33,7 @@ const reasonOf = async (act: Promise<unknown>): Promise<string | undefined> =>
 
 describe('what is visible', () => {
   const position = {
-    generation: { name: 'g1', source: 's', partitions: 1, rules: 1 },
+    generation: generationOf(),
     publishedTo: 10,
     time: 0,
     takenBack: 0,

@@ -23,7 +23,7 @@ const setUp = async () => {
   /** A read waits for this. If it is rejected, the client of the read has left. */
   let gate: Promise<void> = Promise.resolve()
   const multiGet = async (names: readonly DocumentName[]) => {
-    asked.push(names.map(({ id }) => id))
+    asked.push(names.map(({ _id }) => _id))
     const answer = multiGetAnswer(names, documents)
     await gate
     return answer

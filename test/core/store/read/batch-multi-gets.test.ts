@@ -11,8 +11,9 @@ import { batchMultiGets } from '../../../../core/store/read/batch-multi-gets.ts'
 import type { MultiGet } from '../../../../core/store/read/search-client.ts'
 import { type DocumentName, sliceMultiGet, smallDocument } from '../../../../core/store/read/slice-documents.ts'
 import { multiGetAnswer } from '../../../api/answers.ts'
+import { addressIn } from '../../../support/layout.ts'
 
-const named = (id: string): DocumentName => ({ index: 'c', id, form: 'small' })
+const named = (id: string): DocumentName => ({ ...addressIn('c', id), form: 'small' })
 const names = (ids: string): DocumentName[] => [...ids].map(named)
 const stored = Object.fromEntries([...'abcdefgh'].map(id => [id, JSON.stringify({ id })]))
 const records = Object.fromEntries([...'abcdefgh'].map(id => [id, `{"id":"${id}","body_bytes":2,"body":{}}`]))
@@ -55,7 +56,7 @@ const rig = ({ unreadable, inMemory }: { unreadable?: string; inMemory?: ArrayBu
       new Promise((resolve, reject) => {
         const texts = { small: stored, record: records, size: sizes }[given[0]?.form ?? 'small']
         const answer = () => resolve(moved(spoilt(multiGetAnswer(given, texts), unreadable)))
-        const ids = given.map(({ id }) => id).join('')
+        const ids = given.map(({ _id }) => _id).join('')
         asked.push({ names: given, ids, signal, limits, answer, fail: reject })
       }),
     (_, run) => {
@@ -145,7 +146,7 @@ describe('multi-gets of several requests', () => {
   test('go together with their like: those that read records apart from those that read small documents', async () => {
     const { multiGet, asked, ask, ids } = rig()
     const record = (id: string) =>
-      multiGet([named('p'), { index: 'c', id, form: 'record' }], new AbortController().signal)
+      multiGet([named('p'), { ...addressIn('c', id), form: 'record' }], new AbortController().signal)
     const answers = [ask('a'), ask('b'), record('r'), ask('c'), record('s'), ask('d')]
     asked[0]?.answer()
     await turn()
@@ -224,7 +225,7 @@ describe('multi-gets of several requests', () => {
   )
 
   describe('of records, if the response is larger than small ones are,', () => {
-    const record = (id: string): DocumentName => ({ index: 'c', id, form: 'record' })
+    const record = (id: string): DocumentName => ({ ...addressIn('c', id), form: 'record' })
     const own = (expected = 0) => ({ expected, arrived: () => undefined })
     const askAll = (rigged: ReturnType<typeof rig>, ids: string, expected?: (id: string) => number) =>
       [...ids].map(id => rigged.ofRequest([record(id)], new AbortController().signal, own(expected?.(id))))
@@ -344,7 +345,7 @@ describe('multi-gets of several requests', () => {
 
   test('together ask for no more records than one response can hold, even if the records are large', async () => {
     const { multiGet, asked } = rig()
-    const record = (id: number): DocumentName => ({ index: 'r', id: `org_a:payout_${id}`, form: 'record' })
+    const record = (id: number): DocumentName => ({ ...addressIn('r', `org_a:payout_${id}`), form: 'record' })
     const signal = new AbortController().signal
     const ask = (id: number) => multiGet([named('a'), record(id)], signal).catch(() => undefined)
     const answers = Array.from({ length: 2 * RECORDS_SURE + 2 }, (_, id) => ask(id))

@@ -10,6 +10,7 @@ import {
   textOfSlice,
 } from '../../../../core/store/read/slice-documents.ts'
 import { liveText, multiGetAnswer, recordText, searchAnswer } from '../../../api/answers.ts'
+import { addressIn } from '../../../support/layout.ts'
 
 const reasonOf = (act: () => unknown): string | undefined => {
   try {
@@ -117,9 +118,9 @@ describe('the hits of a search', () => {
 
 describe('the documents of a multi-get', () => {
   const names: DocumentName[] = [
-    { index: 'c', id: 'live', form: 'small' },
-    { index: 'i', id: 'org_a:payout_1', form: 'record' },
-    { index: 'i', id: 'org_a:payout_2', form: 'record' },
+    { ...addressIn('c', 'live'), form: 'small' },
+    { ...addressIn('i', 'org_a:payout_1'), form: 'record' },
+    { ...addressIn('i', 'org_a:payout_2'), form: 'record' },
   ]
   const stored = {
     live: liveText('g"}1'),

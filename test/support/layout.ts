@@ -1,0 +1,17 @@
+/** Addresses and generations for tests that name an index themselves. */
+import type { Generation } from '../../core/store/positions/position.ts'
+import { type Address, type GenerationLayout, layoutOf } from '../../schemas/stored/layout.ts'
+
+/** The address of a document that is routed by its id. */
+export const addressIn = (_index: string, _id: string): Address => ({ _index, _id, routing: undefined })
+
+/** A document of a kind is in the index of this name. */
+export const layoutIn = (indexOf: (kind: string) => string): Pick<GenerationLayout, 'addressOf'> => ({
+  addressOf: (kind, id) => addressIn(indexOf(kind), id),
+})
+
+/** A generation that readers read. */
+export const generationOf = (given: Partial<Omit<Generation, 'layout'>> = {}, prefix = 'p'): Generation => {
+  const name = given.name ?? 'g1'
+  return { name, source: 's', partitions: 1, rules: 1, ...given, layout: layoutOf(prefix, { generation: name }) }
+}
