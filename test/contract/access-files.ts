@@ -111,7 +111,7 @@ const aclEntry = ({ type, name, pattern }: KafkaResource, rights: readonly Kafka
 export const accessPage = (): string =>
   `${[
     '# Access',
-    'For those who create users and roles: the rights of each process in Kafka and in Elasticsearch. `npm run contract` writes this page and `deploy/access/` from `schemas/access.ts`. ' +
+    'For those who create users and roles: afterwards each process has the rights in Kafka and Elasticsearch that it needs, and no others. `npm run contract` writes this page and `deploy/access/` from `schemas/access.ts`. ' +
       `\`\${NAME}\` is the value of that [setting](settings.md).`,
     [
       '| files | use |',
