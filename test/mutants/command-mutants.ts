@@ -190,4 +190,16 @@ export const commandMutants: readonly Mutant[] = [
     find: 'isSum(lines, net_amount)',
     replace: 'true',
   },
+  {
+    name: 'a command called by its path runs on a Node that is too old, if it reads TypeScript',
+    file: 'tools/bin/commission.mjs',
+    find: 'Number.parseInt(process.versions.node, 10) >= NODE_MAJOR',
+    replace: 'process.features.typescript',
+  },
+  {
+    name: 'an installed Node that is too old starts itself again and again',
+    file: 'tools/bin/commission.mjs',
+    find: ' || realpathSync(node) === process.execPath',
+    replace: '',
+  },
 ]
