@@ -4,14 +4,16 @@ import { join } from 'node:path'
 import { referenceFiles } from '../../core/reading/index.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 
-export type ReferenceOptions = { readonly directory: string }
+export type ReferenceOptions = { readonly directory: string; readonly json: boolean }
 
 export const writeReference = async (
-  { directory }: ReferenceOptions,
-  { say }: { readonly say: (line: string) => void },
+  { directory, json }: ReferenceOptions,
+  { out, say }: { readonly out: (text: string) => void; readonly say: (line: string) => void },
 ): Promise<ExitCode> => {
   await mkdir(directory, { recursive: true })
-  for (const [name, content] of await referenceFiles()) await writeFile(join(directory, name), content)
+  const files = await referenceFiles()
+  for (const [name, content] of files) await writeFile(join(directory, name), content)
+  if (json) out(`${JSON.stringify({ directory, files: [...files.keys()] })}\n`)
   say(`open ${join(directory, 'index.html')}`)
   return exitCodes.done
 }

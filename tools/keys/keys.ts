@@ -82,24 +82,30 @@ const assertUnderstood = (
   throw new CommandError(`${detail}; docs/generations.md says how to raise it (npx commission projection upgrade-keys)`)
 }
 
-export type RevokeKeyOptions = { readonly org: string; readonly id: string; readonly waitSeconds: number }
+export type RevokeKeyOptions = {
+  readonly org: string
+  readonly id: string
+  readonly waitSeconds: number
+  readonly json: boolean
+}
 
 export const revokeKey = async (
-  { org, id, waitSeconds }: RevokeKeyOptions,
+  { org, id, waitSeconds, json }: RevokeKeyOptions,
   context: KafkaContext,
 ): Promise<ExitCode> => {
+  const tell = (was_revoked: boolean, line: string): ExitCode => {
+    if (json) context.out(`${JSON.stringify({ id, org_id: org, was_revoked })}\n`)
+    context.say(line)
+    return exitCodes.done
+  }
   const publish = await preparePublish(context)
   const head = await headOf(org, id, context)
   if (head === undefined) throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)
-  if (head.body.revoked_seq !== null) {
-    context.say(`${id} of ${org} was revoked before.`)
-    return exitCodes.done
-  }
+  if (head.body.revoked_seq !== null) return tell(true, `${id} of ${org} was revoked before.`)
   const revoked_at = new Date(context.now()).toISOString()
   const advice = `${id} is revoked when the projector has caught up: until then the API accepts it`
   await publish({ type: 'commission.api_key.revoked.v1', data: { org_id: org, id, revoked_at } }, waitSeconds, advice)
-  context.say(`revoked ${id} of ${org}. Within 5 s every API refuses it.`)
-  return exitCodes.done
+  return tell(false, `revoked ${id} of ${org}. Within 5 s every API refuses it.`)
 }
 
 export type ListKeysOptions = { readonly org: string; readonly json: boolean }

@@ -46,8 +46,11 @@ test('keys are created, listed and revoked with the given options', async () => 
   ])
   expect((await said('keys', 'revoke', '--org', 'org_1', '--id', 'key_1', '--wait', '5')).called).toEqual([
     'keys revoke',
-    { org: 'org_1', id: 'key_1', waitSeconds: 5 },
+    { org: 'org_1', id: 'key_1', waitSeconds: 5, json: false },
   ])
+  expect((await said('keys', 'revoke', '--org', 'org_1', '--id', 'key_1', '--json')).called?.[1]).toMatchObject({
+    json: true,
+  })
 })
 
 test('subjects are listed, reported and erased by organization and rep', async () => {

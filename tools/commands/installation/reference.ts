@@ -2,7 +2,9 @@
 import { defineCommand } from '../../command.ts'
 
 export default defineCommand({
-  options: command => command.argument('<directory>', 'target directory; created if missing'),
-  asked: (directory: string) => ({ directory }),
-  run: async (options, { say }) => (await import('../../export/reference.ts')).writeReference(options, { say }),
+  options: command =>
+    command.argument('<directory>', 'target directory; created if missing').option('--json', 'names the files as JSON'),
+  asked: (directory: string, { json = false }: { readonly json?: boolean }) => ({ directory, json }),
+  run: async (options, { out, say }) =>
+    (await import('../../export/reference.ts')).writeReference(options, { out, say }),
 })
