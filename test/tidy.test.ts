@@ -350,6 +350,27 @@ describe('files', () => {
     expect(silent.map(({ path }) => path)).toEqual([])
   })
 
+  test('that a comment or a page names are there', () => {
+    const pages = files.filter(path => path.endsWith('.md') && path !== 'CHANGELOG.md').map(sourceOf)
+    const linesOf = ({ path, text, spoken }: Source): string[] => {
+      const said = path.endsWith('.md') ? [] : spoken.split('\n')
+      return text.split('\n').map((line, at) => (line === said[at] ? '' : line.slice(said[at]?.trimEnd().length)))
+    }
+    const ends = new Set(files.flatMap(path => path.split('/').map((_, at, parts) => parts.slice(at).join('/'))))
+    // A file of a reader, and one that a script makes.
+    const elsewhere = new Set(['example.mts', 'src/openapi.ts'])
+    const named = /(?<![\w$*{}/.-])(?:\.{1,2}\/)*((?:[\w-]+\/)*[\w.-]*[\w-]\.(?:ts|mts|mjs|py|tpl))\b(?![\w*{-])/g
+    const found = [...sources, ...pages].map(source => ({
+      path: source.path,
+      names: linesOf(source).flatMap(line => [...line.matchAll(named)].map(([, name = '']) => name)),
+    }))
+    expect(found.flatMap(({ names }) => names).length).toBeGreaterThan(200)
+    const missing = found.flatMap(({ path, names }) =>
+      names.filter(name => !ends.has(name) && !elsewhere.has(name)).map(name => `${path}: ${name}`),
+    )
+    expect(missing).toEqual([])
+  })
+
   test('have no open tasks in comments', () => {
     expect(find(sources, 'text', /\b(?:TO(?:)DO|FIX(?:)ME)\b/)).toEqual([])
   })
