@@ -23,10 +23,7 @@ export const MGET_BYTES = 16 * MiB
 /** Milliseconds without an answer from Elasticsearch after which we are not ready. */
 export const ELASTICSEARCH_SLOW_MS = 5_000
 
-/** Milliseconds between two refreshes while all partitions are far behind: nobody waits for single records then. */
-export const REFRESH_BEHIND_MS = 5_000
-
-/** Milliseconds after which a write no longer waits for the refresh under way. */
+/** Milliseconds after which a write no longer waits for the refresh under way, and delay of one that it waits for. */
 export const WRITES_HELD_MS = 250
 
 /** Milliseconds between two reads of Elasticsearch's clock. */

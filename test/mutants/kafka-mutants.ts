@@ -54,14 +54,26 @@ export const kafkaMutants: readonly Mutant[] = [
   {
     name: 'a write does not wait for the refresh under way',
     file: 'core/store/documents/refresh.ts',
-    find: "    if (!round.behind) enter(round, { name: 'refreshing', held: attempt })\n",
+    find: "    if (round.delay <= WRITES_HELD_MS) enter(round, { name: 'refreshing', held: attempt })\n",
     replace: '',
   },
   {
-    name: 'a write waits for a refresh of partitions that are far behind',
+    name: 'a write waits for a refresh with a long delay',
     file: 'core/store/documents/refresh.ts',
-    find: "    if (!round.behind) enter(round, { name: 'refreshing', held: attempt })\n",
+    find: "    if (round.delay <= WRITES_HELD_MS) enter(round, { name: 'refreshing', held: attempt })\n",
     replace: "    enter(round, { name: 'refreshing', held: attempt })\n",
+  },
+  {
+    name: 'the time at rest counts as time of work',
+    file: 'core/projection/flow/flow.ts',
+    find: 'this.#catchUp.begin(this.#inOrder.writtenTo)',
+    replace: 'this.#catchUp',
+  },
+  {
+    name: 'the last records of many wait as long for their refresh as the first ones',
+    file: 'core/store/documents/refresh.ts',
+    find: '    round.delay = delay\n    round.shortened.resolve()\n',
+    replace: '',
   },
   {
     name: 'a write waits for a refresh without a limit',

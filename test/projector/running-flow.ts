@@ -39,18 +39,18 @@ export const heavyBatch = (from: number, bytes: number): Batch => {
   return { from, end: from + 1, records: [record] }
 }
 
-export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = {}) => {
+export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number => 0 } = {}) => {
   const documents = new Documents()
   /** The calls of the stages, in order, without reads. */
   const story: string[] = []
   const reads = new Held<readonly DocumentKey[]>()
   const writes = new Held<readonly DocumentChange[]>()
-  const refreshes = new Held<{ indices: readonly string[]; behind: boolean }>()
+  const refreshes = new Held<{ indices: readonly string[]; delay: number }>()
   const advances = new Held<Partial<PublishedState>>()
   const failures: unknown[] = []
   const pressure: boolean[] = []
-  /** The published position at each call of `endRefreshDelay`. */
-  const endedDelays: number[] = []
+  /** The milliseconds of each call of `shortenRefreshDelay`. */
+  const shortenedDelays: number[] = []
   let current: PublishedState = { position, last: null, at: 0, time: 0, serve_from: 0 }
   let advanced: Promise<void> = Promise.resolve()
   /** Which stages are held. The others complete at once. */
@@ -81,11 +81,11 @@ export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = 
       documents.write(changes)
     },
     searchedIndices: kinds => listKinds.filter(kind => kinds.has(kind)),
-    refresh: async (indices, behind) => {
-      story.push(`refresh ${indices.join()}${behind ? ' (behind)' : ''}`)
-      if (holds.refreshes) await refreshes.call({ indices, behind })
+    refresh: async (indices, delay) => {
+      story.push(`refresh ${indices.join()}${delay > 0 ? ` after ${delay}` : ''}`)
+      if (holds.refreshes) await refreshes.call({ indices, delay })
     },
-    endRefreshDelay: () => void endedDelays.push(current.position),
+    shortenRefreshDelay: delay => void shortenedDelays.push(delay),
     published: {
       current: () => current,
       advance: further => {
@@ -114,7 +114,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = 
     fail: error => void failures.push(error),
   }
   const parts = { ledger, store, stream }
-  const limits = { budget: async () => () => undefined, farBehindRecords: farBehind, share }
+  const limits = { budget: async () => () => undefined, elapsed, share }
   const flow = new PartitionFlow(parts, limits)
 
   return {
@@ -125,7 +125,7 @@ export const startFlow = ({ position = 0, farBehind = 1_000, partitions = 1 } = 
     limits,
     documents,
     story,
-    endedDelays,
+    shortenedDelays,
     reads,
     writes,
     refreshes,

@@ -93,7 +93,7 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
     },
     store: {
       pack,
-      endRefreshDelay: () => store.endRefreshDelay(),
+      shortenRefreshDelay: delay => store.shortenRefreshDelay(delay),
       searchedIndices: kinds => store.searchedIndices(kinds),
       refresh: async (indices, behind) => {
         await reach('before refresh')

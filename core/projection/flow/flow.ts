@@ -28,7 +28,13 @@ import {
 } from '../../ledger/index.ts'
 import type { WeightedSemaphore } from '../../runtime/index.ts'
 import type { ClockReading, PublishedState } from '../../store/index.ts'
-import { PARTITION_BYTES_IN_FLIGHT, PARTITIONS_OF_FULL_SIZE, WRITES_IN_FLIGHT_PER_PARTITION } from '../limits.ts'
+import {
+  PARTITION_BYTES_IN_FLIGHT,
+  PARTITIONS_OF_FULL_SIZE,
+  REFRESH_DELAY_MAX_MS,
+  WRITES_IN_FLIGHT_PER_PARTITION,
+} from '../limits.ts'
+import { CatchUp } from './catch-up.ts'
 import { InOrder, type RecordReached, type Stored } from './in-order.ts'
 import { IncludedTime } from './included-time.ts'
 import type { PartitionStore } from './partition-store.ts'
@@ -36,15 +42,15 @@ import type { StreamSide } from './stream-side.ts'
 
 export type FlowParts = {
   readonly ledger: Pick<PartitionLedger, 'deciding' | 'decide'>
-  readonly store: Pick<PartitionStore, 'published' | 'pack' | 'searchedIndices' | 'refresh' | 'endRefreshDelay'>
+  readonly store: Pick<PartitionStore, 'published' | 'pack' | 'searchedIndices' | 'refresh' | 'shortenRefreshDelay'>
   readonly stream: Pick<StreamSide, 'onPressure' | 'onDecided' | 'onPublished' | 'onRecordsBehind' | 'commit' | 'fail'>
 }
 
 type FlowLimits = {
   /** Limits the bytes of records that are decided or written, over all partitions. */
   readonly budget: WeightedSemaphore
-  /** A partition is far behind if more records than this are not written. */
-  readonly farBehindRecords: number
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number
   /** The part of the full size that this partition may take of the memory. */
   readonly share: number
 }
@@ -60,7 +66,6 @@ type PartitionProgress = {
   readonly end: number
   /** The published time, in milliseconds since 1970; 0 before the first one. */
   readonly publishedUntil: number
-  readonly farBehind: boolean
 }
 
 export class PartitionFlow {
@@ -70,6 +75,7 @@ export class PartitionFlow {
   readonly #read = new Queue()
   readonly #inOrder: InOrder
   readonly #included: IncludedTime
+  readonly #catchUp: CatchUp
   #bytes = 0
   #full = false
   #readTo: number
@@ -87,6 +93,7 @@ export class PartitionFlow {
     this.#bytesMax = PARTITION_BYTES_IN_FLIGHT * limits.share
     this.#inOrder = new InOrder(position)
     this.#included = new IncludedTime(milliseconds => parts.stream.onRecordsBehind(milliseconds))
+    this.#catchUp = new CatchUp(position, limits.elapsed)
     this.#readTo = position
     this.#lastWritten = { last, at }
     this.#end = position
@@ -95,8 +102,7 @@ export class PartitionFlow {
   get progress(): PartitionProgress {
     const { writtenTo } = this.#inOrder
     const { position: publishedTo, time: publishedUntil } = this.#parts.store.published.current()
-    const farBehind = this.#end - writtenTo > this.#limits.farBehindRecords
-    return { readTo: this.#readTo, writtenTo, publishedTo, end: this.#end, publishedUntil, farBehind }
+    return { readTo: this.#readTo, writtenTo, publishedTo, end: this.#end, publishedUntil }
   }
 
   /** The last record taken; null before the first. */
@@ -167,7 +173,9 @@ export class PartitionFlow {
       const group = this.#inOrder.takeCompleted()
       if (group === undefined) break
       const indices = store.searchedIndices(group.kinds)
-      if (indices.length > 0) await store.refresh(indices, this.progress.farBehind)
+      const delay = this.#refreshDelay(group.end)
+      this.#catchUp.reach(group.end)
+      if (indices.length > 0) await store.refresh(indices, delay)
       if (this.#closed) break
       // Publish while the next group is refreshed. `published` writes one position after the other.
       publishing = this.#run(async () => {
@@ -181,6 +189,7 @@ export class PartitionFlow {
 
   // Look again after each loop ends: a batch that was read or written meanwhile must not wait for the next one.
   #keepDeciding(): void {
+    if (this.#deciding === undefined && this.#publishing === undefined) this.#catchUp.begin(this.#inOrder.writtenTo)
     this.#deciding ??= this.#run(() => this.#decideAll()).then(() => {
       this.#deciding = undefined
       if (!this.#read.isEmpty && !this.#closed) this.#keepDeciding()
@@ -235,9 +244,16 @@ export class PartitionFlow {
       acknowledge()
       stored.isDone = true
       this.#addBytes(-bytes)
-      // Few records are left to write: the next refresh need not be delayed.
-      if (this.#end - end <= this.#limits.farBehindRecords) this.#parts.store.endRefreshDelay()
+      this.#parts.store.shortenRefreshDelay(this.#refreshDelay(end))
     })
+  }
+
+  /**
+   * A refresh waits for half of the time until all is written. So refreshes are rare while much is left, when nobody
+   * waits for single records, and the less is left, the sooner the next one comes.
+   */
+  #refreshDelay(written: number): number {
+    return Math.min(REFRESH_DELAY_MAX_MS, this.#catchUp.left(written, this.#end) / 2)
   }
 
   #positionAfter(group: Stored): Partial<PublishedState> {

@@ -95,14 +95,14 @@ export class PartitionStore {
     return this.#parts.layout.searchedIndices(kinds)
   }
 
-  /** Makes the written documents of these indices searchable. */
-  refresh(indices: readonly string[], farBehind: boolean): Promise<void> {
-    return this.#parts.shared.refreshing.refresh(indices, farBehind)
+  /** Makes the written documents of these indices searchable. @param delay in milliseconds since the last refresh */
+  refresh(indices: readonly string[], delay: number): Promise<void> {
+    return this.#parts.shared.refreshing.refresh(indices, delay)
   }
 
-  /** Lets the next refresh begin, if it is delayed because the partitions were far behind. */
-  endRefreshDelay(): void {
-    this.#parts.shared.refreshing.endDelay()
+  /** Lets the next refresh begin this many milliseconds after the last one, or earlier. */
+  shortenRefreshDelay(delay: number): void {
+    this.#parts.shared.refreshing.shortenDelay(delay)
   }
 
   readonly #get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) => {

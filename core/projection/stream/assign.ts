@@ -263,7 +263,7 @@ export const statusOf = (
   committedTo: (partition: number) => number,
 ): StreamStatus[] =>
   assignment.flows().map(([partition, flow]) => {
-    const { farBehind: _, readTo, writtenTo, publishedTo: searchableTo, ...progress } = flow.progress
+    const { readTo, writtenTo, publishedTo: searchableTo, ...progress } = flow.progress
     return {
       generation,
       topic,

@@ -33,7 +33,7 @@ import { createFollow } from '../flow/follow.ts'
 import { PartitionStore } from '../flow/partition-store.ts'
 import { StreamSide } from '../flow/stream-side.ts'
 import { StreamStore } from '../flow/stream-store.ts'
-import { DRAIN_TIMEOUT_MS, FAR_BEHIND_RECORDS, LEAVE_TIMEOUT_MS, STREAMS_STOP_TIMEOUT_MS, STUCK_MS } from '../limits.ts'
+import { DRAIN_TIMEOUT_MS, LEAVE_TIMEOUT_MS, STREAMS_STOP_TIMEOUT_MS, STUCK_MS } from '../limits.ts'
 import { type Committer, createCommitter } from '../progress/commit.ts'
 import type { StreamMetrics, StreamStatus } from '../progress/metrics.ts'
 import { disturbing, Watchdog } from '../progress/watchdog.ts'
@@ -252,7 +252,7 @@ const createFlowStarter = (
     })
     return new PartitionFlow(wrapParts({ ledger, store, stream: side }), {
       budget: shared.budget,
-      farBehindRecords: FAR_BEHIND_RECORDS,
+      elapsed: context.elapsed,
       share,
     })
   }

@@ -4,8 +4,8 @@
  *
  *   gathering ──(the round before has ended, and its delay is over)──► refreshing ──(all shards)──► ended
  *
- * - gathering: calls join it. It is delayed for the interval since the round before began, and longer while all its
- *   partitions are far behind. The first call of one that is not, and `endDelay`, end the longer delay.
+ * - gathering: calls join it. It is delayed for the interval since the round before began, and longer if all its calls
+ *   have a longer delay. A call with a shorter one, and `shortenDelay`, shorten it.
  * - refreshing: it is tried until it succeeds. Later calls belong to the next round: their writes may not be
  *   acknowledged when this one begins. Writes wait for an attempt (`held`), but not between two attempts.
  * - ended: its calls are answered.
@@ -19,16 +19,17 @@
 import { StopError, Unanswered } from '../../runtime/index.ts'
 import type { Coverage } from '../elasticsearch/answers.ts'
 import type { Send } from '../elasticsearch/client.ts'
-import { REFRESH_BEHIND_MS, WRITES_HELD_MS } from '../limits.ts'
+import { WRITES_HELD_MS } from '../limits.ts'
 
-export type Refresh = (indices: readonly string[], behind: boolean) => Promise<void>
+/** @param delay the refresh may begin only these milliseconds after the one before it */
+export type Refresh = (indices: readonly string[], delay: number) => Promise<void>
 
 export type Refreshing = {
   readonly refresh: Refresh
   /** Resolves when no refresh is under way for which readers wait, after WRITES_HELD_MS at the latest. */
   readonly untilRefreshed: () => Promise<void>
-  /** Lets the next refresh begin, if it is delayed because all its partitions were far behind. */
-  readonly endDelay: () => void
+  /** Lets the refresh that gathers begin after this delay, if it has a longer one. */
+  readonly shortenDelay: (delay: number) => void
   /** Lets the next refresh and all later ones begin without a delay: a stream that stops publishes all it wrote. */
   readonly endAllDelays: () => void
 }
@@ -53,9 +54,10 @@ type RoundState =
 
 type Round = {
   readonly indices: Set<string>
-  /** Whether the partitions of all calls are far behind. */
-  behind: boolean
-  readonly endDelay: () => void
+  /** The shortest delay of its calls. */
+  delay: number
+  /** Resolves when the delay is shorter than it was. */
+  shortened: PromiseWithResolvers<void>
   /** Only `enter` sets it. */
   state: RoundState
 }
@@ -75,10 +77,9 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   /** The round that calls join. */
   const gathering = () => (newest?.state.name === 'gathering' ? newest : undefined)
 
-  const run = async (round: Round, delayEnded: Promise<void>, before: Promise<void>): Promise<void> => {
+  const run = async (round: Round, before: Promise<void>): Promise<void> => {
     await before.catch(() => undefined)
-    if (round.behind) await Promise.race([delayEnded, waitUntil(lastBegan + REFRESH_BEHIND_MS)])
-    await Promise.race([allDelaysEnded.promise, waitUntil(lastBegan + steps.interval)])
+    await untilDue(round)
     enter(round, { name: 'refreshing', held: undefined })
     lastBegan = steps.elapsed()
     try {
@@ -87,13 +88,19 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
       enter(round, { name: 'ended' })
     }
   }
+  const untilDue = async (round: Round): Promise<void> => {
+    const left = (): number => lastBegan + Math.max(steps.interval, round.delay) - steps.elapsed()
+    for (let wait = left(); wait > 0 && !hasEndedAllDelays; wait = left()) {
+      await Promise.race([allDelaysEnded.promise, round.shortened.promise, steps.sleep(wait)])
+    }
+  }
   /**
-   * Tries once. While it runs, writes wait. But they do not wait for a refresh of partitions that are far behind:
-   * readers do not wait for those records one by one, so writing fast is worth more.
+   * Tries once. While it runs, writes wait. But they do not wait for a refresh with a long delay: readers do not wait
+   * for those records one by one, so writing fast is worth more.
    */
   const refreshNow = async (round: Round): Promise<void> => {
     const attempt = refreshOnce([...round.indices].sort(), steps.send)
-    if (!round.behind) enter(round, { name: 'refreshing', held: attempt })
+    if (round.delay <= WRITES_HELD_MS) enter(round, { name: 'refreshing', held: attempt })
     try {
       await attempt
     } finally {
@@ -104,35 +111,34 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
     const held = refreshing?.state.name === 'refreshing' ? refreshing.state.held : undefined
     if (held !== undefined) await Promise.race([held.catch(() => undefined), steps.sleep(WRITES_HELD_MS)])
   }
-  const waitUntil = async (time: number): Promise<void> => {
-    const left = time - steps.elapsed()
-    if (left > 0) await steps.sleep(left)
-  }
 
-  const beginRound = (behind: boolean) => {
-    const { promise: delayEnded, resolve: endDelay } = Promise.withResolvers<void>()
-    const round: Round = { indices: new Set<string>(), behind, endDelay, state: { name: 'gathering' } }
+  const beginRound = (delay: number) => {
+    const shortened = Promise.withResolvers<void>()
+    const round: Round = { indices: new Set<string>(), delay, shortened, state: { name: 'gathering' } }
     const before = lastEnded
-    lastEnded = run(round, delayEnded, before)
+    lastEnded = run(round, before)
     newest = Object.assign(round, { done: lastEnded })
     return newest
   }
 
-  const refresh: Refresh = (indices, isBehind) => {
-    const behind = isBehind && !hasEndedAllDelays
-    const round = gathering() ?? beginRound(behind)
+  const refresh: Refresh = (indices, delay) => {
+    const round = gathering() ?? beginRound(delay)
     for (const index of indices) round.indices.add(index)
-    round.behind &&= behind
-    if (!behind) round.endDelay()
+    shortenDelay(delay)
     return round.done
   }
-  const endDelay = (): void => gathering()?.endDelay()
+  const shortenDelay = (delay: number): void => {
+    const round = gathering()
+    if (round === undefined || round.delay <= delay) return
+    round.delay = delay
+    round.shortened.resolve()
+    round.shortened = Promise.withResolvers<void>()
+  }
   const endAllDelays = (): void => {
     hasEndedAllDelays = true
     allDelaysEnded.resolve()
-    endDelay()
   }
-  return { refresh, untilRefreshed, endDelay, endAllDelays }
+  return { refresh, untilRefreshed, shortenDelay, endAllDelays }
 }
 
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { recordHash } from '../../../../core/ledger/event/raw-record.ts'
 import { BATCH_BYTES } from '../../../../core/ledger/limits.ts'
-import { WRITES_IN_FLIGHT_PER_PARTITION } from '../../../../core/projection/limits.ts'
+import { REFRESH_DELAY_MAX_MS, WRITES_IN_FLIGHT_PER_PARTITION } from '../../../../core/projection/limits.ts'
 import { eventRecord } from '../../../projector/records.ts'
 import { batchOf, both, heavyBatch, repsOf, startFlow } from '../../../projector/running-flow.ts'
 import { payout, period, rep } from '../../../projector/story.ts'
@@ -66,26 +66,77 @@ describe('a batch', () => {
     expect(story).toEqual(['write 0-0', 'publish 1', 'commit 1'])
   })
 
-  test('refreshes the indices that it wrote to, and tells whether the partition is far behind', async () => {
-    const { take, story, flow } = startFlow({ farBehind: 10 })
-    flow.sawEnd(20, both(1))
+  test('refreshes the indices that it wrote to', async () => {
+    const { take, story } = startFlow()
     await take(batchOf(0, [rep(), period(), payout('payout_1')]))
     await take(batchOf(3, [rep(), rep({ name: 'Ada' })], 10))
-    expect(story.filter(step => step.startsWith('refresh'))).toEqual([
-      'refresh reps,periods,payouts (behind)',
-      'refresh reps',
-    ])
+    expect(story.filter(step => step.startsWith('refresh'))).toEqual(['refresh reps,periods,payouts', 'refresh reps'])
   })
 })
 
-test('the last writes of a partition that was far behind do not wait for a refresh', async () => {
-  const { take, hold, refreshes, flow, endedDelays } = startFlow({ farBehind: 10 })
-  hold('refreshes')
-  flow.sawEnd(40, both(1))
-  await take(repsOf(0, 20))
-  expect([refreshes.at(0).argument.behind, endedDelays]).toEqual([true, []])
-  await take(repsOf(20, 15))
-  expect(endedDelays).toEqual([0])
+describe('a refresh waits for half of the time until all records are written', () => {
+  const at = (clock: { time: number }) => () => clock.time
+  const starting = () => {
+    const clock = { time: 0 }
+    const started = startFlow({ elapsed: at(clock) })
+    started.hold('writes', 'refreshes')
+    const write = async (milliseconds: number) => {
+      clock.time += milliseconds
+      await started.writes.at(0).letGo()
+    }
+    return { ...started, clock, write }
+  }
+
+  test('by the rate of the last records', async () => {
+    const { take, write, refreshes, flow } = starting()
+    flow.sawEnd(60, both(1))
+    await take(repsOf(0, 20))
+    await write(1_000)
+    // 40 are left, at 20 in a second.
+    expect(refreshes.at(0).argument.delay).toBe(1_000)
+    await take(repsOf(20, 20))
+    await write(500)
+    await refreshes.at(0).letGo()
+    // 20 are left, at 40 in 1.5 s since the flow began.
+    expect(refreshes.at(0).argument.delay).toBe(375)
+  })
+
+  test('the time at rest does not count', async () => {
+    const { take, write, refreshes, flow, clock } = starting()
+    await take(repsOf(0, 1))
+    await write(10)
+    await refreshes.at(0).letGo()
+    clock.time += 3_600_000
+    flow.sawEnd(5, both(1))
+    await take(repsOf(1, 1))
+    await write(10)
+    expect(refreshes.at(0).argument.delay).toBe(15)
+  })
+
+  test('for some seconds at most, and not at all when nothing is left', async () => {
+    const { take, write, refreshes, flow } = starting()
+    flow.sawEnd(1_000_000, both(1))
+    await take(repsOf(0, 20))
+    await write(1_000)
+    expect(refreshes.at(0).argument.delay).toBe(REFRESH_DELAY_MAX_MS)
+    await refreshes.at(0).letGo()
+    const other = starting()
+    other.flow.sawEnd(20, both(1))
+    await other.take(repsOf(0, 20))
+    await other.write(1_000)
+    expect(other.refreshes.at(0).argument.delay).toBe(0)
+  })
+
+  test('and for less when more was written meanwhile', async () => {
+    const { take, write, shortenedDelays, refreshes, flow } = starting()
+    flow.sawEnd(40, both(1))
+    await take(repsOf(0, 20))
+    await write(1_000)
+    expect(refreshes.at(0).argument.delay).toBe(500)
+    await take(repsOf(20, 20))
+    await write(1_000)
+    expect(shortenedDelays).toEqual([500, 0])
+  })
 })
 
 describe('while a batch is written', () => {

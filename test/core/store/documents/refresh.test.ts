@@ -3,7 +3,7 @@ import { StopError } from '../../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../../core/runtime/unanswered.ts'
 import { createRefresh } from '../../../../core/store/documents/refresh.ts'
 import type { Answer } from '../../../../core/store/elasticsearch/client.ts'
-import { REFRESH_BEHIND_MS, WRITES_HELD_MS } from '../../../../core/store/limits.ts'
+import { WRITES_HELD_MS } from '../../../../core/store/limits.ts'
 import { Clock } from '../../../projector/clock.ts'
 import { everythingRuns, Held } from '../../../projector/held.ts'
 import { sending } from '../../../support/answering.ts'
@@ -19,7 +19,7 @@ const setUp = (interval = 0) => {
   const clock = new Clock()
   const requests = new Held<string, Answer>()
   const done: string[] = []
-  const { refresh, untilRefreshed, endDelay, endAllDelays } = createRefresh({
+  const { refresh, untilRefreshed, shortenDelay, endAllDelays } = createRefresh({
     keepTrying: async attempt => {
       for (;;) {
         try {
@@ -35,15 +35,15 @@ const setUp = (interval = 0) => {
     interval,
   })
   /** Asks for a refresh, and adds this name to `done` when it ends. */
-  const ask = async (name: string, indices: string[], behind = false): Promise<void> => {
-    refresh(indices, behind).then(
+  const ask = async (name: string, indices: string[], delay = 0): Promise<void> => {
+    refresh(indices, delay).then(
       () => done.push(name),
       (error: unknown) => done.push(`${name}: ${error instanceof StopError ? error.code : error}`),
     )
     await everythingRuns()
   }
   const paths = () => requests.calls.map(({ argument }) => argument)
-  return { clock, requests, done, ask, paths, untilRefreshed, endDelay, endAllDelays }
+  return { clock, requests, done, ask, paths, untilRefreshed, shortenDelay, endAllDelays }
 }
 
 describe('a refresh', () => {
@@ -211,27 +211,29 @@ describe('a write', () => {
     expect(write.isOver).toBe(true)
   })
 
-  test('does not wait without a refresh, nor for one of partitions that are far behind', async () => {
+  test('does not wait without a refresh, nor for one with a long delay', async () => {
     const given = setUp()
     expect((await waiting(given)).isOver).toBe(true)
-    await given.ask('first', ['reps'], true)
+    await given.ask('first', ['reps'], WRITES_HELD_MS + 1)
     await given.clock.move(0)
     expect(given.paths()).toHaveLength(1)
     expect((await waiting(given)).isOver).toBe(true)
   })
 })
 
-describe('far behind', () => {
-  test('refreshes begin some seconds apart, and all requests meanwhile share one', async () => {
+describe('a delay', () => {
+  const LONG = 5_000
+
+  test('counts from the beginning of the last refresh, and all calls meanwhile share the next one', async () => {
     const { ask, requests, done, clock, paths } = setUp()
-    await ask('first', ['reps'], true)
-    await clock.move(0)
+    await ask('first', ['reps'], LONG)
     expect(paths()).toHaveLength(1)
+    await clock.move(LONG / 4)
     await requests.at(0).letGo(fine)
-    await ask('second', ['reps'], true)
-    await clock.move(REFRESH_BEHIND_MS / 2)
-    await ask('third', ['payouts'], true)
-    await clock.move(REFRESH_BEHIND_MS / 2 - 1)
+    await ask('second', ['reps'], LONG)
+    await clock.move(LONG / 2)
+    await ask('third', ['payouts'], LONG)
+    await clock.move(LONG / 4 - 1)
     expect(paths()).toEqual([])
     await clock.move(1)
     expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
@@ -239,61 +241,70 @@ describe('far behind', () => {
     expect(done).toEqual(['first', 'second', 'third'])
   })
 
-  test('the interval counts from the beginning of the last refresh, not from its end', async () => {
-    const { ask, requests, clock, paths } = setUp()
-    await ask('first', ['reps'])
-    await ask('second', ['reps'], true)
-    await clock.move(REFRESH_BEHIND_MS)
-    await requests.at(0).letGo(fine)
-    await everythingRuns()
-    expect(paths()).toEqual(['POST /reps/_refresh'])
-  })
-
-  test('a request that is not behind ends the wait for all', async () => {
-    const { ask, requests, done, paths } = setUp()
+  test('is the shortest one of the calls that share a refresh', async () => {
+    const { ask, requests, done, clock, paths } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
-    await ask('second', ['reps'], true)
+    await ask('second', ['reps'], LONG)
+    await ask('third', ['payouts'], 200)
+    await ask('fourth', ['reps'], LONG)
+    await clock.move(199)
     expect(paths()).toEqual([])
-    await ask('third', ['payouts'])
+    await clock.move(1)
     expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
     await requests.at(0).letGo(fine)
-    expect(done).toEqual(['first', 'second', 'third'])
+    expect(done).toEqual(['first', 'second', 'third', 'fourth'])
   })
 
-  test('ends for the waiting refresh when a partition catches up, and not for the next refresh', async () => {
-    const { ask, requests, done, paths, endDelay } = setUp()
+  test('is never shorter than the interval', async () => {
+    const { ask, requests, clock, paths } = setUp(100)
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
-    await ask('second', ['reps'], true)
-    endDelay()
-    await everythingRuns()
+    await ask('second', ['reps'], 10)
+    await clock.move(99)
+    expect(paths()).toEqual([])
+    await clock.move(1)
+    expect(paths()).toHaveLength(1)
+  })
+
+  test('is shortened for the refresh that gathers, and not for the next one', async () => {
+    const { ask, requests, done, clock, paths, shortenDelay } = setUp()
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], LONG)
+    shortenDelay(300)
+    shortenDelay(400)
+    await clock.move(100)
+    shortenDelay(200)
+    await clock.move(99)
+    expect(paths()).toEqual([])
+    await clock.move(1)
     await requests.at(0).letGo(fine)
     expect(done).toEqual(['first', 'second'])
-    endDelay()
-    await ask('third', ['payouts'], true)
+    shortenDelay(0)
+    await ask('third', ['payouts'], LONG)
     expect(paths()).toEqual([])
   })
 
-  test('ends when the stream stops: waiting and new requests are refreshed at once', async () => {
+  test('ends when the stream stops: waiting and new calls are refreshed at once', async () => {
     const { ask, requests, done, paths, endAllDelays } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
-    await ask('second', ['reps'], true)
+    await ask('second', ['reps'], LONG)
     expect(paths()).toEqual([])
     endAllDelays()
     await everythingRuns()
     await requests.at(0).letGo(fine)
-    await ask('third', ['payouts'], true)
+    await ask('third', ['payouts'], LONG)
     await requests.at(0).letGo(fine)
     expect(done).toEqual(['first', 'second', 'third'])
   })
 
-  test('does not delay a refresh that a request from a caught-up partition waits for', async () => {
+  test('does not hold up a refresh that a call without one waits for', async () => {
     const { ask, requests, paths } = setUp()
     await ask('first', ['reps'])
     await ask('second', ['reps'])
-    await ask('third', ['payouts'], true)
+    await ask('third', ['payouts'], LONG)
     await requests.at(0).letGo(fine)
     expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
   })

@@ -1,0 +1,38 @@
+/**
+ * Estimates how long a partition needs until all its records are written. In: the offset up to which it is written, and
+ * the end. Out: milliseconds. The rate is that since the refresh before the last one, without the time at rest.
+ */
+type Mark = { readonly position: number; readonly at: number }
+
+export class CatchUp {
+  /** Milliseconds of a monotonic clock. */
+  readonly #elapsed: () => number
+  #before: Mark
+  #last: Mark
+
+  constructor(position: number, elapsed: () => number) {
+    this.#elapsed = elapsed
+    this.#last = { position, at: elapsed() }
+    this.#before = this.#last
+  }
+
+  /** The partition begins to work after a rest. */
+  begin(position: number): void {
+    this.#last = { position, at: this.#elapsed() }
+    this.#before = this.#last
+  }
+
+  /** Written records up to this position are about to be refreshed. */
+  reach(position: number): void {
+    this.#before = this.#last
+    this.#last = { position, at: this.#elapsed() }
+  }
+
+  /** Returns the milliseconds until all is written, by the present rate; 0 if nothing is left. */
+  left(position: number, end: number): number {
+    if (end <= position) return 0
+    const passed = Math.max(1, this.#elapsed() - this.#before.at)
+    const written = Math.max(1, position - this.#before.position)
+    return ((end - position) * passed) / written
+  }
+}
