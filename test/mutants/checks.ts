@@ -34,7 +34,7 @@ export const simulation = (seeds: string): Check => ({
 })
 
 /** The unit tests that import a file, directly or not: seconds instead of a minute. */
-export const nearby = ({ file }: Mutant): Check => ({
+export const nearby = (file: string): Check => ({
   name: 'unit tests nearby',
   isUnit: true,
   args: vitest('related', file, '--run', '--project', 'unit', '--passWithNoTests'),

@@ -5,7 +5,7 @@
  * last quick run, then runs the unit tests that import the changed file, and stops at the first check that notices it.
  */
 import { execFile } from 'node:child_process'
-import { cp, mkdir, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
@@ -16,9 +16,12 @@ import { type Check, failedFile, flowOf, nearby, oneFile, simulation, unit } fro
 import type { Mutant } from './mutant.ts'
 import { mutants } from './mutants.ts'
 import { readNoticedBy, storeNoticedBy } from './noticed-by.ts'
+import { plant, readPlaces } from './places.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const run = promisify(execFile)
+
+type Planted = ReturnType<typeof plant>
 
 /** Copies of the program: most checks of one bug keep one core busy. */
 const COPIES = 2
@@ -41,18 +44,13 @@ const copyProgram = async (): Promise<string> => {
   return folder
 }
 
-const planted = async (folder: string, { file, find, replace }: Mutant, task: () => Promise<void>): Promise<void> => {
+const planted = async (folder: string, { file, before, after }: Planted, task: () => Promise<void>): Promise<void> => {
   const path = join(folder, file)
-  const text = await readFile(path, 'utf8')
-  if (text.split(find).length !== 2) throw new Error(`${file}: does not hold the text to replace exactly once`)
-  await writeFile(
-    path,
-    text.replace(find, () => replace),
-  )
+  await writeFile(path, after)
   try {
     await task()
   } finally {
-    await writeFile(path, text)
+    await writeFile(path, before)
   }
 }
 
@@ -96,19 +94,15 @@ const main = async (): Promise<number> => {
   const always = [unit, simulation(seeds)]
   const limitOf = createLimits(clean, settings)
 
-  const checksOf = (mutant: Mutant): Check[] => {
+  const places = readPlaces(clean)
+  const checksOf = (mutant: Mutant, file: string): Check[] => {
     if (!quick) return [...always, ...flowOf(mutant)]
     const before = noticedBy.get(mutant.name)
-    return [
-      ...(before === undefined ? [] : [oneFile(before)]),
-      nearby(mutant),
-      ...flowOf(mutant),
-      ...always.toReversed(),
-    ]
+    return [...(before === undefined ? [] : [oneFile(before)]), nearby(file), ...flowOf(mutant), ...always.toReversed()]
   }
-  const tryOne = async (folder: string, mutant: Mutant): Promise<string[]> => {
+  const tryOne = async (folder: string, mutant: Mutant, file: string): Promise<string[]> => {
     const noticed: string[] = []
-    for (const check of checksOf(mutant)) {
+    for (const check of checksOf(mutant, file)) {
       if (quick && noticed.length > 0) break
       const most = await limitOf(check.isUnit ? unit : check)
       const { notices, isKilled, output } = await carryOut(check, folder, settings, most)
@@ -125,8 +119,9 @@ const main = async (): Promise<number> => {
   const survivors: string[] = []
   const tryAll = async (folder: string): Promise<void> => {
     for (const [place, mutant] of waiting) {
-      await planted(folder, mutant, async () => {
-        const noticed = await tryOne(folder, mutant)
+      const bug = plant(mutant, places, clean)
+      await planted(folder, bug, async () => {
+        const noticed = await tryOne(folder, mutant, bug.file)
         if (noticed.length === 0) survivors.push(mutant.name)
         const by = noticed.length === 0 ? 'SURVIVED' : `noticed by ${noticed.join(', ')}`
         console.log(`${place + 1} of ${chosen.length}: ${mutant.name}: ${by}`)

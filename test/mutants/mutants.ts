@@ -1,5 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
-/** Planted bugs: each breaks a promise, and a test must notice it. `npm run mutants` plants them in a copy. */
+/**
+ * Planted bugs: each breaks a promise, and a test must notice it. `npm run mutants` plants them in a copy. A bug hangs
+ * on a named place (`places.ts`), so it moves with its function.
+ */
 
 import { answerMutants } from './answer-mutants.ts'
 import { apiMutants } from './api-mutants.ts'
@@ -22,55 +25,55 @@ export const mutants: readonly Mutant[] = [
   // --- the order of the flow
   {
     name: 'the offset is committed to Kafka before the bulk request is answered',
-    file: 'core/projection/flow/flow.ts',
+    inside: 'PartitionFlow.#decideAll',
     find: '        this.#inOrder.push(stored, done)\n',
     replace: '        this.#inOrder.push(stored, done)\n        void this.#parts.stream.commit(stored.end)\n',
   },
   {
     name: 'a position is published before its documents are searchable',
-    file: 'core/projection/flow/flow.ts',
+    inside: 'PartitionFlow.#publishAll',
     find: '      if (indices.length > 0) await store.refresh(',
     replace: '      if (indices.length > 0) void store.refresh(',
   },
   {
     name: 'a position is published before the write is acknowledged',
-    file: 'core/projection/flow/in-order.ts',
+    inside: 'InOrder.takeCompleted',
     find: 'const unfinished = this.#writes.findIndex(({ stored }) => !stored.isDone)',
     replace: 'const unfinished = -1 as number',
   },
   {
     name: 'a batch that does not start at the read position is accepted',
-    file: 'core/projection/flow/flow.ts',
+    inside: 'PartitionFlow.take',
     find: '    if (this.#closed || batch.from !== this.#readTo) return',
     replace: '    if (this.#closed) return',
   },
   {
     name: 'a batch that arrives while many are in flight is dropped and resolved',
-    file: 'core/projection/flow/flow.ts',
+    inside: 'PartitionFlow.take',
     find: '    this.#read.add(batch)\n',
     replace: "    if (this.#inOrder.fullOf(2)) return 'taken'\n    this.#read.add(batch)\n",
   },
   {
     name: 'a closed partition continues to publish',
-    file: 'core/projection/flow/flow.ts',
+    inside: 'PartitionFlow.#publishAll',
     find: '      if (this.#closed) break\n      // Publish while',
     replace: '      // Publish while',
   },
   {
     name: 'a position without records names the last record of the published position, not the last written one',
-    file: 'core/projection/flow/flow.ts',
+    inside: 'PartitionFlow.#positionAfter',
     find: 'group.last ?? this.#lastWritten\n',
     replace: 'group.last ?? this.#parts.store.published.current()\n',
   },
   {
     name: 'all requests of one round trip get the answer of the first request',
-    file: 'core/store/elasticsearch/batch-requests.ts',
+    inside: 'createBatcher',
     find: 'const answer = answers[index]',
     replace: 'const answer = answers[0]',
   },
   {
     name: 'the part of a batch that was not loaded is forgotten',
-    file: 'core/ledger/decide/decide.ts',
+    inside: 'decideBatch',
     find: 'rest: [notFollowed, notLoaded]',
     replace: 'rest: [notFollowed]',
   },
@@ -78,43 +81,44 @@ export const mutants: readonly Mutant[] = [
   // --- writing
   {
     name: 'errors of single items are ignored',
-    file: 'core/store/documents/write.ts',
+    inside: 'itemOutcomes',
     find: "      return 'retry'",
     replace: "      return 'written'",
   },
   {
     name: 'every 409 counts as success',
-    file: 'core/store/documents/write.ts',
+    inside: 'writeOnce',
     find: '  const notStored = await findNotStored(stale, steps)',
     replace: '  const notStored: Write[] = []',
   },
   {
     name: 'different content under the same version counts as the same document',
-    file: 'core/store/documents/write.ts',
+    inside: 'findNotStored',
     find: '!isSameDocument(stored._source, sourceOf(item))',
     replace: 'stored._source === undefined && !isDeepStrictEqual(1, 1)',
   },
   {
     name: 'a retry also sends the documents between the refused ones',
+    inside: 'linesOf',
     file: 'core/store/documents/write.ts',
     find: '  if (first && last && inOneGo) return',
     replace: '  if (first && last && (inOneGo || first.from < last.to)) return',
   },
   {
     name: 'documents are written without their version',
-    file: 'core/ledger/decide/serialize.ts',
+    inside: 'pack',
     find: `"version":\${version},"version_type":"external"\``,
     replace: '"require_alias":${version < 0}`',
   },
   {
     name: 'a bulk response of the expected length counts as success of all items',
-    file: 'core/store/elasticsearch/bulk-responses.ts',
+    inside: 'BulkAnswer.confirmsWrites',
     find: '    return this.text.replaceAll(REPLACED, CREATED) === `${expected}]}`',
     replace: '    return this.text.length === expected.length + 2',
   },
   {
     name: 'an item of a bulk response is accepted without a check of its index and id',
-    file: 'core/store/documents/write.ts',
+    inside: 'itemOutcomes',
     find: "    if (_index !== index || _id !== id || typeof status !== 'number') {",
     replace: "    if (typeof status !== 'number') {",
   },
@@ -122,32 +126,33 @@ export const mutants: readonly Mutant[] = [
   // --- refresh and position
   {
     name: 'a refresh that failed on a shard counts as success',
-    file: 'core/store/documents/refresh.ts',
+    inside: 'refreshOnce',
     find: "  if (status !== 200 || failed !== 0) throw new Unanswered('elasticsearch', status === 200 ? 503 : status)",
     replace:
       "  if (status !== 200 || failed === undefined) throw new Unanswered('elasticsearch', status)\n  if (failed !== 0) return",
   },
   {
     name: 'a refresh that began before the write was acknowledged makes the write searchable',
-    file: 'core/store/documents/refresh.ts',
+    inside: 'createRefresh',
     find: "newest?.state.name === 'gathering'",
     replace: "newest?.state.name !== 'ended'",
   },
   {
     name: 'a position goes back when another owner was ahead',
+    inside: 'merge',
     file: 'core/store/positions/publish.ts',
     find: '  const further = b.position > a.position ? b : a',
     replace: '  const further = b',
   },
   {
     name: 'a position is written without a check of its seq_no',
-    file: 'core/store/positions/publish.ts',
+    inside: 'openPublishedPosition',
     find: '        query: ifVersion(stored.version),\n',
     replace: '',
   },
   {
     name: 'a position claims a time that it has not reached',
-    file: 'core/projection/flow/included-time.ts',
+    inside: 'IncludedTime.reachedAt',
     find: '    const reached = this.#seen.findLast(({ end }) => end <= position)',
     replace: '    const reached = this.#seen.at(-1)',
   },
@@ -155,60 +160,61 @@ export const mutants: readonly Mutant[] = [
   // --- deciding
   {
     name: 'chains are read in their latest state, not as of the offset',
-    file: 'core/ledger/rules/state.ts',
+    inside: 'before',
     find: '  return last === undefined || last.seq < seq ? items : items.filter(item => item.seq < seq)',
     replace: '  return last === undefined || last.seq < 0 ? [] : items',
   },
   {
     name: 'records are read in their latest state, not as of the offset',
-    file: 'core/ledger/rules/state.ts',
+    inside: 'recordBefore',
     find: '  record !== null && record.seq < seq ? record : null',
     replace: '  record !== null && record.seq !== seq ? record : null',
   },
   {
     name: 'the next batch does not see decisions that are not yet written',
-    file: 'core/ledger/decide/cache.ts',
+    inside: 'Cache.addDecided',
     find: '      const kept = recent.add(key, recent === this.#heads ? draft : line)\n',
     replace: '      const kept = draft\n',
   },
   {
     name: 'a replaced payout leaves the cache before its write is acknowledged',
-    file: 'core/ledger/decide/cache.ts',
+    inside: 'Cache.addDecided',
     find: '      if (isReplaced(draft)) replaced.push({ key, kept })\n',
     replace: '      if (isReplaced(draft)) this.#payouts.remove(key, kept)\n',
   },
   {
     name: 'an acknowledgement removes a payout that was decided again since',
-    file: 'core/ledger/decide/cache.ts',
+    inside: 'RecentDocuments.remove',
     find: '    for (const half of [this.#young, this.#old]) if (half.documents.get(key) === kept) half.remove(key)',
     replace: '    for (const half of [this.#young, this.#old]) if (kept) half.remove(key)',
   },
   {
     name: 'the fast parser of payouts accepts two lines with the same id',
-    file: 'core/ledger/event/fast-payout.ts',
+    inside: 'readLines',
     find: '  return ids.size === amounts.length ? end : undefined',
     replace: '  return end',
   },
   {
     name: 'the key filter forgets its keys when it grows',
-    file: 'core/ledger/decide/key-filter.ts',
+    inside: 'KeyFilter.#layerWithRoom',
     find: '      this.#layers.unshift(new Uint32Array(next.bits / 32))',
     replace: '      this.#layers.splice(0, 1, new Uint32Array(next.bits / 32))',
   },
   {
     name: 'each further partition takes more memory',
-    file: 'core/projection/flow/flow.ts',
+    inside: 'shareOf',
     find: 'PARTITIONS_OF_FULL_SIZE / partitions)',
     replace: 'PARTITIONS_OF_FULL_SIZE)',
   },
   {
     name: 'a record that is not in the cache counts as absent even when the partition was not read from offset 0',
-    file: 'core/ledger/decide/partition-ledger.ts',
+    inside: 'PartitionLedger.constructor',
     find: 'fromFirstRecord: parts.from === 0',
     replace: 'fromFirstRecord: parts.from >= 0',
   },
   {
     name: 'the replaced payout stays current one record too long',
+    inside: 'decide',
     file: 'core/ledger/rules/payouts.ts',
     find: '{ ...replaced, until_seq: seq, superseded_by_id: data.id }',
     replace: '{ ...replaced, until_seq: seq + 1, superseded_by_id: data.id }',
@@ -216,18 +222,21 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the replaced payout is not updated',
+    inside: 'decide',
     file: 'core/ledger/rules/payouts.ts',
     find: '  if (reads.replaced) {',
     replace: '  if (reads.replaced && seq < 0) {',
   },
   {
     name: 'a payout may fork its chain',
+    inside: 'decide',
     file: 'core/ledger/rules/payouts.ts',
     find: "  if (data.supersedes_id !== current) return parked('supersedes_mismatch')",
     replace: "  if (data.supersedes_id === null && current !== null) return parked('supersedes_mismatch')",
   },
   {
     name: 'an event of an unknown type counts as a duplicate',
+    inside: 'decide',
     file: 'core/ledger/decide/project.ts',
     find: "  if (rules === undefined) return { outcome: 'parked', code: verdict }",
     replace:
@@ -235,28 +244,28 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'the highest time of a batch is that of all its records',
-    file: 'core/ledger/decide/project.ts',
+    inside: 'project',
     find: '    const at = timeOfRecord(item.record)\n',
     replace: '    const at = Math.max(...assessed.map(({ record }) => timeOfRecord(record)))\n',
     flow: 'test/flow/strangers-times.test.ts',
   },
   {
     name: 'an amount is converted to a number and back',
-    file: 'core/ledger/rules/payouts.ts',
+    inside: 'payoutDraft',
     find: '    net_amount: data.net_amount,',
     replace: '    net_amount: String(Number(data.net_amount)),',
     flow: 'test/flow/money.test.ts',
   },
   {
     name: 'lines are added up in floating point',
-    file: 'core/ledger/event/validate.ts',
+    inside: 'validate',
     find: '!addUpTo(amounts, event.data.net_amount)',
     replace:
       "(addUpTo([], '1') || amounts.reduce((sum, amount) => sum + Number(amount), 0) !== Number(event.data.net_amount))",
   },
   {
     name: 'the key of a record may name another organization',
-    file: 'core/ledger/event/validate.ts',
+    inside: 'validate',
     find: "  if (record.key?.toString('latin1') !== event.data.org_id)",
     replace: '  if (record.key === null)',
   },
@@ -264,32 +273,32 @@ export const mutants: readonly Mutant[] = [
   // --- source
   {
     name: 'reading begins at the committed offset, not at the published position',
-    file: 'core/projection/stream/assign.ts',
+    inside: 'Assignment.#enter',
     find: "if (state.name === 'verifying' || state.name === 'reading') this.#seek",
     replace: "if (state.name === 'reading' && state.last !== null) this.#seek",
     flow: PROJECTED,
   },
   {
     name: 'records from before the first start are skipped',
-    file: 'core/log/follow/consume.ts',
+    inside: 'consume',
     find: 'fromBeginning: true',
     replace: 'fromBeginning: false',
   },
   {
     name: 'the hash of the last record that was read is not compared with the log',
-    file: 'core/log/kafka/source.ts',
+    inside: 'isLastRecord',
     find: 'record?.offset === offset && recordHash(record) === sha256',
     replace: 'record?.offset === offset && recordHash(record) !== undefined',
   },
   {
     name: 'a projection continues from another source',
-    file: 'core/log/kafka/source.ts',
+    inside: 'differingField',
     find: '    return expected[field] !== got[field]',
     replace: '    return expected[field] !== got[field] && !got',
   },
   {
     name: 'the log shows the text of an Elasticsearch error',
-    file: 'core/store/documents/write.ts',
+    inside: 'itemOutcomes',
     find: "    throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })",
     replace: "    throw new StopError('write_refused', `status ${status}, ${JSON.stringify(item)}`, { index })",
   },

@@ -6,57 +6,57 @@ export const wordsMutants: readonly Mutant[] = [
   // --- details of parked records
   {
     name: 'a detail quotes the value that breaks a rule',
-    file: 'schemas/objects.ts',
+    inside: 'describeValue',
     find: "return `${name} of ${length} character${length === 1 ? '' : 's'}`",
     replace: 'return `${name}: ${value} (${length})`',
   },
   {
     name: 'a detail names the content type that the publisher wrote',
-    file: 'core/ledger/event/decode.ts',
+    inside: 'readEnvelope',
     find: "?? 'another content type'",
     replace: '?? contentType',
   },
   {
     name: 'the receipt of a record that is not data_invalid has no detail',
-    file: 'projector/admin/answer-receipt.ts',
+    inside: 'answerQuestion',
     find: 'const detail = await explain({ ...location, partitions, code: outcome.code }, gone)',
     replace:
       "const detail = outcome.code === 'data_invalid' ? await explain({ ...location, partitions, code: outcome.code }, gone) : undefined",
   },
   {
     name: 'a duplicate key is told as JSON that ends too early',
-    file: 'core/ledger/event/strict-json.ts',
+    inside: 'whyNotStrictJson',
     find: "if (end === undefined) return 'an object that has a key twice'",
     replace: "if (end === undefined) return 'no JSON: it ends too early'",
   },
   {
     name: 'a period that ends when it starts is applied',
-    file: 'core/ledger/event/validate.ts',
+    inside: 'wrongBoundaries',
     find: 'if (from !== undefined && to !== undefined && from < to) return undefined',
     replace: 'if (from !== undefined && to !== undefined && from <= to) return undefined',
   },
   // --- settings of indices
   {
     name: 'a refresh interval that was set back to its default stops a projector',
-    file: 'core/store/generations/check-index.ts',
+    inside: 'checkIndex',
     find: "const [stop] = putBack ? [] : wrong.filter(({ consequence }) => consequence === 'put back or stop')",
     replace: 'const [stop] = wrong',
   },
   {
     name: 'a projector that may not change settings does not start for a harmless one',
-    file: 'core/store/generations/check-index.ts',
+    inside: 'isPutBack',
     find: "    if (error instanceof StopError && error.code === 'access_refused') return false\n",
     replace: '',
   },
   {
     name: 'a projector starts although acknowledged documents can be lost',
-    file: 'core/store/generations/check-index.ts',
+    inside: 'checkIndex',
     find: '  if (stop !== undefined) throw unsuitable(name, stop)\n',
     replace: '',
   },
   {
     name: 'a pipeline that changes documents is only told',
-    file: 'core/store/generations/check-index.ts',
+    inside: 'inspectIndex',
     find: "const [stop] = found.filter(({ consequence }) => consequence === 'stop')",
     replace:
       "const [stop] = found.filter(({ consequence, setting }) => consequence === 'stop' && !setting.endsWith('pipeline'))",
@@ -64,50 +64,50 @@ export const wordsMutants: readonly Mutant[] = [
   // --- the doctor, and the status of a projection
   {
     name: 'the doctor does not ask what a start asks of the API keys',
-    file: 'core/store/generations/prepare.ts',
+    inside: 'inspectGeneration',
     find: '  await assertSameIndices(identity, steps)\n  return { identity, told }',
     replace: '  if (ofEvents) await assertSameIndices(identity, steps)\n  return { identity, told }',
   },
   {
     name: 'the doctor does not look at positions',
-    file: 'core/projection/inspect-start.ts',
+    inside: 'inspectStream',
     find: '  await inspectPositions(inspected.identity, steps)\n',
     replace: '',
   },
   {
     name: 'the doctor creates the index template that it only asks about',
-    file: 'core/projection/inspect-start.ts',
+    inside: 'inspectCommon',
     find: "{ method: 'POST', path: `/_index_template/_simulate/${templateNameOf(prefix)}` }",
     replace: "{ method: 'PUT', path: `/_index_template/${templateNameOf(prefix)}` }",
   },
   {
     name: 'the status of a projection at rest shows the time of its last record',
-    file: 'tools/generations/generations.ts',
+    inside: 'positionDocumentsOf',
     find: 'return withTime(found._source.body, times[0]?.partitions[partition])',
     replace: 'return found._source.body',
   },
   // --- files, blocks, figures
   {
     name: 'validate does not tell UTF-16 from a wrong line',
-    file: 'tools/validate/read-lines.ts',
+    inside: 'assertOneJson',
     find: '  if (form !== undefined) throw new CommandError(`${expected} ${form.name}: ${mends[form.kind]}`)\n',
     replace: '',
   },
   {
     name: 'a block quotes the whole reason of Elasticsearch',
-    file: 'core/store/elasticsearch/client.ts',
+    inside: 'blockedIndex',
     find: 'blocked by: \\[/.exec(String(reason))?.[1]',
     replace: 'blocked by: \\[/.exec(String(reason))?.[1] ?? String(reason)',
   },
   {
     name: 'README keeps the figure of an older run',
-    file: 'bench/report/quoted-figures.ts',
+    inside: 'withFigures',
     find: 'return page.replace(before, () => quoted.text(figures, before))',
     replace: 'return page',
   },
   {
     name: 'the example publishes another amount than README.md shows',
-    file: 'demo/run/publish-one.ts',
+    inside: 'replacement',
     find: "payout.id, '8260.00', '619.50')",
     replace: "payout.id, '8260.00', '619.51')",
   },
