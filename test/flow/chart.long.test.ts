@@ -137,6 +137,25 @@ describe.skipIf(goProgram === undefined)('the chart', () => {
     expect(namesOf(objects, 'HorizontalPodAutoscaler')).toEqual([])
   })
 
+  test('where commands run, both images are pinned by their digests or none is', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const [service, tools] = ['a', 'b'].map(letter => `sha256:${letter.repeat(64)}`)
+    const pins = { service: `image.digest=${service}`, tools: `image.tools.digest=${tools}` }
+    const imagesOf = async (example: string, ...pinned: readonly string[]) => {
+      const rendered = await renderChart(...exampleValues(example), ...pinned.flatMap(pin => ['--set-string', pin]))
+      return [...new Set([...rendered.matchAll(/image: "?([^"\n]+)/g)].map(([, image = '']) => image))].sort()
+    }
+    for (const pin of Object.values(pins)) {
+      await expect(imagesOf('rules-change.yaml', pin)).rejects.toThrow(
+        'image.digest and image.tools.digest: give both or none',
+      )
+    }
+    const both = await imagesOf('rules-change.yaml', pins.service, pins.tools)
+    expect(both.map(image => image.split('@')[1])).toEqual([tools, service])
+    expect((await imagesOf('plain.yaml', pins.service)).map(image => image.split('@')[1])).toEqual([service])
+  })
+
   test('without peers nobody may connect to an admin port', { timeout: BUILD_TIMEOUT_MS }, async () => {
     const api = await renderChart(...exampleValues('scram.yaml'), '-s', 'templates/api.yaml')
     expect(/^ {2}ingress: (.*)$/m.exec(api)?.[1]).toBe('[{"ports":[{"port":"http","protocol":"TCP"}]}]')

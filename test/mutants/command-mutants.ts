@@ -208,4 +208,11 @@ export const commandMutants: readonly Mutant[] = [
     find: ' || realpathSync(node) === process.execPath',
     replace: '',
   },
+  {
+    name: 'the chart runs commands by a tag beside a service that is pinned',
+    file: 'deploy/chart/templates/_pod.tpl',
+    find: 'ne (empty $digest) (empty $image.tools.digest)',
+    replace: 'false',
+    flow: 'test/flow/chart.long.test.ts',
+  },
 ]

@@ -27,6 +27,9 @@ labels:
 {{- $digest := $image.digest }}
 {{- if .tools }}
 {{- $repository = $image.tools.repository | default (printf "%s-tools" $repository) }}
+{{- if ne (empty $digest) (empty $image.tools.digest) }}
+{{- fail "image.digest and image.tools.digest: give both or none. A command of another version than the service can refuse its documents, or change them" }}
+{{- end }}
 {{- $digest = $image.tools.digest }}
 {{- end }}
 {{- if $digest -}}
