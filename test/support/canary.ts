@@ -6,8 +6,8 @@ import { expect } from 'vitest'
 import { parkCodes, refusals } from '../../schemas/errors.ts'
 import { idPrefixes } from '../../schemas/values.ts'
 
-/** Codes and names of the product that look like ids. */
-const ours = new Set<string>([...parkCodes, ...Object.keys(refusals), 'payroll_files'])
+/** Codes and names of the product that look like ids. A message about a mapping names a field. */
+const ours = new Set<string>([...parkCodes, ...Object.keys(refusals), 'payroll_files', 'org_id', 'rep_id', 'period_id'])
 
 const content: Readonly<Record<string, RegExp>> = {
   // The id of a key may be logged.
