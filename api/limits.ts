@@ -13,7 +13,7 @@ export const PARSER_BYTES_MAX = 16 * 1024
 /** Seconds for which a client may use an answer as of a change without asking: new rules can change it. */
 export const FIXED_AGE_SECONDS = 3_600
 
-/** Bytes of a body that is left unread. A longer one is refused. No operation has a body. */
+/** Bytes of a body, which is read and dropped. A longer one is refused. No operation has a body. */
 export const BODY_BYTES_MAX = 64 * 1024
 
 /** Milliseconds for the headers of a request (408 within 10 s), for all of it, and between two checks of the clock. */

@@ -100,7 +100,10 @@ export const createRoutes = (
 /** The route whose requests can wait. */
 export const CHANGES_ROUTE = `${BASE_PATH}/changes`
 
-/** Name of the routes whose answer is made in a buffer of its own, beside the documents that it is made of. */
+/**
+ * Name of the routes whose answer is made in a buffer of its own, beside the documents that it is made of. The router
+ * takes the name of a route before its path.
+ */
 const COPIED = 'copied'
 
 /**

@@ -3,8 +3,9 @@
  *
  * Each step adds fields to the state of a request, and the types say which. A step names the fields that it needs and
  * the fields that it adds: a handler that needs the key takes a type that has the key. Only `startSteps` in steps.ts
- * writes these fields. A step that wraps others may read the fields that they added (`KnownSoFar`). They are absent if
- * the request was refused before.
+ * adds fields, except those of `Arrived` (app.ts). `spent`, `read` and `form` are objects that later steps fill. A step
+ * that wraps others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused
+ * before.
  */
 import type Koa from 'koa'
 import type { KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
@@ -86,7 +87,7 @@ export type Counted = {
   readonly refundUnit: () => void
 }
 
-/** Added by wait-for-change.ts. */
+/** Added by wait-for-change.ts. It replaces `refundUnit`: a short wait refunds nothing. */
 export type Waited = Counted & {
   /** A position if no change is between it and the cursor of the request: its page is empty. */
   readonly nothingBefore: ReadPosition | undefined

@@ -37,7 +37,7 @@ type Parts = {
   readonly newRequestId: () => string
   /** Called for every refusal that never became a request of the app, with the address of the connection. */
   readonly onRefused: (requestId: string, code: RefusalCode, address: string | undefined) => void
-  /** Maximum connections at once; by default the limit of api/limits.ts. */
+  /** Maximum connections at once; by default the limit of core/reading/limits.ts. */
   readonly connectionsMax?: number
   /** Called for every new connection that is closed because of the limit. */
   readonly onDrop?: () => void

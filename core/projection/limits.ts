@@ -26,7 +26,7 @@ export const BULKS_IN_FLIGHT = 4
 /** Milliseconds between two refreshes of a rebuild or a replay; a projector has the setting FRESHNESS_MS. */
 export const REFRESH_INTERVAL_MS = 25
 
-/** Milliseconds between two refreshes at most, however far behind the partitions are. */
+/** The longest delay of a refresh in milliseconds, however far behind the partitions are. */
 export const REFRESH_DELAY_MAX_MS = 5_000
 
 /** Milliseconds between two reads of the ends. Projection-Time may stand still for at most 1,000 milliseconds. */

@@ -382,7 +382,8 @@ const NEVER = Number.NEGATIVE_INFINITY
 
 const isFiltered = ({ filter = {} }: ChangesAsked): boolean => Object.keys(filter).length > 0
 
-const filterKeyOf = ({ filter = {} }: ChangesAsked): string => [filter.rep_id, filter.period_id].join(' ')
+/** Of all fields, so that a new one joins no waiters of different filters. */
+const filterKeyOf = ({ filter = {} }: ChangesAsked): string => JSON.stringify(Object.entries(filter).sort())
 
 const cursorKeyOf = (org: string, asked: ChangesAsked): string =>
   [org, asked.startingAfter && textOfName(asked.startingAfter), filterKeyOf(asked)].join(' ')

@@ -37,7 +37,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a position is published before the write is acknowledged',
-    inside: 'InOrder.takeCompleted',
+    inside: 'InOrder.takeWritten',
     find: 'const unfinished = this.#writes.findIndex(({ stored }) => !stored.isDone)',
     replace: 'const unfinished = -1 as number',
   },
@@ -51,7 +51,7 @@ export const mutants: readonly Mutant[] = [
     name: 'a batch that arrives while many are in flight is dropped and resolved',
     inside: 'PartitionFlow.take',
     find: '    this.#read.add(batch)\n',
-    replace: "    if (this.#inOrder.fullOf(2)) return 'taken'\n    this.#read.add(batch)\n",
+    replace: "    if (this.#inOrder.firstUnfinishedOf(2)) return 'taken'\n    this.#read.add(batch)\n",
   },
   {
     name: 'a closed partition continues to publish',

@@ -31,7 +31,7 @@ export type Deciding = AssessSteps & {
 
 export type Decided = Omit<ProjectedBatch, 'changes'> & {
   readonly batch: Batch
-  /** Undecided parts of the given batch. The later part is first, because each is put back before the one before it. */
+  /** Undecided parts of the given batch, in the order of putting back: the last part first. */
   readonly rest: readonly Batch[]
   readonly documents: readonly DecidedDocument[]
   /** Each decided record, as `assess` saw it without the records before. */

@@ -158,7 +158,7 @@ export class BatchReader {
   }
 }
 
-/** A batch has no hole if the log was not compacted. */
+/** Cuts a slice before the first offset that the batch lacks. Only a compacted log has such a hole. */
 const partOf = ({ records, isLast }: Slice, from: number, last: number): BatchPart => {
   let next = from
   for (const { offset } of records) {

@@ -1,6 +1,7 @@
 /**
  * Estimates how long a partition needs until all its records are written. In: the offset up to which it is written, and
- * the end. Out: milliseconds. The rate is that since the refresh before the last one, without the time at rest.
+ * the end. Out: milliseconds. The rate is that of the last two refreshes. After a rest it
+ * starts anew.
  */
 type Mark = { readonly position: number; readonly at: number }
 

@@ -167,10 +167,10 @@ export class PartitionFlow {
   async #publishAll(): Promise<void> {
     const { store, stream } = this.#parts
     let publishing: Promise<void> = Promise.resolve()
-    for (const first of this.#inOrder.firsts()) {
+    for (const first of this.#inOrder.untilFirstIsWritten()) {
       await first
       // HAZARD: an async generator would give the group a few microtasks later, and it would miss the next refresh.
-      const group = this.#inOrder.takeCompleted()
+      const group = this.#inOrder.takeWritten()
       if (group === undefined) break
       const indices = store.searchedIndices(group.kinds)
       const delay = this.#refreshDelay(group.end)
@@ -205,7 +205,7 @@ export class PartitionFlow {
 
   /** Gives a write to wait for while there are too many. */
   *#writesInFlight(): Generator<Promise<void>, void> {
-    const full = () => this.#inOrder.fullOf(WRITES_IN_FLIGHT_PER_PARTITION)
+    const full = () => this.#inOrder.firstUnfinishedOf(WRITES_IN_FLIGHT_PER_PARTITION)
     for (let write = full(); write; write = full()) yield write
   }
 

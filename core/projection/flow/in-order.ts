@@ -46,19 +46,19 @@ export class InOrder {
     this.#writes.push({ stored, done })
   }
 
-  /** The first write that must end, if this many are under way. */
-  fullOf(writes: number): Promise<void> | undefined {
+  /** The first write under way; undefined if fewer than this many are. */
+  firstUnfinishedOf(writes: number): Promise<void> | undefined {
     const unfinished = this.#writes.filter(({ stored }) => !stored.isDone)
     return this.#closed || unfinished.length < writes ? undefined : unfinished[0]?.done
   }
 
-  /** Gives the first write again and again, until none is left: when it is done, `takeCompleted` returns a group. */
-  *firsts(): Generator<Promise<void>, void> {
+  /** Gives the first write again and again, until none is left: when it is done, `takeWritten` returns a group. */
+  *untilFirstIsWritten(): Generator<Promise<void>, void> {
     for (let [first] = this.#writes; first && !this.#closed; [first] = this.#writes) yield first.done
   }
 
   /** Takes all written batches before the first unfinished one. Returns undefined without one, and after `close`. */
-  takeCompleted(): Stored | undefined {
+  takeWritten(): Stored | undefined {
     const unfinished = this.#writes.findIndex(({ stored }) => !stored.isDone)
     const group = this.#writes
       .splice(0, unfinished === -1 ? this.#writes.length : unfinished)

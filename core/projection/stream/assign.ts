@@ -149,7 +149,7 @@ export class Assignment {
     if (state.name === 'opening' || state.name === 'reconnected') return
     try {
       this.#assertNoHole(partition, state, batch)
-      if (state.name === 'verifying') this.#verify(assigned, state, batch)
+      if (state.name === 'verifying') this.#compareLastRecord(assigned, state, batch)
       // A batch from another offset: fetched before a seek, or after the client lost its offset. Seek to ours again.
       else if (state.flow.take(batch) === 'gap') this.#seek(partition, state)
     } catch (error) {
@@ -214,7 +214,7 @@ export class Assignment {
     })
   }
 
-  #verify(assigned: Assigned, state: Extract<State, { name: 'verifying' }>, { from, records }: Batch): void {
+  #compareLastRecord(assigned: Assigned, state: Extract<State, { name: 'verifying' }>, { from, records }: Batch): void {
     const { partition } = assigned
     const { last, flow } = state
     if (from !== last.offset) {

@@ -4,8 +4,8 @@
  *
  *   gathering ──(the round before has ended, and its delay is over)──► refreshing ──(all shards)──► ended
  *
- * - gathering: calls join it. It is delayed for the interval since the round before began, and longer if all its calls
- *   have a longer delay. A call with a shorter one, and `shortenDelay`, shorten it.
+ * - gathering: calls join it. It begins an interval after the round before began, or after the shortest delay of its
+ *   calls if that is longer. `shortenDelay` shortens it, too.
  * - refreshing: it is tried until it succeeds. Later calls belong to the next round: their writes may not be
  *   acknowledged when this one begins. Writes wait for an attempt (`held`), but not between two attempts.
  * - ended: its calls are answered.
