@@ -151,9 +151,14 @@ const checkTopic = async (
 }
 
 /** Checks that the topic has the last known record of each partition. @throws StopError `source_changed` */
-const verifyStored = async (identity: GenerationBody, steps: Steps, { openLog, signal }: StartContext) => {
+const verifyStored = async (
+  identity: GenerationBody,
+  steps: Steps,
+  { openLog, signal, retryOptions }: StartContext,
+) => {
   const positions = await readPositions(identity, steps)
-  const lastRecords = createLastRecordReader(identity, openLog, signal)
+  const pause = (milliseconds: number): Promise<void> => retryOptions.sleep(milliseconds, signal)
+  const lastRecords = createLastRecordReader(identity, openLog, signal, pause)
   await lastRecords.verify(positions).finally(lastRecords.close)
 }
 

@@ -35,6 +35,13 @@ export const UNPACK_WAIT_MS = 50
 /** Reads of a batch with a wrong checksum, after which it counts as changed on the broker's disk. */
 export const CHANGED_BATCH_READS = 5
 
+/**
+ * Reads of a record that the log had, and milliseconds between two of them, until it counts as gone: a new leader says
+ * that the log ends before it until the other copies have told it how far they are, once in 500 ms.
+ */
+export const KNOWN_READS = 10
+export const KNOWN_RETRY_MS = 500
+
 /** Batches that nobody can read and that have a line of the log in a window, for each topic, and its milliseconds. */
 export const UNDECODABLE_LOGGED = 10
 export const UNDECODABLE_LOGGED_MS = 60_000

@@ -17,6 +17,7 @@ import { limitMutants } from './limit-mutants.ts'
 import { logMutants } from './log-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 import { pairMutants } from './pair-mutants.ts'
+import { raceMutants } from './race-mutants.ts'
 import { sealedMutants } from './sealed-mutants.ts'
 import { sourceMutants } from './source-mutants.ts'
 import { wordsMutants } from './words-mutants.ts'
@@ -316,6 +317,7 @@ export const mutants: readonly Mutant[] = [
   ...limitMutants,
   ...logMutants,
   ...pairMutants,
+  ...raceMutants,
   ...commandMutants,
   ...archiveMutants,
 ]

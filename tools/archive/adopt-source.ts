@@ -206,7 +206,7 @@ const checkUnchanged = async (
     const check = async (): Promise<void> => {
       // Before the ends, which may grow.
       const found = await readAdopted(name, partitions, steps)
-      await assertInTopic(found, readLog(cluster, topic), await fetchEnds(admin, topic))
+      await assertInTopic(found, readLog(cluster, topic), await fetchEnds(admin, topic), steps.sleep)
       checked.push(name)
     }
     await skipBadSpare(name, live, check, steps)

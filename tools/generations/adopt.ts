@@ -104,15 +104,16 @@ export const takeOver = async (
     const ends = await fetchEnds(admin, topic)
     const from: number[] = []
     for (const [partition, position] of positions.entries()) {
-      if (restart === undefined || (await isInTopic(partition, position, log, ends))) {
+      if (restart === undefined || (await isInTopic(partition, position, log, ends, context.sleep))) {
         const isOfLog = (last: LastRecord): Promise<boolean> =>
-          isInTopic(partition, { position: last.offset + 1, last }, log, ends)
+          isInTopic(partition, { position: last.offset + 1, last }, log, ends, context.sleep)
         from.push(await firstToRemove(identity.generation, position, written[partition], isOfLog))
         continue
       }
       const past = restart.positions?.[partition] ?? FIRST_RECORD
       const what = `partition ${partition} of ${topic} is not what ${identity.generation} has read to offset ${position.position}`
-      if (!(await isInTopic(partition, past, log, ends))) throw new CommandError(`${what}, nor to ${past.position}`)
+      if (!(await isInTopic(partition, past, log, ends, context.sleep)))
+        throw new CommandError(`${what}, nor to ${past.position}`)
       say(`${what}: all documents from offset ${past.position} on are removed`)
       from.push(past.position)
     }

@@ -4,7 +4,7 @@
  */
 
 import { recordHash } from '../../core/ledger/index.ts'
-import { type Ends, endOfPartition, isLastRecord, type LogReader } from '../../core/log/index.ts'
+import { type Ends, endOfPartition, isLastRecord, type LogReader, type Pause, readKnown } from '../../core/log/index.ts'
 import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
 
@@ -52,10 +52,11 @@ export const isInTopic = async (
   { position, last }: Pick<PositionDocument['body'], 'position' | 'last'>,
   log: LogReader,
   ends: Ends,
+  pause: Pause,
 ): Promise<boolean> => {
   if (position > endOfPartition(partition, ends)) return false
   if (last === null) return true
-  const [entry] = (await log.read(partition, last.offset)).entries
+  const entry = await readKnown(log, partition, last.offset, pause)
   return entry?.kind === 'record' && isLastRecord(last, entry)
 }
 
@@ -64,10 +65,15 @@ export const isInTopic = async (
  * @param ends read after the positions
  * @throws CommandError that says the next step
  */
-export const assertInTopic = async ({ generation, positions }: HasRead, log: LogReader, ends: Ends): Promise<void> => {
+export const assertInTopic = async (
+  { generation, positions }: HasRead,
+  log: LogReader,
+  ends: Ends,
+  pause: Pause,
+): Promise<void> => {
   const name = generation._source.body.generation
   for (const [partition, { _source }] of positions.entries()) {
-    if (await isInTopic(partition, _source.body, log, ends)) continue
+    if (await isInTopic(partition, _source.body, log, ends, pause)) continue
     const { position, last } = _source.body
     const end = endOfPartition(partition, ends)
     if (position > end) {

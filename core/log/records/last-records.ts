@@ -6,10 +6,11 @@
  * Can go wrong: the log is another one, or has lost records (`source_changed`, `records_deleted`). Kafka does not
  *   answer, or a partition has no leader (retries, then its error).
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { PositionDocument } from '../../../schemas/stored/documents.ts'
 import { assertLastRecord, type GenerationBody } from '../kafka/source.ts'
 import type { LogCluster } from './open-cluster.ts'
-import { readLog } from './read-log.ts'
+import { type Pause, readKnown, readLog } from './read-log.ts'
 
 /** How far a partition was read. In the order of the partitions. */
 export type KnownRecords = readonly Pick<PositionDocument['body'], 'position' | 'last'>[]
@@ -27,11 +28,15 @@ export type LastRecordReader = {
   readonly close: () => Promise<void>
 }
 
-/** Reads last known records of a topic by connections of its own, which stay open until something fails. */
+/**
+ * Reads last known records of a topic by connections of its own, which stay open until something fails.
+ * @param pause waits between two reads of a record that is not found
+ */
 export const createLastRecordReader = (
   { topic, topic_id }: Pick<GenerationBody, 'topic' | 'topic_id'>,
   open: OpenLog,
   signal: AbortSignal,
+  pause: Pause = sleep,
 ): LastRecordReader => {
   let opened: { readonly cluster: Promise<LogCluster>; readonly abort: AbortController } | undefined
   const close = async (): Promise<void> => {
@@ -49,11 +54,11 @@ export const createLastRecordReader = (
     if (waiting.length === 0) return
     opened ??= openAgain()
     // One byte: the broker sends the whole batch of the record, and no other.
-    const { read } = readLog(await opened.cluster, topic, 1, topic_id)
+    const log = readLog(await opened.cluster, topic, 1, topic_id)
     const readWaiting = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { partition, last } = next
-        const [entry] = (await read(partition, last.offset)).entries
+        const entry = await readKnown(log, partition, last.offset, pause)
         assertLastRecord(topic, partition, last, entry?.kind === 'record' ? entry : undefined)
       }
     }

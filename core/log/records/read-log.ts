@@ -17,7 +17,7 @@ import { SLICE_BYTES } from '../batch/slicer.ts'
 import { withRight } from '../kafka/access-refusal.ts'
 import { NO_HEADERS } from '../kafka/encoded-headers.ts'
 import { rackOfTopic } from '../kafka/patch-topic-ids.ts'
-import { CHANGED_BATCH_READS } from '../limits.ts'
+import { CHANGED_BATCH_READS, KNOWN_READS, KNOWN_RETRY_MS } from '../limits.ts'
 import type { FetchedLog, LogCluster } from './open-cluster.ts'
 
 /** One offset of a log. */
@@ -94,6 +94,26 @@ export const readLog = (
         await sleep(EMPTY_RETRY_MS)
       }
     },
+  }
+}
+
+export type Pause = (milliseconds: number) => Promise<unknown>
+
+/**
+ * Returns what the log has at an offset that it had before; undefined if it ends there.
+ * HAZARD: a new leader says for a moment that the log ends before what readers got of the old one. So nothing found is
+ * no answer, until it is found KNOWN_READS times.
+ */
+export const readKnown = async (
+  log: LogReader,
+  partition: number,
+  offset: number,
+  pause: Pause,
+): Promise<LogEntry | undefined> => {
+  for (let reads = 1; ; reads++) {
+    const [entry] = (await log.read(partition, offset)).entries
+    if (entry !== undefined || reads === KNOWN_READS) return entry
+    await pause(KNOWN_RETRY_MS)
   }
 }
 

@@ -28,7 +28,10 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   const { admin, health, metrics, retryOptions } = context
   const part = { generation, name: 'consumer' }
   const closed = new AbortController()
-  const lastRecords = createLastRecordReader(identity, context.openLog, closed.signal)
+  const { signal } = closed
+  const lastRecords = createLastRecordReader(identity, context.openLog, signal, milliseconds =>
+    retryOptions.sleep(milliseconds, signal),
+  )
   const close = async (): Promise<void> => {
     closed.abort()
     await lastRecords.close()

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { recordHash } from '../../../../core/ledger/event/raw-record.ts'
 import { NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
 import { topicOfRack } from '../../../../core/log/kafka/patch-topic-ids.ts'
+import { KNOWN_READS, KNOWN_RETRY_MS } from '../../../../core/log/limits.ts'
 import { createLastRecordReader, type KnownRecords } from '../../../../core/log/records/last-records.ts'
 import type { LogBroker, LogCluster } from '../../../../core/log/records/open-cluster.ts'
 import { fetchedOf } from '../../../support/record-batches.ts'
@@ -22,6 +23,8 @@ const unread: KnownRecords[number] = { position: 3, last: null }
 
 /** A topic whose partitions have six records each, in one batch, or what `messagesOf` gives. */
 const topic = (entriesOf: (partition: number) => readonly Entry[] | Error = () => sixRecords) => {
+  const slept: number[] = []
+  const pause = async (milliseconds: number) => slept.push(milliseconds)
   const told: string[] = []
   let [running, most] = [0, 0]
   const fetch: LogBroker['fetch'] = async ({ topics: [asked], rackId }) => {
@@ -44,8 +47,8 @@ const topic = (entriesOf: (partition: number) => readonly Entry[] | Error = () =
       disconnect: async () => void told.push('disconnect'),
     }
   }
-  const reader = createLastRecordReader({ topic: 't', topic_id: 'id' }, open, new AbortController().signal)
-  return { told, most: () => most, ...reader }
+  const reader = createLastRecordReader({ topic: 't', topic_id: 'id' }, open, new AbortController().signal, pause)
+  return { told, slept, most: () => most, ...reader }
 }
 const sixRecords = Array.from({ length: 6 }, (_, offset) => entryAt(offset))
 
@@ -92,8 +95,16 @@ test('a log that goes on after the last record without it has lost records', asy
 })
 
 test('a log that ends before the last record is another source', async () => {
-  const { verify } = topic(() => [])
+  const { verify, slept } = topic(() => [])
   await expect(verify([lastAt(6)])).rejects.toMatchObject({ code: 'source_changed', where: { offset: 6 } })
+  expect(slept).toEqual(Array.from({ length: KNOWN_READS - 1 }, () => KNOWN_RETRY_MS))
+})
+
+test('a new leader that says for a moment that the log ends before the last record has no other source', async () => {
+  let reads = 0
+  const { verify, slept } = topic(() => (++reads < 3 ? [] : [entryAt(6)]))
+  await verify([lastAt(6)])
+  expect(slept).toHaveLength(2)
 })
 
 test('while Kafka does not answer, its error is passed on, and the next attempt has new connections', async () => {
