@@ -158,8 +158,11 @@ export const LEFTOVERS_REMOVED_AT_ONCE = 100
 export const LEFTOVERS_HELD = 100_000
 /** Ids of removed documents that are printed. */
 export const LEFTOVERS_SHOWN = 20
-/** Milliseconds until requests to the API that have read a position are over: three times its `READ_TIME_MAX`. */
-export const READERS_GONE_MS = 10_000
+/**
+ * Milliseconds until all that the API reads at a position is over. Totals take the longest: a sum is made to its end,
+ * up to `TOTALS_TIME_MAX`, after the request that began it, and is remembered.
+ */
+export const READERS_GONE_MS = 40_000
 /**
  * Milliseconds until Elasticsearch takes an earlier version of a deleted document, at most. It remembers the later one
  * for a minute (`index.gc_deletes`), unless the setting is another.

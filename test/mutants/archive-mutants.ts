@@ -343,8 +343,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'adopt does not forget what was written last',
     inside: 'forgetWritten',
-    find: 'return last !== undefined && !isKept?.(last, partition)',
-    replace: 'return last !== undefined && isKept === null',
+    find: 'if (one === undefined || isKept(one.last, partition)) return []',
+    replace: 'if (one === undefined || isKept !== undefined) return []',
   },
   {
     name: 'a key that no log revokes stays revoked',

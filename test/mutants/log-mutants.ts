@@ -77,9 +77,9 @@ export const logMutants: readonly Mutant[] = [
   },
   {
     name: 'adopt forgets up to where a partition that is read again has documents',
-    inside: 'forget',
-    find: 'removal.keepsWritten ? isKept : undefined',
-    replace: 'removal.keepsWritten === undefined ? isKept : undefined',
+    inside: 'isKept',
+    find: 'return keepsWritten === true && position !== undefined',
+    replace: 'return keepsWritten === undefined && position !== undefined',
   },
   {
     name: 'the doctor does not read the last known records',

@@ -8,4 +8,26 @@ export const raceMutants: readonly Mutant[] = [
     find: 'if (entry !== undefined || reads === KNOWN_READS) return entry',
     replace: 'if (entry !== undefined || reads > 0) return entry',
   },
+  {
+    name: 'adopt forgets what a projector that starts meanwhile has written last',
+    file: 'tools/leftovers/remove-leftovers.ts',
+    find: '    if (!(await hasLeftovers(removal, steps))) return false\n',
+    replace: `    if (!(await hasLeftovers(removal, steps))) {
+      await forget(removal, await readPositions(removal, steps), await readWritten(removal, steps), steps)
+      return false
+    }
+`,
+  },
+  {
+    name: 'a batch that is written while documents are removed is not noticed',
+    file: 'tools/leftovers/written.ts',
+    find: '  if (written.some((one, at) => one && one.version !== before[at]?.version)) throw new CommandError(CHANGED)\n',
+    replace: '  if (before.length < 0) throw new CommandError(CHANGED)\n',
+  },
+  {
+    name: 'documents are removed while totals of them are still summed',
+    file: 'tools/limits.ts',
+    find: 'export const READERS_GONE_MS = 40_000',
+    replace: 'export const READERS_GONE_MS = 10_000',
+  },
 ]

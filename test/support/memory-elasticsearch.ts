@@ -88,8 +88,9 @@ export class MemoryElasticsearch {
     return stored ? 200 : 201
   }
 
-  #delete({ _index, _id, if_seq_no }: Item): number {
+  #delete({ _index, _id, version, if_seq_no }: Item): number {
     const stored = this.#of(_index).get(_id)
+    if (version !== undefined && stored !== undefined && stored.version >= version) return 409
     if (if_seq_no !== undefined && stored?.seqNo !== if_seq_no) return 409
     if (stored === undefined) return 404
     this.#of(_index).delete(_id)

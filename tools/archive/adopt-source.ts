@@ -230,7 +230,7 @@ const cleanUnchanged = async (
   for (const name of names) {
     const { partitions } = sources[streamOf(name)]
     const waitUntilNobodyWrites = () => waitUntilProjectorsStopped([name], sources, admin, steps, groupId)
-    const removal = { generation: name, partitions, from, waitUntilNobodyWrites }
+    const removal = { generation: name, partitions, from, keepsWritten: true, waitUntilNobodyWrites } as const
     const clean = async (): Promise<void> => {
       if (act === 'remove') await removeLeftovers(removal, steps)
       else if (await hasLeftovers(removal, steps)) await waitUntilNobodyWrites()

@@ -18,6 +18,14 @@ export type Operation = Address & {
   readonly onConflict?: (found: FoundDocument) => boolean
 }
 
+/** What a removal does about a document that it has deleted, or somebody else meanwhile. */
+export const doneIfMissing = (found: FoundDocument): boolean => {
+  if (!found.found) return true
+  throw new CommandError(CHANGED)
+}
+
+export const CHANGED = 'somebody writes documents meanwhile: stop all projectors, and run the same again'
+
 type Steps = RetryContext & Pick<CommandContext, 'say'>
 type Items = { readonly items?: readonly Readonly<Record<string, { readonly status?: number }>>[] }
 

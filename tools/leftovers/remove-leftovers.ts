@@ -10,6 +10,7 @@
  *   earlier form is stored in the shard of its document before that is deleted: a run that was interrupted can be
  *   repeated, and a snapshot of that time has the form, too. From before the first deletion to the end, the API refuses
  *   reads of the partition, and no projector opens it.
+ *   The last written records are read before the documents, and must be the same afterwards: each batch changes them.
  * Can go wrong: somebody writes meanwhile (the command ends, and can be repeated); Elasticsearch remembers deleted
  *   versions for longer than FORGET_WAIT_MS (the same).
  */
@@ -17,7 +18,6 @@ import {
   type Coverage,
   type DocumentAnswer,
   documentPath,
-  type FoundDocument,
   getEach,
   getFromPrimaries,
   ifVersion,
@@ -45,10 +45,10 @@ import {
   PROGRESS_INTERVAL_MS,
   READERS_GONE_MS,
 } from '../limits.ts'
-import { carryOut, type Operation } from './carry-out.ts'
+import { CHANGED, carryOut, doneIfMissing, type Operation } from './carry-out.ts'
 import { earlierForm } from './earlier-form.ts'
 import { dropped, findLeftovers, type Leftover, type Searched } from './find-leftovers.ts'
-import { forgetWritten } from './written.ts'
+import { forgetWritten, type ReadWritten, readWrittenVersions } from './written.ts'
 
 type Steps = Pick<CommandContext, 'send' | 'prefix' | 'sleep' | 'say' | 'elapsed'>
 type StoredPosition = DocumentAnswer<PositionDocument>
@@ -71,20 +71,19 @@ export type Removal = {
 export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<boolean> => {
   const { generation, waitUntilNobodyWrites } = removal
   if (waitUntilNobodyWrites !== undefined) {
-    if (!(await hasLeftovers(removal, steps))) {
-      await forget(removal, await readPositions(removal, steps), steps)
-      return false
-    }
+    if (!(await hasLeftovers(removal, steps))) return false
     steps.say(`${generation} has documents at or after its positions: they are removed when nobody writes`)
     await waitUntilNobodyWrites()
   }
   const positions = await readPositions(removal, steps)
+  // Before the search: each batch that is written changes them.
+  const written = await readWrittenVersions(removal, steps)
   // Before the first search: what is gone for the moment must not stay so. In restored indices no position says it.
   const hasPutBack = await putBackAll(removal, steps)
   const isInterrupted = positions.some(isMarked) || hasPutBack
   const { partitions, held } = await findAll(removal, positions, steps)
   if (partitions.size === 0 && !isInterrupted) {
-    await forget(removal, positions, steps)
+    await forget(removal, positions, written, steps)
     return false
   }
   const marked = await mark(removal, positions, partitions, steps)
@@ -95,7 +94,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
     await refresh(layoutOf(steps.prefix, removal).indices.join(), steps)
     for (const line of linesOf(generation, report)) steps.say(line)
   }
-  await forget(removal, positions, steps)
+  await forget(removal, positions, written, steps)
   await unmark(removal, marked, steps)
   return true
 }
@@ -125,13 +124,18 @@ async function* find(
   }
 }
 
-/** Whether something is to remove, or an interrupted removal is to finish. Under a projector there nearly always is. */
+/**
+ * Whether something is to remove or to forget, or an interrupted removal is to finish. Under a projector there nearly
+ * always is.
+ */
 export const hasLeftovers = async (
-  removal: Pick<Removal, 'generation' | 'partitions' | 'from'>,
+  removal: Pick<Removal, 'generation' | 'partitions' | 'from' | 'keepsWritten'>,
   steps: Steps,
 ): Promise<boolean> => {
   const positions = await readPositions(removal, steps)
   if (positions.some(isMarked)) return true
+  const written = await readWrittenVersions(removal, steps)
+  if (written.some((one, partition) => one && !isKept(removal, positions, one.last, partition))) return true
   for await (const _ of find(removal, positions, steps)) return true
   return false
 }
@@ -216,13 +220,6 @@ const deletionOf = (leftover: Leftover): Operation => {
   const { address } = leftover
   return { ...address, lines: [{ delete: { ...address, ...ifVersion(leftover) } }], onConflict: doneIfMissing }
 }
-
-const doneIfMissing = (found: FoundDocument): boolean => {
-  if (!found.found) return true
-  throw new CommandError(CHANGED)
-}
-
-const CHANGED = 'somebody writes documents meanwhile: stop all projectors, and run the same again'
 
 /** @throws CommandError if one was written since it was found */
 const readSources = async (leftovers: readonly Leftover[], steps: Steps): Promise<Map<Leftover, Fields>> => {
@@ -309,12 +306,21 @@ const readPositions = async (
 }
 
 /** Nothing is written at or after the first offset whose documents go. */
-const forget = (removal: Removal, positions: readonly StoredPosition[], steps: Steps): Promise<void> => {
-  const isKept = (last: { readonly offset: number }, partition: number): boolean => {
-    const position = positions[partition]
-    return position !== undefined && last.offset < removal.from(position._source.body, partition)
-  }
-  return forgetWritten(removal, removal.keepsWritten ? isKept : undefined, steps)
+const forget = (
+  removal: Removal,
+  positions: readonly StoredPosition[],
+  written: readonly ReadWritten[],
+  steps: Steps,
+): Promise<void> => forgetWritten(removal, written, (last, at) => isKept(removal, positions, last, at), steps)
+
+const isKept = (
+  { from, keepsWritten }: Pick<Removal, 'from' | 'keepsWritten'>,
+  positions: readonly StoredPosition[],
+  last: { readonly offset: number },
+  partition: number,
+): boolean => {
+  const position = positions[partition]
+  return keepsWritten === true && position !== undefined && last.offset < from(position._source.body, partition)
 }
 
 /** Marks the positions of these partitions. @returns all positions with their versions afterwards */

@@ -15,39 +15,52 @@ import { controlAddress } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
-import { carryOut } from './carry-out.ts'
+import { CHANGED, carryOut, doneIfMissing, type Operation } from './carry-out.ts'
 
 type Steps = Pick<CommandContext, 'send' | 'prefix' | 'sleep' | 'say' | 'elapsed'>
 type Partitions = { readonly generation: string; readonly partitions: number }
 type LastRecord = WrittenDocument['body']
 
-/** Returns the last written record of each partition, in order. */
-export const readAllWritten = async (of: Partitions, steps: Steps): Promise<(LastRecord | undefined)[]> => {
+/** The last written record of a partition, and its version. Undefined: there is none, or one without a record. */
+export type ReadWritten = { readonly last: LastRecord; readonly version: number } | undefined
+
+/** Reads the last written record of each partition, in order. */
+export const readWrittenVersions = async (of: Partitions, steps: Steps): Promise<ReadWritten[]> => {
   const found = await getEach(addressesOf(of, steps), part =>
     withRetries(steps, () => getFromPrimaries<WrittenDocument>(steps.send, part)),
   )
   return Array.from({ length: of.partitions }, (_, at) => {
     const document = found[at]
     // A projector that has written nothing yet has stored the offset -1.
-    return document?.found && document._source.body.offset >= 0 ? document._source.body : undefined
+    if (!document?.found || document._source.body.offset < 0) return undefined
+    return { last: document._source.body, version: document._version }
   })
 }
 
-/** @param isKept undefined: all are forgotten */
+/** Returns the last written record of each partition, in order. */
+export const readAllWritten = async (of: Partitions, steps: Steps): Promise<(LastRecord | undefined)[]> =>
+  (await readWrittenVersions(of, steps)).map(one => one?.last)
+
+/**
+ * @param before as they were before the documents were looked for
+ * @throws CommandError if one was written since: there are documents that nobody has looked at
+ */
 export const forgetWritten = async (
   of: Partitions,
-  isKept: ((last: LastRecord, partition: number) => boolean) | undefined,
+  before: readonly ReadWritten[],
+  isKept: (last: LastRecord, partition: number) => boolean,
   steps: Steps,
 ): Promise<void> => {
-  const written = await readAllWritten(of, steps)
-  const forgotten = addressesOf(of, steps).filter((_, partition) => {
-    const last = written[partition]
-    return last !== undefined && !isKept?.(last, partition)
+  const written = await readWrittenVersions(of, steps)
+  if (written.some((one, at) => one && one.version !== before[at]?.version)) throw new CommandError(CHANGED)
+  const deletions = addressesOf(of, steps).flatMap((address, partition): Operation[] => {
+    const one = written[partition]
+    if (one === undefined || isKept(one.last, partition)) return []
+    // A later version than that is one that was written since.
+    const action = { delete: { ...address, version: one.version + 1, version_type: 'external' } }
+    return [{ ...address, lines: [action], onConflict: doneIfMissing }]
   })
-  await carryOut(
-    forgotten.map(address => ({ ...address, lines: [{ delete: address }] })),
-    steps,
-  )
+  await carryOut(deletions, steps)
 }
 
 /** The position of a partition goes back, and its documents stay: a projector compares this record before it reads. */
