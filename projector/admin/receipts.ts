@@ -11,18 +11,10 @@ import { type RetryOptions, StopError, Unanswered } from '../../core/runtime/ind
 import { getFromPrimaries, type Send } from '../../core/store/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
-import {
-  API_KEYS_GENERATION,
-  LIVE_ID,
-  type LiveDocument,
-  type ParkedDocument,
-  type PositionDocument,
-  parkedId,
-  positionId,
-} from '../../schemas/stored/documents.ts'
+import { API_KEYS_GENERATION, type ParkedDocument, parkedId, positionId } from '../../schemas/stored/documents.ts'
 import { type Address, layoutOf } from '../../schemas/stored/layout.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
-import { getControlDocument, getControlDocuments } from './read-control.ts'
+import { getLivePositions } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 
 export type RecordLocation = {
@@ -136,26 +128,26 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
 }
 
 /**
- * Reads in this order: the live generation, its positions, its parked records. A parked record is stored before the
- * position moves past it: a published record that is not found as parked was not parked.
+ * Reads in this order: positions of the generation that is live then, its parked records. A parked record is stored
+ * before the position moves past it: a published record that is not found as parked was not parked.
  */
 export const createReceiptReader =
   (send: Send, prefix: string): ReadReceipts =>
   async (locations, signal) => {
-    const live = await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)
-    const generationOf = (stream: Stream): string => (stream === 'events' ? live.body.generation : API_KEYS_GENERATION)
-    const positionOf = ({ stream, partition }: RecordLocation): string => positionId(generationOf(stream), partition)
-    const ids = [...new Set(locations.map(positionOf))]
-    const positions = await getControlDocuments<PositionDocument>(send, prefix, ids, signal)
+    const generationOf = (stream: Stream, live: string): string => (stream === 'events' ? live : API_KEYS_GENERATION)
+    const positionIn = (live: string, { stream, partition }: RecordLocation): string =>
+      positionId(generationOf(stream, live), partition)
+    const idsOf = (live: string): string[] => [...new Set(locations.map(location => positionIn(live, location)))]
+    const { generation, positions } = await getLivePositions(send, prefix, idsOf, signal)
     const isPublished = (location: RecordLocation): boolean => {
-      const document = positions.get(positionOf(location))
+      const document = positions.get(positionIn(generation, location))
       return document !== undefined && document.body.position > location.offset
     }
 
     const idOf = ({ topic, partition, offset }: RecordLocation): string => parkedId(topic, partition, offset)
     const published = new Map(locations.filter(isPublished).map(location => [idOf(location), location.stream]))
     const addressOf = (stream: Stream, id: string): Address =>
-      layoutOf(prefix, { generation: generationOf(stream) }).addressOf('parked', id)
+      layoutOf(prefix, { generation: generationOf(stream, generation) }).addressOf('parked', id)
     // Only the code: the parked bytes may be many. From the primaries: an old copy may lack a parked record.
     const docs = [...published].map(([id, stream]) => ({ ...addressOf(stream, id), _source: ['code'] }))
     const found = docs.length === 0 ? [] : await getFromPrimaries<Pick<ParkedDocument, 'code'>>(send, docs, signal)

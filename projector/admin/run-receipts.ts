@@ -12,18 +12,10 @@ import type { SearchAnswer, Send, TermsAnswer, Total } from '../../core/store/in
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import {
-  API_KEYS_GENERATION,
-  LIVE_ID,
-  type LiveDocument,
-  listKinds,
-  type ParkedDocument,
-  type PositionDocument,
-  positionId,
-} from '../../schemas/stored/documents.ts'
+import { API_KEYS_GENERATION, listKinds, type ParkedDocument, positionId } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
-import { getControlDocument } from './read-control.ts'
+import { getLivePositions } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { Receipts } from './receipts.ts'
 import { refreshParked, searchAll } from './search-all.ts'
@@ -95,19 +87,21 @@ export const createRunReceipts = (
 }
 
 /**
- * Reads in this order: the live generation, its position, then parked records and changes before the position. Both
- * were stored before the position passed them.
+ * Reads in this order: the position of the generation that is live then, parked records, and changes before the
+ * position. Both were stored before the position passed them.
  */
 export const createRunReader =
   (send: Send, prefix: string): ReadRun =>
   async (run, signal) => {
-    const { generation } = (await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body
-    const source = run.stream === 'events' ? generation : API_KEYS_GENERATION
-    const { body } = await getControlDocument<PositionDocument>(send, prefix, positionId(source, run.partition), signal)
+    const sourceOf = (live: string): string => (run.stream === 'events' ? live : API_KEYS_GENERATION)
+    const idOf = (live: string): string => positionId(sourceOf(live), run.partition)
+    const { generation, positions } = await getLivePositions(send, prefix, live => [idOf(live)], signal)
+    const position = positions.get(idOf(generation))
+    if (position === undefined) throw new Unanswered('elasticsearch', 0)
     // The offset after the last published one of the run.
-    const end = Math.min(Math.max(body.position, run.from), run.to + 1)
+    const end = Math.min(Math.max(position.body.position, run.from), run.to + 1)
 
-    const parkedIndex = layoutOf(prefix, { generation: source }).indexOf('parked')
+    const parkedIndex = layoutOf(prefix, { generation: sourceOf(generation) }).indexOf('parked')
     // HAZARD: a parked record that is not searchable would count as published.
     await refreshParked(send, parkedIndex, signal)
     const parked = await searchAll<ParkedAnswer>(send, parkedIndex, parkedQuery(run, end), signal)

@@ -30,4 +30,10 @@ export const raceMutants: readonly Mutant[] = [
     find: 'export const READERS_GONE_MS = 40_000',
     replace: 'export const READERS_GONE_MS = 10_000',
   },
+  {
+    name: 'a receipt is of the generation that was live before its position was read',
+    file: 'projector/admin/read-control.ts',
+    find: 'if (now === generation) return',
+    replace: 'if (now.length > 0) return',
+  },
 ]

@@ -72,7 +72,7 @@ test('one look-up tells published, parked and pending records apart, with three 
   ])
   expect(requests).toEqual([
     ['c-control/live'],
-    ['c-control/position:g2:0', 'c-control/position:g2:1', 'c-control/position:api-keys:0'],
+    ['c-control/position:g2:0', 'c-control/position:g2:1', 'c-control/position:api-keys:0', 'c-control/live'],
     [
       'c-g2-parked/commission.events:0:9/code',
       'c-g2-parked/commission.events:0:8/code',
@@ -112,6 +112,22 @@ test('a look-up follows a swap of generations', async () => {
   const { look } = setUp(documents)
   expect(await look(at(8))).toEqual([NOT_YET])
   documents['c-control/live'] = live('g2')
+  expect(await look(at(8))).toEqual([{ state: 'parked', code: 'rep_unknown' }])
+})
+
+test('a look-up during a swap never reports as published what only the generation before has decided since', async () => {
+  const documents: Documents = {
+    'c-control/live': live('g1'),
+    'c-control/position:g1:0': position(8),
+    'c-control/position:g2:0': position(8),
+  }
+  const { look } = setUp(documents, asked => {
+    if (!asked.includes('c-control/position:g1:0')) return
+    // After the swap both have decided the record, each alone: g1 applied it, and readers see that g2 parked it.
+    documents['c-control/live'] = live('g2')
+    for (const generation of ['g1', 'g2']) documents[`c-control/position:${generation}:0`] = position(9)
+    documents['c-g2-parked/commission.events:0:8'] = { code: 'rep_unknown' }
+  })
   expect(await look(at(8))).toEqual([{ state: 'parked', code: 'rep_unknown' }])
 })
 

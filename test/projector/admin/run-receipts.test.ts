@@ -148,16 +148,23 @@ type Given = {
   readonly status?: number
   /** Shards of the refresh that failed. */
   readonly failed?: number
+  /** False: g2 becomes live while the position of g1 is read. */
+  readonly isSwapped?: boolean
 }
 const read = async (run: Run, given: Given = {}) => {
   const { position = 100, parked = [], total = parked.length, buckets = [], rest = 0, status = 200, failed = 0 } = given
   const requests: Request[] = []
+  let isSwapped = given.isSwapped ?? true
   const send = sending(async request => {
     requests.push(request)
     if (request.path === '/_mget') {
-      const [doc] = (request.body as { docs: { _id: string }[] }).docs
-      const body = doc?._id === 'live' ? { generation: 'g2' } : { position }
-      return { status: 200, body: { docs: [{ _id: doc?._id, found: true, _version: 1, _source: { body } }] } }
+      const docs = (request.body as { docs: { _id: string }[] }).docs.map(({ _id }) => {
+        if (_id.startsWith('position:g1:')) isSwapped = true
+        const live = { kind: 'live', body: { generation: isSwapped ? 'g2' : 'g1' } }
+        const _source = _id === 'live' ? live : { kind: 'position', body: { position } }
+        return { _id, found: true, _version: 1, _source }
+      })
+      return { status: 200, body: { docs } }
     }
     if (request.path.endsWith('_refresh')) return { status: 200, body: { _shards: { failed } } }
     const hits = { total: { value: total }, hits: parked.map(_source => ({ _source })) }
@@ -201,6 +208,15 @@ test('a run is read with five requests: live generation, position, parked record
     { allow_partial_search_results: false },
     { allow_partial_search_results: false },
   ])
+})
+
+test('a run is read of the generation that is live after its position was read', async () => {
+  const { requests } = await read(events, { isSwapped: false })
+  const asked = requests.flatMap(
+    ({ body }) => (body as { docs?: { _id: string }[] })?.docs?.map(({ _id }) => _id) ?? [],
+  )
+  expect(asked).toEqual(['live', 'position:g1:1', 'live', 'live', 'position:g2:1', 'live'])
+  expect(requests.at(-2)?.path).toBe('/c-g2-parked/_search')
 })
 
 test.each([
