@@ -16,7 +16,7 @@ import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
 import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../../schemas/values.ts'
 import { unavailable } from '../runtime/index.ts'
 import { type DocumentName, type DocumentSlice, type MultiGet, sliceMultiGet, smallDocument } from '../store/index.ts'
-import { KEY_CACHE_TIME, KEYS_REMEMBERED } from './limits.ts'
+import { KEY_CACHE_TIME, KEYS_REMEMBERED, KEYS_SERVED_TIME } from './limits.ts'
 
 /** The holder of a key. `id` is unique within its organization only; `orgHash` stands for the organization in logs. */
 export type KeyHolder = {
@@ -60,8 +60,8 @@ export const createApiKeyCache = (
   const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
   const position: DocumentName = { ...controlAddress(prefix, positionId(API_KEYS_GENERATION, 0)), form: 'small' }
   const { addressOf } = layoutOf(prefix, { generation: API_KEYS_GENERATION })
-  /** The `serve_from` of the position when keys were last found served; undefined before. */
-  let servedFrom: number | undefined
+  /** The `serve_from` of the position when keys were last found served, and when that read began. */
+  let served: { readonly from: number; readonly at: number } | undefined
 
   const read = async (names: readonly DocumentName[], signal: AbortSignal) =>
     sliceMultiGet(await multiGet(names, signal), names)
@@ -84,13 +84,15 @@ export const createApiKeyCache = (
     if (remembered !== undefined) return remembered
 
     const asked = elapsed()
-    const servedBefore = servedFrom
+    const servedBefore = served
     const name: DocumentName = { ...addressOf('api-keys', digest), form: 'small' }
     const [documentBefore, positionFound] = await read([name, position], signal)
-    servedFrom = requireServed(positionFound)
+    served = { from: requireServed(positionFound), at: asked }
     // A multi-get reads different shards in any order. The key document may be from before all keys were projected.
-    // Then it is read again.
-    const [document] = servedFrom === servedBefore ? [documentBefore] : await read([name], signal)
+    // Then it is read again. A copy that was restored and adopted since can have the same offset: only after a moment
+    // nothing can have come between.
+    const isSame = served.from === servedBefore?.from && asked - servedBefore.at < KEYS_SERVED_TIME
+    const [document] = isSame ? [documentBefore] : await read([name], signal)
     const found = document && keyIn(document)
     // The age counts from the request: a slow answer is old when it arrives.
     const ttl = Math.max(1, KEY_CACHE_TIME - (elapsed() - asked))
@@ -105,8 +107,9 @@ export const createApiKeyCache = (
   }
 
   const checkServed = async (signal: AbortSignal) => {
+    const asked = elapsed()
     const [found] = await read([position], signal)
-    servedFrom = requireServed(found)
+    served = { from: requireServed(found), at: asked }
   }
 
   return {

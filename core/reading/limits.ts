@@ -131,6 +131,9 @@ export const TOTALS_ROWS_REMEMBERED = 200_000
  */
 export const KEY_CACHE_TIME = 2_000
 
+/** Milliseconds in which keys cannot have been restored, adopted and read again: a projector needs longer to start. */
+export const KEYS_SERVED_TIME = 2_000
+
 /** Keys cached, valid and unknown ones apart: tries of unknown keys cannot evict valid ones. */
 export const KEYS_REMEMBERED = 10_000
 

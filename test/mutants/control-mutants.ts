@@ -99,8 +99,8 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a key that was read before all keys were stored is not read again',
     inside: 'createApiKeyCache',
-    find: 'servedFrom === servedBefore ? [documentBefore]',
-    replace: 'servedFrom !== undefined ? [documentBefore]',
+    find: 'isSame ? [documentBefore]',
+    replace: 'isSame !== undefined ? [documentBefore]',
   },
   {
     name: 'after a restore the API serves a partition before it is read again',

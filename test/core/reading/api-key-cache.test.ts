@@ -177,6 +177,22 @@ describe('keys', () => {
     }
   })
 
+  test('of a restored copy are read again, also if they are served from the same offset as before', async () => {
+    for (const [passed, expected] of [
+      [1_999, 'org_a'],
+      [2_000, undefined],
+    ] as const) {
+      const { after, clock, put, lookup } = keyIndex()
+      await lookup(`${KEY}before`)
+      clock.now += passed
+      put(KEY)
+      // The copy is from before the revocation. It is read again, and served, before the position is read.
+      after.read = () => put(KEY, { revoked: true })
+      const found = await lookup(KEY)
+      expect(found === 'unknown' ? undefined : found.org).toBe(expected)
+    }
+  })
+
   test('are not read again while the same keys are served, also if a readiness check found them served', async () => {
     const { asked, put, lookup, checkServed } = keyIndex()
     put(KEY)
