@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
 /** Bugs where two looks at what others change are taken as one look: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
@@ -41,5 +42,22 @@ export const raceMutants: readonly Mutant[] = [
     file: 'core/reading/api-key-cache.ts',
     find: 'served.from === servedBefore?.from && asked - servedBefore.at < KEYS_SERVED_TIME',
     replace: 'served.from === servedBefore?.from',
+  },
+  {
+    name: 'a record that somebody appends during a restore is an open transaction',
+    file: 'core/log/records/append-log.ts',
+    find: `      const end = await endOf(partition, READ_UNCOMMITTED)
+      return { stable: await endOf(partition), end }
+`,
+    replace: `      const stable = await endOf(partition)
+      return { stable, end: await endOf(partition, READ_UNCOMMITTED) }
+`,
+  },
+  {
+    name: 'the doctor looks at the clock before it waits for the ends',
+    file: 'tools/doctor/topics.ts',
+    find: '  const check = `clock of Kafka, by the records of ${topic}`\n',
+    replace:
+      '  const check = `clock of Kafka, by the records of ${topic}`\n  const begun = now()\n  now = () => begun\n',
   },
 ]

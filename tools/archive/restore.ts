@@ -271,7 +271,7 @@ const openParts = async (
 /** @throws CommandError if another producer has an open transaction */
 const stableEndOf = async ({ appender, log, partition, end: archived }: PartitionRestore): Promise<number> => {
   const { stable, end } = await appender.endOpenTransaction(partition)
-  if (stable === end) return end
+  if (stable >= end) return stable
   const what = `partition ${partition} of ${log.topic} has an open transaction of somebody else: stop all publishers`
   if (end > archived) throw new CommandError(`${what}. ${HAS_MORE}`)
   throw new CommandError(`${what}, delete and create the topic, and run the same again`)

@@ -162,7 +162,7 @@ const examineKafka = async (
     const partitions = setting === 'KAFKA_API_KEYS_TOPIC' ? 1 : undefined
     const found = await attempt(`topic ${topic}`, () => checkTopic({ admin, topic, partitions, messageBytes }))
     if (found.some(({ outcome }) => outcome === 'ok'))
-      await attempt(`clock of Kafka, by the records of ${topic}`, () => checkKafkaClock(admin, topic, now()))
+      await attempt(`clock of Kafka, by the records of ${topic}`, () => checkKafkaClock(admin, topic, now))
   }
 }
 

@@ -76,11 +76,11 @@ const checkCopies = async (admin: Admin, topic: string): Promise<Finding[]> => {
 const AHEAD_MS = 5_000
 
 /** Kafka does not tell its clock. The times of records, which brokers set, show only one that is ahead. */
-export const checkKafkaClock = async (admin: Admin, topic: string, now: number): Promise<Finding[]> => {
+export const checkKafkaClock = async (admin: Admin, topic: string, now: () => number): Promise<Finding[]> => {
   const check = `clock of Kafka, by the records of ${topic}`
-  // The ends first: a record that arrives between the two requests must not look late.
+  // The ends first: neither a record that arrives later may look late, nor one that arrived while Kafka was slow.
   const ends = new Map((await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, Number(high)]))
-  const later = await admin.fetchTopicOffsetsByTimestamp(topic, now + AHEAD_MS)
+  const later = await admin.fetchTopicOffsetsByTimestamp(topic, now() + AHEAD_MS)
   const ahead = later.filter(({ partition, offset }) => Number(offset) < (ends.get(partition) ?? 0))
   if (ahead.length === 0) return [ok(check, `no record is more than ${AHEAD_MS} ms after the clock of this machine`)]
   const detail = `records are more than ${AHEAD_MS} ms after the clock of this machine`

@@ -30,8 +30,8 @@ export type LogAppender = {
    */
   readonly appendHole: (partition: number, end: number, timestamp: number) => Promise<number>
   /**
-   * Ends a transaction that an earlier process left open, if there is one. Returns the last stable offset, and the end,
-   * which is later if another producer has an open transaction.
+   * Ends a transaction that an earlier process left open, if there is one. Returns the end, and the last stable offset
+   * after that, which is before the end only if another producer has an open transaction.
    */
   readonly endOpenTransaction: (partition: number) => Promise<{ readonly stable: number; readonly end: number }>
 }
@@ -143,7 +143,9 @@ export const appendLog = (
     },
     endOpenTransaction: async partition => {
       await initTransactions(partition)
-      return { stable: await endOf(partition), end: await endOf(partition, READ_UNCOMMITTED) }
+      // The end first: a record that somebody appends between the two reads is no open transaction.
+      const end = await endOf(partition, READ_UNCOMMITTED)
+      return { stable: await endOf(partition), end }
     },
   }
 }

@@ -63,3 +63,16 @@ test('a hole behind an open transaction of another producer is appended once, an
   expect(await appendLog(cluster, 't', atOnce).appendHole(0, 1, 0)).toBe(0)
   expect(seen).toMatchObject({ begun: 1, end: 1 })
 })
+
+test('a record that somebody appends while the ends are read is no open transaction', async () => {
+  const { seen, cluster } = clusterWith(0)
+  const growing: LogCluster = {
+    ...cluster,
+    onLeader: (partition, ask) => {
+      seen.end++
+      return cluster.onLeader(partition, ask)
+    },
+  }
+  const { stable, end } = await appendLog(growing, 't').endOpenTransaction(0)
+  expect([stable, end]).toEqual([2, 1])
+})
