@@ -60,4 +60,10 @@ export const raceMutants: readonly Mutant[] = [
     replace:
       '  const check = `clock of Kafka, by the records of ${topic}`\n  const begun = now()\n  now = () => begun\n',
   },
+  {
+    name: 'a diff compares two generations as of two moments',
+    file: 'tools/generations/diff.ts',
+    find: 'const isGrowing = !ours.identity.sandbox && !theirs.identity.sandbox',
+    replace: 'const isGrowing = ours === undefined',
+  },
 ]

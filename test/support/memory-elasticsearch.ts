@@ -124,11 +124,11 @@ export class MemoryElasticsearch {
     return { status: 200, body: { id } }
   }
 
-  #scan({ pit: { id }, size, search_after: [after] = [-1] }: Scan): Answer {
+  #scan({ pit: { id }, size, _source: sources, search_after: [after] = [-1] }: Scan): Answer {
     const hits = (this.#pits.get(id) ?? [])
       .map(([_index, _id, kept], at) => ({ _index, ...answerOf(_id, kept), fields: fieldsOf(kept), sort: [at] }))
       .slice(after + 1, after + 1 + size)
-      .map(({ _source, ...hit }) => hit)
+      .map(({ _source, ...hit }) => (sources === false ? hit : { ...hit, _source }))
     return { status: 200, body: { ...WHOLE, pit_id: id, hits: { hits } } }
   }
 
@@ -163,7 +163,12 @@ export class MemoryElasticsearch {
 }
 
 const WHOLE = { timed_out: false, _shards: { failed: 0 } }
-type Scan = { readonly pit: { readonly id: string }; readonly size: number; readonly search_after?: [number] }
+type Scan = {
+  readonly pit: { readonly id: string }
+  readonly size: number
+  readonly _source?: unknown
+  readonly search_after?: [number]
+}
 type Terms = {
   readonly size: number
   readonly query: {

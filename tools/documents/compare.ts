@@ -26,7 +26,7 @@ import { chunksOf, portionsOf } from './sizes.ts'
 import { documentsOf, positionFor } from './summarize.ts'
 import { isSameAmount, subtract, total } from './sums.ts'
 
-/** A generation as of its own published positions. */
+/** A generation as of some positions that it has published. */
 export type Side = {
   readonly identity: LayoutSource
   readonly positions: readonly number[]

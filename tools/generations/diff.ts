@@ -16,6 +16,7 @@ import { subtract } from '../documents/sums.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
 import { assertWritable, writeWhole } from '../whole-file.ts'
+import { commonPositions } from './compared.ts'
 import { assertOfOneSource, positionsOf, recordsBefore } from './generations.ts'
 import { findAny } from './sandboxes.ts'
 
@@ -50,14 +51,24 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
     context.say(text)
     notes.push(text)
   }
-  const sideOf = async (name: string, { identity, context }: Awaited<ReturnType<typeof findAny>>): Promise<Side> => {
-    const positions = await positionsOf(identity, context)
+  const [ofA, ofB] = [
+    await positionsOf(ours.identity, ours.context),
+    await positionsOf(theirs.identity, theirs.context),
+  ]
+  // Generations grow: those of the later read would have records more. A sandbox is compared as it was made.
+  const isGrowing = !ours.identity.sandbox && !theirs.identity.sandbox
+  const common = isGrowing ? commonPositions([a, ofA], [b, ofB]) : undefined
+  const sideOf = (
+    name: string,
+    { identity, context }: Awaited<ReturnType<typeof findAny>>,
+    positions: readonly number[],
+  ): Side => {
     const records = recordsBefore(positions)
     const wanted = identity.sandbox ? recordsBefore(identity.sandbox.bounds) : records
     note(`${name} as of ${records} records${records < wanted ? ` of ${wanted}: not complete yet` : ''}`)
     return { identity, positions, context, onlyPartition }
   }
-  const [left, right] = [await sideOf(a, ours), await sideOf(b, theirs)]
+  const [left, right] = [sideOf(a, ours, common ?? ofA), sideOf(b, theirs, common ?? ofB)]
   if (org !== undefined && asked === undefined) note(`only ${org}: one side has no other organization`)
 
   const [before, after] = [await overviewOf(left, org), await overviewOf(right, org)]
