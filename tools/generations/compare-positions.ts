@@ -4,7 +4,14 @@
  */
 
 import { recordHash } from '../../core/ledger/index.ts'
-import { type Ends, endOfPartition, isLastRecord, type LogReader, type Pause, readKnown } from '../../core/log/index.ts'
+import {
+  type Ends,
+  endOfPartition,
+  isLastRecord,
+  type LogReader,
+  type Pause,
+  readKnownEntry,
+} from '../../core/log/index.ts'
 import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
 
@@ -56,7 +63,7 @@ export const isInTopic = async (
 ): Promise<boolean> => {
   if (position > endOfPartition(partition, ends)) return false
   if (last === null) return true
-  const entry = await readKnown(log, partition, last.offset, pause)
+  const entry = await readKnownEntry(log, partition, last.offset, pause)
   return entry?.kind === 'record' && isLastRecord(last, entry)
 }
 

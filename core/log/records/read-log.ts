@@ -104,7 +104,7 @@ export type Pause = (milliseconds: number) => Promise<unknown>
  * HAZARD: a new leader says for a moment that the log ends before what readers got of the old one. So nothing found is
  * no answer, until it is found KNOWN_READS times.
  */
-export const readKnown = async (
+export const readKnownEntry = async (
   log: LogReader,
   partition: number,
   offset: number,
