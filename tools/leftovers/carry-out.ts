@@ -18,7 +18,7 @@ export type Operation = Address & {
   readonly onConflict?: (found: FoundDocument) => boolean
 }
 
-/** What a removal does about a document that it has deleted, or somebody else meanwhile. */
+/** After a conflict, a deletion is done if the document is gone. @throws CommandError if it was written meanwhile */
 export const doneIfMissing = (found: FoundDocument): boolean => {
   if (!found.found) return true
   throw new CommandError(CHANGED)

@@ -185,7 +185,7 @@ test('from before the first deletion until the end, readers and projectors are k
     marks.push({ partitions: marked.length, time: engine.time })
   }
   await remove()
-  // Whatever a reader has begun before is over.
+  // All that readers have begun before is over.
   expect(marks[0]?.time).toBeGreaterThan(TOTALS_TIME_MAX + READ_TIME_MAX)
   expect(new Set(marks.map(({ partitions }) => partitions))).toEqual(new Set([1]))
 })
