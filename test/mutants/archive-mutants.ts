@@ -274,8 +274,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'rewind leaves documents at and after the stored positions',
     inside: 'takeOver',
-    find: '    await remove(identity, removeFrom)\n',
-    replace: '',
+    find: 'const { from: removedFrom } = await remove(identity, positions, restart)',
+    replace: 'const removedFrom: readonly number[] = []',
     flow: 'test/simulation/pairs-restored.test.ts',
   },
   {
@@ -307,6 +307,12 @@ export const archiveMutants: readonly Mutant[] = [
     inside: 'assertAsChecked',
     find: 'if (now.position === checked?.position && now.serve_from === checked.serve_from) return\n',
     replace: 'if (now.position >= 0) return\n',
+  },
+  {
+    name: 'adopt says before its wait which documents go',
+    inside: 'takeOver',
+    find: '      first = await firstToRemoveOf(',
+    replace: '      if (first.length === 0) first = await firstToRemoveOf(',
   },
   {
     name: 'an interrupted removal is not finished',

@@ -78,8 +78,8 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'adopt forgets up to where a partition that is read again has documents',
     inside: 'isKept',
-    find: 'return keepsWritten === true && position !== undefined',
-    replace: 'return keepsWritten === undefined && position !== undefined',
+    find: 'keepsWritten === true && ',
+    replace: 'keepsWritten === undefined && ',
   },
   {
     name: 'the doctor does not read the last known records',

@@ -41,7 +41,7 @@ import { assertArchived, assertInTopic } from '../generations/compare-positions.
 import { waitUntilNobodyWrites } from '../generations/drop.ts'
 import { namesOf, readAll, skipBadSpare } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
-import { hasLeftovers, removeLeftovers } from '../leftovers/remove-leftovers.ts'
+import { hasLeftovers, type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { archivedStreams } from './manifest.ts'
 import { type Manifests, offsetsIn, readArchivedLog, readManifests, verifyArchive } from './read-archive.ts'
@@ -176,7 +176,7 @@ const removeAllLeftovers = async (
       if (!(await removeLeftovers({ generation: name, partitions, from }, steps))) return one
       const now = await readAdopted(name, partitions, steps)
       const isAsChecked = now.positions.every(
-        ({ _source }, partition) => from(_source.body) === one.positions[partition]?._source.body.position,
+        ({ _source }, partition) => _source.body.position === one.positions[partition]?._source.body.position,
       )
       if (isAsChecked) return now
       throw new CommandError(`positions of ${name} were changed meanwhile: stop all projectors, and run the same again`)
@@ -187,7 +187,7 @@ const removeAllLeftovers = async (
   return adopted
 }
 
-const from = ({ position }: PositionDocument['body']): number => position
+const from: Removal['from'] = async positions => positions.map(({ position }) => position)
 
 /** @returns the generations that have the source already, and with which a projector is able to go on */
 const checkUnchanged = async (

@@ -47,7 +47,7 @@ import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
-import { keepAsWritten, readAllWritten } from '../leftovers/written.ts'
+import { firstToRemove, keepAsWritten, readAllWritten } from '../leftovers/written.ts'
 import { isInTopic } from './compare-positions.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
 import { identityOf, namesOf, positionDocumentsOf, readAll, skipBadSpare } from './generations.ts'
@@ -90,13 +90,18 @@ export const takeOver = async (
   const topicOf = ({ generation }: GenerationBody): string =>
     topics[generation === API_KEYS_GENERATION ? 'api-keys' : 'events']
   /**
-   * Without `restart`, no position goes back, and a topic that is not the one of a position is left to the projector.
+   * Returns the first offset of each partition whose documents go. Without `restart`, no position goes back, and a
+   * topic that is not the one of a position is left to the projector.
+   * @param positions read before: the ends may grow
    * @throws CommandError if the topic is not the one of the positions from which a generation is read again
    */
-  const firstToRemoveOf = async (identity: GenerationBody, restart?: Restart): Promise<FirstToRemove> => {
+  const firstToRemoveOf = async (
+    identity: GenerationBody,
+    positions: Positions,
+    restart: Restart | undefined,
+    tell: (line: string) => void,
+  ): Promise<readonly number[]> => {
     const topic = topicOf(identity)
-    // Before the ends, which may grow.
-    const positions = await positionDocumentsOf(identity, context)
     const written = await readAllWritten(identity, context)
     const cluster = await context.openCluster(topic)
     stack.defer(cluster.disconnect)
@@ -114,19 +119,26 @@ export const takeOver = async (
       const what = `partition ${partition} of ${topic} is not what ${identity.generation} has read to offset ${position.position}`
       if (!(await isInTopic(partition, past, log, ends, context.sleep)))
         throw new CommandError(`${what}, nor to ${past.position}`)
-      say(`${what}: all documents from offset ${past.position} on are removed`)
+      tell(`${what}: all documents from offset ${past.position} on are removed`)
       from.push(past.position)
     }
-    return { from, positions }
+    return from
   }
-  const remove = ({ generation, partitions }: GenerationBody, checked: FirstToRemove): Promise<boolean> => {
+  /** @param before the positions that were checked. Absent: those that the removal reads first */
+  const remove = async (identity: GenerationBody, before?: Positions, restart?: Restart): Promise<Removed> => {
+    const { generation, partitions } = identity
     const group = `${groupId}-${generation}`
     const wait = () => waitUntilNobodyWrites(generation, partitions, group, admin, context, 'run the same again')
-    const from = (position: PositionDocument['body'], partition: number): number => {
-      assertAsChecked(generation, position, checked.positions[partition])
-      return checked.from[partition] ?? 0
+    let checked = before
+    let first: readonly number[] = []
+    const from = async (positions: Positions): Promise<readonly number[]> => {
+      checked ??= positions
+      for (const [partition, now] of positions.entries()) assertAsChecked(generation, now, checked[partition])
+      first = await firstToRemoveOf(identity, positions, restart, () => undefined)
+      return first
     }
-    return removeLeftovers({ generation, partitions, from, keepsWritten: true, waitUntilNobodyWrites: wait }, context)
+    const removal = { generation, partitions, from, keepsWritten: true, waitUntilNobodyWrites: wait } as const
+    return { isRemoved: await removeLeftovers(removal, context), from: first }
   }
   const replaced: Replaced[] = []
   // Checks everything before it changes anything.
@@ -137,16 +149,18 @@ export const takeOver = async (
       const topic = topicOf(found.identity)
       assertSameSource(found.identity, await describeSource(admin, topic))
       assertReached(found.identity, found.restart, await fetchEnds(admin, topic))
-      return { ...found, removeFrom: await firstToRemoveOf(found.identity, found.restart) }
+      const positions = await positionDocumentsOf(found.identity, context)
+      await firstToRemoveOf(found.identity, positions, found.restart, say)
+      return { ...found, positions }
     }
     const found = await skipBadSpare(name, generations.live, check, context)
     if (found !== undefined) replaced.push(found)
   }
-  for (const { stored, identity, ids, restart, removeFrom } of replaced) {
-    await remove(identity, removeFrom)
+  for (const { stored, identity, ids, restart, positions } of replaced) {
+    const { from: removedFrom } = await remove(identity, positions, restart)
     const times = await readTimes(identity, context)
     for (const [partition, { last }] of (await positionDocumentsOf(identity, context)).entries()) {
-      const isLeft = last !== null && last.offset < (removeFrom.from[partition] ?? 0)
+      const isLeft = last !== null && last.offset < (removedFrom[partition] ?? 0)
       if (isLeft) await keepAsWritten(identity.generation, partition, last, context)
     }
     for (const { partition, end } of await fetchEnds(admin, topicOf(identity))) {
@@ -165,33 +179,19 @@ export const takeOver = async (
   }
   if (replaced.length === 0) {
     for (const name of [API_KEYS_GENERATION, generations.live]) await assertItsSource(name, topics, admin, context)
-    const removeLost = async (identity: GenerationBody): Promise<boolean> =>
-      remove(identity, await firstToRemoveOf(identity))
+    const removeLost = async (identity: GenerationBody): Promise<boolean> => (await remove(identity)).isRemoved
     const removed = await removeFromAll(names, generations.live, removeLost, admin, context, groupId)
     say(`no index was replaced: nothing ${removed ? 'else ' : ''}is changed`)
   }
   return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
 }
 
-/**
- * While a partition is read again, documents from its position to `serve_from` are those of the same log, if the log
- * still has the last written record: it can have been cut below since then. Of API keys this is not known: each start
- * of a projector moves `serve_from`. They are few, and are served only after they are read again.
- */
-export const firstToRemove = async (
-  generation: string,
-  { position, serve_from = 0 }: PositionDocument['body'],
-  written: LastRecord | undefined,
-  isOfLog: (last: LastRecord) => Promise<boolean>,
-): Promise<number> => {
-  if (generation === API_KEYS_GENERATION || serve_from <= position) return position
-  return written !== undefined && written.offset >= position && (await isOfLog(written)) ? serve_from : position
-}
-
 type LastRecord = NonNullable<PositionDocument['body']['last']>
 
-/** The first offset of each partition whose documents go, and the positions that say so. */
-type FirstToRemove = { readonly from: readonly number[]; readonly positions: readonly PositionDocument['body'][] }
+type Positions = readonly PositionDocument['body'][]
+
+/** The first offset of each partition whose documents went. */
+type Removed = { readonly isRemoved: boolean; readonly from: readonly number[] }
 
 /** @throws CommandError if a projector has published since the positions were read: its documents must stay */
 const assertAsChecked = (
@@ -261,7 +261,7 @@ type Replaced = {
   readonly stored: DocumentAnswer<GenerationDocument>
   readonly ids: Record<string, string>
   readonly restart: Restart
-  readonly removeFrom: FirstToRemove
+  readonly positions: Positions
 }
 
 const FIRST_RECORD = { position: 0, last: null, at: 0 }
@@ -271,7 +271,7 @@ const checkIndices = async (
   name: string,
   restartOf: (identity: GenerationBody) => Promise<Restart>,
   context: KafkaContext,
-): Promise<Omit<Replaced, 'removeFrom'> | undefined> => {
+): Promise<Omit<Replaced, 'positions'> | undefined> => {
   const { send: request, prefix } = context
   const stored = await readStored<GenerationDocument>(generationId(name), context)
   if (stored === undefined) throw new CommandError(`there is no generation ${name} (npx commission projection list)`)

@@ -57,15 +57,19 @@ export type Removal = {
   readonly generation: string
   readonly partitions: number
   /**
-   * The first offset whose documents go. If it is before the position, the API does not serve the partition afterwards,
-   * until the position is set back.
+   * Says for these positions, in order, the first offset of each partition whose documents go. Called when nobody
+   * writes any more; before that only to look whether there are such documents. If an offset is before the position,
+   * the API does not serve the partition afterwards, until the position is set back.
    */
-  readonly from: (position: PositionDocument['body'], partition: number) => number
+  readonly from: (positions: readonly PositionDocument['body'][]) => Promise<readonly number[]>
   /** The log goes on: the last written record is forgotten only if its documents go. */
   readonly keepsWritten?: true
   /** Called if there is something to remove; afterwards it is looked for again. Absent: nobody writes any more. */
   readonly waitUntilNobodyWrites?: () => Promise<void>
 }
+
+/** The positions, and the first offset of each partition whose documents go. */
+type Begin = { readonly positions: readonly StoredPosition[]; readonly from: readonly number[] }
 
 /** @returns whether something was removed or put back */
 export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<boolean> => {
@@ -75,27 +79,27 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
     steps.say(`${generation} has documents at or after its positions: they are removed when nobody writes`)
     await waitUntilNobodyWrites()
   }
-  const positions = await readPositions(removal, steps)
-  // Before the search: each batch that is written changes them.
+  // Before the positions and the search: each batch that is written changes them.
   const written = await readWrittenVersions(removal, steps)
+  const begin = await readBegin(removal, steps)
   // Before the first search: what is gone for the moment must not stay so. In restored indices no position says it.
   const hasPutBack = await putBackAll(removal, steps)
-  const isInterrupted = positions.some(isMarked) || hasPutBack
-  const { partitions, held } = await findAll(removal, positions, steps)
+  const isInterrupted = begin.positions.some(isMarked) || hasPutBack
+  const { partitions, held } = await findAll(removal, begin, steps)
   if (partitions.size === 0 && !isInterrupted) {
-    await forget(removal, positions, written, steps)
+    await forget(removal, begin, written, steps)
     return false
   }
-  const marked = await mark(removal, positions, partitions, steps)
+  const marked = await mark(removal, begin.positions, partitions, steps)
   if (partitions.size > 0) {
     await steps.sleep(READERS_GONE_MS)
-    const report = await removeAll(removal, positions, held, steps)
+    const report = await removeAll(removal, begin, held, steps)
     await putBackAll(removal, steps)
     await refresh(layoutOf(steps.prefix, removal).indices.join(), steps)
     for (const line of linesOf(generation, report)) steps.say(line)
   }
-  await forget(removal, positions, written, steps)
-  await unmark(removal, marked, steps)
+  await forget(removal, begin, written, steps)
+  await unmark(removal, { positions: marked, from: begin.from }, steps)
   return true
 }
 
@@ -106,12 +110,7 @@ const searchedOf = (removal: Removal, { prefix }: Steps): Searched => ({
 })
 
 /** All documents that later events have made or touched, some at a time; none with what an interrupted run has kept. */
-async function* find(
-  removal: Removal,
-  positions: readonly StoredPosition[],
-  steps: Steps,
-): AsyncGenerator<readonly Leftover[]> {
-  const from = positions.map(({ _source }, partition) => removal.from(_source.body, partition))
+async function* find(removal: Removal, { from }: Begin, steps: Steps): AsyncGenerator<readonly Leftover[]> {
   let seen = 0
   let saidAt = steps.elapsed()
   for await (const page of findLeftovers(searchedOf(removal, steps), from, steps)) {
@@ -132,24 +131,24 @@ export const hasLeftovers = async (
   removal: Pick<Removal, 'generation' | 'partitions' | 'from' | 'keepsWritten'>,
   steps: Steps,
 ): Promise<boolean> => {
-  const positions = await readPositions(removal, steps)
-  if (positions.some(isMarked)) return true
+  const begin = await readBegin(removal, steps)
+  if (begin.positions.some(isMarked)) return true
   const written = await readWrittenVersions(removal, steps)
-  if (written.some((one, partition) => one && !isKept(removal, positions, one.last, partition))) return true
-  for await (const _ of find(removal, positions, steps)) return true
+  if (written.some((one, partition) => one && !isKept(removal, begin, one.last, partition))) return true
+  for await (const _ of find(removal, begin, steps)) return true
   return false
 }
 
 /** Returns the partitions that have leftovers, and the leftovers, if they are few enough. */
 const findAll = async (
   removal: Removal,
-  positions: readonly StoredPosition[],
+  begin: Begin,
   steps: Steps,
 ): Promise<{ readonly partitions: ReadonlySet<number>; readonly held: readonly Leftover[] | undefined }> => {
   const partitions = new Set<number>()
   const held: Leftover[] = []
   let isTooMany = false
-  for await (const found of find(removal, positions, steps)) {
+  for await (const found of find(removal, begin, steps)) {
     for (const { partition } of found) partitions.add(partition)
     isTooMany ||= held.length + found.length > LEFTOVERS_HELD
     if (!isTooMany) held.push(...found)
@@ -161,16 +160,13 @@ type Report = { removed: number; earlier: number; readonly shown: string[]; read
 
 const removeAll = async (
   removal: Removal,
-  positions: readonly StoredPosition[],
+  begin: Begin,
   held: readonly Leftover[] | undefined,
   steps: Steps,
 ): Promise<Report> => {
   const report: Report = { removed: 0, earlier: 0, shown: [], valid: [] }
-  const fromOf = (partition: number): number => {
-    const position = positions[partition]
-    return position === undefined ? 0 : removal.from(position._source.body, partition)
-  }
-  for await (const found of held ? [held] : find(removal, positions, steps)) {
+  const fromOf = (partition: number): number => begin.from[partition] ?? 0
+  for await (const found of held ? [held] : find(removal, begin, steps)) {
     for (let at = 0; at < found.length; at += LEFTOVERS_REMOVED_AT_ONCE) {
       await remove(removal, found.slice(at, at + LEFTOVERS_REMOVED_AT_ONCE), fromOf, report, steps)
     }
@@ -288,10 +284,7 @@ const refresh = async (index: string, steps: Steps): Promise<void> => {
 
 const isMarked = ({ _source }: StoredPosition): boolean => _source.body.removing === true
 
-const readPositions = async (
-  { generation, partitions }: Removal,
-  { send, prefix }: Steps,
-): Promise<StoredPosition[]> => {
+const readBegin = async ({ generation, partitions, from }: Removal, { send, prefix }: Steps): Promise<Begin> => {
   const positions: StoredPosition[] = []
   for (let partition = 0; partition < partitions; partition++) {
     const id = positionId(generation, partition)
@@ -302,26 +295,19 @@ const readPositions = async (
     if (status !== 200) throw new CommandError(dropped(id, status))
     positions.push(body)
   }
-  return positions
+  return { positions, from: await from(positions.map(({ _source }) => _source.body)) }
 }
 
 /** Nothing is written at or after the first offset whose documents go. */
-const forget = (
-  removal: Removal,
-  positions: readonly StoredPosition[],
-  written: readonly ReadWritten[],
-  steps: Steps,
-): Promise<void> => forgetWritten(removal, written, (last, at) => isKept(removal, positions, last, at), steps)
+const forget = (removal: Removal, begin: Begin, written: readonly ReadWritten[], steps: Steps): Promise<void> =>
+  forgetWritten(removal, written, (last, at) => isKept(removal, begin, last, at), steps)
 
 const isKept = (
-  { from, keepsWritten }: Pick<Removal, 'from' | 'keepsWritten'>,
-  positions: readonly StoredPosition[],
+  { keepsWritten }: Pick<Removal, 'keepsWritten'>,
+  { from }: Begin,
   last: { readonly offset: number },
   partition: number,
-): boolean => {
-  const position = positions[partition]
-  return keepsWritten === true && position !== undefined && last.offset < from(position._source.body, partition)
-}
+): boolean => keepsWritten === true && last.offset < (from[partition] ?? 0)
 
 /** Marks the positions of these partitions. @returns all positions with their versions afterwards */
 const mark = async (
@@ -339,12 +325,12 @@ const mark = async (
   return marked
 }
 
-const unmark = async (removal: Removal, positions: readonly StoredPosition[], steps: Steps): Promise<void> => {
+const unmark = async (removal: Removal, { positions, from }: Begin, steps: Steps): Promise<void> => {
   for (const [partition, position] of positions.entries()) {
     const { removing, ...body } = position._source.body
     if (removing === undefined) continue
     // Documents before the position are gone, too: nobody may read until the caller has set it back.
-    const isServed = removal.from(body, partition) >= body.position
+    const isServed = (from[partition] ?? 0) >= body.position
     const serve_from = isServed ? body.serve_from : Math.max(body.serve_from, body.position + 1)
     await replace(removal, partition, position, { ...body, serve_from }, steps)
   }

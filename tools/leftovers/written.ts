@@ -6,6 +6,7 @@
  */
 import { type DocumentAnswer, documentPath, getEach, getFromPrimaries, ifVersion } from '../../core/store/index.ts'
 import {
+  API_KEYS_GENERATION,
   controlIndexOf,
   type PositionDocument,
   type WrittenDocument,
@@ -40,6 +41,21 @@ export const readWrittenVersions = async (of: Partitions, steps: Steps): Promise
 /** Returns the last written record of each partition, in order. */
 export const readAllWritten = async (of: Partitions, steps: Steps): Promise<(LastRecord | undefined)[]> =>
   (await readWrittenVersions(of, steps)).map(one => one?.last)
+
+/**
+ * While a partition is read again, documents from its position to `serve_from` are those of the same log, if the log
+ * still has the last written record: it can have been cut below since then. Of API keys this is not known: each start
+ * of a projector moves `serve_from`. They are few, and are served only after they are read again.
+ */
+export const firstToRemove = async (
+  generation: string,
+  { position, serve_from = 0 }: PositionDocument['body'],
+  written: LastRecord | undefined,
+  isOfLog: (last: LastRecord) => Promise<boolean>,
+): Promise<number> => {
+  if (generation === API_KEYS_GENERATION || serve_from <= position) return position
+  return written !== undefined && written.offset >= position && (await isOfLog(written)) ? serve_from : position
+}
 
 /**
  * @param before as they were before the documents were looked for

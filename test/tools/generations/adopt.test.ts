@@ -1,6 +1,7 @@
 /** `adopt` on documents in memory, while a projector starts and stops beside it. */
 import type { Kafka } from 'kafkajs'
 import { expect, test } from 'vitest'
+import { recordHash } from '../../../core/ledger/event/raw-record.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import type { Send } from '../../../core/store/elasticsearch/client.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
@@ -11,9 +12,12 @@ import {
   kinds,
   LIVE_ID,
   positionId,
+  writtenId,
 } from '../../../schemas/stored/documents.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
+import { record } from '../../projector/records.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
+import { fetchedOf } from '../../support/record-batches.ts'
 
 const indicesOf = {
   g1: ['p-control', ...kinds.map(kind => indexOf('p', 'g1', kind))],
@@ -22,7 +26,7 @@ const indicesOf = {
 const uuidOf = (index: string): string => `uuid-of-${index}`
 
 /** A projector was killed between writing payout 12 and publishing it; no index was replaced. */
-const world = (meanwhile: (engine: MemoryElasticsearch) => void) => {
+const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0) => {
   const engine = new MemoryElasticsearch()
   putPayout(engine, 5)
   putPayout(engine, 12)
@@ -34,7 +38,7 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void) => {
     const recorded = Object.fromEntries(indices.map(name => [name, uuidOf(name)]))
     control(generationId(generation), 'generation', { ...source, generation, indices: recorded })
   }
-  putPosition(engine, 'g1', 10)
+  putPosition(engine, 'g1', 10, serveFrom)
   putPosition(engine, API_KEYS_GENERATION, 0)
   const all = [...new Set(Object.values(indicesOf).flat())]
   const settings = Object.fromEntries(all.map(name => [name, { settings: { index: { uuid: uuidOf(name) } } }]))
@@ -58,7 +62,7 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void) => {
       engine.time += milliseconds
       if (++sleeps === 2) meanwhile(engine)
     },
-    openCluster: async () => ({ disconnect: async () => undefined }) as unknown as LogCluster,
+    openCluster: async () => cluster,
   }
   return { engine, adopt: () => adopt({ json: false }, context, 'group') }
 }
@@ -68,10 +72,18 @@ const putPayout = (engine: MemoryElasticsearch, seq: number): void => {
   const fields = { org_id: 'org_1', seq, until_seq: UNTIL_FOREVER, body_bytes: JSON.stringify(body).length }
   engine.put('p-g1-payouts', `org_1:payout_${seq}`, seq, { ...fields, body })
 }
-const putPosition = (engine: MemoryElasticsearch, generation: string, position: number): void => {
-  const body = { position, last: null, at: 1, time: 2, serve_from: 0 }
+const putPosition = (engine: MemoryElasticsearch, generation: string, position: number, serve_from = 0): void => {
+  const body = { position, last: null, at: 1, time: 2, serve_from }
   engine.put('p-control', positionId(generation, 0), 1, { kind: 'position', body })
 }
+/** The topic has one record, at offset 12. */
+const stored = { ...record({ offset: 12 }), kind: 'record' as const }
+const fetched = { lastStableOffset: '100', messages: [{ offset: '12', fetched: fetchedOf([stored]) }] }
+const cluster = {
+  onLeader: async () => ({ responses: [{ partitions: [fetched] }] }),
+  disconnect: async () => undefined,
+} as unknown as LogCluster
+
 const payoutsOf = (engine: MemoryElasticsearch): string[] => Object.keys(engine.all('p-g1-payouts'))
 
 test('adopt removes documents after the position that nobody publishes', async () => {
@@ -87,4 +99,12 @@ test('adopt removes nothing that a projector publishes while it waits, and says 
   })
   await expect(adopt()).rejects.toThrow('positions of g1 were changed meanwhile: stop all projectors, and run the same')
   expect(payoutsOf(engine)).toEqual(['org_1:payout_12', 'org_1:payout_13', 'org_1:payout_5'])
+})
+
+test('adopt says after its wait what goes: documents of a log that is read again stay if it has the last written one', async () => {
+  const written = { kind: 'written', body: { offset: stored.offset, sha256: recordHash(stored) } }
+  const beside = (engine: MemoryElasticsearch) => engine.put('p-control', writtenId('g1', 0), 1, written)
+  const { engine, adopt } = world(beside, 20)
+  expect(await adopt()).toBe(0)
+  expect(payoutsOf(engine)).toEqual(['org_1:payout_12', 'org_1:payout_5'])
 })

@@ -72,7 +72,12 @@ const given = (documents: Given = leftovers) => {
   const said: string[] = []
   const remove = (changed: Partial<Removal> = {}) =>
     removeLeftovers(
-      { generation: 'g1', partitions: PARTITIONS, from: ({ position }) => position, ...changed },
+      {
+        generation: 'g1',
+        partitions: PARTITIONS,
+        from: async positions => positions.map(({ position }) => position),
+        ...changed,
+      },
       {
         send: engine.send,
         prefix: 'p',
@@ -263,7 +268,9 @@ test('a document that somebody writes meanwhile ends the removal with the next s
 
 test('a position whose earlier documents went, too, is not served until it is set back', async () => {
   const { engine, remove } = given()
-  await remove({ from: ({ position }, partition) => (partition === 0 ? 5 : position) })
+  await remove({
+    from: async positions => positions.map(({ position }, partition) => (partition === 0 ? 5 : position)),
+  })
   expect(Object.keys(documentsOf(engine).payouts ?? {})).toEqual([`${other}:payout_1`])
   const bodies = [0, 1].map(partition => engine.all('p-control')[positionId('g1', partition)]?.source.body)
   expect(bodies).toMatchObject([
