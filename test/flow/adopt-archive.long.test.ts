@@ -20,9 +20,10 @@ import {
   startProjector,
   untilCaughtUp,
 } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, type Scope } from '../support/scope.ts'
-import { createPrefix, everythingProjected, indexNamed, storedById } from '../support/stored.ts'
+import { everythingProjected, indexNamed, storedById } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const seed = seedOfRun()
@@ -71,9 +72,7 @@ const expectSameAnswers = async (api: Api, key: string, answers: Answers): Promi
 
 const setUp = async (t: Scope) => {
   const random = createRandom(seed)
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const prefix = createPrefix(t)
-  const projector = await startProjector(t, { topics, prefix })
+  const { topics, prefix, projector } = await startProjection(t, [], { partitions: PARTITIONS })
   const [org = ''] = await publishMixed(t, topics, random, 14)
   const key = newKeyText()
   await topics.publish([keyCreated({ org_id: org, id: 'key_client', text: key })])
@@ -170,9 +169,7 @@ const refuseDamaged = async (
 
 test.concurrent('a mirrored cluster with other records, or more of them, is refused, and then adopted as an equal one', async t => {
   const broker = await startOwnServer(t, 'kafka')
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const prefix = createPrefix(t)
-  const projector = await startProjector(t, { topics, prefix })
+  const { topics, prefix, projector } = await startProjection(t, [], { partitions: PARTITIONS })
   const directory = await newDirectory(t)
   const reps = (from: number, count: number) =>
     Array.from({ length: count }, (_, index) => repRecorded({ org_id: 'org_1', id: `rep_${from + index}` }))

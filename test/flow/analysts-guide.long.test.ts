@@ -15,11 +15,10 @@ import { commandSettings } from '../support/commands.ts'
 import { installDuckdb, queryDuckdb } from '../support/duckdb.ts'
 import type { Outgoing } from '../support/events.ts'
 import type { Item } from '../support/model.ts'
-import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startApi, untilCaughtUp } from '../support/processes.ts'
 import { pythonProgram } from '../support/programs.ts'
+import { startProjection } from '../support/projection.ts'
 import { fileScope } from '../support/scope.ts'
-import { createPrefix } from '../support/stored.ts'
-import { createTopics } from '../support/topics.ts'
 import { totalsOf } from '../support/totals.ts'
 
 const PARTITIONS = 3
@@ -37,9 +36,7 @@ const [replaced] = expected.superseded
 const settings: Record<string, string> = {}
 
 beforeAll(async () => {
-  const topics = await createTopics(file, { partitions: PARTITIONS })
-  const prefix = createPrefix(file)
-  const projector = await startProjector(file, { topics, prefix })
+  const { topics, prefix, projector } = await startProjection(file, [], { partitions: PARTITIONS })
   const keysFirst = organization.sent.toSorted(
     (a, b) => Number(b.stream === 'api-keys') - Number(a.stream === 'api-keys'),
   )

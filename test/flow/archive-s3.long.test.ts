@@ -12,12 +12,13 @@ import { lockArchive } from '../../tools/archive/s3/s3-lock.ts'
 import { createSendS3 } from '../../tools/archive/s3/send.ts'
 import { compareTopics, done, newDirectory, PARTITIONS, publishMixed, settingsOf } from '../support/archives.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
-import { startProjector, untilCaughtUp } from '../support/processes.ts'
+import { untilCaughtUp } from '../support/processes.ts'
 import { goProgram } from '../support/programs.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { bucketOf, killAtRequest, openS3, S3_BUILD_TIMEOUT_MS, type S3Server, s3Steps, startS3 } from '../support/s3.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { allStored, createPrefix } from '../support/stored.ts'
+import { allStored } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
@@ -70,9 +71,7 @@ describe.skipIf(goProgram === undefined)('an archive in S3', { timeout: 300_000 
   })
 
   test('a replay from it has the documents of a replay from the directory; adopt reads it', async t => {
-    const topics = await createTopics(t, { partitions: PARTITIONS })
-    const prefix = createPrefix(t)
-    const projector = await startProjector(t, { topics, prefix })
+    const { topics, prefix, projector } = await startProjection(t, [], { partitions: PARTITIONS })
     const directory = await newDirectory(t)
     await publishMixed(t, topics, createRandom(seed + 1), 3)
     await untilCaughtUp(projector)

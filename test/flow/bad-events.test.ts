@@ -22,10 +22,11 @@ import {
 } from '../support/events.ts'
 import { applied as appliedSmall, duplicates } from '../support/good-events.ts'
 import type { Outcome } from '../support/model.ts'
-import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { type Projector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { createPrefix, indexNamed, parkedAt, readPosition, storedById } from '../support/stored.ts'
-import { createTopics, type Published, type Topics } from '../support/topics.ts'
+import { indexNamed, parkedAt, readPosition, storedById } from '../support/stored.ts'
+import type { Published, Topics } from '../support/topics.ts'
 
 const file = fileScope()
 let topics: Topics
@@ -37,9 +38,7 @@ let crowd: { readonly isAt: number; readonly endsAt: number; readonly flood: rea
 
 beforeAll(async () => {
   registerCodecs()
-  topics = await createTopics(file)
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix, settings: { LOG_LEVEL: 'trace' } })
+  ;({ topics, prefix, projector } = await startProjection(file, [], { settings: { LOG_LEVEL: 'trace' } }))
   await publishAll()
   await publishCrowd()
   outcomes = foldAll(topics).outcomes

@@ -5,11 +5,12 @@ import { registerCodecs } from '../support/codecs.ts'
 import { GZIP, NONE, read, refused, ZSTD } from '../support/compressed.ts'
 import { newId, type Outgoing, repRecorded } from '../support/events.ts'
 import { partitionOf } from '../support/model-record.ts'
-import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { type Projector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { publishBatch } from '../support/publish-batch.ts'
 import { fileScope } from '../support/scope.ts'
-import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import { allStored, indexNamed } from '../support/stored.ts'
+import type { Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const MiB = 1024 * 1024
@@ -23,9 +24,7 @@ const namesOf = async (): Promise<readonly string[]> => {
 }
 
 beforeAll(async () => {
-  topics = await createTopics(file, { partitions: 6 })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
+  ;({ topics, prefix, projector } = await startProjection(file, [], { partitions: 6 }))
 })
 afterAll(registerCodecs)
 
@@ -83,8 +82,9 @@ describe('a batch above the bound', () => {
     await untilCaughtUp(projector)
     const parked = await allStored(indexNamed(prefix, 'parked'))
     const found = parked.filter(({ source }) => source.partition === partition && source.code === 'batch_undecodable')
-    const offsets = found.map(({ source }) => Number(source.offset)).sort((a, b) => a - b)
-    expect(offsets).toEqual(Array.from({ length: 52 }, (_, index) => first + index))
+    // The partition may have the batch of the other form, too, before this one.
+    const offsets = found.map(({ source }) => Number(source.offset)).filter(offset => offset >= first)
+    expect(offsets.sort((a, b) => a - b)).toEqual(Array.from({ length: 52 }, (_, index) => first + index))
     const [begin] = found.filter(({ id }) => id === parkedId(topics.events, partition, first))
     expect(begin?.source.org_id).toBeUndefined()
     const { value } = (begin?.source.body ?? {}) as { readonly value?: string }

@@ -13,12 +13,11 @@ import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import type { Item, Model, ModelChange } from '../support/model.ts'
 import { partitionOf } from '../support/model-record.ts'
 import { readTable } from '../support/parquet.ts'
-import { startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
-import { createPrefix } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import type { Topics } from '../support/topics.ts'
 import { totalsOf } from '../support/totals.ts'
 
 const PARTITIONS = 3
@@ -34,11 +33,11 @@ let prefix: string
 beforeAll(async () => {
   console.log(`seed ${seed}`)
   file.onTestFinished(async () => rmSync(folder, { recursive: true }))
-  topics = await createTopics(file, { partitions: PARTITIONS })
-  prefix = createPrefix(file)
-  const projector = await startProjector(file, { topics, prefix })
-  await topics.publish(createStream(random, [org, neighbour], PARTITIONS, { reps: 3, periods: 3 }).take(500))
-  await untilCaughtUp(projector)
+  ;({ topics, prefix } = await startProjection(
+    file,
+    createStream(random, [org, neighbour], PARTITIONS, { reps: 3, periods: 3 }).take(500),
+    { partitions: PARTITIONS },
+  ))
   model = foldAll(topics).model
 })
 

@@ -7,11 +7,10 @@ import { type Change, createClient } from '../../client/src/index.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText } from '../support/events.ts'
 import { type Api, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually } from '../support/scope.ts'
-import { createPrefix } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics } from '../support/topics.ts'
 
 const project = join(import.meta.dirname, '../..')
 const PARTITIONS = 3
@@ -22,11 +21,11 @@ test.concurrent('changes are followed through restarts of the API and the projec
   const random = createRandom(seed)
   const [org = '', other = ''] = organizationsIn(random, [1, 1], PARTITIONS)
   const key = newKeyText()
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const prefix = createPrefix(t)
-  let projector = await startProjector(t, { topics, prefix })
-  await topics.publish([keyCreated({ org_id: org, id: 'key_client', text: key })])
-  await untilCaughtUp(projector)
+  const started = await startProjection(t, [keyCreated({ org_id: org, id: 'key_client', text: key })], {
+    partitions: PARTITIONS,
+  })
+  const { topics, prefix } = started
+  let { projector } = started
   let api: Api = await startApi(t, prefix)
   const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix }
   const projection = async (...args: string[]): Promise<void> => {
@@ -112,12 +111,9 @@ test.concurrent('changes are followed through restarts of the API and the projec
 })
 
 test.concurrent('a wait outlasts the silence after which a connection is closed, and SIGTERM ends it at once', async t => {
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const prefix = createPrefix(t)
-  const projector = await startProjector(t, { topics, prefix })
   const key = newKeyText()
-  await topics.publish([keyCreated({ org_id: 'org_silent', id: 'key_client', text: key })])
-  await untilCaughtUp(projector)
+  const records = [keyCreated({ org_id: 'org_silent', id: 'key_client', text: key })]
+  const { prefix } = await startProjection(t, records, { partitions: PARTITIONS })
   const api = await startApi(t, prefix)
   const ask = async (wait: number) => {
     const began = performance.now()

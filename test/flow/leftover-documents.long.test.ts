@@ -20,9 +20,10 @@ import {
 } from '../support/events.ts'
 import { startOwnServer } from '../support/own-services.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, type Scope } from '../support/scope.ts'
-import { allStored, call, createPrefix, everythingProjected, indexNamed } from '../support/stored.ts'
+import { allStored, call, everythingProjected, indexNamed } from '../support/stored.ts'
 import { organizationsIn } from '../support/streams.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
@@ -70,13 +71,10 @@ const laterRecords = (org_id: string): Outgoing[] => [
 ]
 
 const setUp = async (t: Scope) => {
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const prefix = createPrefix(t)
   const organizations = organizationsIn(createRandom(seed), [0, 1], PARTITIONS)
-  const projector = await startProjector(t, { topics, prefix })
-  await topics.publish(archivedRecords(organizations))
-  await topics.publish([keyCreated({ org_id: organizations[0] ?? '', id: 'key_1', text: newKeyText() })])
-  await untilCaughtUp(projector)
+  const key = keyCreated({ org_id: organizations[0] ?? '', id: 'key_1', text: newKeyText() })
+  const records = [...archivedRecords(organizations), key]
+  const { topics, prefix, projector } = await startProjection(t, records, { partitions: PARTITIONS })
   await projector.stop()
   const directory = await newDirectory(t)
   await done(['archive', '--to', directory], topics)

@@ -15,10 +15,9 @@ import {
   repRecorded,
   step,
 } from '../support/events.ts'
-import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startApi } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { fileScope } from '../support/scope.ts'
-import { createPrefix } from '../support/stored.ts'
-import { createTopics } from '../support/topics.ts'
 
 const amounts = [
   '1234.5000',
@@ -61,16 +60,13 @@ const opposite = (amount: string): string => {
 }
 
 beforeAll(async () => {
-  const topics = await createTopics(file, { partitions: 1 })
-  const prefix = createPrefix(file)
   const key = newKeyText()
-  const projector = await startProjector(file, { topics, prefix })
-  await topics.publish([
+  const records = [
     keyCreated({ org_id: org, text: key }),
     periodRecorded({ org_id: org }),
     ...amounts.flatMap(eventsOf),
-  ])
-  await untilCaughtUp(projector)
+  ]
+  const { prefix } = await startProjection(file, records, { partitions: 1 })
   client = createClient([await startApi(file, prefix)], key)
 })
 

@@ -5,12 +5,11 @@ import { describe, expect, test } from 'vitest'
 import { DASHBOARDS } from '../contract/dashboards.ts'
 import { createClient } from '../support/client.ts'
 import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
-import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startApi } from '../support/processes.ts'
 import { prometheusProgram } from '../support/programs.ts'
+import { startProjection } from '../support/projection.ts'
 import { type Prometheus, startPrometheus } from '../support/prometheus.ts'
 import { eventually, type Scope } from '../support/scope.ts'
-import { createPrefix } from '../support/stored.ts'
-import { createTopics } from '../support/topics.ts'
 
 type Dashboard = { readonly panels: { readonly title: string; readonly targets: { readonly expr: string }[] }[] }
 
@@ -28,13 +27,10 @@ const QUIET_EVALUATIONS = 30
 const SOON = { within: 60_000, every: 500 }
 
 const setUp = async (scope: Scope) => {
-  const topics = await createTopics(scope, { partitions: 1 })
-  const prefix = createPrefix(scope)
-  const projector = await startProjector(scope, { topics, prefix })
-  const api = await startApi(scope, prefix)
   const [org, key] = [newId('org'), newKeyText()]
-  await topics.publish([keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })])
-  await untilCaughtUp(projector)
+  const records = [keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })]
+  const { topics, prefix, projector } = await startProjection(scope, records, { partitions: 1 })
+  const api = await startApi(scope, prefix)
   const client = createClient([api], key)
   /** Two events, and two requests: one of them is refused. */
   const use = async () => {

@@ -15,10 +15,11 @@ import {
 } from '../support/events.ts'
 import { countInKafka, readFromKafka } from '../support/in-kafka.ts'
 import { partitionOf } from '../support/model-record.ts'
-import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { type Projector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { fileScope } from '../support/scope.ts'
-import { allStored, createPrefix, indexNamed, store, storedById } from '../support/stored.ts'
-import { createTopics, type Published, type Topics } from '../support/topics.ts'
+import { allStored, indexNamed, store, storedById } from '../support/stored.ts'
+import type { Published, Topics } from '../support/topics.ts'
 
 const file = fileScope()
 const org = newId('org')
@@ -52,10 +53,11 @@ const badOnes = (partitions: number) => {
 }
 
 beforeAll(async () => {
-  topics = await createTopics(file)
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix, settings: { LOG_LEVEL: 'trace' } })
-  await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org }), payout({ id: 'payout_1' })])
+  ;({ topics, prefix, projector } = await startProjection(
+    file,
+    [repRecorded({ org_id: org }), periodRecorded({ org_id: org }), payout({ id: 'payout_1' })],
+    { settings: { LOG_LEVEL: 'trace' } },
+  ))
   const bad = badOnes(topics.partitions)
   const published = await topics.publish(Object.values(bad))
   parked = Object.fromEntries(Object.keys(bad).map((name, place) => [name, published[place]])) as typeof parked

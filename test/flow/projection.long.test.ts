@@ -11,11 +11,12 @@ import {
   startProjector,
   untilCaughtUp,
 } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { allStored, call, createPrefix } from '../support/stored.ts'
+import { allStored, call } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import type { Topics } from '../support/topics.ts'
 import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
 
 const PARTITIONS = 3
@@ -39,9 +40,7 @@ const publish = async (records: readonly Outgoing[]): Promise<void> => {
 }
 
 beforeAll(async () => {
-  topics = await createTopics(file, { partitions: PARTITIONS })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
+  ;({ topics, prefix, projector } = await startProjection(file, [], { partitions: PARTITIONS }))
   await publish([...keys].map(([org_id, text]) => keyCreated({ org_id, id: 'key_walks', text })))
   await publish(stream.take(600))
   await untilCaughtUp(projector)

@@ -4,22 +4,14 @@ import { expect, test } from 'vitest'
 import { asyncapiErrors } from '../support/asyncapi.ts'
 import { describedReceipt } from '../support/described-receipts.ts'
 import { newId, repRecorded } from '../support/events.ts'
-import {
-  expectRefused,
-  type Projector,
-  projectorSettings,
-  startProcess,
-  startProjector,
-  untilCaughtUp,
-} from '../support/processes.ts'
+import { expectRefused, type Projector, projectorSettings, startProcess, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
 const setUp = async (scope: Scope) => {
-  const topics = await createTopics(scope)
-  const prefix = createPrefix(scope)
-  const projector = await startProjector(scope, { topics, prefix, settings: { RECEIPTS_PORT: '0' } })
+  const { topics, projector } = await startProjection(scope, [], { settings: { RECEIPTS_PORT: '0' } })
   return { topics, projector, url: receiptsUrl(projector) }
 }
 const receiptsUrl = ({ lines }: Projector): string => {

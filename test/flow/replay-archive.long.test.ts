@@ -6,10 +6,11 @@ import { beforeAll, expect, inject, test } from 'vitest'
 import { done, newDirectory, PARTITIONS, publishMixed } from '../support/archives.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { dataOf, type Outgoing, payoutCalculated, repRecorded } from '../support/events.ts'
-import { startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProcess, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
-import { allStored, createPrefix, indicesOf, readPosition, type Stored } from '../support/stored.ts'
+import { allStored, indicesOf, readPosition, type Stored } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
@@ -59,16 +60,15 @@ const segmentsIn = async (archive: string, partition: number): Promise<string[]>
 }
 
 beforeAll(async () => {
-  topics = await createTopics(file, { partitions: PARTITIONS })
-  prefix = createPrefix(file)
-  const projector = await startProjector(file, { topics, prefix })
+  const started = await startProjection(file, [], { partitions: PARTITIONS })
+  ;({ topics, prefix } = started)
   directory = await newDirectory(file)
   // Several runs: several segments of each partition.
   for (let run = 0; run < 3; run++) {
     await publishMixed(file, topics, createRandom(seed + run), 3)
     await done(['archive', '--to', directory], topics)
   }
-  await untilCaughtUp(projector)
+  await untilCaughtUp(started.projector)
   const ran = await withKafka('replay', '--name', 'kafka')
   expect(ran, ran.said).toMatchObject({ code: 0 })
   asKafka = await everything('sandbox-kafka')

@@ -5,13 +5,14 @@ import { beforeAll, expect, inject, test } from 'vitest'
 import { partitionOf } from '../../schemas/partition.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { repRecorded, withData } from '../support/events.ts'
-import { type Projector, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { type Projector, startProcess, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { startProxy } from '../support/proxy.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { allStored, call, createPrefix, indicesOf, readPosition, type Stored } from '../support/stored.ts'
+import { allStored, call, indicesOf, readPosition, type Stored } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import type { Topics } from '../support/topics.ts'
 
 const PARTITIONS = 3
 const file = fileScope()
@@ -50,11 +51,7 @@ const positions = (place: string, generation: string): Promise<number[]> =>
   )
 
 beforeAll(async () => {
-  topics = await createTopics(file, { partitions: PARTITIONS })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
-  await topics.publish(stream.take(300))
-  await untilCaughtUp(projector)
+  ;({ topics, prefix, projector } = await startProjection(file, stream.take(300), { partitions: PARTITIONS }))
   await sleep(20)
   const time = new Date().toISOString()
   then = { all: await everything('g1'), bounds: await positions(prefix, 'g1'), time }

@@ -12,6 +12,7 @@ import {
   startProjector,
   untilCaughtUp,
 } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import {
   allStored,
@@ -40,12 +41,13 @@ describe('after an earlier run', () => {
 
   beforeAll(async () => {
     // One partition: other, healthy partitions would continue and update the time of their data.
-    topics = await createTopics(file, { partitions: 1 })
-    prefix = createPrefix(file)
-    const projector = await startProjector(file, { topics, prefix })
-    await topics.publish([repRecorded({ org_id: org }), periodRecorded({ org_id: org }), keyCreated({ org_id: org })])
-    await untilCaughtUp(projector)
-    expect(await projector.stop()).toEqual({ code: 0, signal: null })
+    const started = await startProjection(
+      file,
+      [repRecorded({ org_id: org }), periodRecorded({ org_id: org }), keyCreated({ org_id: org })],
+      { partitions: 1 },
+    )
+    ;({ topics, prefix } = started)
+    expect(await started.projector.stop()).toEqual({ code: 0, signal: null })
   })
 
   /** Starts with the current state. Expects a refusal, and no change. */

@@ -10,10 +10,11 @@ import { commandSettings, jsonLines, type Ran, runCommand } from '../support/com
 import { newId, repRecorded } from '../support/events.ts'
 import { partitionOf } from '../support/model-record.ts'
 import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { publishUnreadable } from '../support/publish-batch.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
-import { allStored, createPrefix, everythingProjected, type Stored } from '../support/stored.ts'
+import { allStored, everythingProjected, type Stored } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
@@ -70,9 +71,7 @@ const publishUnread = async (form: 'zstd' | 'gzip' | 'lz4', on = topics): Promis
 }
 
 beforeAll(async () => {
-  topics = await createTopics(file, { partitions: PARTITIONS })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
+  ;({ topics, prefix, projector } = await startProjection(file, [], { partitions: PARTITIONS }))
   organizations = await publishMixed(file, topics, createRandom(seed), 3)
   await publishUnread('zstd')
   await publishMixed(file, topics, createRandom(seed + 1), 3)

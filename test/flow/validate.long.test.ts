@@ -5,12 +5,13 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import type { Outgoing } from '../support/events.ts'
-import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { type Projector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import type { Scope } from '../support/scope.ts'
-import { allStored, createPrefix } from '../support/stored.ts'
+import { allStored } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics, place } from '../support/topics.ts'
+import { place } from '../support/topics.ts'
 
 const PARTITIONS = 3
 const HALF = 5_000
@@ -59,9 +60,7 @@ const countsOf = async (projector: Projector) => {
 test('the outcomes of a file are those of the projector, of a whole log and behind a live projection', async t => {
   const random = createRandom(seed)
   const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
-  const topics = await createTopics(t, { partitions: PARTITIONS })
-  const prefix = createPrefix(t)
-  const projector = await startProjector(t, { topics, prefix })
+  const { topics, prefix, projector } = await startProjection(t, [], { partitions: PARTITIONS })
   const settings = commandSettings(topics, prefix)
   const stream = createStream(random, organizations, PARTITIONS, { reps: 3, periods: 3 })
   const [first, second] = [stream.take(HALF), stream.take(HALF)]

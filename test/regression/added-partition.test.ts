@@ -5,16 +5,13 @@
  */
 import { expect, test } from 'vitest'
 import { newId, repRecorded } from '../support/events.ts'
-import { expectRefused, startProjector, untilCaughtUp } from '../support/processes.ts'
-import { createPrefix } from '../support/stored.ts'
-import { createTopics } from '../support/topics.ts'
+import { expectRefused } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 
 test('partitions added while the projector runs are refused as another source', async t => {
-  const topics = await createTopics(t, { partitions: 1 })
-  const prefix = createPrefix(t)
-  const projector = await startProjector(t, { topics, prefix })
-  await topics.publish([repRecorded({ org_id: newId('org') })])
-  await untilCaughtUp(projector)
+  const { topics, prefix, projector } = await startProjection(t, [repRecorded({ org_id: newId('org') })], {
+    partitions: 1,
+  })
 
   await topics.admin.createPartitions({ topicPartitions: [{ topic: topics.events, count: 2 }] })
   // A member joins and leaves, so that all partitions, including the new one, are assigned again.

@@ -4,12 +4,12 @@ import { expect } from 'vitest'
 import { freePort } from '../../services/ports.ts'
 import type { AlertFault } from '../monitoring/alert-faults.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from './events.ts'
-import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from './processes.ts'
+import { type Api, type Projector, startApi } from './processes.ts'
+import { startProjection } from './projection.ts'
 import { type Prometheus, soonerRules, startPrometheus } from './prometheus.ts'
 import { RULES } from './run-prometheus.ts'
 import { eventually, type Scope } from './scope.ts'
-import { createPrefix } from './stored.ts'
-import { createTopics, type Topics } from './topics.ts'
+import type { Topics } from './topics.ts'
 
 export const SOON = { within: 100_000, every: 500 }
 /** A busy machine may take a second for a scrape. */
@@ -34,16 +34,12 @@ export const watchInstallation = async (
   scope: Scope,
   given: { readonly projector?: Settings; readonly api?: Settings } = {},
 ): Promise<WatchedInstallation> => {
-  const topics = await createTopics(scope, { partitions: 2 })
-  const prefix = createPrefix(scope)
   const [adminPort, org, key] = [String(await freePort()), newId('org'), newKeyText()]
   const settings = { PROJECTOR_ADMIN_PORT: adminPort, ...given.projector }
-  const projector = await startProjector(scope, { topics, prefix, settings })
+  const records = [keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org, id: newId('rep') })]
+  const { topics, prefix, projector } = await startProjection(scope, records, { partitions: 2, settings })
   const publishReps = (count: number) =>
     topics.publish(Array.from({ length: count }, () => repRecorded({ org_id: org, id: newId('rep') })))
-  await topics.publish([keyCreated({ org_id: org, text: key })])
-  await publishReps(1)
-  await untilCaughtUp(projector)
   const api = await startApi(scope, prefix, { settings: given.api ?? {} })
   const targets = { projector: `127.0.0.1:${adminPort}`, api: new URL(api.adminUrl).host }
   const rules = soonerRules(await readFile(RULES, 'utf8'))

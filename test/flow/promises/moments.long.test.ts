@@ -9,12 +9,12 @@ import { keyCreated, newKeyText } from '../../support/events.ts'
 import { timesInKafka } from '../../support/in-kafka.ts'
 import type { Item, Model, ModelChange } from '../../support/model.ts'
 import { partitionOf } from '../../support/model-record.ts'
-import { type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
+import { type Projector, startApi, untilCaughtUp } from '../../support/processes.ts'
+import { startProjection } from '../../support/projection.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
-import { createPrefix } from '../../support/stored.ts'
 import { createStream, organizationsIn } from '../../support/streams.ts'
-import { createTopics, type Topics } from '../../support/topics.ts'
+import type { Topics } from '../../support/topics.ts'
 import { differenceOfAmounts, totalsOf } from '../../support/totals.ts'
 
 const PARTITIONS = 3
@@ -62,14 +62,16 @@ const walk = async (
 
 beforeAll(async () => {
   console.log(`seed ${seed}`)
-  topics = await createTopics(file, { partitions: PARTITIONS })
-  const prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
-  await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
+  const projection = await startProjection(
+    file,
+    [...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })),
+    { partitions: PARTITIONS },
+  )
+  ;({ topics, projector } = projection)
   // Small portions, with different timestamps.
   for (let part = 0; part < 60; part++) await topics.publish(stream.take(12))
   await untilCaughtUp(projector)
-  const api = await startApi(file, prefix)
+  const api = await startApi(file, projection.prefix)
   for (const [org, text] of keys) clients.set(org, createClient([api], text))
   model = foldAll(topics).model
   times = await timesInKafka(topics)

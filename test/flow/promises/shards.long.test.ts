@@ -5,12 +5,13 @@ import { type Client, createClient, lists } from '../../support/client.ts'
 import { commandSettings, jsonLines, runCommand } from '../../support/commands.ts'
 import { keyCreated, newKeyText } from '../../support/events.ts'
 import type { Item, Model } from '../../support/model.ts'
-import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
+import { type Api, type Projector, startApi, untilCaughtUp } from '../../support/processes.ts'
+import { startProjection } from '../../support/projection.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
-import { call, createPrefix } from '../../support/stored.ts'
+import { call } from '../../support/stored.ts'
 import { createStream, organizationsIn } from '../../support/streams.ts'
-import { createTopics, type Topics } from '../../support/topics.ts'
+import type { Topics } from '../../support/topics.ts'
 import { totalsOf } from '../../support/totals.ts'
 import { expectWalkedAsModelled, startWalkers } from '../../support/walkers.ts'
 
@@ -32,10 +33,11 @@ let model: Model
 
 beforeAll(async () => {
   console.log(`seed ${seed}`)
-  topics = await createTopics(file, { partitions: PARTITIONS })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix, settings: { ELASTICSEARCH_SHARDS: String(SHARDS) } })
-  await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
+  ;({ topics, prefix, projector } = await startProjection(
+    file,
+    [...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })),
+    { partitions: PARTITIONS, settings: { ELASTICSEARCH_SHARDS: String(SHARDS) } },
+  ))
   await topics.publish(stream.take(300))
   await untilCaughtUp(projector)
   api = await startApi(file, prefix)

@@ -6,11 +6,12 @@ import { type Client, createClient, lists } from '../../support/client.ts'
 import { keyCreated, newKeyText } from '../../support/events.ts'
 import type { Model } from '../../support/model.ts'
 import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../../support/processes.ts'
+import { startProjection } from '../../support/projection.ts'
 import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
 import { allStored, createPrefix, everythingProjected, indexNamed, readPosition } from '../../support/stored.ts'
 import { createStream, organizationsIn } from '../../support/streams.ts'
-import { createTopics, type Topics } from '../../support/topics.ts'
+import type { Topics } from '../../support/topics.ts'
 
 const PARTITIONS = 3
 const seed = seedOfRun()
@@ -27,10 +28,11 @@ let model: Model
 
 beforeAll(async () => {
   console.log(`seed ${seed}`)
-  topics = await createTopics(file, { partitions: PARTITIONS })
-  prefix = createPrefix(file)
-  projector = await startProjector(file, { topics, prefix })
-  await topics.publish([...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })))
+  ;({ topics, prefix, projector } = await startProjection(
+    file,
+    [...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })),
+    { partitions: PARTITIONS },
+  ))
   const stream = createStream(random, organizations, PARTITIONS)
   await untilCaughtUp(projector)
   for (let part = 0; part < 10; part++) {
