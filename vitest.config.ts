@@ -16,7 +16,7 @@ const startingProcesses = {
 const sharedServices = { globalSetup: ['test/support/global-services.ts'] }
 
 // Every test of these starts processes. More of them at once take as long together, and each of them takes longer.
-const flow = { ...startingProcesses, ...sharedServices, maxWorkers: 2, maxConcurrency: 2, testTimeout: 150_000 }
+const flow = { ...startingProcesses, ...sharedServices, maxWorkers: 2, maxConcurrency: 2, testTimeout: 300_000 }
 
 // These wait longer, for leases and time limits: the third one takes the cores meanwhile.
 const flowLong = { ...flow, maxWorkers: 3 }
