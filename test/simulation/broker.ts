@@ -1,6 +1,7 @@
 /**
  * The simulated Kafka: partitions that grow, their last stable offsets, topics that are deleted and made anew, and
- * consumer groups. Not simulated: several brokers, and new leaders.
+ * consumer groups. Not simulated: several brokers, and new leaders, but that one may be behind when a record is read
+ * without a group.
  */
 import kafkajs from 'kafkajs'
 import type { Clock, SimulatedProcess } from './clock.ts'

@@ -38,6 +38,9 @@ export const openSimulatedCluster = (
       const { end } = partitionsNow()[partition] ?? { end: 0 }
       const from = Number(fetchOffset)
       if (from > end) throw protocolError('OFFSET_OUT_OF_RANGE')
+      // It does not know yet how far the other copies are.
+      if (faults.happens('leaderBehind'))
+        return { responses: [{ partitions: [{ lastStableOffset: `${from}`, messages: [] }] }] }
       const count = 1 + faults.random.below(faults.random.pick([2, 5, 40]))
       const entries = partitionsNow()[partition]?.read(from, count) ?? []
       return { responses: [{ partitions: [{ lastStableOffset: `${end}`, messages: messagesOf(entries) }] }] }

@@ -181,8 +181,11 @@ export class Consumer {
     stay.ended = this.#loop(stay)
   }
 
-  /** @returns whether it has joined the group; otherwise it has crashed or was stopped */
-  async #join(stay: Stay): Promise<boolean> {
+  /**
+   * @param late milliseconds until it takes note that it has joined: the others know their partitions by then
+   * @returns whether it has joined the group; otherwise it has crashed or was stopped
+   */
+  async #join(stay: Stay, late = 0): Promise<boolean> {
     for (let failures = 0; stay.isRunning; ) {
       try {
         stay.memberId ??= await this.#call(() => this.#group().newMemberId())
@@ -194,6 +197,7 @@ export class Consumer {
           stay.memberId = undefined
           continue
         }
+        if (late > 0) await this.#host.sleep(late, new AbortController().signal)
         if (!stay.isRunning && stay.hasJoined) return true
         stay.generation = joined.generation
         stay.assigned = joined.partitions
@@ -223,10 +227,28 @@ export class Consumer {
         if (error instanceof LostPlace) {
           if (error.standing === 'unknown') stay.memberId = undefined
           else this.#emit(this.events.REBALANCING, {})
-          if (!(await this.#join(stay))) return
+          const fetchesOn = error.standing === 'rebalancing' && this.#faults.happens('fetchesOn')
+          const joining = this.#join(stay, fetchesOn ? this.#faults.random.next() * this.#broker.session : 0)
+          if (fetchesOn) void this.#fetchOn(stay, joining)
+          if (!(await joining)) return
         } else if (++failures > RETRIES) return this.#crash(stay)
         else await this.#pause(failures)
       }
+    }
+  }
+
+  /** Fetches on until it has joined again: a new owner of its partitions may have been told before. */
+  async #fetchOn(stay: Stay, joining: Promise<boolean>): Promise<void> {
+    let isJoining = true
+    void joining.then(() => {
+      isJoining = false
+    })
+    const isOurs = (): boolean => isJoining && stay.isRunning
+    this.#coverage.count('members that fetched on while they joined again')
+    try {
+      while (isOurs()) await this.#fetchAndHandle(stay, isOurs)
+    } catch {
+      // The client fetches again when it has joined.
     }
   }
 
@@ -234,7 +256,9 @@ export class Consumer {
     return this.#host.sleep(100 * 2 ** failures, new AbortController().signal)
   }
 
-  async #fetchAndHandle(stay: Stay): Promise<void> {
+  /** @param isOurs whether a batch is still taken; without it, the client sends heartbeats */
+  async #fetchAndHandle(stay: Stay, isOurs?: () => boolean): Promise<void> {
+    const heartbeat = async (): Promise<void> => (isOurs ? undefined : this.#heartbeat(stay))
     for (const partition of stay.assigned) {
       const sought = stay.seeks.get(partition)
       if (sought !== undefined) stay.next.set(partition, sought)
@@ -243,7 +267,7 @@ export class Consumer {
     const active = stay.assigned.filter(partition => !stay.paused.has(partition))
     if (active.length === 0) {
       await this.#host.sleep(FETCH_WAIT_MS, new AbortController().signal)
-      return this.#heartbeat(stay)
+      return heartbeat()
     }
     const unknown = active.filter(partition => !stay.next.has(partition))
     if (unknown.length > 0) {
@@ -261,11 +285,11 @@ export class Consumer {
     })
     const batches = answers.filter(({ partition }) => !stay.seeks.has(partition) && !stay.paused.has(partition))
     for (const batch of batches) {
-      if (!stay.isRunning) return
+      if (!stay.isRunning || isOurs?.() === false) return
       await this.#handle(stay, batch)
-      await this.#heartbeat(stay)
+      await heartbeat()
     }
-    if (batches.length === 0) await this.#heartbeat(stay)
+    if (batches.length === 0) await heartbeat()
   }
 
   /** Returns the offset to fetch from: the expected one, or another one by the fault `misplace`. */

@@ -57,6 +57,7 @@ export const happenings = [
   'records that other rules would apply and that stayed parked',
   'rebalances',
   'members that lost their session',
+  'members that fetched on while they joined again',
   'consumers that crashed and started again',
   'clocks that jumped',
   'committed offsets changed',

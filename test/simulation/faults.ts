@@ -27,6 +27,12 @@ export type Knobs = {
   kafkaFails: number
   /** The consumer fetches from another offset than the one it should. */
   misplace: number
+  /** A consumer that joins its group again fetches on meanwhile. */
+  fetchesOn: number
+  /** The ends of a topic are told some time after they were read. */
+  endsLate: number
+  /** A new leader says that the log ends before the record that is read without a group. */
+  leaderBehind: number
   /** A read of an API process fails, or one of its shards does. */
   readFails: number
   /** Average milliseconds that a request or an answer takes. */
@@ -47,6 +53,9 @@ export const CALM: Knobs = {
   slow: 0,
   kafkaFails: 0,
   misplace: 0,
+  fetchesOn: 0,
+  endsLate: 0,
+  leaderBehind: 0,
   readFails: 0,
   latency: 2,
 }

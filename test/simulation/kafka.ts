@@ -12,6 +12,9 @@ import type { Coverage } from './coverage.ts'
 import type { Faults } from './faults.ts'
 import { API_KEYS, type Entry, EVENTS } from './history.ts'
 
+/** Longest milliseconds until the ends of a topic are told: others write and publish past them meanwhile. */
+const ENDS_LATE_MS = 2_000
+
 export const createKafka = (
   host: SimulatedProcess,
   broker: Broker,
@@ -46,7 +49,12 @@ export const createKafka = (
           return { name, partitions: partitions.map(() => (broker.hasTopicIds ? { topicId: id } : {})) }
         }),
       })),
-    fetchTopicOffsets: (topic: string) => call(() => offsets(topic)),
+    fetchTopicOffsets: (topic: string) =>
+      call<ReturnType<typeof offsets>>((answer: (found: ReturnType<typeof offsets>) => void) => {
+        const found = offsets(topic)
+        if (faults.happens('endsLate')) host.clock.after(faults.random.next() * ENDS_LATE_MS, () => answer(found))
+        else answer(found)
+      }),
     describeConfigs: ({ resources: [asked] }: Configured) =>
       call(() => ({ resources: [{ configEntries: entriesOf(broker.settingsOf(asked.name)) }] })),
     alterConfigs: ({ resources: [asked] }: Configured) =>

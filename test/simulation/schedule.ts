@@ -60,6 +60,9 @@ export type SecondGeneration = {
   readonly pause: number
 }
 
+const FETCHES_ON = [0, 1]
+const ENDS_LATE = [0, 0, 0.5]
+const LEADER_BEHIND = [0, 0, 0.1]
 const OLD_COPY = [0, 0, 0.05, 0.3]
 const SCHEDULES_OF_A_HISTORY = 16
 
@@ -99,6 +102,9 @@ export const scheduleOf = (seed: number): Schedule => {
     slow: sometimes(0.2),
     kafkaFails: sometimes(0.2),
     misplace: sometimes(0.3),
+    fetchesOn: createRandom(seed ^ 0x2c1b3c6d).pick(FETCHES_ON),
+    endsLate: createRandom(seed ^ 0x3c6ef372).pick(ENDS_LATE),
+    leaderBehind: createRandom(seed ^ 0x165667b1).pick(LEADER_BEHIND),
     readFails: sometimes(0.1),
     latency: random.pick([1, 5, 30]),
   }
