@@ -18,8 +18,8 @@ export type TopicsContext = {
 type WantedTopic = { readonly topic: string; readonly numPartitions: number; readonly isOfKeys: boolean }
 
 /**
- * @throws StopError if the projector would refuse an existing topic, or Kafka refuses a right; Error if a new topic is
- * not ready in time
+ * @throws StopError if the projector would refuse an existing topic, or Kafka refuses a right; Error if a topic is not
+ * ready in time
  */
 export const createMissingTopics = async (
   settings: Read<typeof kafkaSettings & typeof topicSettings>,
@@ -40,7 +40,7 @@ export const createMissingTopics = async (
     say(
       isNew
         ? `${topic} created with ${numPartitions} partition${numPartitions === 1 ? '' : 's'}`
-        : await describeExisting(one, messageBytes, admin),
+        : await describeExisting(one, messageBytes, { admin, sleep }),
     )
   }
 }
@@ -64,34 +64,52 @@ const create = (
 const describeExisting = async (
   { topic, numPartitions: wanted, isOfKeys }: WantedTopic,
   messageBytes: number,
-  admin: TopicsAdmin,
+  { admin, sleep }: Pick<TopicsContext, 'admin' | 'sleep'>,
 ): Promise<string> => {
-  const warnings = await checkTopicConfiguration(admin, topic, messageBytes)
-  const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
+  const read = async () => {
+    const warnings = await checkTopicConfiguration(admin, topic, messageBytes)
+    return { warnings, ...(await admin.fetchTopicMetadata({ topics: [topic] })) }
+  }
+  const { warnings, topics } = await untilKnown(
+    read,
+    sleep,
+    `${topic} is there, but after ${WAITED_S} s not every broker knows it`,
+  )
   const got = topics[0]?.partitions.length ?? 0
   if (isOfKeys) assertOnePartition(topic, got)
   if (got !== wanted) warnings.unshift(`it has ${got} partitions, not ${wanted}; that cannot be changed`)
   return [`${topic} is there already`, ...warnings].join('; ')
 }
 
-/** Milliseconds between two checks for a new topic, and their number. */
+/** About a topic that a broker does not know yet: milliseconds between two requests, their number, seconds in all. */
 const POLL_MS = 100
 const POLLS_MAX = 300
+const WAITED_S = (POLL_MS * POLLS_MAX) / 1000
 
 const waitForTopic = async (topic: string, admin: TopicsAdmin, sleep: TopicsContext['sleep']): Promise<void> => {
-  for (let attempt = 0; attempt < POLLS_MAX; attempt++) {
+  const look = async () => {
+    const { topics } = await withRight('Describe', `topic ${topic}`, admin.fetchTopicMetadata({ topics: [topic] }))
+    return topics[0]?.partitions.every(({ leader }) => leader >= 0) || undefined
+  }
+  await untilKnown(look, sleep, `${topic} was created, but after ${WAITED_S} s not all its partitions have a leader`)
+}
+
+/** Asks until there is an answer: each broker learns of a new topic in its own time. @throws Error if none came */
+const untilKnown = async <Answer>(
+  ask: () => Promise<Answer | undefined>,
+  sleep: TopicsContext['sleep'],
+  notInTime: string,
+): Promise<Answer> => {
+  for (let polls = 0; polls < POLLS_MAX; polls++) {
     try {
-      const { topics } = await withRight('Describe', `topic ${topic}`, admin.fetchTopicMetadata({ topics: [topic] }))
-      if (topics[0]?.partitions.every(({ leader }) => leader >= 0)) return
+      const answer = await ask()
+      if (answer !== undefined) return answer
     } catch (error) {
       if (!isUnknownTopic(error)) throw error
     }
     await sleep(POLL_MS)
   }
-  const waited = (POLL_MS * POLLS_MAX) / 1000
-  throw new Error(
-    `${topic} was created, but after ${waited} s not all its partitions have a leader; run again: npx commission topics`,
-  )
+  throw new Error(`${notInTime}; run again: npx commission topics`)
 }
 
 const entriesOf = (messageBytes: number) =>

@@ -64,6 +64,12 @@ export const kafkaMutants: readonly Mutant[] = [
     replace: "    enter(round, { name: 'refreshing', held: attempt })\n",
   },
   {
+    name: 'a broker that does not know a new topic yet ends commission topics',
+    inside: 'untilKnown',
+    find: 'if (!isUnknownTopic(error)) throw error',
+    replace: 'throw error',
+  },
+  {
     name: 'the time at rest counts as time of work',
     inside: 'PartitionFlow.#keepDeciding',
     find: 'this.#catchUp.begin(this.#inOrder.writtenTo)',

@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { createMissingTopics, type TopicsContext } from '../../../core/log/create-topics.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
@@ -6,6 +7,11 @@ import { kafkaSettings, readSettings, topicSettings } from '../../../core/runtim
 const settings = readSettings({ ...kafkaSettings, ...topicSettings }, { KAFKA_BROKERS: 'kafka:9092' })
 const EVENTS = 'commission.events'
 const KEYS = 'commission.api-keys'
+/** As a broker answers that has not learned of the topic yet. */
+const unknownTopic = {
+  ...{ type: 'UNKNOWN_TOPIC_OR_PARTITION', code: 3, retriable: true },
+  ...{ name: 'KafkaJSProtocolError', message: 'This server does not host this topic-partition' },
+}
 
 type Entries = readonly { readonly name: string; readonly value: string }[]
 type Topic = { readonly partitions: number; readonly entries: Entries }
@@ -41,7 +47,7 @@ const setUp = (topics: Record<string, Topic>, meanwhile = (): void => undefined,
     }),
   }
   const context = { admin, sleep: async () => undefined, say: (line: string) => said.push(line) }
-  return { topics, said, run: () => createMissingTopics(settings, context as unknown as TopicsContext) }
+  return { topics, said, context, run: () => createMissingTopics(settings, context as unknown as TopicsContext) }
 }
 
 test('missing topics are created, configured to keep every record; the next run finds them and changes nothing', async () => {
@@ -74,6 +80,21 @@ test('a topic that another process creates at the same moment is not reported as
     compacted[EVENTS] ??= { partitions: 6, entries: [{ name: 'cleanup.policy', value: 'compact' }] }
   })
   await expect(runAgain()).rejects.toMatchObject({ code: 'topic_unsuitable' })
+})
+
+test('a topic that the asked broker does not know yet is asked for again, in a later run too', async () => {
+  const { context, said, run } = setUp({})
+  await run()
+  const { describeConfigs } = context.admin
+  let refusals = 3
+  context.admin.describeConfigs = async asked => {
+    if (refusals-- > 0) throw new kafkajs.KafkaJSProtocolError(unknownTopic)
+    return describeConfigs(asked)
+  }
+  await run()
+  expect(said.slice(2)).toEqual([`${EVENTS} is there already`, `${KEYS} is there already`])
+  refusals = Number.POSITIVE_INFINITY
+  await expect(run()).rejects.toThrow(`${EVENTS} is there, but after 30 s not every broker knows it; run again`)
 })
 
 test('a created topic without leaders is not called missing: it is not ready yet', async () => {
