@@ -105,8 +105,6 @@ export const ENTRY_BYTES_MAX = 600 * MiB
 /** With `--follow`: milliseconds between two looks at the ends, and until records are in a segment. */
 export const ARCHIVE_POLL_MS = 1_000
 export const ARCHIVE_FLUSH_MS = 60_000
-/** Reads of the last archived entry, ARCHIVE_POLL_MS apart, until it counts as deleted. */
-export const ARCHIVE_LAST_ATTEMPTS = 10
 /** Milliseconds between two messages about new records. */
 export const ARCHIVE_NEWS_MS = 10_000
 /** Milliseconds without a byte until a request to S3 is given up. */

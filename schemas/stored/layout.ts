@@ -40,7 +40,7 @@ export type GenerationLayout = {
   /** The names of all indices. */
   readonly indices: readonly string[]
   readonly indexOf: (kind: IndexKind) => string
-  /** The kind of a document that was found; undefined if the index is none of these. */
+  /** The kind of a found document; undefined if another index has it. */
   readonly kindOf: (index: string, id: string) => IndexKind | undefined
   readonly addressOf: (kind: IndexKind, id: string) => Address
   /** The address at which the earlier form of a document is kept: in the same shard. */

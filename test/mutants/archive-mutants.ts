@@ -111,8 +111,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'a new leader whose log ends early for a moment ends an archive',
     inside: 'readLast',
-    find: '    if (part.entries.length > 0 || attempt === ARCHIVE_LAST_ATTEMPTS) return part\n',
-    replace: '    if (attempt > 0) return part\n',
+    find: 'readUntilFound(reader, partition, offset, async () => {',
+    replace: 'Object.assign(reader.read(partition, offset), async () => {',
   },
   {
     name: 'a comparison waits for ever for records that a log has lost',

@@ -5,9 +5,9 @@ import type { Mutant } from './mutant.ts'
 export const raceMutants: readonly Mutant[] = [
   {
     name: 'a new leader that is behind for a moment has lost the last known record',
-    inside: 'readKnownEntry',
-    find: 'if (entry !== undefined || reads === KNOWN_READS) return entry',
-    replace: 'if (entry !== undefined || reads > 0) return entry',
+    inside: 'readUntilFound',
+    find: 'if (part.entries.length > 0 || reads === KNOWN_READS) return part',
+    replace: 'if (part.entries.length > 0 || reads > 0) return part',
   },
   {
     name: 'adopt forgets what a projector that starts meanwhile has written last',

@@ -17,6 +17,7 @@ import {
   type LogPart,
   type LogReader,
   readLog,
+  readUntilFound,
   type Source,
 } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
@@ -24,7 +25,7 @@ import type { Stream } from '../../schemas/events.ts'
 import type { LockSteps } from '../export/lock.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
-import { ARCHIVE_FLUSH_MS, ARCHIVE_LAST_ATTEMPTS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
+import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
 import { timeOf } from '../terminal.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
@@ -246,20 +247,12 @@ const readNext = async (reader: LogReader, partition: number, topic: TopicArchiv
   return { entries: [...entries, ...more.entries], end: more.end }
 }
 
-/** HAZARD: a new leader says for a moment that the log ends before an archived entry. So nothing found is no answer. */
-const readLast = async (
-  reader: LogReader,
-  partition: number,
-  offset: number,
-  { sleep, signal }: Waits,
-): Promise<LogPart> => {
-  for (let attempt = 1; ; attempt++) {
-    const part = await reader.read(partition, offset)
-    if (part.entries.length > 0 || attempt === ARCHIVE_LAST_ATTEMPTS) return part
+/** Reads the last archived entry of a partition, and what its fetch brings with it. */
+const readLast = (reader: LogReader, partition: number, offset: number, { sleep, signal }: Waits): Promise<LogPart> =>
+  readUntilFound(reader, partition, offset, async () => {
     await sleep(ARCHIVE_POLL_MS)
     signal.throwIfAborted()
-  }
-}
+  })
 
 /** @throws CommandError that names the first partition of which something is not archived */
 const assertReached = (copy: readonly TopicCopy[], { aborted }: AbortSignal): void => {

@@ -10,7 +10,7 @@ import {
   isLastRecord,
   type LogReader,
   type Pause,
-  readKnownEntry,
+  readUntilFound,
 } from '../../core/log/index.ts'
 import type { GenerationDocument, PositionDocument } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
@@ -63,7 +63,7 @@ export const isInTopic = async (
 ): Promise<boolean> => {
   if (position > endOfPartition(partition, ends)) return false
   if (last === null) return true
-  const entry = await readKnownEntry(log, partition, last.offset, pause)
+  const [entry] = (await readUntilFound(log, partition, last.offset, pause)).entries
   return entry?.kind === 'record' && isLastRecord(last, entry)
 }
 

@@ -22,7 +22,7 @@ type Steps = Pick<CommandContext, 'send' | 'prefix' | 'sleep' | 'say' | 'elapsed
 type Partitions = { readonly generation: string; readonly partitions: number }
 type LastRecord = WrittenDocument['body']
 
-/** The last written record of a partition, and its version. Undefined: there is none, or one without a record. */
+/** The last written record of a partition, and its version; undefined if nothing is written yet. */
 export type ReadWritten = { readonly last: LastRecord; readonly version: number } | undefined
 
 /** Reads the last written record of each partition, in order. */

@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { PositionDocument } from '../../../schemas/stored/documents.ts'
 import { assertLastRecord, type GenerationBody } from '../kafka/source.ts'
 import type { LogCluster } from './open-cluster.ts'
-import { type Pause, readKnownEntry, readLog } from './read-log.ts'
+import { type Pause, readLog, readUntilFound } from './read-log.ts'
 
 /** How far a partition was read. In the order of the partitions. */
 export type KnownRecords = readonly Pick<PositionDocument['body'], 'position' | 'last'>[]
@@ -58,7 +58,7 @@ export const createLastRecordReader = (
     const readWaiting = async (): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { partition, last } = next
-        const entry = await readKnownEntry(log, partition, last.offset, pause)
+        const [entry] = (await readUntilFound(log, partition, last.offset, pause)).entries
         assertLastRecord(topic, partition, last, entry?.kind === 'record' ? entry : undefined)
       }
     }

@@ -100,19 +100,19 @@ export const readLog = (
 export type Pause = (milliseconds: number) => Promise<unknown>
 
 /**
- * Returns what the log has at an offset that it had before; undefined if it ends there.
- * HAZARD: a new leader says for a moment that the log ends before what readers got of the old one. So nothing found is
- * no answer, until it is found KNOWN_READS times.
+ * Reads from an offset at which the log had something before. Without entries, the log has lost it.
+ * HAZARD: a new leader says for a moment that the log ends before what readers got of the old one. So a read that finds
+ * nothing is repeated, KNOWN_READS times in all.
  */
-export const readKnownEntry = async (
+export const readUntilFound = async (
   log: LogReader,
   partition: number,
   offset: number,
   pause: Pause,
-): Promise<LogEntry | undefined> => {
+): Promise<LogPart> => {
   for (let reads = 1; ; reads++) {
-    const [entry] = (await log.read(partition, offset)).entries
-    if (entry !== undefined || reads === KNOWN_READS) return entry
+    const part = await log.read(partition, offset)
+    if (part.entries.length > 0 || reads === KNOWN_READS) return part
     await pause(KNOWN_RETRY_MS)
   }
 }

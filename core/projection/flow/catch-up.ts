@@ -1,7 +1,6 @@
 /**
  * Estimates how long a partition needs until all its records are written. In: the offset up to which it is written, and
- * the end. Out: milliseconds. The rate is that of the last two refreshes. After a rest it
- * starts anew.
+ * the end. Out: milliseconds, by the rate of the last two refreshes. A rest does not count.
  */
 type Mark = { readonly position: number; readonly at: number }
 
@@ -13,27 +12,32 @@ export class CatchUp {
 
   constructor(position: number, elapsed: () => number) {
     this.#elapsed = elapsed
-    this.#last = { position, at: elapsed() }
+    this.#last = this.#mark(position)
     this.#before = this.#last
   }
 
   /** The partition begins to work after a rest. */
   begin(position: number): void {
-    this.#last = { position, at: this.#elapsed() }
+    this.#last = this.#mark(position)
     this.#before = this.#last
   }
 
   /** Written records up to this position are about to be refreshed. */
   reach(position: number): void {
     this.#before = this.#last
-    this.#last = { position, at: this.#elapsed() }
+    this.#last = this.#mark(position)
   }
 
   /** Returns the milliseconds until all is written, by the present rate; 0 if nothing is left. */
   left(position: number, end: number): number {
     if (end <= position) return 0
-    const passed = Math.max(1, this.#elapsed() - this.#before.at)
-    const written = Math.max(1, position - this.#before.position)
+    const now = this.#mark(position)
+    const passed = Math.max(1, now.at - this.#before.at)
+    const written = Math.max(1, now.position - this.#before.position)
     return ((end - position) * passed) / written
+  }
+
+  #mark(position: number): Mark {
+    return { position, at: this.#elapsed() }
   }
 }
