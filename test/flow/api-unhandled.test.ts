@@ -39,6 +39,8 @@ test('an unhandled rejection is logged by place and counted, and the API keeps a
 test('an uncaught exception ends the API with exit code 70, and is logged by place', async scope => {
   const { api, ask } = await start(scope, throwsOnSignal)
   expect(await ask()).toBe(200)
+  // The line of the request is written beside the process. At its end it could come after the line of the error.
+  await eventually(() => expect(api.lines().at(-1)?.msg).toBe('answered'))
   process.kill(api.pid, 'SIGUSR2')
   expect(await api.exited).toEqual({ code: 70, signal: null })
   expect(api.lines().at(-1)).toMatchObject({ level: 60, error: 'TypeError', msg: 'an error that nobody listened for' })
