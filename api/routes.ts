@@ -4,7 +4,6 @@ import {
   type ChangeWatch,
   changeNameOf,
   type FoundRecord,
-  idPrefixOf,
   type Moment,
   type OpenRecords,
   type Page,
@@ -18,7 +17,7 @@ import {
   usualPace,
 } from '../core/reading/index.ts'
 import { Refusal } from '../core/runtime/index.ts'
-import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
+import { idPrefixOf, type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { OPENAPI_PATH } from './answer/serve-openapi.ts'

@@ -62,7 +62,7 @@ export const startPipe = async (
 ): Promise<Pipe> => {
   const prefix = newPrefix()
   const index = indexOf(prefix, FIRST_GENERATION, 'payouts')
-  const definition = generationIndices(prefix, FIRST_GENERATION, 1)[index]
+  const definition = generationIndices(prefix, { generation: FIRST_GENERATION }, { shards: 1 })[index]
   await using stack = new AsyncDisposableStack()
   await elasticsearch.call('PUT', `/${index}`, {
     mappings: definition?.mappings ?? {},

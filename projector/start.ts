@@ -66,6 +66,8 @@ export type StartContext = {
   readonly elapsed: StreamContext['elapsed']
   readonly retryOptions: Retrying['retryOptions']
   readonly signal: AbortSignal
+  /** Of new generations, if a test wants another one. */
+  readonly layout?: PrepareSteps['layout']
 } & TestHooks
 
 export type Settings = Read<typeof projectorSettings>
@@ -115,7 +117,7 @@ export const prepare = async (
 }
 
 const stepsOf = (settings: Settings, health: Health, context: StartContext): Steps => {
-  const { elasticsearch, retryOptions, signal, log, rulesVersion = RULES_VERSION } = context
+  const { elasticsearch, retryOptions, signal, log, layout, rulesVersion = RULES_VERSION } = context
   const request: Ask = asked =>
     keepTrying(() => elasticsearch.send(asked, signal), signal, {
       ...retryOptions,
@@ -124,9 +126,11 @@ const stepsOf = (settings: Settings, health: Health, context: StartContext): Ste
   const {
     ELASTICSEARCH_INDEX_PREFIX: prefix,
     ELASTICSEARCH_SHARDS: shards,
+    ELASTICSEARCH_ROUTING_PARTITION_SIZE: routingPartitionSize,
     ELASTICSEARCH_REPLICAS: replicas,
   } = settings
-  return { request, prefix, shards, replicas, rulesVersion, tell: found => logSetting(found, log) }
+  const sizes = { shards, routingPartitionSize, replicas }
+  return { request, prefix, ...sizes, layout, rulesVersion, tell: found => logSetting(found, log) }
 }
 const logSetting = ({ index, setting, expected, got, reason, put_back }: ToldSetting, log: Logger): void => {
   if (put_back) log.warn({ index, setting, expected, got, reason }, 'a setting of an index was put back')

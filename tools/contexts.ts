@@ -100,15 +100,14 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     return { signal, openTarget: targetOpener({ ...steps, environment: process.env, readFile: readFileSync }) }
   }
   const groupId = (): string => readSettings(projectorSettings, process.env, readFileSync).KAFKA_GROUP_ID
-  const generationSteps = (
-    settings: Pick<Read<typeof projectorSettings>, 'ELASTICSEARCH_SHARDS' | 'ELASTICSEARCH_REPLICAS'>,
-  ) => ({
+  const generationSteps = (settings: Pick<Read<typeof projectorSettings>, keyof typeof sizeSettings>) => ({
     retryOptions: {
       sleep: (milliseconds: number, signal: AbortSignal) => sleep(milliseconds, undefined, { signal }),
       random: Math.random,
     },
     signal: stoppedBySignal(),
     shards: settings.ELASTICSEARCH_SHARDS,
+    routingPartitionSize: settings.ELASTICSEARCH_ROUTING_PARTITION_SIZE,
     replicas: settings.ELASTICSEARCH_REPLICAS,
     draw,
   })
@@ -125,9 +124,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
   }
   /** Needs no settings for Kafka. */
   const replayingArchive = (): ReplaySteps => {
-    const { ELASTICSEARCH_SHARDS, ELASTICSEARCH_REPLICAS } = projectorSettings
-    const names = { ...elasticsearchSettings, ELASTICSEARCH_SHARDS, ELASTICSEARCH_REPLICAS }
-    const settings = readSettings(names, process.env, readFileSync)
+    const settings = readSettings({ ...elasticsearchSettings, ...sizeSettings }, process.env, readFileSync)
     return { ...readContext(settings), ...generationSteps(settings) }
   }
   const sealKeys = () => keySourcesOf(readSettings(sealSettings, process.env, readFileSync))
@@ -250,3 +247,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     createTopics,
   }
 }
+
+/** The settings of new indices. */
+const { ELASTICSEARCH_SHARDS, ELASTICSEARCH_ROUTING_PARTITION_SIZE, ELASTICSEARCH_REPLICAS } = projectorSettings
+const sizeSettings = { ELASTICSEARCH_SHARDS, ELASTICSEARCH_ROUTING_PARTITION_SIZE, ELASTICSEARCH_REPLICAS }

@@ -4,9 +4,9 @@
  * recorded before.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FIRST_GENERATION, listKinds } from '../../schemas/stored/documents.ts'
+import { listKinds } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
-import type { BenchElasticsearch } from '../rig/elasticsearch.ts'
+import { type BenchElasticsearch, firstGeneration } from '../rig/elasticsearch.ts'
 import type { Recorded } from './recording-proxy.ts'
 
 /** Documents of a projection: lines of bulk requests, in their order, and the number of events that they are of. */
@@ -45,7 +45,7 @@ export const runBareLoop = async (
   const { eventsPerSecond } = rate
   const steps = Math.min(rate.stepsPerSecond, eventsPerSecond)
   const perStep = (documents.lines.length / documents.events) * (eventsPerSecond / steps)
-  const { index: searched } = layoutOf(prefix, { generation: FIRST_GENERATION }).searchOf(listKinds)
+  const { index: searched } = layoutOf(prefix, firstGeneration).searchOf(listKinds, undefined)
   const times: number[] = []
   const began = performance.now()
   let next = from

@@ -3,9 +3,9 @@
  * number in flight, from a loop that does nothing else. Then refreshes once.
  */
 import { Agent, request } from 'node:http'
-import { FIRST_GENERATION, listKinds } from '../../schemas/stored/documents.ts'
+import { listKinds } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
-import type { BenchElasticsearch } from '../rig/elasticsearch.ts'
+import { type BenchElasticsearch, firstGeneration } from '../rig/elasticsearch.ts'
 import type { Recorded } from './recording-proxy.ts'
 
 /** Recorded requests, whose prefix can be replaced by another one of the same length. */
@@ -67,7 +67,7 @@ const sendAll = async (
   }
   try {
     await Promise.all(Array.from({ length: inFlight }, sendSome))
-    const { index } = layoutOf(prefix, { generation: FIRST_GENERATION }).searchOf(listKinds)
+    const { index } = layoutOf(prefix, firstGeneration).searchOf(listKinds, undefined)
     await elasticsearch.call('POST', `/${index}/_refresh`)
     return performance.now() - began
   } finally {

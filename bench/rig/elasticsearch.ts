@@ -1,13 +1,14 @@
 /** Requests of the bench to Elasticsearch besides the measured ones: indices, positions, versions. */
 import { randomBytes } from 'node:crypto'
+import { layoutOfNew } from '../../core/store/index.ts'
 import {
   controlIndexOf,
   FIRST_GENERATION,
-  indexOf,
   type PositionDocument,
   positionId,
   templateNameOf,
 } from '../../schemas/stored/documents.ts'
+import { type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 
 export type BenchElasticsearch = {
@@ -72,10 +73,11 @@ export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
         if (counted === undefined) throw new Error(`Elasticsearch has no index ${index}`)
         return counted.primaries
       }
-      const chains = of(indexOf(prefix, FIRST_GENERATION, 'chains')).get
+      const { indexOf } = layoutOf(prefix, firstGeneration)
+      const chains = of(indexOf('chains')).get
       return {
         controlWrites: of(controlIndexOf(prefix)).indexing.index_total,
-        refreshes: of(indexOf(prefix, FIRST_GENERATION, 'payouts')).refresh.total,
+        refreshes: of(indexOf('payouts')).refresh.total,
         chainsRead: chains.total,
         chainsMissing: chains.missing_total,
       }
@@ -113,4 +115,10 @@ type IndexStats = {
 }
 type Positions = { readonly docs: readonly { readonly _source?: PositionDocument }[] }
 
-const indicesOf = (prefix: string) => ({ ...generationIndices(prefix, FIRST_GENERATION, 1), ...commonIndices(prefix) })
+/** The generation that a projector makes first. */
+export const firstGeneration: LayoutSource = { generation: FIRST_GENERATION, topic: '', ...layoutOfNew({ shards: 1 }) }
+
+const indicesOf = (prefix: string) => ({
+  ...generationIndices(prefix, firstGeneration, { shards: 1 }),
+  ...commonIndices(prefix),
+})

@@ -34,6 +34,7 @@ import {
   inspectGeneration,
   inspectIndices,
   installationOf,
+  layoutOfNew,
   listIndices,
   openPublishedPosition,
   type PrepareSteps,
@@ -79,8 +80,10 @@ export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
   if (generations !== undefined) return { generations, told }
   // An earlier first start was interrupted, or an index of ours has been made by somebody else.
   const ofFirst = [
-    ...Object.entries(indicesOf(FIRST_GENERATION, true, { prefix, shards: 1 })),
-    ...Object.entries(indicesOf(API_KEYS_GENERATION, false, { prefix, shards: 1 })),
+    ...Object.entries(
+      indicesOf({ generation: FIRST_GENERATION, ...layoutOfNew({ shards: 1 }) }, true, { prefix, shards: 1 }),
+    ),
+    ...Object.entries(indicesOf({ generation: API_KEYS_GENERATION }, false, { prefix, shards: 1 })),
   ].filter(([name]) => names.includes(name))
   return { generations, told: [...told, ...(await inspectIndices(Object.fromEntries(ofFirst), request))] }
 }

@@ -12,7 +12,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
+import { controlAddress, layoutOfKeys } from '../../schemas/stored/layout.ts'
 import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../../schemas/values.ts'
 import { unavailable } from '../runtime/index.ts'
 import { type DocumentName, type DocumentSlice, type MultiGet, sliceMultiGet, smallDocument } from '../store/index.ts'
@@ -59,7 +59,7 @@ export const createApiKeyCache = (
   const unknown = new LRUCache<string, true>(options)
   const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
   const position: DocumentName = { ...controlAddress(prefix, positionId(API_KEYS_GENERATION, 0)), form: 'small' }
-  const { addressOf } = layoutOf(prefix, { generation: API_KEYS_GENERATION })
+  const { addressOf } = layoutOfKeys(prefix)
   /** The `serve_from` of the position when keys were last found served, and when that read began. */
   let served: { readonly from: number; readonly at: number } | undefined
 

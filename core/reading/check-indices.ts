@@ -13,7 +13,7 @@ import {
   generationId,
   listKinds,
 } from '../../schemas/stored/documents.ts'
-import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
+import { controlAddress, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
   type DocumentName,
@@ -44,12 +44,14 @@ export const createCheckIndices = (
 
   const compare = async (generation: string, signal: AbortSignal): Promise<void> => {
     const name: DocumentName = { ...controlAddress(prefix, generationId(generation)), form: 'small' }
-    const read = indicesReadOf(prefix, generation)
-    const [answer, ids] = await Promise.all([multiGet([name], signal), indexIds(read, signal)])
+    // Only the document says which layout it is. Missing indices are left out of the answer.
+    const possible = layouts.flatMap(layout => indicesReadOf(prefix, generation, layout))
+    const [answer, ids] = await Promise.all([multiGet([name], signal), indexIds([...new Set(possible)], signal)])
     const [document] = sliceMultiGet(answer, [name])
     const body = document && smallDocument<GenerationDocument>(document).body
     if (body === undefined) throw unavailable('no_generation')
     if (body.indices === undefined) throw unavailable('indices_not_recorded')
+    const read = indicesReadOf(prefix, generation, body.layout)
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
   }
 
@@ -101,11 +103,13 @@ export const createCheckIndices = (
 const isCertain = (error: unknown): boolean => error instanceof Refusal && error.retry === 'no'
 
 /** Returns the indices that answers are read from. */
-const indicesReadOf = (prefix: string, generation: string): string[] => {
-  const { indexOf } = layoutOf(prefix, { generation })
+const indicesReadOf = (prefix: string, generation: string, layout: LayoutSource['layout']): string[] => {
+  const { indexOf } = layoutOf(prefix, { generation, topic: '', ...(layout && { layout }) })
   const read = generation === API_KEYS_GENERATION ? (['api-keys'] as const) : ([...listKinds, 'statements'] as const)
-  return [controlIndexOf(prefix), ...read.map(indexOf)]
+  return [controlIndexOf(prefix), ...new Set(read.map(indexOf))]
 }
+
+const layouts = [undefined, 2] as const
 
 /** Waits for a check until the request ends. The check continues, because other requests share it. */
 const waitFor = async (running: Promise<void> | undefined, signal: AbortSignal): Promise<void> => {

@@ -18,7 +18,6 @@ export { changeParts, textOfChange, withoutBrace } from './pages/change-text.ts'
 export type { HistoryPage } from './pages/read-history.ts'
 export { changeNameOf, type Page, recordIdOf } from './pages/read-list.ts'
 export {
-  idPrefixOf,
   type ListParameters,
   type Moment,
   momentOf,

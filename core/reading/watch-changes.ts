@@ -92,10 +92,15 @@ type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>
 export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange => {
   return async (scope, { startingAfter, filter = {} }) => {
     const { position, after = -1 } = await resolveCursor(parts, scope, { startingAfter, asOf: undefined })
-    const where = position.generation.layout.searchOf(kindsOf('changes', filter))
-    const terms = Object.entries({ ...filter, org_id: scope.org }).map(termOf)
+    const where = position.generation.layout.searchOf(kindsOf('changes', filter), scope.org)
+    const terms = Object.entries(filter).map(termOf)
     const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
-    const body = { size: 1, _source: false, terminate_after: 1, query: { bool: { filter: [...terms, range] } } }
+    const body = {
+      size: 1,
+      _source: false,
+      terminate_after: 1,
+      query: { bool: { filter: [...where.filters, ...terms, range] } },
+    }
     return { position, found: anyHit(await searchSmall(search, where, body, scope)) }
   }
 }
@@ -103,11 +108,11 @@ export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange
 /** Creates the search that serves all filters of an organization. */
 export const createFindLast = (search: ScopedSearch): FindLast => {
   return async (scope, filters, from, position) => {
-    const where = position.generation.layout.searchOf(filteredKinds)
+    const where = position.generation.layout.searchOf(filteredKinds, scope.org)
     const ofFilters = filters.map(filter => ({ bool: { filter: Object.entries(filter).map(termOf) } }))
     const aggs = { filters: { filters: { filters: ofFilters }, aggs: { last: { max: { field: 'seq' } } } } }
     const range = { range: { seq: { gte: from, ...visibleRange(position) } } }
-    const body = { size: 0, query: { bool: { filter: [termOf(['org_id', scope.org]), range] } }, aggs }
+    const body = { size: 0, query: { bool: { filter: [...where.filters, range] } }, aggs }
     const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, where, body, scope))
     const { buckets } = aggregations.filters
     if (buckets.length !== filters.length) throw unavailable('elasticsearch_malformed_search')
@@ -340,6 +345,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   /** Returns the offset of the last change of each organization that has one since the position of a waiter. */
   const lastChanges = async (generation: Generation, behind: readonly Behind[], signal: AbortSignal) => {
     const byPartition = Map.groupBy(behind, ({ partition }) => partition)
+    const where = generation.layout.searchOf(listKinds, undefined)
     const should = [...byPartition.values()].map(group => {
       const from = Math.min(...group.map(({ waiter }) => waiter.position.publishedTo))
       const to = Math.max(...group.map(({ position }) => position.publishedTo))
@@ -347,8 +353,8 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       return { bool: { filter: [{ terms: { org_id: orgs } }, { range: { seq: { gte: from, lt: to } } }] } }
     })
     const organizations = { terms: { field: 'org_id', size: behind.length }, aggs: { last: { max: { field: 'seq' } } } }
-    const body = { size: 0, query: { bool: { should, minimum_should_match: 1 } }, aggs: { organizations } }
-    const where = generation.layout.searchOf(listKinds)
+    const query = { bool: { filter: where.filters, should, minimum_should_match: 1 } }
+    const body = { size: 0, query, aggs: { organizations } }
     const { aggregations } = smallSearch<LastChanges>(await searchSmall(search, where, body, readingOfProcess(signal)))
     return new Map(aggregations.organizations.buckets.map(({ key, last }) => [key, last.value]))
   }

@@ -64,6 +64,7 @@ export {
   controlDefinition,
   indicesOf,
   inspectGeneration,
+  layoutOfNew,
   makeFirstLive,
   openGeneration,
   type PrepareSteps,

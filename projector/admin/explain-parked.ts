@@ -14,7 +14,7 @@ import {
   type ParkedDocument,
   parkedId,
 } from '../../schemas/stored/documents.ts'
-import { layoutOf } from '../../schemas/stored/layout.ts'
+import { parkedAddress } from '../../schemas/stored/layout.ts'
 import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX } from '../limits.ts'
 import { getControlDocument } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
@@ -35,8 +35,8 @@ export const createParkedExplainer = (
   const read = async ({ stream, topic, partition, offset }: RecordLocation, signal: AbortSignal) => {
     if (signal.aborted) return undefined
     const { generation } = (await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body
-    const { addressOf } = layoutOf(prefix, { generation: stream === 'events' ? generation : API_KEYS_GENERATION })
-    const address = addressOf('parked', parkedId(topic, partition, offset))
+    const parkedIn = stream === 'events' ? generation : API_KEYS_GENERATION
+    const address = parkedAddress(prefix, parkedIn, parkedId(topic, partition, offset))
     const sizeOf = { ...address, _source: ['body_bytes'] }
     const [size] = await multiGet<Pick<ParkedDocument, 'body_bytes'>>(send, [sizeOf], signal)
     if (!size?.found || size._source.body_bytes > EXPLAINED_BYTES_MAX) return undefined

@@ -12,7 +12,7 @@ import { getFromPrimaries, type Send } from '../../core/store/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { API_KEYS_GENERATION, type ParkedDocument, parkedId, positionId } from '../../schemas/stored/documents.ts'
-import { type Address, layoutOf } from '../../schemas/stored/layout.ts'
+import { type Address, parkedAddress } from '../../schemas/stored/layout.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 import { getLivePositions } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
@@ -147,7 +147,7 @@ export const createReceiptReader =
     const idOf = ({ topic, partition, offset }: RecordLocation): string => parkedId(topic, partition, offset)
     const published = new Map(locations.filter(isPublished).map(location => [idOf(location), location.stream]))
     const addressOf = (stream: Stream, id: string): Address =>
-      layoutOf(prefix, { generation: generationOf(stream, generation) }).addressOf('parked', id)
+      parkedAddress(prefix, generationOf(stream, generation), id)
     // Only the code: the parked bytes may be many. From the primaries: an old copy may lack a parked record.
     const docs = [...published].map(([id, stream]) => ({ ...addressOf(stream, id), _source: ['code'] }))
     const found = docs.length === 0 ? [] : await getFromPrimaries<Pick<ParkedDocument, 'code'>>(send, docs, signal)

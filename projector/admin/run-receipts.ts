@@ -12,10 +12,17 @@ import type { SearchAnswer, Send, TermsAnswer, Total } from '../../core/store/in
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import { API_KEYS_GENERATION, listKinds, type ParkedDocument, positionId } from '../../schemas/stored/documents.ts'
-import { layoutOf } from '../../schemas/stored/layout.ts'
+import {
+  API_KEYS_GENERATION,
+  type GenerationDocument,
+  generationId,
+  listKinds,
+  type ParkedDocument,
+  positionId,
+} from '../../schemas/stored/documents.ts'
+import { layoutOf, parkedIndexOf } from '../../schemas/stored/layout.ts'
 import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
-import { getLivePositions } from './read-control.ts'
+import { getControlDocument, getLivePositions } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { Receipts } from './receipts.ts'
 import { refreshParked, searchAll } from './search-all.ts'
@@ -93,6 +100,10 @@ export const createRunReceipts = (
 export const createRunReader =
   (send: Send, prefix: string): ReadRun =>
   async (run, signal) => {
+    const searchedIn = async (generation: string): Promise<string> => {
+      const { body } = await getControlDocument<GenerationDocument>(send, prefix, generationId(generation), signal)
+      return layoutOf(prefix, body).searchOf(listKinds, undefined).index
+    }
     const sourceOf = (live: string): string => (run.stream === 'events' ? live : API_KEYS_GENERATION)
     const idOf = (live: string): string => positionId(sourceOf(live), run.partition)
     const { generation, positions } = await getLivePositions(send, prefix, live => [idOf(live)], signal)
@@ -101,18 +112,13 @@ export const createRunReader =
     // The offset after the last published one of the run.
     const end = Math.min(Math.max(position.body.position, run.from), run.to + 1)
 
-    const parkedIndex = layoutOf(prefix, { generation: sourceOf(generation) }).indexOf('parked')
+    const parkedIndex = parkedIndexOf(prefix, sourceOf(generation))
     // HAZARD: a parked record that is not searchable would count as published.
     await refreshParked(send, parkedIndex, signal)
     const parked = await searchAll<ParkedAnswer>(send, parkedIndex, parkedQuery(run, end), signal)
     const changed =
       run.stream === 'events'
-        ? await searchAll<ChangedAnswer>(
-            send,
-            layoutOf(prefix, { generation }).searchOf(listKinds).index,
-            changedQuery(run, end),
-            signal,
-          )
+        ? await searchAll<ChangedAnswer>(send, await searchedIn(generation), changedQuery(run, end), signal)
         : undefined
 
     const parked_records = parked.hits.hits.map(({ _source: { offset, code } }) => ({ offset, code }))

@@ -6,16 +6,29 @@
  */
 import type { ParkCode } from '../errors.ts'
 import type { PayrollRecordedData, PeriodData, RepData } from '../events.ts'
+import type { IdPrefix } from '../values.ts'
 import type { Comparison } from './comparisons.ts'
 import type { SandboxBody } from './sandboxes.ts'
 
-/** The indices of one generation, by kind. `payroll_files` has the payroll records: payments and voids. */
+/**
+ * The kinds of documents of one generation. `payroll_files` are the payroll records: payments and voids. Layout 1 has
+ * an index for each kind; layout 2 has one for all that lists search (layout.ts).
+ */
 export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
 export type Kind = (typeof kinds)[number]
 
 /** The kinds that lists search: they are refreshed before the position is published. */
 export const listKinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const
 export type ListKind = (typeof listKinds)[number]
+export const isListKind = (kind: string): kind is ListKind => listKinds.some(known => known === kind)
+
+/** The prefix of the ids of each list: so no two kinds share an id. */
+export const idPrefixOf = {
+  reps: 'rep',
+  periods: 'period',
+  payouts: 'payout',
+  payroll_files: 'payroll',
+} as const satisfies Record<ListKind, IdPrefix>
 
 /** The list kinds whose records have a rep and a period. Clients can filter them by both. */
 export const filteredKinds = ['payouts', 'payroll_files'] as const satisfies readonly ListKind[]
@@ -24,6 +37,11 @@ export const filteredKinds = ['payouts', 'payroll_files'] as const satisfies rea
 export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'seq', payroll_files: 'seq' } as const
 
 export const indexOf = (prefix: string, generation: string, kind: Kind): string => `${prefix}-${generation}-${kind}`
+/**
+ * The index of all records that lists search, in layout 2. It has the name of the kind that it has most of, so that
+ * roles and patterns for layout 1 open it.
+ */
+export const recordsIndexOf = (prefix: string, generation: string): string => indexOf(prefix, generation, 'payouts')
 export const controlIndexOf = (prefix: string): string => `${prefix}-control`
 export const apiKeysIndexOf = (prefix: string): string => `${prefix}-api-keys`
 export const apiKeysParkedIndexOf = (prefix: string): string => `${prefix}-api-keys-parked`
@@ -41,14 +59,20 @@ export const timesId = (generation: string): string => `times:${generation}`
 export const writtenId = (generation: string, partition: number): string => `written:${generation}:${partition}`
 export const pastPositionsId = (generation: string, slot: number): string => `past:${generation}:${slot}`
 
-/** Ids of projected documents. Each contains the organization, so that no id names another organization's document. */
+/**
+ * Ids of projected documents. Each but that of a parked record begins with the organization, so that no id names
+ * another organization's document. The own id of a record has the prefix of its kind, so that no two kinds share an id.
+ */
 export const recordId = (org: string, id: string): string => `${org}:${id}`
 export const versionId = (org: string, id: string, seq: number): string => `${org}:${id}:${seq}`
 export const chainId = (org: string, rep: string, period: string): string => `${org}:${rep}:${period}`
+/** The organization of such an id. A parked record has none in its id. */
+export const orgIn = (documentId: string): string => documentId.slice(0, documentId.indexOf(':'))
 export const parkedId = (topic: string, partition: number, offset: number): string => `${topic}:${partition}:${offset}`
 
-// --- documents of a generation. `seq`: the offset of the event that made the record. `at`: the time of that event in
-// Kafka, in milliseconds. `until_seq`: the offset of the event that replaced the record.
+// --- documents of a generation. In layout 2 those of list kinds begin with `kind`. `seq`: the offset of the event that
+// made the record. `at`: the time of that event in Kafka, in milliseconds. `until_seq`: the offset of the event that
+// replaced the record.
 
 /** A version of a rep or a period: id `versionId`. Lists are ordered by `first_seq`. */
 export type VersionDocument = {
@@ -135,6 +159,15 @@ export type ParkedDocument = {
   }
 }
 
+/** A document as Elasticsearch has it. `kind` is the first field of a record of layout 2, and absent elsewhere. */
+export type WithKind<Document> = Document & { readonly kind?: unknown }
+
+/** Returns the document without the field that only some layouts have. */
+export const ownFieldsOf = <Document extends object>(stored: WithKind<Document>): Omit<WithKind<Document>, 'kind'> => {
+  const { kind: _, ...own } = stored
+  return own
+}
+
 // --- documents of the API key index
 
 /**
@@ -173,7 +206,7 @@ export type KeptFormDocument = {
 /** In place of an organization: no list finds the document, and a search for all of them does. */
 export const KEPT_FORMS = ':kept-form'
 const KEPT_FORM = 'kept-form::'
-/** @param id of the document in that index, which is the routing, too */
+/** @param id of the document in that index */
 export const keptFormId = (id: string): string => `${KEPT_FORM}${id}`
 /** Returns the id of the document that comes back; undefined for the id of any other document. */
 export const keptIdIn = (id: string): string | undefined =>
@@ -220,6 +253,10 @@ export type GenerationDocument = {
     /** The topic id, as Kafka prints it; absent if the brokers have none, or until all last records were verified. */
     topic_id?: string
     rules_version: number
+    /** Which indices it has, and how its documents are routed (layout.ts). Absent: layout 1. */
+    layout?: 2
+    /** The shards of each index that hold an organization, if that is more than one. Only in layout 2. */
+    routing_partition_size?: number
     /** Only for API keys: records before this offset are decided under version 1. Absent in version 2: none are. */
     first_rules_until?: number
     /** The generation that was live when this one began under other rules: records parked there stay parked here. */

@@ -3,10 +3,12 @@ import {
   apiKeysIndexOf,
   apiKeysParkedIndexOf,
   controlIndexOf,
+  type GenerationDocument,
   indexOf,
   type Kind,
   kinds,
   listOrder,
+  recordsIndexOf,
 } from './documents.ts'
 
 const long = { type: 'long' } as const
@@ -81,12 +83,25 @@ const properties = {
   parked,
 } as const satisfies Record<Kind, object>
 
+/** All kinds that lists search, with the fields of all of them. */
+const records = {
+  kind: keyword,
+  ...properties.reps,
+  ...properties.payouts,
+  ...properties.payroll_files,
+  body_bytes: storedLong,
+  body,
+}
+
 export type IndexDefinition = {
-  mappings: { dynamic: 'strict'; properties: Record<string, object> }
+  mappings: { dynamic: 'strict'; _routing?: { required: true }; properties: Record<string, object> }
   settings: Record<string, unknown>
 }
 
-const definition = (fields: Record<string, object>, replicas?: number, shards = 1, sort?: string): IndexDefinition => ({
+type Sort = { readonly field: readonly [string, string]; readonly order: readonly ['asc', 'asc'] }
+const byOrganization = (field: string): Sort => ({ field: ['org_id', field], order: ['asc', 'asc'] })
+
+const definition = (fields: Record<string, object>, replicas?: number, shards = 1, sort?: Sort): IndexDefinition => ({
   mappings: { dynamic: 'strict', properties: fields },
   settings: {
     number_of_shards: shards,
@@ -94,25 +109,52 @@ const definition = (fields: Record<string, object>, replicas?: number, shards = 
     ...(replicas === undefined ? { auto_expand_replicas: '0-1' } : { number_of_replicas: replicas }),
     // The projector refreshes before it publishes a position: a timer would only add work.
     refresh_interval: '-1',
-    ...(sort === undefined ? {} : { sort: { field: ['org_id', sort], order: ['asc', 'asc'] } }),
+    ...(sort === undefined ? {} : { sort }),
   },
 })
 
-const sortFields: Partial<Record<Kind, string>> = listOrder
+/** The same index, whose documents are routed by their organization. A write or a read without a routing is refused. */
+const routed = ({ mappings, settings }: IndexDefinition, partitionSize: number): IndexDefinition => ({
+  mappings: { dynamic: mappings.dynamic, _routing: { required: true }, properties: mappings.properties },
+  settings: { ...settings, ...(partitionSize > 1 && { routing_partition_size: partitionSize }) },
+})
+
+/** The shards and copies of new indices. */
+export type IndexSizes = { readonly shards: number; readonly replicas?: number | undefined }
 
 /** Returns the indices of one generation: name → mapping and settings. */
 export const generationIndices = (
   prefix: string,
-  generation: string,
-  shards: number,
-  replicas?: number,
-): Record<string, IndexDefinition> =>
-  Object.fromEntries(
-    kinds.map(kind => [
-      indexOf(prefix, generation, kind),
-      definition(properties[kind], replicas, shards, sortFields[kind]),
-    ]),
-  )
+  {
+    generation,
+    layout,
+    routing_partition_size = 1,
+  }: Pick<GenerationDocument['body'], 'generation' | 'layout' | 'routing_partition_size'>,
+  { shards, replicas }: IndexSizes,
+): Record<string, IndexDefinition> => {
+  if (layout !== 2) {
+    return Object.fromEntries(
+      kinds.map(kind => [
+        indexOf(prefix, generation, kind),
+        definition(properties[kind], replicas, shards, sortOf[kind]),
+      ]),
+    )
+  }
+  const routedBy = (fields: Record<string, object>, sort?: Sort) =>
+    routed(definition(fields, replicas, shards, sort), routing_partition_size)
+  return {
+    // Nearly all records are payouts: in this order, both their list and the feed read neighbours.
+    [recordsIndexOf(prefix, generation)]: routedBy(records, byOrganization('seq')),
+    [indexOf(prefix, generation, 'statements')]: routedBy(properties.statements),
+    [indexOf(prefix, generation, 'chains')]: routedBy(properties.chains),
+    // Not every parked record has an organization.
+    [indexOf(prefix, generation, 'parked')]: definition(properties.parked, replicas),
+  }
+}
+
+const sortOf: Partial<Record<Kind, Sort>> = Object.fromEntries(
+  Object.entries(listOrder).map(([kind, field]) => [kind, byOrganization(field)]),
+)
 
 /** The indices that all generations share. The control index is created first, so no other index is older. */
 export const commonIndices = (prefix: string, replicas?: number): Record<string, IndexDefinition> => ({

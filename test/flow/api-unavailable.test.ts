@@ -48,7 +48,7 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
   test('if one of two shards is missing', async (scope: Scope) => {
     const store = await useStore(scope)
     const index = indexOf(store.prefix, store.generation, 'payouts')
-    const definition = generationIndices(store.prefix, store.generation, 2)[index]
+    const definition = generationIndices(store.prefix, { generation: store.generation }, { shards: 2 })[index]
     // One node, and one shard per node: the second shard stays unassigned.
     const settings = {
       ...definition?.settings,

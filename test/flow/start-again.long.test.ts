@@ -58,7 +58,10 @@ describe('after an earlier run', () => {
     return message
   }
 
-  const definitions = () => ({ ...generationIndices(prefix, 'g1', 1), ...commonIndices(prefix) })
+  const definitions = () => ({
+    ...generationIndices(prefix, { generation: 'g1' }, { shards: 1 }),
+    ...commonIndices(prefix),
+  })
 
   /** Changes a document of the control index until the end of the test. */
   const change = async (t: Scope, id: string, changes: object): Promise<void> => {

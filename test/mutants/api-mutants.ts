@@ -55,8 +55,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a filter is checked and not applied',
     inside: 'searchBody',
-    find: 'Object.entries({ ...chain, ...filter, org_id: org })',
-    replace: 'Object.entries({ ...chain, org_id: org })',
+    find: 'Object.entries({ ...chain, ...filter })',
+    replace: 'Object.entries({ ...chain })',
     flow: FILTERS,
   },
   {
@@ -130,8 +130,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a page is searched on the first shard only',
     inside: 'createSearchClient',
-    find: '/_search?allow_partial_search_results=false`',
-    replace: '/_search?allow_partial_search_results=false&preference=_shards:0`',
+    find: '/_search?allow_partial_search_results=false$',
+    replace: '/_search?allow_partial_search_results=false&preference=_shards:0$',
     flow: SHARDS,
   },
   {
@@ -144,8 +144,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a page is searched without the filter of the organization',
     inside: 'searchBody',
-    find: '{ bool: { filter: [...terms, ...ranges.map(range => ({ range }))] } }',
-    replace: '{ bool: { filter: [...ranges.map(range => ({ range }))], should: terms } }',
+    find: '{ bool: { filter: [...where.filters, ...terms, ...ranges.map(range => ({ range }))] } }',
+    replace: '{ bool: { filter: [...terms, ...ranges.map(range => ({ range }))], should: where.filters } }',
     flow: ORGANIZATIONS,
   },
   {
@@ -199,8 +199,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'an instant is answered although a later event has an earlier time',
     inside: 'createPositionAt',
-    find: "if (await firstEvent(scope, position, 'asc', [ours, isEarlier, isAfter])) throw undecided()",
-    replace: "await firstEvent(scope, position, 'asc', [ours, isEarlier, isAfter])",
+    find: "if (await firstEvent(scope, position, 'asc', [isEarlier, isAfter])) throw undecided()",
+    replace: "await firstEvent(scope, position, 'asc', [isEarlier, isAfter])",
     flow: STRANGERS,
   },
   {
@@ -213,8 +213,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'the position of an instant is searched among the events of all organizations',
     inside: 'createPositionAt',
-    find: "firstEvent(scope, position, 'asc', [ours, isLater,",
-    replace: "firstEvent(scope, position, 'asc', [isLater,",
+    find: '[...where.filters, ...filter]',
+    replace: 'filter',
     flow: STRANGERS,
   },
   {

@@ -260,7 +260,7 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'adopt leaves documents that the archive does not have',
     inside: 'removeAllLeftovers',
-    find: 'if (!(await removeLeftovers({ generation: name, partitions, from }, steps))) return one',
+    find: 'if (!(await removeLeftovers({ ...body, partitions, from }, steps))) return one',
     replace: 'if (partitions > 0) return one',
     flow: LEFT_OVER,
   },

@@ -14,7 +14,7 @@ export const logMutants: readonly Mutant[] = [
   {
     name: 'adopt --archive leaves documents that the archive does not have',
     inside: 'removeAllLeftovers',
-    find: 'if (!(await removeLeftovers({ generation: name, partitions, from }, steps))) return one',
+    find: 'if (!(await removeLeftovers({ ...body, partitions, from }, steps))) return one',
     replace: 'if (from !== undefined) return one',
     flow: LOGS,
   },

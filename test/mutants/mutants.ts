@@ -13,6 +13,7 @@ import { controlMutants } from './control-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
 import { hostileMutants } from './hostile-mutants.ts'
 import { kafkaMutants } from './kafka-mutants.ts'
+import { layoutMutants } from './layout-mutants.ts'
 import { limitMutants } from './limit-mutants.ts'
 import { logMutants } from './log-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
@@ -308,6 +309,7 @@ export const mutants: readonly Mutant[] = [
   ...wordsMutants,
   ...sealedMutants,
   ...kafkaMutants,
+  ...layoutMutants,
   ...apiMutants,
   ...answerMutants,
   ...auditMutants,

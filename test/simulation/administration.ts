@@ -20,7 +20,7 @@ export class Administration {
     if (method === 'DELETE' && second === '_doc') return this.#deleteDocument(first, third)
     if (method === 'DELETE') return this.#deleteIndices(first.split(','), query?.ignore_unavailable === true)
     if (first === '_resolve') return this.#namesOf(third.replace(/\*$/, ''))
-    if (second === '_pit') return this.#open(first)
+    if (second === '_pit') return this.#open(first, query?.routing as string | undefined)
     if (first === '_search') return this.#scan(body as ScanAsked)
     if (second !== '_search') return undefined
     const { term, terms, bool } = (body as { query?: Searched } | undefined)?.query ?? {}
@@ -40,7 +40,7 @@ export class Administration {
   #deleteDocument(name: string, id: string): Answer {
     const index = this.#indices.get(name)
     if (index === undefined) return NO_INDEX
-    return index.delete(id)
+    return index.delete({ _id: id })
       ? { status: 200, body: { result: 'deleted' } }
       : { status: 404, body: { result: 'not_found' } }
   }
@@ -76,26 +76,27 @@ export class Administration {
     return { status: 200, body }
   }
 
-  #open(name: string): Answer {
+  #open(name: string, routing: string | undefined): Answer {
     const names = name.split(',')
     const indices = names.flatMap(one => this.#indices.get(one) ?? [])
     if (indices.length < names.length) return NO_INDEX
     const id = `pit-${++this.#names}`
-    const documents = indices.flatMap(index => searchable(index).map(stored => [index, stored] as const))
+    const documents = indices.flatMap(index => searchable(index, routing).map(stored => [index, stored] as const))
     this.#scans.set(id, { indices, documents })
     return { status: 200, body: { id } }
   }
 
-  #scan({ pit: { id }, size, search_after: [after] = [-1], query: { term, bool } }: ScanAsked): Answer {
+  #scan({ pit: { id }, size, search_after: [after] = [-1], query: { bool } }: ScanAsked): Answer {
     const { indices = [], documents = [] } = this.#scans.get(id) ?? {}
     if (indices.length === 0 || indices.some(index => this.#indices.get(index.name) !== index)) return NO_INDEX
     const hits = documents
-      .map(([{ name }, { id, version, seqNo, source, fields }], place) => ({
-        ...{ _index: name, _id: id, _version: version, _seq_no: seqNo, _primary_term: 1, _source: JSON.parse(source) },
+      .map(([{ name }, { id, routing, version, seqNo, source, fields }], place) => ({
+        ...{ _index: name, _id: id, ...(routing !== undefined && { _routing: routing }) },
+        ...{ _version: version, _seq_no: seqNo, _primary_term: 1, _source: JSON.parse(source) },
         ...{ fields, sort: [place] },
       }))
       .filter(({ sort: [place = 0] }) => place > after)
-      .filter(({ fields }) => (!term || fields.org_id === term.org_id) && (!bool || fields.org_id === undefined))
+      .filter(({ fields }) => (bool?.filter ?? []).every(filter => fits(fields, filter)))
       .slice(0, size)
       .map(({ fields: { org_id, partition }, ...hit }) => ({ ...hit, fields: listed({ org_id, partition }) }))
     return { status: 200, body: { pit_id: id, timed_out: false, _shards: { failed: 0 }, hits: { hits } } }
@@ -120,10 +121,19 @@ type ScanAsked = {
   readonly pit: { readonly id: string }
   readonly size: number
   readonly search_after?: readonly [number]
-  /** `bool` for documents without an organization. */
-  readonly query: { readonly term?: { readonly org_id: string }; readonly bool?: object }
+  readonly query: { readonly bool?: { readonly filter: readonly ScanFilter[] } }
 }
+/** `bool` for documents without an organization. */
+type ScanFilter = {
+  readonly term?: { readonly org_id: string }
+  readonly terms?: { readonly kind: readonly unknown[] }
+  readonly bool?: object
+}
+
+const fits = ({ org_id, kind }: Stored['fields'], { term, terms, bool }: ScanFilter): boolean =>
+  (!term || org_id === term.org_id) && (!terms || terms.kind.includes(kind)) && (!bool || org_id === undefined)
 
 const NO_INDEX: Answer = { status: 404, body: { error: { type: 'index_not_found_exception' } } }
 
-const searchable = (index: Index): Stored[] => index.searchable.flatMap(shard => [...shard.values()])
+const searchable = (index: Index, routing?: string): Stored[] =>
+  index.shardsOf(routing).flatMap(shard => [...(index.searchable[shard]?.values() ?? [])])

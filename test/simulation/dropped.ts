@@ -31,7 +31,7 @@ export const readAfterDrop = async (world: World, operator: Operator): Promise<s
   await new Promise<void>(resolve => void clock.after(STOP, resolve))
   for (const kind of kinds) engine.indices.delete(indexOf(PREFIX, before, kind))
   const control = engine.indices.get(controlIndexOf(PREFIX))
-  for (const id of [...(control?.documents.keys() ?? [])]) if (isOf(before, id)) control?.delete(id)
+  for (const id of [...(control?.documents.keys() ?? [])]) if (isOf(before, id)) control?.delete({ _id: id })
   coverage.count('generations dropped beside an idle API process')
   return read()
 }

@@ -12,12 +12,14 @@ import { Administration } from './administration.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Faults } from './faults.ts'
-import { Index, type Stored } from './stored.ts'
+import { type Address, Index, type Stored } from './stored.ts'
 
 export type Observer = {
   readonly onStored: (index: Index, before: Stored | undefined, stored: Stored) => void
   readonly onRefreshed: (index: Index) => void
 }
+
+const ROUTING_MISSING = { status: 400, error: { type: 'routing_missing_exception' } }
 
 /** Reads responses of bulk requests like the projector's client. */
 const reader = new AnswerReader()
@@ -60,13 +62,13 @@ export class SimulatedElasticsearch {
     if (operation === '' && method === 'PUT') return this.#create(name, body as CreateIndex)
     if (index === undefined) return { status: 404, body: { error: { type: 'index_not_found_exception' } } }
     if (operation === '') return { status: 200, body: describe(index) }
-    if (method === 'GET') return { ...got(index.documents.get(id), id) }
+    if (method === 'GET') return { ...got(index.find({ _id: id }), id) }
 
     // A write without a condition replaces any version.
-    const present = index.documents.get(id)?.seqNo ?? 'nothing'
+    const present = index.find({ _id: id })?.seqNo ?? 'nothing'
     const wanted = query?.if_seq_no === undefined ? present : Number(query.if_seq_no)
     const seen = operation === '_create' ? 'nothing' : wanted
-    const { status, ...answer } = this.#replace(index, id, seen, JSON.stringify(body))
+    const { status, ...answer } = this.#replace(index, { _id: id }, seen, JSON.stringify(body))
     return { status, body: answer }
   }
 
@@ -77,16 +79,16 @@ export class SimulatedElasticsearch {
     return { status: 200, body }
   }
 
-  #replace(index: Index, id: string, seen: number | 'nothing', source: string) {
-    const before = index.documents.get(id)
-    const stored = index.replace(id, seen, source)
+  #replace(index: Index, address: Address, seen: number | 'nothing', source: string) {
+    const before = index.find(address)
+    const stored = index.replace(address, seen, source)
     if (stored === 409) {
       if (seen !== 'nothing') this.#coverage.count('position conflicts')
       return { status: 409, error: { type: 'version_conflict_engine_exception' } }
     }
     this.#observer.onStored(index, before, stored)
     const status = before === undefined ? 201 : 200
-    return { status, _id: id, _version: stored.version, _seq_no: stored.seqNo, _primary_term: 1 }
+    return { status, _id: stored.id, _version: stored.version, _seq_no: stored.seqNo, _primary_term: 1 }
   }
 
   #create(name: string, { mappings, settings }: CreateIndex): Answer {
@@ -122,7 +124,8 @@ export class SimulatedElasticsearch {
     })
   }
 
-  #write({ _index: name, _id: id, version, version_type, if_seq_no }: Item, source: string) {
+  #write(item: Item, source: string) {
+    const { _index: name, version, version_type, if_seq_no } = item
     const index = this.indices.get(name)
     if (index === undefined) return { status: 404, error: { type: 'index_not_found_exception' } }
     if (this.#faults.isBlocked) return { status: 403, error: { type: 'cluster_block_exception' } }
@@ -131,30 +134,33 @@ export class SimulatedElasticsearch {
       return { status: 429, error: { type: 'es_rejected_execution_exception' } }
     }
     const fields = JSON.parse(source) as Stored['fields']
+    if (index.lacksRouting(item)) return ROUTING_MISSING
     if (!index.takes(fields)) return { status: 400, error: { type: 'strict_dynamic_mapping_exception' } }
-    const before = index.documents.get(id)
-    if (if_seq_no !== undefined) return this.#replace(index, id, if_seq_no, source)
+    const before = index.find(item)
+    if (if_seq_no !== undefined) return this.#replace(index, item, if_seq_no, source)
     // Without an external version, a document is overwritten.
     const isOverSame = version_type === 'external_gte'
-    const status = index.write(id, version ?? (before?.version ?? 0) + 1, source, fields, isOverSame)
+    const status = index.write(item, version ?? (before?.version ?? 0) + 1, source, fields, isOverSame)
     if (status === 409) {
       this.#coverage.count('bulk items of an older or equal version')
       return { status, error: { type: 'version_conflict_engine_exception' } }
     }
     if (this.#refreshing > 0) this.#coverage.count('refreshes during which something was written')
-    const stored = index.documents.get(id)
+    const stored = index.find(item)
     if (stored !== undefined) this.#observer.onStored(index, before, stored)
     return { status }
   }
 
-  #delete({ _index: name, _id: id, if_seq_no }: Item) {
+  #delete(item: Item) {
+    const { _index: name, if_seq_no } = item
     const index = this.indices.get(name)
     if (index === undefined) return { status: 404, error: { type: 'index_not_found_exception' } }
-    const stored = index.documents.get(id)
+    if (index.lacksRouting(item)) return ROUTING_MISSING
+    const stored = index.find(item)
     if (if_seq_no !== undefined && stored?.seqNo !== if_seq_no) {
       return { status: 409, error: { type: 'version_conflict_engine_exception' } }
     }
-    return { status: index.delete(id) ? 200 : 404 }
+    return { status: index.delete(item) ? 200 : 404 }
   }
 
   #refresh(names: readonly string[], answer: (answer: Answer) => void): void {
@@ -215,14 +221,16 @@ export class SimulatedElasticsearch {
     const moments = this.#moments(docs.length)
     const found: unknown[] = []
     let unanswered = false
-    for (const [place, { _index, _id }] of docs.entries()) {
+    for (const [place, address] of docs.entries()) {
+      const { _index, _id } = address
       this.#clock.after(moments[place] ?? 0, () => {
         const index = this.indices.get(_index)
         const fails = this.#faults.happens('shardFails')
         unanswered ||= fails
         if (index === undefined) found[place] = { _index, _id, error: { type: 'index_not_found_exception' } }
         else if (fails) found[place] = { _index, _id, error: { type: 'no_shard_available_action_exception' } }
-        else found[place] = { _index, ...got(this.#find(index, _id), _id).body }
+        else if (index.lacksRouting(address)) found[place] = { _index, _id, error: ROUTING_MISSING.error }
+        else found[place] = { _index, ...got(this.#find(index, address), _id).body }
       })
     }
     this.#clock.after(moments.last, () => {
@@ -232,10 +240,10 @@ export class SimulatedElasticsearch {
   }
 
   /** Any copy may answer a multi-get, also an old one. */
-  #find(index: Index, id: string): Stored | undefined {
-    if (!this.#faults.happens('oldCopy')) return index.documents.get(id)
-    const old = index.inOldCopy(id)
-    if (old !== index.documents.get(id)) this.#coverage.count('documents read from an old copy')
+  #find(index: Index, address: Address): Stored | undefined {
+    if (!this.#faults.happens('oldCopy')) return index.find(address)
+    const old = index.inOldCopy(address)
+    if (old !== index.find(address)) this.#coverage.count('documents read from an old copy')
     return old
   }
 
@@ -244,11 +252,12 @@ export class SimulatedElasticsearch {
     const moments = this.#moments(updates.length)
     const items: unknown[] = []
     let unanswered = false
-    for (const [place, { _index, _id }] of updates.entries()) {
+    for (const [place, item] of updates.entries()) {
+      const { _index, _id } = item
       this.#clock.after(moments[place] ?? 0, () => {
         const fails = this.#faults.happens('shardFails')
         unanswered ||= fails
-        items[place] = { update: { _index, _id, ...this.#readPrimary(_index, _id, fails) } }
+        items[place] = { update: { _index, _id, ...this.#readPrimary(item, fails) } }
       })
     }
     this.#clock.after(moments.last, () => {
@@ -257,12 +266,13 @@ export class SimulatedElasticsearch {
     })
   }
 
-  #readPrimary(name: string, id: string, fails: boolean) {
-    const index = this.indices.get(name)
+  #readPrimary(item: Item, fails: boolean) {
+    const index = this.indices.get(item._index)
     if (index === undefined) return { status: 404, error: { type: 'index_not_found_exception' } }
     if (this.#faults.isBlocked) return { status: 403, error: { type: 'cluster_block_exception' } }
     if (fails) return { status: 503, error: { type: 'unavailable_shards_exception' } }
-    const stored = index.documents.get(id)
+    if (index.lacksRouting(item)) return ROUTING_MISSING
+    const stored = index.find(item)
     if (stored === undefined) return { status: 404, error: { type: 'document_missing_exception' } }
     const { version, seqNo, source } = stored
     return { status: 200, result: 'noop', _version: version, _seq_no: seqNo, get: { _source: JSON.parse(source) } }
@@ -276,9 +286,8 @@ export class SimulatedElasticsearch {
   }
 }
 
-type Item = {
+type Item = Address & {
   readonly _index: string
-  readonly _id: string
   readonly version?: number
   readonly version_type?: 'external' | 'external_gte'
   readonly if_seq_no?: number
@@ -289,7 +298,7 @@ type SearchParked = {
   readonly search_after?: readonly [partition: number, offset: number]
 }
 type OfPartition = readonly [object, { readonly range: { readonly offset: { readonly gte: number } } }]
-type MultiGet = { readonly docs: readonly { readonly _index: string; readonly _id: string }[] }
+type MultiGet = { readonly docs: readonly Item[] }
 type CreateIndex = {
   readonly mappings: IndexDefinition['mappings']
   readonly settings: { readonly index: IndexDefinition['settings'] }

@@ -73,12 +73,12 @@ export class Operator {
 
   #begin(): void {
     void this.#carryOut(async (request, host) => {
-      const { broker, coverage, promises, startOther } = this.#parts
+      const { broker, coverage, promises, startOther, layouts } = this.#parts
       const { rules } = this.#second
       const rulesVersion = rules === 'same' ? RULES_VERSION : OTHER_RULES
       const partitions = broker.topic(EVENTS).partitions.length
       const ends = Array.from({ length: partitions }, (_, partition) => ({ partition, low: 0, end: 0 }))
-      const steps = { request, prefix: PREFIX, shards: 2, rulesVersion }
+      const steps = { request, prefix: PREFIX, shards: 3, ...layouts.later, rulesVersion }
       const source = { topic: EVENTS, cluster_id: 'simulated', partitions }
       const follows = rules === 'same' ? undefined : FIRST_GENERATION
       const { signal } = new AbortController()

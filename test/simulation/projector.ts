@@ -30,6 +30,7 @@ import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import type { History } from './history.ts'
 import { createKafka } from './kafka.ts'
+import type { Layouts } from './layouts.ts'
 import { createLink, type Link, type Watcher } from './link.ts'
 import { PREFIX, SECOND_GENERATION } from './promises.ts'
 
@@ -41,13 +42,14 @@ export type Services = {
   readonly coverage: Coverage
   readonly watcher: Watcher
   readonly history: History
+  readonly layouts: Layouts
 }
 
 export const settings: Settings = readSettings(projectorSettings, {
   KAFKA_BROKERS: 'localhost:9092',
   ELASTICSEARCH_URL: 'http://localhost:9200',
   ELASTICSEARCH_INDEX_PREFIX: PREFIX,
-  ELASTICSEARCH_SHARDS: '2',
+  ELASTICSEARCH_SHARDS: '3',
 })
 
 /** The rules version of the other projectors. They would apply records that the usual rules park. */
@@ -111,11 +113,18 @@ export class Projector {
     }
     const openLog = async (topic: string) => openSimulatedCluster(this.host, broker, faults, topic)
     const shared = { kafkaWithConnectHook, openLog, elasticsearch: this.link, retryOptions, now, elapsed }
-    const context = { ...shared, kafka: this.#kafka, signal, log, rulesVersion: this.version } as unknown as Parameters<
-      typeof prepare
-    >[3]
+    const { layout, routingPartitionSize } = this.#services.layouts.first
+    const ours = { ...settings, ELASTICSEARCH_ROUTING_PARTITION_SIZE: routingPartitionSize }
+    const context = {
+      ...shared,
+      kafka: this.#kafka,
+      signal,
+      log,
+      layout,
+      rulesVersion: this.version,
+    } as unknown as Parameters<typeof prepare>[3]
     const clocks = createClocks({ send: this.link.send, now, elapsed, onChange: () => undefined })
-    const look = await prepare(settings, this.#kafka.admin(), health, context)
+    const look = await prepare(ours, this.#kafka.admin(), health, context)
     const start = async (options: StreamOptions, failOne: (error: unknown) => void): Promise<RunningStream> => {
       const admin = this.#kafka.admin()
       const ours = { ...shared, clocks, health, metrics: silent }

@@ -8,8 +8,8 @@ import {
   apiKeysParkedIndexOf,
   controlIndexOf,
   FIRST_GENERATION,
+  type GenerationDocument,
   generationId,
-  indexOf,
   type Kind,
   LIVE_ID,
   type LiveDocument,
@@ -20,6 +20,7 @@ import {
   type TimesDocument,
   type WrittenDocument,
 } from '../../schemas/stored/documents.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { Random } from '../support/random.ts'
 import type { Broker } from './broker.ts'
 import type { Clock } from './clock.ts'
@@ -149,11 +150,11 @@ export class Promises {
   /** A refresh must not change the published lists. */
   onRefreshed(index: Index): void {
     for (const generation of GENERATIONS) {
-      const list = listKinds.find(kind => index.name === indexOf(PREFIX, generation, kind))
-      if (list === undefined) continue
+      const lists = listKinds.filter(kind => index === this.#documents(generation, kind))
+      if (lists.length === 0) continue
       for (let partition = 0; partition < this.#history.partitions; partition++) {
         const position = this.published(generation, partition)?.position
-        if (position !== undefined) this.#checkLists(generation, partition, position, 'stays published', [list])
+        if (position !== undefined) this.#checkLists(generation, partition, position, 'stays published', lists)
       }
     }
   }
@@ -163,7 +164,9 @@ export class Promises {
   }
 
   #documents(generation: string, kind: Kind): Index | undefined {
-    return this.#index(indexOf(PREFIX, generation, kind))
+    const control = this.#index(controlIndexOf(PREFIX))
+    const stored = control?.documents.get(generationId(generation))?.fields as GenerationDocument | undefined
+    return stored && this.#index(layoutOf(PREFIX, stored.body).indexOf(kind))
   }
 
   #checkPosition(topic: string, partition: number, { position, last, time }: Position): void {
@@ -225,6 +228,7 @@ export class Promises {
     const found: { readonly place: number; readonly text: string }[] = []
     for (const stored of this.#documents(generation, list)?.searchable.flatMap(shard => [...shard.values()]) ?? []) {
       const { fields } = stored
+      if ((fields.kind ?? list) !== list) continue
       if (fields.org_id !== org || typeof fields.seq !== 'number' || fields.seq >= position) continue
       if (typeof fields.until_seq === 'number' && fields.until_seq < position) continue
       found.push({ place: Number(fields[order]), text: bodyText(stored, list === 'payouts' ? null : undefined) })

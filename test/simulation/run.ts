@@ -15,6 +15,7 @@ import { readAfterDrop } from './dropped.ts'
 import { SimulatedElasticsearch } from './elasticsearch.ts'
 import { CALM, Faults } from './faults.ts'
 import { History } from './history.ts'
+import { formOf, type Layouts, layoutsOf, UPGRADED } from './layouts.ts'
 import { Operator } from './operator.ts'
 import { PREFIX, Promises } from './promises.ts'
 import { Readers } from './readers.ts'
@@ -62,7 +63,7 @@ export const prepareHistory = async (seed: number) => {
 const runQuietly = async (
   history: History,
 ): Promise<{ readonly failure: string | undefined; readonly stored: string; readonly others: string }> => {
-  const world = createWorld(history, createRandom(1), CALM, QUIET_SESSION)
+  const world = createWorld(history, createRandom(1), CALM, QUIET_SESSION, UPGRADED)
   const { broker, clock, promises, crew, engine } = world
   publishAll(world)
   crew.start(1)
@@ -75,7 +76,7 @@ const runQuietly = async (
 const run = async (schedule: Schedule): Promise<Verdict> => {
   const { seed, historySeed, random, knobs, length } = schedule
   const { history, quiet } = await historyOf(historySeed)
-  const world = createWorld(history, random, knobs, schedule.session)
+  const world = createWorld(history, random, knobs, schedule.session, layoutsOf(seed))
   const { clock, coverage, crew, engine, faults, promises } = world
   const verdict = (failure: string | undefined): Verdict => {
     coverage.count('events of the clock', clock.happened)
@@ -144,7 +145,7 @@ const run = async (schedule: Schedule): Promise<Verdict> => {
 
 export type World = ReturnType<typeof createWorld>
 
-const createWorld = (history: History, random: Random, knobs: Faults['knobs'], session: number) => {
+const createWorld = (history: History, random: Random, knobs: Faults['knobs'], session: number, layouts: Layouts) => {
   const clock = new Clock()
   const coverage = new Coverage()
   coverage.count('schedules')
@@ -158,8 +159,21 @@ const createWorld = (history: History, random: Random, knobs: Faults['knobs'], s
   const engine = new SimulatedElasticsearch(clock, faults, coverage, promises)
   promises.watch(engine)
   const onStopped = (error: unknown): void => fail(`a projector stopped: ${reasonOf(error)}`)
-  const crew: Crew = new Crew({ clock, broker, engine, faults, coverage, history }, random, onStopped)
-  return { history, clock, coverage, faults, broker, promises, engine, crew, random, fail, failure: () => failure }
+  const crew: Crew = new Crew({ clock, broker, engine, faults, coverage, history, layouts }, random, onStopped)
+  return {
+    history,
+    layouts,
+    clock,
+    coverage,
+    faults,
+    broker,
+    promises,
+    engine,
+    crew,
+    random,
+    fail,
+    failure: () => failure,
+  }
 }
 
 const reasonOf = (error: unknown): string => {
@@ -206,10 +220,12 @@ const publishAll = ({ broker, promises }: World): void => {
 const storedIn = (engine: SimulatedElasticsearch, generation = FIRST_GENERATION): string =>
   [...engine.indices.values()]
     .filter(({ name }) => name !== controlIndexOf(PREFIX) && !isOfOther(name, generation))
-    .flatMap(({ name, documents }) =>
-      [...documents.values()].map(({ id, version, source, fields }) => {
-        const is = name.endsWith('-parked') ? String(fields.code) : source
-        return `${name.replace(`-${generation}-`, '-')} ${id} ${version} ${is}`
+    .flatMap(index =>
+      [...index.documents.values()].map(stored => {
+        const { kind, source } = formOf(index, stored)
+        const is = kind === 'parked' ? String(stored.fields.code) : source
+        const of = index.name.includes(`-${generation}-`) ? 'events' : 'keys'
+        return `${of} ${kind} ${stored.id} ${stored.version} ${is}`
       }),
     )
     .sort()

@@ -42,13 +42,13 @@ export const createReads = (clock: Clock, engine: Searched, faults: Faults): Rea
     })
 
   return {
-    search: ({ index: name }, body) => {
+    search: ({ index: name, routing }, body) => {
       const asked = JSON.parse(body) as Asked
       const indices = name.split(',').flatMap(index => engine.indices.get(index) ?? [])
       const hits: Hit[] = []
       let failed = 0
       const parts = indices.flatMap(index =>
-        Array.from({ length: index.shards }, (_, shard) => (fails: boolean) => {
+        index.shardsOf(routing).map(shard => (fails: boolean) => {
           if (fails) failed++
           else hits.push(...matching(index, shard, asked))
         }),
@@ -124,8 +124,9 @@ const searchAnswer = (hits: readonly Hit[], { size, sort, aggs }: Asked, total: 
   const texts = hits
     .toSorted((a, b) => (descends ? b.place - a.place : a.place - b.place))
     .slice(0, size)
-    .map(({ index, document: { id, source, fields } }) => {
-      const head = `{"_index":${JSON.stringify(index.name)},"_id":${JSON.stringify(id)},"_score":null`
+    .map(({ index, document: { id, routing, source, fields } }) => {
+      const routed = routing === undefined ? '' : `,"_routing":"${routing}"`
+      const head = `{"_index":${JSON.stringify(index.name)},"_id":${JSON.stringify(id)},"_score":null${routed}`
       return sort === undefined
         ? `${head}}`
         : `${head},"_source":${source},"sort":[${sort.flatMap(Object.keys).map(name => fields[name])}]}`
@@ -134,12 +135,16 @@ const searchAnswer = (hits: readonly Hit[], { size, sort, aggs }: Asked, total: 
   return `{"took":1,"timed_out":false,"_shards":${shards},"hits":{"max_score":null,"hits":[${texts.join()}]}${counts}}`
 }
 
-const documentAnswer = (engine: Searched, { _index: name, _id: id }: DocumentName, fails: boolean): string => {
+const documentAnswer = (engine: Searched, address: DocumentName, fails: boolean): string => {
+  const { _index: name, _id: id } = address
   const head = `{"_index":${JSON.stringify(name)},"_id":${JSON.stringify(id)}`
   const index = engine.indices.get(name)
   if (index === undefined || fails) return `${head},"error":{"type":"no_shard_available_action_exception"}}`
-  const document = index.documents.get(id)
+  if (index.lacksRouting(address)) return `${head},"error":{"type":"routing_missing_exception"}}`
+  const document = index.find(address)
   if (document === undefined) return `${head},"found":false}`
   const { version, seqNo, source } = document
-  return `${head},"_version":${version},"_seq_no":${seqNo},"_primary_term":1,"found":true,"_source":${source}}`
+  const routed = document.routing === undefined ? '' : `,"_routing":"${document.routing}"`
+  const versions = `"_version":${version},"_seq_no":${seqNo},"_primary_term":1${routed}`
+  return `${head},${versions},"found":true,"_source":${source}}`
 }

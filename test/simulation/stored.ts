@@ -1,13 +1,18 @@
 /**
- * An index of the simulated Elasticsearch: documents with external versions and sequence numbers, in shards. Reads by
- * id return the last write; those of an old copy, the write before. A search returns the documents of each shard as of
- * its last refresh. Not simulated: merges, and restarts that lose acknowledged writes.
+ * An index of the simulated Elasticsearch: documents with external versions and sequence numbers, in shards. A document
+ * is in the shard of its routing, or else of its id; a read that asks another shard finds nothing. Reads by id return
+ * the last write; those of an old copy, the write before. A search returns the documents of each shard as of its last
+ * refresh. Not simulated: merges, and restarts that lose acknowledged writes.
  */
-import { keptIdIn } from '../../schemas/stored/documents.ts'
 import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
+
+/** A document, and the routing with which it is asked for. */
+export type Address = { readonly _id: string; readonly routing?: string | undefined }
 
 export type Stored = {
   readonly id: string
+  readonly routing: string | undefined
+  readonly shard: number
   readonly version: number
   readonly seqNo: number
   readonly source: string
@@ -38,28 +43,37 @@ export class Index {
   }
 
   /** Writes with an external version: only over an older version, or also over the same one. */
-  write(id: string, version: number, source: string, fields: Stored['fields'], isOverSame = false): 200 | 201 | 409 {
-    const before = this.documents.get(id)
+  write(address: Address, version: number, source: string, fields: Stored['fields'], isOverSame = false) {
+    const before = this.find(address)
     if (before !== undefined && before.version >= version + (isOverSame ? 1 : 0)) return 409
-    this.#put(id, version, source, fields)
+    this.#put(address, version, source, fields)
     return before === undefined ? 201 : 200
   }
 
   /** Writes only if the document still has the sequence number `seen`, or does not exist. */
-  replace(id: string, seen: number | 'nothing', source: string): Stored | 409 {
-    const before = this.documents.get(id)
+  replace(address: Address, seen: number | 'nothing', source: string): Stored | 409 {
+    const before = this.find(address)
     if ((before?.seqNo ?? 'nothing') !== seen) return 409
-    return this.#put(id, (before?.version ?? 0) + 1, source, JSON.parse(source))
+    return this.#put(address, (before?.version ?? 0) + 1, source, JSON.parse(source))
+  }
+
+  /** Returns a document if it is in the shard of this address. */
+  find(address: Address): Stored | undefined {
+    const stored = this.documents.get(address._id)
+    return stored?.shard === this.shardOf(address) ? stored : undefined
   }
 
   /** Returns a document as an old copy of its shard has it: without the last write. */
-  inOldCopy(id: string): Stored | undefined {
-    return this.#before.get(id)
+  inOldCopy(address: Address): Stored | undefined {
+    const stored = this.#before.get(address._id)
+    return stored?.shard === this.shardOf(address) ? stored : undefined
   }
 
-  delete(id: string): boolean {
-    if (this.documents.delete(id)) this.#unrefreshed[this.shardOf(id)]?.add(id)
-    else return false
+  delete(address: Address): boolean {
+    const stored = this.find(address)
+    if (stored === undefined) return false
+    this.documents.delete(stored.id)
+    this.#unrefreshed[stored.shard]?.add(stored.id)
     return true
   }
 
@@ -77,7 +91,7 @@ export class Index {
   /** Copies the documents of a shard into another index, as a snapshot does: written ones, searchable or not. */
   copyShardTo(shard: number, copy: Index): void {
     for (const [id, stored] of this.documents) {
-      if (this.shardOf(id) !== shard) continue
+      if (stored.shard !== shard) continue
       copy.documents.set(id, stored)
       copy.searchable[shard]?.set(id, stored)
     }
@@ -88,18 +102,25 @@ export class Index {
     const ids = this.#unrefreshed[shard]
     for (const id of ids ?? []) {
       const document = this.documents.get(id)
-      if (document !== undefined) this.searchable[shard]?.set(id, document)
+      if (document?.shard === shard) this.searchable[shard]?.set(id, document)
       else this.searchable[shard]?.delete(id)
     }
     ids?.clear()
   }
 
-  shardOf(id: string): number {
-    // A kept form is routed to the shard of its document.
-    const routing = keptIdIn(id) ?? id
-    let hash = 7
-    for (let at = 0; at < routing.length; at++) hash = (Math.imul(hash, 31) + routing.charCodeAt(at)) | 0
-    return (hash >>> 3) % this.shards
+  shardOf({ _id, routing = _id }: Address): number {
+    return (hashOf(routing) + (hashOf(_id) % this.#partitionSize)) % this.shards
+  }
+
+  /** The shards that a search with this routing asks. */
+  shardsOf(routing: string | undefined): number[] {
+    if (routing === undefined) return Array.from({ length: this.shards }, (_, shard) => shard)
+    return Array.from({ length: this.#partitionSize }, (_, part) => (hashOf(routing) + part) % this.shards)
+  }
+
+  /** Whether the index refuses requests for a document without a routing, and this is one. */
+  lacksRouting({ routing }: Address): boolean {
+    return this.definition.mappings._routing?.required === true && routing === undefined
   }
 
   /** Whether the mapping has every field: `dynamic: strict`. */
@@ -107,12 +128,23 @@ export class Index {
     return Object.keys(fields).every(name => name in this.definition.mappings.properties)
   }
 
-  #put(id: string, version: number, source: string, fields: Stored['fields']): Stored {
-    const stored = { id, version, seqNo: this.#seqNo++, source, fields }
+  #put(address: Address, version: number, source: string, fields: Stored['fields']): Stored {
+    const { _id: id, routing } = address
+    const stored = { id, routing, shard: this.shardOf(address), version, seqNo: this.#seqNo++, source, fields }
     const before = this.documents.get(id)
     if (before !== undefined) this.#before.set(id, before)
     this.documents.set(id, stored)
-    this.#unrefreshed[this.shardOf(id)]?.add(id)
+    this.#unrefreshed[stored.shard]?.add(id)
     return stored
   }
+
+  get #partitionSize(): number {
+    return Number(this.definition.settings.routing_partition_size ?? 1)
+  }
+}
+
+const hashOf = (text: string): number => {
+  let hash = 7
+  for (let at = 0; at < text.length; at++) hash = (Math.imul(hash, 31) + text.charCodeAt(at)) | 0
+  return hash >>> 3
 }

@@ -17,7 +17,12 @@ export const isRead = (bulk: Buffer = Buffer.alloc(0)): boolean => bulk.subarray
 /** Returns the documents that such a request reads. */
 export const updatesIn = (
   bulk: Buffer = Buffer.alloc(0),
-): readonly { readonly _index: string; readonly _id: string; readonly _source?: { readonly includes: string[] } }[] =>
+): readonly {
+  readonly _index: string
+  readonly _id: string
+  readonly routing?: string
+  readonly _source?: { readonly includes: string[] }
+}[] =>
   String(bulk)
     .split('\n')
     .flatMap(line => (line.startsWith(String(UPDATE)) ? [JSON.parse(line).update] : []))

@@ -75,7 +75,7 @@ export const createStore = async (url: string, options: Options = {}) => {
 
   const first = options.generation === undefined
   const indices = {
-    ...generationIndices(prefix, generation, options.shards ?? 1),
+    ...generationIndices(prefix, { generation }, { shards: options.shards ?? 1 }),
     ...(first ? commonIndices(prefix) : {}),
   }
   for (const [name, definition] of Object.entries(indices)) await call('PUT', `/${name}`, JSON.stringify(definition))

@@ -6,12 +6,20 @@ import { type Address, type GenerationLayout, layoutOf } from '../../schemas/sto
 export const addressIn = (_index: string, _id: string): Address => ({ _index, _id, routing: undefined })
 
 /** A document of a kind is in the index of this name. */
-export const layoutIn = (indexOf: (kind: string) => string): Pick<GenerationLayout, 'addressOf'> => ({
+export const layoutIn = (indexOf: (kind: string) => string): Pick<GenerationLayout, 'addressOf' | 'storedWith'> => ({
+  storedWith: () => '',
   addressOf: (kind, id) => addressIn(indexOf(kind), id),
 })
 
 /** A generation that readers read. */
 export const generationOf = (given: Partial<Omit<Generation, 'layout'>> = {}, prefix = 'p'): Generation => {
   const name = given.name ?? 'g1'
-  return { name, source: 's', partitions: 1, rules: 1, ...given, layout: layoutOf(prefix, { generation: name }) }
+  return {
+    name,
+    source: 's',
+    partitions: 1,
+    rules: 1,
+    ...given,
+    layout: layoutOf(prefix, { generation: name, topic: 't' }),
+  }
 }

@@ -1,13 +1,15 @@
 /**
  * Documents in memory, for the requests of commands that find, delete and write documents. Like Elasticsearch it
- * remembers the version of a deleted document for a minute, and a search finds what was refreshed.
+ * remembers the version of a deleted document for a minute, and a search finds what was refreshed. Documents of each
+ * routing have a shard of their own: with another routing a document is not found.
  */
 import type { Answer, Request, Send } from '../../core/store/elasticsearch/client.ts'
 import { isRead, sending, updatesIn } from './answering.ts'
 
 export type Document = { readonly version: number; readonly source: Readonly<Record<string, unknown>> }
-type Kept = Document & { readonly seqNo: number }
-type Item = { readonly _index: string; readonly _id: string; readonly version?: number; readonly if_seq_no?: number }
+type Kept = Document & { readonly seqNo: number; readonly routing?: string | undefined }
+type Address = { readonly _index: string; readonly _id: string; readonly routing?: string | undefined }
+type Item = Address & { readonly version?: number; readonly if_seq_no?: number }
 
 const GC_DELETES_MS = 60_000
 
@@ -22,8 +24,8 @@ export class MemoryElasticsearch {
   /** Called before each request. @throws to end the command there */
   onRequest: (request: Request) => void = () => undefined
 
-  put(index: string, id: string, version: number, source: Document['source']): void {
-    this.#of(index).set(id, { version, source, seqNo: this.#seqNo++ })
+  put(index: string, id: string, version: number, source: Document['source'], routing?: string): void {
+    this.#of(index).set(id, { version, source, seqNo: this.#seqNo++, routing })
     this.#refresh(index)
   }
 
@@ -40,7 +42,9 @@ export class MemoryElasticsearch {
 
   /** Copies an index as it is now, as a snapshot does. */
   copyIndexTo(index: string, other: MemoryElasticsearch): void {
-    for (const [id, { version, source }] of this.#of(index)) other.put(index, id, version, structuredClone(source))
+    for (const [id, { version, source, routing }] of this.#of(index)) {
+      other.put(index, id, version, structuredClone(source), routing)
+    }
   }
 
   get send(): Send {
@@ -64,7 +68,7 @@ export class MemoryElasticsearch {
     const stored = this.#of(first).get(id)
     if (method === 'GET') return stored ? { status: 200, body: answerOf(id, stored) } : { status: 404, body: {} }
     if (query?.if_seq_no !== undefined && stored?.seqNo !== query.if_seq_no) return { status: 409, body: {} }
-    const written = this.#write(first, id, (stored?.version ?? 0) + 1, body as Document['source'])
+    const written = this.#write({ _index: first, _id: id }, (stored?.version ?? 0) + 1, body as Document['source'])
     return { status: 200, body: answerOf(id, written) }
   }
 
@@ -79,17 +83,19 @@ export class MemoryElasticsearch {
     return { status: 200, body: { items } }
   }
 
-  #index({ _index, _id, version }: Item, source: Document['source']): number {
-    const stored = this.#of(_index).get(_id)
+  #index(item: Item, source: Document['source']): number {
+    const { _index, _id, version } = item
+    const stored = this.#find(item)
     const deleted = this.#deleted.get(`${_index}/${_id}`)
     const remembered = deleted && this.time - deleted.at < GC_DELETES_MS ? deleted.version : -1
     if (version !== undefined && version <= Math.max(stored?.version ?? -1, remembered)) return 409
-    this.#write(_index, _id, version ?? (stored?.version ?? 0) + 1, source)
+    this.#write(item, version ?? (stored?.version ?? 0) + 1, source)
     return stored ? 200 : 201
   }
 
-  #delete({ _index, _id, version, if_seq_no }: Item): number {
-    const stored = this.#of(_index).get(_id)
+  #delete(item: Item): number {
+    const { _index, _id, version, if_seq_no } = item
+    const stored = this.#find(item)
     if (version !== undefined && stored !== undefined && stored.version >= version) return 409
     if (if_seq_no !== undefined && stored?.seqNo !== if_seq_no) return 409
     if (stored === undefined) return 404
@@ -99,8 +105,9 @@ export class MemoryElasticsearch {
   }
 
   #read(addresses: readonly Item[]): Answer {
-    const items = addresses.map(({ _index, _id }) => {
-      const stored = this.#of(_index).get(_id)
+    const items = addresses.map(address => {
+      const { _index, _id } = address
+      const stored = this.#find(address)
       const missing = { status: 404, error: { type: 'document_missing_exception' } }
       const found = { status: 200, result: 'noop', _version: stored?.version, get: { _source: stored?.source } }
       return { update: { _index, _id, ...(stored ? found : missing) } }
@@ -109,8 +116,9 @@ export class MemoryElasticsearch {
   }
 
   #multiGet(addresses: readonly Item[]): Answer {
-    const docs = addresses.map(({ _index, _id }) => {
-      const stored = this.#of(_index).get(_id)
+    const docs = addresses.map(address => {
+      const { _id } = address
+      const stored = this.#find(address)
       return stored ? answerOf(_id, stored) : { _id, found: false }
     })
     return { status: 200, body: { docs } }
@@ -126,7 +134,10 @@ export class MemoryElasticsearch {
 
   #scan({ pit: { id }, size, _source: sources, search_after: [after] = [-1] }: Scan): Answer {
     const hits = (this.#pits.get(id) ?? [])
-      .map(([_index, _id, kept], at) => ({ _index, ...answerOf(_id, kept), fields: fieldsOf(kept), sort: [at] }))
+      .map(([_index, _id, kept], at) => ({
+        ...{ _index, ...answerOf(_id, kept), ...(kept.routing !== undefined && { _routing: kept.routing }) },
+        ...{ fields: fieldsOf(kept), sort: [at] },
+      }))
       .slice(after + 1, after + 1 + size)
       .map(({ _source, ...hit }) => (sources === false ? hit : { ...hit, _source }))
     return { status: 200, body: { ...WHOLE, pit_id: id, hits: { hits } } }
@@ -149,10 +160,15 @@ export class MemoryElasticsearch {
     return { status: 200, body: WHOLE }
   }
 
-  #write(index: string, id: string, version: number, source: Document['source']): Kept {
-    const written = { version, source, seqNo: this.#seqNo++ }
-    this.#of(index).set(id, written)
+  #write({ _index, _id, routing }: Address, version: number, source: Document['source']): Kept {
+    const written = { version, source, seqNo: this.#seqNo++, routing }
+    this.#of(_index).set(_id, written)
     return written
+  }
+
+  #find({ _index, _id, routing }: Address): Kept | undefined {
+    const stored = this.#of(_index).get(_id)
+    return (stored?.routing ?? _id) === (routing ?? _id) ? stored : undefined
   }
 
   #of(index: string): Map<string, Kept> {

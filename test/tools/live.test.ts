@@ -1,14 +1,14 @@
 /** Waits for the projector, with positions and an Elasticsearch that the test changes. Only waiting moves the clock. */
 import { expect, test } from 'vitest'
 import { Unanswered } from '../../core/runtime/unanswered.ts'
-import { layoutOf } from '../../schemas/stored/layout.ts'
+import { layoutOfKeys } from '../../schemas/stored/layout.ts'
 import { waitUntilPublished } from '../../tools/live.ts'
 import { sending } from '../support/answering.ts'
 
 const stream = {
   stream: 'api-keys',
   identity: { generation: 'api-keys', topic: 'k', cluster_id: 'c', partitions: 1, rules_version: 1 },
-  layout: layoutOf('p', { generation: 'api-keys' }),
+  layout: layoutOfKeys('p'),
 } as const
 const advice = 'The key works when the projector has caught up'
 

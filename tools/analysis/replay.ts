@@ -8,6 +8,7 @@ import type { GenerationBody } from '../../core/log/index.ts'
 import { eventsOptions, rebuildGeneration } from '../../core/projection/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import { type Ask, prepareControl, prepareGeneration, readGeneration } from '../../core/store/index.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -35,7 +36,7 @@ export type ReplayOptions = {
 
 /** The inputs of a replay beside its log. */
 export type ReplaySteps = CommandContext &
-  Pick<RebuildSteps, 'retryOptions' | 'signal' | 'shards' | 'replicas' | 'draw'>
+  Pick<RebuildSteps, 'retryOptions' | 'signal' | 'shards' | 'replicas' | 'routingPartitionSize' | 'layout' | 'draw'>
 
 export const replay = async (options: ReplayOptions, given: ReplaySteps, openSource: OpenSource): Promise<ExitCode> => {
   const context = inSandbox(given)
@@ -95,9 +96,9 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
 }
 
 /** Whether the sandbox was deleted, wholly or in part, since it was opened. `drop` deletes its indices first. */
-const isGone = async ({ generation, partitions }: GenerationBody, context: CommandContext): Promise<boolean> => {
-  const found = (await findRemains(context)).get(generation)
-  return found === undefined || !isWhole(found, partitions)
+const isGone = async (identity: GenerationBody, context: CommandContext): Promise<boolean> => {
+  const found = (await findRemains(context)).get(identity.generation)
+  return found === undefined || !isWhole(found, identity.partitions, layoutOf(context.prefix, identity))
 }
 
 /** Continues a sandbox that was begun with the same options, or makes a new one. */
@@ -105,11 +106,11 @@ const openSandbox = async (
   { name, until, org }: ReplayOptions,
   module: RulesModule | undefined,
   { identity: source, ends, firstLater, assertOver }: ReplaySource,
-  { send, sleep, prefix, shards, replicas, say }: ReplaySteps,
+  { send, sleep, prefix, shards, replicas, routingPartitionSize, layout, say }: ReplaySteps,
 ): Promise<GenerationBody> => {
   // A new index may answer 503 for a moment. Each of these requests may be repeated.
   const request: Ask = asked => withRetries({ sleep }, () => send(asked))
-  const steps = { request, prefix, shards, replicas }
+  const steps = { request, prefix, shards, replicas, routingPartitionSize, layout }
   await prepareControl(steps)
   const asked = requestedUntil(until, org, source.partitions)
   const wanted = { org: org ?? null, until: asked, rules: module?.identity ?? null }

@@ -170,10 +170,11 @@ const removeAllLeftovers = async (
 ): Promise<Adopted[]> => {
   const adopted: Adopted[] = []
   for (const one of checked) {
-    const name = one.generation._source.body.generation
+    const { body } = one.generation._source
+    const name = body.generation
     const partitions = one.positions.length
     const remove = async (): Promise<Adopted> => {
-      if (!(await removeLeftovers({ generation: name, partitions, from }, steps))) return one
+      if (!(await removeLeftovers({ ...body, partitions, from }, steps))) return one
       const now = await readAdopted(name, partitions, steps)
       const isAsChecked = now.positions.every(
         ({ _source }, partition) => _source.body.position === one.positions[partition]?._source.body.position,
@@ -230,8 +231,9 @@ const cleanUnchanged = async (
   for (const name of names) {
     const { partitions } = sources[streamOf(name)]
     const waitUntilNobodyWrites = () => waitUntilProjectorsStopped([name], sources, admin, steps, groupId)
-    const removal = { generation: name, partitions, from, keepsWritten: true, waitUntilNobodyWrites } as const
     const clean = async (): Promise<void> => {
+      const { body } = (await readAdopted(name, partitions, steps)).generation._source
+      const removal = { ...body, partitions, from, keepsWritten: true, waitUntilNobodyWrites } as const
       if (act === 'remove') await removeLeftovers(removal, steps)
       else if (await hasLeftovers(removal, steps)) await waitUntilNobodyWrites()
     }

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { multiGet } from '../../core/store/index.ts'
-import { type Kind, kinds } from '../../schemas/stored/documents.ts'
+import { type Kind, kinds, ownFieldsOf } from '../../schemas/stored/documents.ts'
 import { type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { DIFFERING_BUCKETS, DIFFERING_HELD } from '../limits.ts'
@@ -116,7 +116,7 @@ const readOne = async (
   const docs = [layoutOf(prefix, of).addressOf(kind, id)]
   const [found] = await withRetries({ sleep }, () => multiGet<Fields>(send, docs))
   if (!found?.found) return undefined
-  const document = { id, source: found._source }
+  const document = { id, source: ownFieldsOf(found._source) }
   return asOf(kind, document, positionFor(kind, organization, document, positions))?.source
 }
 

@@ -11,7 +11,7 @@
 
 import { Unanswered } from '../../core/runtime/index.ts'
 import { AnswerTooLong, type Coverage, type SearchAnswer } from '../../core/store/index.ts'
-import { keptIdIn } from '../../schemas/stored/documents.ts'
+import { keptIdIn, ownFieldsOf } from '../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../schemas/stored/layout.ts'
 import { CommandError } from '../failures.ts'
 import {
@@ -36,11 +36,11 @@ type Sized = { readonly id: string; readonly bytes: number; readonly sort: reado
 
 /** `Source` is the form of the documents, as the caller knows it. @throws CommandError if a shard does not answer */
 export async function* scan<Source extends Fields = Fields>(
-  { index }: SearchTarget,
-  org: string | undefined,
+  { index, routing, filters }: SearchTarget,
   reading: RetryContext,
 ): AsyncGenerator<Document<Source>> {
   const { send } = reading
+  const routed = routing === undefined ? {} : { routing }
   // Elasticsearch stops the periodic refresh of an index that nobody searches.
   await withRetries(reading, async () => {
     const refreshed = await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` })
@@ -48,7 +48,11 @@ export async function* scan<Source extends Fields = Fields>(
     if (hasFailedShards(refreshed)) throw new Unanswered('elasticsearch', 503)
   })
   const opened = await withRetries(reading, () =>
-    send<{ readonly id: string }>({ method: 'POST', path: `/${index}/_pit`, query: { keep_alive: KEEP_ALIVE } }),
+    send<{ readonly id: string }>({
+      method: 'POST',
+      path: `/${index}/_pit`,
+      query: { keep_alive: KEEP_ALIVE, ...routed },
+    }),
   )
   if (opened.status !== 200) throw new CommandError(`${index} cannot be read: ${opened.status}`)
   let pit = opened.body.id
@@ -62,7 +66,7 @@ export async function* scan<Source extends Fields = Fields>(
         size,
         track_total_hits: false,
         pit: { id: pit, keep_alive: KEEP_ALIVE },
-        query: queryOf(org),
+        query: filters.length === 0 ? { match_all: {} } : { bool: { filter: filters } },
         sort: [{ _shard_doc: 'asc' }],
         ...(sizesOnly && { _source: ['body_bytes'] }),
         ...(after && { search_after: after }),
@@ -113,7 +117,7 @@ async function* documentsOf<Source extends Fields>(
     for (const { _id: id, _source: source } of hits) {
       if (id !== sized[from]?.id || source === undefined) throw new CommandError(`${index} changes while it is read`)
       // Not a record: it comes back when the command that removes leftovers has ended.
-      if (keptIdIn(id) === undefined) yield { id, source }
+      if (keptIdIn(id) === undefined) yield { id, source: ownFieldsOf(source) as Source }
       from++
     }
     if (hits.length === 0) throw new CommandError(`${index} changes while it is read`)
@@ -142,10 +146,4 @@ const fewer = async <Answer>(
       await sleep(READ_RETRY_MS)
     }
   }
-}
-
-/** A parked record may have no organization. */
-const queryOf = (org: string | undefined): object => {
-  if (org === undefined) return { match_all: {} }
-  return org === '' ? { bool: { must_not: { exists: { field: 'org_id' } } } } : { term: { org_id: org } }
 }

@@ -66,7 +66,7 @@ export async function* documentsOf(
   positions: readonly number[],
   reading: RetryContext,
 ): AsyncGenerator<{ readonly org: string; readonly document: Document }> {
-  for await (const document of scan(searchOf([kind]), org, reading)) {
+  for await (const document of scan(searchOf([kind], org), reading)) {
     const owner = String(document.source.org_id ?? '')
     const then = asOf(kind, document, positionFor(kind, owner, document, positions))
     if (then !== undefined) yield { org: owner, document: then }

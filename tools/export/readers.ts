@@ -26,6 +26,7 @@ import {
   visibleRange,
 } from '../../core/store/index.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
+import type { SearchTarget } from '../../schemas/stored/layout.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
 
@@ -109,7 +110,8 @@ export const readThrough = (
       retried(asOf, async () => textOfStatement(await readers.records.statement(scopeOf(org), { id, asOf }))),
     countOf: (org, kind, position) =>
       retried(undefined, async () => {
-        const answer = await search(position.generation.layout.searchOf([kind]), countBody(org, position), signal)
+        const where = position.generation.layout.searchOf([kind], org)
+        const answer = await search(where, countBody(where, position), signal)
         return smallSearch<CountAggregation>(requireAnswer(answer)).aggregations.all.buckets[0]?.doc_count ?? 0
       }),
   }
@@ -117,13 +119,13 @@ export const readThrough = (
 
 type CountAggregation = { readonly all: { readonly buckets: readonly { readonly doc_count: number }[] } }
 
-const countBody = (org: string, position: ReadPosition): string => {
+const countBody = ({ filters }: SearchTarget, position: ReadPosition): string => {
   const current = [{ range: { seq: visibleRange(position) } }, { range: { until_seq: notReplacedRange(position) } }]
   const sources = [{ org_id: { terms: { field: 'org_id' } } }]
   return JSON.stringify({
     size: 0,
     track_total_hits: false,
-    query: { bool: { filter: [{ term: { org_id: org } }, ...current] } },
+    query: { bool: { filter: [...filters, ...current] } },
     aggs: { all: { composite: { size: 1, sources } } },
   })
 }

@@ -137,7 +137,7 @@ export const takeOver = async (
       first = await firstToRemoveOf(identity, positions, restart, () => undefined)
       return first
     }
-    const removal = { generation, partitions, from, keepsWritten: true, waitUntilNobodyWrites: wait } as const
+    const removal = { ...identity, from, keepsWritten: true, waitUntilNobodyWrites: wait } as const
     return { isRemoved: await removeLeftovers(removal, context), from: first }
   }
   const replaced: Replaced[] = []

@@ -23,7 +23,7 @@ import {
   withTime,
   writtenId,
 } from '../../schemas/stored/documents.ts'
-import { controlAddress } from '../../schemas/stored/layout.ts'
+import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findRemains, isWhole } from './remains.ts'
@@ -185,7 +185,7 @@ export const listGenerations = async (
       ...rolesOf(name, generations),
       ...(isFollowing ? [`follows ${follows}`] : []),
       ...(named.includes(name) ? [] : ['left over']),
-      ...(found && isWhole(found, partitions) ? [] : ['not whole']),
+      ...(identity && found && isWhole(found, partitions, layoutOf(context.prefix, identity)) ? [] : ['not whole']),
     ]
     if (json) context.out(`${JSON.stringify({ generation: name, roles, rules_version, topic, records })}\n`)
     else {

@@ -25,16 +25,20 @@ export type RebuildSteps = KafkaContext &
     readonly groupId: string
     readonly shards: number
     readonly replicas?: number | undefined
+    readonly routingPartitionSize?: number
+    /** Other than that of new generations, in a test. */
+    readonly layout?: 1 | 2
     /** Other than this program's, if a test has other rules. */
     readonly rulesVersion?: number
     readonly draw: ProgressSteps['draw']
   }
 
 export const rebuild = async ({ maxRate, json }: RebuildOptions, context: RebuildSteps): Promise<ExitCode> => {
-  const { send, prefix, shards, replicas, say, signal, now, groupId, topics, rulesVersion = RULES_VERSION } = context
+  const { send, prefix, say, signal, now, groupId, topics, rulesVersion = RULES_VERSION } = context
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
-  const steps = { request: send, prefix, shards, replicas, rulesVersion }
+  const { shards, replicas, routingPartitionSize, layout } = context
+  const steps = { request: send, prefix, shards, replicas, routingPartitionSize, layout, rulesVersion }
   const trusted = await identityOf((await readAll(context)).live, context)
   const source = await describeSource(admin, topics.events)
   assertSameSource(trusted, source)

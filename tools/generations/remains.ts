@@ -5,6 +5,7 @@
 
 import type { Coverage, SearchAnswer } from '../../core/store/index.ts'
 import { controlIndexOf, generationId, indexOf, kinds } from '../../schemas/stored/documents.ts'
+import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
@@ -36,8 +37,12 @@ export const findRemains = async (context: CommandContext): Promise<ReadonlyMap<
   )
 }
 
-export const isWhole = ({ hasDocument, positions, indices }: Remains, partitions: number): boolean =>
-  hasDocument && positions.length === partitions && indices.length === kinds.length
+/** @param layout that the document of the generation says */
+export const isWhole = (
+  { hasDocument, positions, indices }: Remains,
+  partitions: number,
+  layout: Pick<GenerationLayout, 'indices'>,
+): boolean => hasDocument && positions.length === partitions && layout.indices.every(index => indices.includes(index))
 
 /** Matches generations, but not the stream of API keys. */
 const NAME = '[a-z][a-z0-9]*'

@@ -8,6 +8,7 @@ import { RULES_VERSION } from '../../core/ledger/index.ts'
 import { connectAdmin, type GenerationBody, withRight } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import { readGeneration } from '../../core/store/index.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -79,7 +80,7 @@ export const listSandboxes = async ({ json }: { readonly json: boolean }, given:
   const context = inSandbox(given)
   for (const [name, found] of await findRemains(context)) {
     const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
-    if (identity?.sandbox === undefined || !isWhole(found, identity.partitions)) {
+    if (identity?.sandbox === undefined || !isWhole(found, identity.partitions, layoutOf(context.prefix, identity))) {
       const advice = `npx commission projection drop ${sandboxLabel(name)} removes it`
       if (json) context.out(`${JSON.stringify({ sandbox: sandboxLabel(name), whole: false })}\n`)
       else context.out(`${sandboxLabel(name)}  not whole; ${advice}\n`)

@@ -79,11 +79,17 @@ const countParked = async (
 
 /** Counts documents, replaced ones included. */
 const countRecords = async (org: string, { searchOf }: GenerationLayout, send: Send) => {
-  const query = { bool: { filter: [{ term: { org_id: org } }, { exists: { field: 'seq' } }] } }
   const counts: Record<string, number> = {}
   for (const kind of listKinds) {
-    const { index } = searchOf([kind])
-    const answer = await send<CountAnswer>({ method: 'POST', path: `/${index}/_count`, body: { query } })
+    const { index, routing, filters } = searchOf([kind], org)
+    const query = { bool: { filter: [...filters, { exists: { field: 'seq' } }] } }
+    const path = `/${index}/_count`
+    const answer = await send<CountAnswer>({
+      method: 'POST',
+      path,
+      query: { ...(routing !== undefined && { routing }) },
+      body: { query },
+    })
     counts[kind] = whole(index, answer).count
   }
   return counts

@@ -9,13 +9,12 @@ import { StopError } from '../../core/runtime/index.ts'
 import { type Answer, type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
 import {
-  API_KEYS_GENERATION,
   type ApiKeyDocument,
   type ApiKeyHeadDocument,
   apiKeysIndexOf,
   recordId,
 } from '../../schemas/stored/documents.ts'
-import { type Address, layoutOf } from '../../schemas/stored/layout.ts'
+import { type Address, layoutOfKeys } from '../../schemas/stored/layout.ts'
 import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
@@ -165,7 +164,7 @@ export const findKeys = async (org: string, { send, prefix }: CommandContext): P
 }
 
 const headAddressOf = (org: string, id: string, prefix: string): Address =>
-  layoutOf(prefix, { generation: API_KEYS_GENERATION }).addressOf('api-keys', recordId(org, id))
+  layoutOfKeys(prefix).addressOf('api-keys', recordId(org, id))
 
 const keyNamesOf = async (
   found: readonly ApiKeyDocument[],

@@ -32,7 +32,7 @@ import {
   type PositionDocument,
   positionId,
 } from '../../schemas/stored/documents.ts'
-import { type Address, layoutOf } from '../../schemas/stored/layout.ts'
+import { type Address, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import type { Fields } from '../documents/as-of.ts'
 import { withRetries } from '../documents/read-retries.ts'
@@ -53,8 +53,7 @@ import { forgetWritten, type ReadWritten, readWrittenVersions } from './written.
 type Steps = Pick<CommandContext, 'send' | 'prefix' | 'sleep' | 'say' | 'elapsed'>
 type StoredPosition = DocumentAnswer<PositionDocument>
 
-export type Removal = {
-  readonly generation: string
+export type Removal = LayoutSource & {
   readonly partitions: number
   /**
    * Says for these positions, in order, the first offset of each partition whose documents go. Called when nobody
@@ -127,10 +126,7 @@ async function* find(removal: Removal, { from }: Begin, steps: Steps): AsyncGene
  * Whether something is to remove or to forget, or an interrupted removal is to finish. Under a projector there nearly
  * always is.
  */
-export const hasLeftovers = async (
-  removal: Pick<Removal, 'generation' | 'partitions' | 'from' | 'keepsWritten'>,
-  steps: Steps,
-): Promise<boolean> => {
+export const hasLeftovers = async (removal: Omit<Removal, 'waitUntilNobodyWrites'>, steps: Steps): Promise<boolean> => {
   const begin = await readBegin(removal, steps)
   if (begin.positions.some(isMarked)) return true
   const written = await readWrittenVersions(removal, steps)

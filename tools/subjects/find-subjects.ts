@@ -6,7 +6,12 @@
 
 import { toRawRecord } from '../../core/log/index.ts'
 import { parseSealedText, SEAL_KEY_ID, SEALED_PREFIX } from '../../schemas/sealed/sealed-text.ts'
-import { API_KEYS_GENERATION, apiKeysParkedIndexOf, type ParkedDocument } from '../../schemas/stored/documents.ts'
+import {
+  API_KEYS_GENERATION,
+  apiKeysParkedIndexOf,
+  indexOf,
+  type ParkedDocument,
+} from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import { isId } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
@@ -68,10 +73,14 @@ export async function* findTexts(
   for await (const document of documents<PayrollFields>('payroll_files', org)) yield* textsOfPayroll(document, subject)
   for await (const document of documents<ParkedSource>('parked', undefined)) yield* textsOfParked(document, subject)
 
+  // A generation that is being made or dropped may have no document that says its layout. Layout 1 begins with reps.
+  const isRouted = !indices.includes(indexOf(context.prefix, name, 'reps'))
+  const layout = layoutOf(context.prefix, { generation: name, topic: '', ...(isRouted && { layout: 2 }) })
+
   async function* documents<Source extends Fields>(kind: FoundText['kind'], of: string | undefined) {
-    const target = layoutOf(context.prefix, { generation: name }).searchOf([kind])
+    const target = layout.searchOf([kind], of)
     // A generation that was never whole, or is being dropped, may lack this index. Of API keys only parked ones count.
-    if (indices.includes(target.index)) yield* scan<Source>(target, of, context)
+    if (indices.includes(target.index)) yield* scan<Source>(target, context)
   }
 }
 

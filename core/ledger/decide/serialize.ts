@@ -1,4 +1,5 @@
 /** Serializes documents for storage. `body_bytes` and `body` come last: the API relies on that to cut out the body. */
+import type { WithKind } from '../../../schemas/stored/documents.ts'
 import type { Address, GenerationLayout } from '../../../schemas/stored/layout.ts'
 import { textOf } from '../event/raw-json.ts'
 import type { AnyDocument, AnyNewDocument, DocumentChange } from '../rules/state.ts'
@@ -14,7 +15,10 @@ export const serialize = (change: DocumentChange): DecidedDocument => {
 }
 
 /** Returns the draft that a stored document was serialized from. */
-export const draftOf = ({ body_bytes: _, ...draft }: AnyDocument): AnyNewDocument => draft
+export const draftOf = (stored: WithKind<AnyDocument>): AnyNewDocument => {
+  const { body_bytes: _, kind: __, ...draft } = stored
+  return draft
+}
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
 export type Write = {
@@ -47,12 +51,14 @@ const actionOf = ({ _index, _id, routing }: Address, versioned: string): string 
  */
 export const pack = (
   documents: readonly DecidedDocument[],
-  { addressOf }: Pick<GenerationLayout, 'addressOf'>,
+  { addressOf, storedWith }: Pick<GenerationLayout, 'addressOf' | 'storedWith'>,
   first?: Replaceable,
 ): Write[] => {
-  const versioned = documents.map(({ kind, id, version, line }) => {
+  const versioned = documents.map(({ kind, id, version, line: own }) => {
     const address = addressOf(kind, id)
     const action = actionOf(address, `"version":${version},"version_type":"external"`)
+    const fields = storedWith(kind)
+    const line = fields === '' ? own : `{${fields}${own.slice(1)}`
     return { address, version, action, line, lineBytes: Buffer.byteLength(line) }
   })
   const texts = first && versioned.length > 0 ? [textOfReplaceable(first), ...versioned] : versioned

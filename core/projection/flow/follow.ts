@@ -21,7 +21,7 @@ import {
   parkedId,
   positionId,
 } from '../../../schemas/stored/documents.ts'
-import { controlAddress, layoutOf } from '../../../schemas/stored/layout.ts'
+import { controlAddress, parkedAddress } from '../../../schemas/stored/layout.ts'
 import type { Batch, Followed, ParkedThere } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { type Health, StopError } from '../../runtime/index.ts'
@@ -91,9 +91,8 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const parkedOf = async (offsets: readonly number[]): Promise<ParkedThere> => {
     const parked = new Map<number, ParkCode>()
-    const { addressOf } = layoutOf(prefix, { generation: follows })
     const docs = offsets.map(offset => ({
-      ...addressOf('parked', parkedId(topic, partition, offset)),
+      ...parkedAddress(prefix, follows, parkedId(topic, partition, offset)),
       _source: ['code'],
     }))
     const found = await getEach(docs, getDocuments<Pick<ParkedDocument, 'code'>>)

@@ -59,8 +59,9 @@ export const createPositionAt = (
     order: 'asc' | 'desc',
     filter: readonly object[],
   ): Promise<{ readonly seq: number; readonly at: number } | undefined> => {
-    const where = position.generation.layout.searchOf(listKinds)
-    const body = { size: 1, _source: false, sort: [{ seq: order }, { at: order }], query: { bool: { filter } } }
+    const where = position.generation.layout.searchOf(listKinds, scope.org)
+    const query = { bool: { filter: [...where.filters, ...filter] } }
+    const body = { size: 1, _source: false, sort: [{ seq: order }, { at: order }], query }
     const [hit] = smallSearch(await searchSmall(search, where, body, scope)).hits
     if (!hit) return undefined
     const [seq, at] = hit.sort
@@ -80,10 +81,9 @@ export const createPositionAt = (
     const key = `${position.generation.name}:${position.takenBack}:${scope.org}:${milliseconds}`
     const known = remembered.get(key)
     if (known !== undefined) return { ...position, publishedTo: known }
-    const ours = { term: { org_id: scope.org } }
     const latestTime = now() + EVENT_TIME_AHEAD_MAX_MS
     const isLater = { range: { at: { gt: Math.max(milliseconds, EVENT_TIME_MIN - 1), lte: latestTime } } }
-    const after = await firstEvent(scope, position, 'asc', [ours, isLater, { range: { seq: visibleRange(position) } }])
+    const after = await firstEvent(scope, position, 'asc', [isLater, { range: { seq: visibleRange(position) } }])
     if (after === undefined) {
       const time = await projectionTime(scope, position, 'unknown')
       // Only the projection time proves that an instant is over. But the projector's clock may have been ahead: an
@@ -93,12 +93,12 @@ export const createPositionAt = (
     }
     const publishedTo = after?.seq ?? position.publishedTo
     const isBefore = { range: { seq: { lt: publishedTo } } }
-    const last = await firstEvent(scope, position, 'desc', [ours, isBefore])
+    const last = await firstEvent(scope, position, 'desc', [isBefore])
     if (last && (last.at < EVENT_TIME_MIN || last.at > latestTime)) throw undecided()
     if (after) {
       const isEarlier = { range: { at: { gte: EVENT_TIME_MIN, lte: milliseconds } } }
       const isAfter = { range: { seq: { gt: after.seq, ...visibleRange(position) } } }
-      if (await firstEvent(scope, position, 'asc', [ours, isEarlier, isAfter])) throw undecided()
+      if (await firstEvent(scope, position, 'asc', [isEarlier, isAfter])) throw undecided()
     }
     remembered.set(key, publishedTo)
     return { ...position, publishedTo }

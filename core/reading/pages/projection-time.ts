@@ -6,6 +6,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { listKinds } from '../../../schemas/stored/documents.ts'
+import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import {
   anyHit,
   type PositionReader,
@@ -32,8 +33,8 @@ export const createProjectionTime = (
   const withRecords = new LRUCache<string, true>({ max: ORGANIZATIONS_REMEMBERED })
 
   const hasRecords = async (scope: ReadScope, position: ReadPosition): Promise<boolean> => {
-    const where = position.generation.layout.searchOf(listKinds)
-    return anyHit(await searchSmall(search, where, anyRecordBody(scope.org, position), scope))
+    const where = position.generation.layout.searchOf(listKinds, scope.org)
+    return anyHit(await searchSmall(search, where, anyRecordBody(where, position), scope))
   }
 
   return async (scope, position, found) => {
@@ -48,9 +49,9 @@ export const createProjectionTime = (
   }
 }
 
-const anyRecordBody = (org: string, position: ReadPosition): object => ({
+const anyRecordBody = ({ filters }: SearchTarget, position: ReadPosition): object => ({
   size: 1,
   _source: false,
   terminate_after: 1,
-  query: { bool: { filter: [{ term: { org_id: org } }, { range: { seq: visibleRange(position) } }] } },
+  query: { bool: { filter: [...filters, { range: { seq: visibleRange(position) } }] } },
 })

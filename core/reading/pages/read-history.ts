@@ -35,7 +35,7 @@ export const createReadHistory = (parts: ReaderParts): ReadHistory => {
     }
     const asked = {
       list: 'payouts',
-      where: position.generation.layout.searchOf(['payouts']),
+      where: position.generation.layout.searchOf(['payouts'], scope.org),
       chain,
       after: before ? numberOf(before, 'seq') : -1,
       limit,

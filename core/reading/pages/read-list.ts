@@ -73,7 +73,7 @@ export const createReadList = (parts: ReaderParts): ReadList => {
   return async (scope, { list, limit, startingAfter, asOf, filter = {} }) => {
     const { current, position, after } = await resolveCursor(parts, scope, { startingAfter, asOf })
     const { generation } = current
-    const where = generation.layout.searchOf(kindsOf(list, filter))
+    const where = generation.layout.searchOf(kindsOf(list, filter), scope.org)
     const { hits, hasMore } = await readPage(scope, { list, where, filter, after: after ?? -1, limit, position })
 
     const last = hits.at(-1)

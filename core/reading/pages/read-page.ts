@@ -74,7 +74,7 @@ export const createReadPage = (search: ScopedSearch): ReadPage => {
       const seen = lastSeen.get(cacheKey)
       const size = Math.min(limit + 1 - hits.length, fitting(seen ?? LARGEST[list], bytesMax - bytes), sizeMax)
       const expected = seen === undefined ? UNKNOWN_ANSWER_BYTES : expectedBytes(seen, size)
-      const answer = await search(where, searchBody(org, asked, after, size), scope, expected).catch(error => {
+      const answer = await search(where, searchBody(asked, after, size), scope, expected).catch(error => {
         // Perhaps the answer was larger than what may be held. The next request must not ask for as much again.
         lastSeen.delete(cacheKey)
         throw error
@@ -120,7 +120,7 @@ const fitting = (bytes: number, room: number): number => Math.ceil(room / bytes)
 const expectedBytes = (largest: number, size: number): number =>
   Math.min(size * (largest + RECORD_FRAME_BYTES), ANSWER_BYTES_MAX)
 
-const searchBody = (org: string, { list, chain, filter, position }: PageAsked, after: number, size: number): string => {
+const searchBody = ({ list, where, chain, filter, position }: PageAsked, after: number, size: number): string => {
   const order = list === 'changes' ? 'seq' : listOrder[list]
   const afterRange = { gt: after }
   const visible = visibleRange(position)
@@ -128,15 +128,13 @@ const searchBody = (org: string, { list, chain, filter, position }: PageAsked, a
     order === 'seq' ? [{ seq: { ...afterRange, ...visible } }] : [{ [order]: afterRange }, { seq: visible }]
   // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
   if (list !== 'payroll_files' && list !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
-  const terms = Object.entries({ ...chain, ...filter, org_id: org }).map(([field, value]) => ({
-    term: { [field]: value },
-  }))
+  const terms = Object.entries({ ...chain, ...filter }).map(([field, value]) => ({ term: { [field]: value } }))
   return JSON.stringify({
     size,
     track_total_hits: false,
     timeout: `${SEARCH_TIME_MAX}ms`,
     // The index is sorted by organization, then by this field: Elasticsearch skips what lies after a full page.
     sort: [{ [order]: 'asc' }],
-    query: { bool: { filter: [...terms, ...ranges.map(range => ({ range }))] } },
+    query: { bool: { filter: [...where.filters, ...terms, ...ranges.map(range => ({ range }))] } },
   })
 }

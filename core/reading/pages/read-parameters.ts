@@ -7,7 +7,7 @@
 
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, WAIT_SECONDS_MAX } from '../../../schemas/limits.ts'
 import { keysOf } from '../../../schemas/objects.ts'
-import { filteredKinds, type ListKind } from '../../../schemas/stored/documents.ts'
+import { filteredKinds, idPrefixOf, type ListKind } from '../../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../../schemas/values.ts'
 import { Refusal } from '../../runtime/index.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'
@@ -38,14 +38,6 @@ export type ListParameters = {
 
 /** A filtered feed leaves reps and periods out. */
 const filteredLists: ReadonlySet<ListName> = new Set([...filteredKinds, 'changes'])
-
-/** The prefix of the ids of each list. */
-export const idPrefixOf = {
-  reps: 'rep',
-  periods: 'period',
-  payouts: 'payout',
-  payroll_files: 'payroll',
-} as const satisfies Record<ListKind, IdPrefix>
 
 /** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
 export const readListParameters = (list: ListName, query: string): ListParameters => {

@@ -94,13 +94,13 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     reading: Reading,
     each: (amounts: Amounts) => Promise<void>,
   ): Promise<void> => {
-    const where = position.generation.layout.searchOf([kind])
+    const where = position.generation.layout.searchOf([kind], org)
     const ofPeriod = period === undefined ? [] : [{ term: { period_id: period } }]
     const periods: Counted<'period_id'>[] = []
-    const all = queryOf(org, kind, position, ofPeriod)
+    const all = queryOf(where, kind, position, ofPeriod)
     await count(['period_id'], where, all, reading, counted => void periods.push(...counted))
     for (const some of portionsOf(periods)) {
-      const query = queryOf(org, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
+      const query = queryOf(where, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
       await count(['period_id', 'currency', 'amount'], where, query, reading, each)
     }
   }
@@ -149,13 +149,14 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
 
   const lastChange = async (scope: ReadScope, position: ReadPosition): Promise<LastChange | undefined> => {
     const { layout } = position.generation
+    const where = layout.searchOf(listKinds, scope.org)
     const body = {
       size: 1,
       _source: ['ordinal', 'seq', 'at'],
       sort: [{ seq: 'desc' }],
-      query: queryOf(scope.org, 'changes', position),
+      query: queryOf(where, 'changes', position),
     }
-    const [hit] = (await ask<unknown, ChangeSource>(layout.searchOf(listKinds), body, scope)).hits
+    const [hit] = (await ask<unknown, ChangeSource>(where, body, scope)).hits
     if (!hit) return undefined
     const found = layout.kindOf(hit._index, hit._id)
     const kind = listKinds.find(of => of === found)
@@ -202,14 +203,14 @@ const portionsOf = <Item extends { readonly doc_count: number }>(items: readonly
 }
 
 const queryOf = (
-  org: string,
+  { filters }: SearchTarget,
   what: 'payouts' | 'payroll_files' | 'changes',
   position: ReadPosition,
   more: readonly object[] = [],
 ): object => ({
   bool: {
     filter: [
-      { term: { org_id: org } },
+      ...filters,
       { range: { seq: visibleRange(position) } },
       ...(what === 'payouts' ? [{ range: { until_seq: notReplacedRange(position) } }] : []),
       ...more,

@@ -27,6 +27,7 @@ import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, errorType, getEach, ifVersion, type Request } from '../elasticsearch/client.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
+import { LAYOUT_OF_NEW } from '../limits.ts'
 import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
@@ -37,6 +38,10 @@ export type PrepareSteps = {
   readonly shards: number
   /** Replicas of each shard. If absent, as many as the nodes allow, at most one. */
   readonly replicas?: number | undefined
+  /** Of new generations. By default LAYOUT_OF_NEW. */
+  readonly layout?: 1 | 2 | undefined
+  /** Of new generations: the shards of each index that hold an organization. By default 1. */
+  readonly routingPartitionSize?: number | undefined
   /** For tests with other rules. */
   readonly rulesVersion?: number | undefined
   /** Called with each setting of an index that is not as expected and does not stop the projector. */
@@ -159,8 +164,9 @@ export const prepareGeneration = async (
   follows?: string,
 ): Promise<GenerationBody> => {
   const { request } = steps
-  const indices = indicesOf(generation, ofEvents, steps)
   if ((await readGeneration(generation, steps)) === undefined) {
+    const layout = ofEvents ? layoutOfNew(steps) : {}
+    const indices = indicesOf({ generation, ...layout }, ofEvents, steps)
     for (const [name, definition] of Object.entries(indices)) await create(name, definition, request)
     for (const { partition, end } of ends) {
       // Serve API keys only after the present end of the topic is reached: an older revocation must not be missed.
@@ -174,7 +180,8 @@ export const prepareGeneration = async (
     // Written after its positions: a generation that exists has them all.
     const rules_version = versionOf(ofEvents, steps)
     const ids = await readIndexIds(Object.keys(indices), steps)
-    const body = { generation, ...source, rules_version, ...(follows !== undefined && { follows }), indices: ids }
+    const made = { generation, ...source, rules_version, ...layout }
+    const body = { ...made, ...(follows !== undefined && { follows }), indices: ids }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
   }
   return openGeneration(generation, source, ofEvents, steps)
@@ -189,7 +196,7 @@ export const openGeneration = async (
 ): Promise<GenerationBody> => {
   const { request } = steps
   const identity = await readKnown(generation, source, ofEvents, steps)
-  const indices = indicesOf(generation, ofEvents, steps)
+  const indices = indicesOf(identity, ofEvents, steps)
   for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
   const recorded = await recordIndices(identity, Object.keys(indices), steps)
   await assertSameIndices(recorded, steps)
@@ -204,7 +211,7 @@ export const inspectGeneration = async (
   steps: PrepareSteps,
 ): Promise<{ readonly identity: GenerationBody; readonly told: readonly ToldSetting[] }> => {
   const identity = await readKnown(generation, source, ofEvents, steps)
-  const told = await inspectIndices(indicesOf(generation, ofEvents, steps), steps.request)
+  const told = await inspectIndices(indicesOf(identity, ofEvents, steps), steps.request)
   await assertSameIndices(identity, steps)
   return { identity, told }
 }
@@ -225,12 +232,27 @@ const readKnown = async (
   return identity
 }
 
+type Layout = Pick<GenerationBody, 'layout' | 'routing_partition_size'>
+
+/** Returns the layout of a new generation. @throws StopError if its indices cannot be made */
+export const layoutOfNew = ({
+  layout = LAYOUT_OF_NEW,
+  routingPartitionSize: size = 1,
+  shards,
+}: Pick<PrepareSteps, 'layout' | 'routingPartitionSize' | 'shards'>): Layout => {
+  if (layout === 1) return {}
+  if (size === 1) return { layout }
+  if (size < shards) return { layout, routing_partition_size: size }
+  const settings = `ELASTICSEARCH_ROUTING_PARTITION_SIZE is ${size}, ELASTICSEARCH_SHARDS is ${shards}`
+  throw new StopError('index_unsuitable', `${settings}: an organization must have fewer shards than there are`)
+}
+
 export const indicesOf = (
-  generation: string,
+  generation: Layout & Pick<GenerationBody, 'generation'>,
   ofEvents: boolean,
   { prefix, shards, replicas }: Pick<PrepareSteps, 'prefix' | 'shards' | 'replicas'>,
 ): Record<string, IndexDefinition> =>
-  ofEvents ? generationIndices(prefix, generation, shards, replicas) : apiKeysIndices(prefix, replicas)
+  ofEvents ? generationIndices(prefix, generation, { shards, replicas }) : apiKeysIndices(prefix, replicas)
 
 /**
  * Records the ids of a generation's indices if they are absent: older versions did not record them, so the first

@@ -34,7 +34,7 @@ export type ReadScope = Reading & { readonly org: string }
 
 /** As `Search` of the client, for a request. */
 export type ScopedSearch = (
-  where: Pick<SearchTarget, 'index'>,
+  where: Pick<SearchTarget, 'index' | 'routing'>,
   body: string,
   reading: Reading,
   expected?: number,
@@ -55,7 +55,7 @@ export const uncounted = (client: { readonly search: Search; readonly multiGet: 
 /** Returns the answer of a search that finds little. @throws Refusal `unavailable` if there is no answer */
 export const searchSmall = async (
   search: ScopedSearch,
-  where: Pick<SearchTarget, 'index'>,
+  where: Pick<SearchTarget, 'index' | 'routing'>,
   body: object,
   reading: Reading,
 ): Promise<Buffer> => {

@@ -19,7 +19,7 @@ export type TooMuch = 'too_large' | 'overloaded'
 
 /** Returns the answer, or why the caller must ask for fewer records. */
 export type Search = (
-  where: Pick<SearchTarget, 'index'>,
+  where: Pick<SearchTarget, 'index' | 'routing'>,
   body: string,
   signal: AbortSignal,
   /** Expected bytes of the answer, if the caller knows. */
@@ -110,8 +110,9 @@ export const createSearchClient = (parts: Parts): SearchClient => {
   }
 
   return {
-    search: async ({ index }, body, signal, _expected, arrived) => {
-      const path = `/${index}/_search?allow_partial_search_results=false`
+    search: async ({ index, routing }, body, signal, _expected, arrived) => {
+      const routed = routing === undefined ? '' : `&routing=${routing}`
+      const path = `/${index}/_search?allow_partial_search_results=false${routed}`
       return read('search', { method: 'POST', path, body }, signal, { arrived })
     },
     multiGet: async (names, signal, limits) => {

@@ -73,7 +73,7 @@ export const startsWith = (bytes: Buffer, at: number, expected: Buffer): boolean
 
 /**
  * Returns the documents of a search, in order.
- * @param indices those that were searched
+ * @param indices those that were searched, with the kinds of documents that may be found there
  * @param org every hit must be of this organization, whose id is part of each document's id
  */
 export const sliceSearch = (bytes: Buffer, indices: readonly RecordIndex<ListKind>[], org: string): Hit[] => {
@@ -81,7 +81,9 @@ export const sliceSearch = (bytes: Buffer, indices: readonly RecordIndex<ListKin
   if (hits === -1) throw malformed('head')
   requireComplete(bytes.toString('latin1', 0, hits))
 
-  const expected = indices.map(({ name }) => Buffer.from(`{"_index":${JSON.stringify(name)},"_id":"${org}:`))
+  const expected = indices.map(({ name, idPrefix = '' }) =>
+    Buffer.from(`{"_index":${JSON.stringify(name)},"_id":"${org}:${idPrefix}`),
+  )
   const found: Hit[] = []
   let at = hits + HITS.length
   let previousSortValue = -1
@@ -90,7 +92,7 @@ export const sliceSearch = (bytes: Buffer, indices: readonly RecordIndex<ListKin
     const index = indices[which]
     const start = expected[which]
     if (index === undefined || start === undefined) throw malformed('hit')
-    const idStart = at + start.length
+    const idStart = at + start.length - (index.idPrefix ?? '').length
     const source = findBytes(bytes, SOURCE, idStart)
     if (source === -1) throw malformed('hit')
     const slice = sliceRecord(bytes, source + SOURCE.length - 1)

@@ -23,7 +23,7 @@ describe('the memory of a request', () => {
     }
     const multiGet = async () => Buffer.alloc(0)
     const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } })
-    await reads.search({ index: 'payouts' }, '', scope, 10)
+    await reads.search({ index: 'payouts', routing: undefined }, '', scope, 10)
     return { budget, spent, close: () => reservation.close(request) }
   }
 

@@ -59,6 +59,7 @@ describe('defaults', () => {
       ELASTICSEARCH_INDEX_PREFIX: 'commission',
       FRESHNESS_MS: 25,
       ELASTICSEARCH_SHARDS: 1,
+      ELASTICSEARCH_ROUTING_PARTITION_SIZE: 1,
       ELASTICSEARCH_REPLICAS: undefined,
       LOG_LEVEL: 'info',
       PROJECTOR_ADMIN_HOST: '127.0.0.1',
@@ -180,6 +181,7 @@ test.each([
   ['KAFKA_MAX_MESSAGE_BYTES', '65535', '9437185', '1MB'],
   ['FRESHNESS_MS', '-1', '10001', '1.5'],
   ['ELASTICSEARCH_SHARDS', '0', '1025', 'two'],
+  ['ELASTICSEARCH_ROUTING_PARTITION_SIZE', '0', '1024', 'two'],
   ['ELASTICSEARCH_REPLICAS', '-1', '11', '0-1'],
 ])('%s is refused with an invalid value', (name, ...values) => {
   for (const value of values) expect(problemsOf({ [name]: value })).toEqual([name])

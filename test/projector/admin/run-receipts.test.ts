@@ -150,6 +150,7 @@ type Given = {
   readonly failed?: number
   /** False: g2 becomes live while the position of g1 is read. */
   readonly isSwapped?: boolean
+  readonly layout?: { readonly layout: 2 }
 }
 const read = async (run: Run, given: Given = {}) => {
   const { position = 100, parked = [], total = parked.length, buckets = [], rest = 0, status = 200, failed = 0 } = given
@@ -161,7 +162,9 @@ const read = async (run: Run, given: Given = {}) => {
       const docs = (request.body as { docs: { _id: string }[] }).docs.map(({ _id }) => {
         if (_id.startsWith('position:g1:')) isSwapped = true
         const live = { kind: 'live', body: { generation: isSwapped ? 'g2' : 'g1' } }
-        const _source = _id === 'live' ? live : { kind: 'position', body: { position } }
+        const generation = { kind: 'generation', body: { generation: 'g2', topic: 't', ...given.layout } }
+        const other = _id.startsWith('generation:') ? generation : { kind: 'position', body: { position } }
+        const _source = _id === 'live' ? live : other
         return { _id, found: true, _version: 1, _source }
       })
       return { status: 200, body: { docs } }
@@ -174,7 +177,7 @@ const read = async (run: Run, given: Given = {}) => {
   return { requests, receipt: await receipt.catch((error: unknown) => error) }
 }
 
-test('a run is read with five requests: live generation, position, parked records, and changes before the position', async () => {
+test('a run is read with six requests: live generation, position, parked records, layout, and changes before the position', async () => {
   const { requests, receipt } = await read(events, {
     position: 18,
     parked: [{ offset: 12, code: 'rep_unknown' }],
@@ -198,16 +201,22 @@ test('a run is read with five requests: live generation, position, parked record
     ['/_mget', { _index: 'c-control', _id: 'position:g2:1' }],
     ['/c-g2-parked/_refresh', undefined],
     ['/c-g2-parked/_search', undefined],
+    ['/_mget', { _index: 'c-control', _id: 'generation:g2' }],
     ['/c-g2-reps,c-g2-periods,c-g2-payouts,c-g2-payroll_files/_search', undefined],
   ])
   expect(requests[3]?.body).toMatchObject({ size: RUN_PARKED_LISTED_MAX, sort: [{ offset: 'asc' }] })
   expect(JSON.stringify(requests[3]?.body)).toContain('{"offset":{"gte":10,"lt":18}}')
-  expect(JSON.stringify(requests[4]?.body)).toContain('{"seq":{"gte":10,"lt":18}}')
-  expect(JSON.stringify(requests[4]?.body)).toContain(`"size":${RUN_ORGANIZATIONS_MAX}`)
-  expect(requests.slice(3).map(({ query }) => query)).toEqual([
+  expect(JSON.stringify(requests[5]?.body)).toContain('{"seq":{"gte":10,"lt":18}}')
+  expect(JSON.stringify(requests[5]?.body)).toContain(`"size":${RUN_ORGANIZATIONS_MAX}`)
+  expect([requests[3], requests[5]].map(sent => sent?.query)).toEqual([
     { allow_partial_search_results: false },
     { allow_partial_search_results: false },
   ])
+})
+
+test('the changes of a generation that is routed by organization are counted in its one index of records', async () => {
+  const { requests } = await read(events, { layout: { layout: 2 } })
+  expect(requests.at(-1)?.path).toBe('/c-g2-payouts/_search')
 })
 
 test('a run is read of the generation that is live after its position was read', async () => {
@@ -215,8 +224,8 @@ test('a run is read of the generation that is live after its position was read',
   const asked = requests.flatMap(
     ({ body }) => (body as { docs?: { _id: string }[] })?.docs?.map(({ _id }) => _id) ?? [],
   )
-  expect(asked).toEqual(['live', 'position:g1:1', 'live', 'live', 'position:g2:1', 'live'])
-  expect(requests.at(-2)?.path).toBe('/c-g2-parked/_search')
+  expect(asked).toEqual(['live', 'position:g1:1', 'live', 'live', 'position:g2:1', 'live', 'generation:g2'])
+  expect(requests.at(-3)?.path).toBe('/c-g2-parked/_search')
 })
 
 test.each([

@@ -36,7 +36,10 @@ describe('document ids', () => {
 })
 
 describe('the indices', () => {
-  const indices = { ...generationIndices('commission', 'g1', 2), ...commonIndices('commission') }
+  const indices = {
+    ...generationIndices('commission', { generation: 'g1' }, { shards: 2 }),
+    ...commonIndices('commission'),
+  }
 
   test('are one of each kind per generation, and three that all generations share, control first', () => {
     expect(Object.keys(indices)).toEqual([
@@ -94,7 +97,50 @@ describe('the indices', () => {
         ),
       )
     expect(copies(indices)).toEqual(new Set(['0-1,']))
-    const given = { ...generationIndices('commission', 'g1', 2, 0), ...commonIndices('commission', 0) }
+    const given = {
+      ...generationIndices('commission', { generation: 'g1' }, { shards: 2, replicas: 0 }),
+      ...commonIndices('commission', 0),
+    }
     expect(copies(given)).toEqual(new Set([',0']))
+  })
+})
+
+describe('the indices of a generation that is routed by organization', () => {
+  const indices = generationIndices('p', { generation: 'g1', layout: 2 }, { shards: 6 })
+
+  test('refuse a document without a routing; parked records, which may have no organization, are in one shard', () => {
+    const isRouted = Object.entries(indices).map(([name, { mappings, settings }]) => [
+      name,
+      mappings._routing?.required === true,
+      settings.number_of_shards,
+    ])
+    expect(isRouted).toEqual([
+      ['p-g1-payouts', true, 6],
+      ['p-g1-statements', true, 6],
+      ['p-g1-chains', true, 6],
+      ['p-g1-parked', false, 1],
+    ])
+  })
+
+  test('have every field of every list, and are sorted by organization and change', () => {
+    const byKind = generationIndices('p', { generation: 'g1' }, { shards: 6 })
+    const of = (definitions: typeof indices, kind: string) => definitions[`p-g1-${kind}`]?.mappings.properties ?? {}
+    for (const kind of listKinds) expect(of(indices, 'payouts')).toMatchObject(of(byKind, kind))
+    expect(of(indices, 'payouts').kind).toEqual({ type: 'keyword' })
+    expect(indices['p-g1-payouts']?.settings.sort).toEqual({ field: ['org_id', 'seq'], order: ['asc', 'asc'] })
+    for (const kind of ['statements', 'chains', 'parked']) expect(of(indices, kind)).toEqual(of(byKind, kind))
+  })
+
+  test('divide an organization only if its generation says so', () => {
+    const sizes = (size?: number) =>
+      Object.values(
+        generationIndices(
+          'p',
+          { generation: 'g1', layout: 2, ...(size && { routing_partition_size: size }) },
+          { shards: 6 },
+        ),
+      ).map(({ settings }) => settings.routing_partition_size)
+    expect(sizes()).toEqual([undefined, undefined, undefined, undefined])
+    expect(sizes(2)).toEqual([2, 2, 2, undefined])
   })
 })

@@ -26,6 +26,7 @@ import { SimulatedElasticsearch } from '../elasticsearch.ts'
 import { CALM, Faults } from '../faults.ts'
 import { API_KEYS, EVENTS, History } from '../history.ts'
 import { createKafka } from '../kafka.ts'
+import { formOf, type Layouts, undividedLayoutsOf } from '../layouts.ts'
 import { createLink } from '../link.ts'
 import { Projector, settings } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
@@ -48,14 +49,15 @@ export type CopyVerdict = {
 export const runCopies = async (seed: number): Promise<CopyVerdict> => {
   const random = createRandom(seed)
   const history = new History(seed)
-  const quiet = new World(history, createRandom(1), 2)
+  const layouts = undividedLayoutsOf(seed)
+  const quiet = new World(history, createRandom(1), 2, layouts)
   quiet.publishAll()
   quiet.startProjector()
   await quiet.untilCaughtUp()
   const wanted = quiet.content()
   if (quiet.failure !== undefined) return { failure: `without a copy: ${quiet.failure}`, spared: [], adopted: 0 }
 
-  const world = new World(history, random, random.pick([1, 5, 40]))
+  const world = new World(history, random, random.pick([1, 5, 40]), layouts)
   // Most records are published while the copy is taken, or shortly before or after it.
   world.publishWithin(random.pick([7, 12]) * MINUTE)
   for (let projectors = 1 + random.below(2); projectors > 0; projectors--) world.startProjector()
@@ -90,13 +92,15 @@ class World {
   readonly #engine: SimulatedElasticsearch
   readonly #broker: Broker
   readonly #history: History
+  readonly #layouts: Layouts
   readonly #random: Random
   #projectors: Projector[] = []
   #names = 0
   failure: string | undefined
 
-  constructor(history: History, random: Random, latency: number) {
+  constructor(history: History, random: Random, latency: number, layouts: Layouts) {
     this.#history = history
+    this.#layouts = layouts
     this.#random = random
     this.#faults = new Faults(random, { ...CALM, latency })
     const observer = { onStored: () => undefined, onRefreshed: () => undefined }
@@ -212,12 +216,14 @@ class World {
   content(): string[] {
     return [...this.#engine.indices.values()]
       .filter(({ name }) => name !== controlIndexOf(PREFIX))
-      .flatMap(({ name, documents, searchable, shardOf }) =>
-        [...documents.values()].map(document => {
+      .flatMap(index =>
+        [...index.documents.values()].map(document => {
+          const { name, searchable } = index
+          const { kind, source } = formOf(index, document)
           const isListed = /-(?:reps|periods|payouts|payroll_files)$/.test(name)
-          const found = searchable[shardOf.call({ shards: searchable.length }, document.id)]?.get(document.id)
+          const found = searchable[document.shard]?.get(document.id)
           const state = isListed && found?.version !== document.version ? 'not searchable' : ''
-          return `${name} ${document.id} ${document.version} ${document.source} ${state}`
+          return `${name.includes('-g1-')} ${kind} ${document.id} ${document.version} ${source} ${state}`
         }),
       )
       .sort()
@@ -271,6 +277,7 @@ class World {
       faults: this.#faults,
       coverage: this.#coverage,
       history: this.#history,
+      layouts: this.#layouts,
     }
   }
 }

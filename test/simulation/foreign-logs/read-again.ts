@@ -5,6 +5,7 @@
  */
 import { createRandom } from '../../support/random.ts'
 import { EVENTS } from '../history.ts'
+import { undividedLayoutsOf } from '../layouts.ts'
 import { createOrganizations, recordsAfter, recordsBefore } from './publishers.ts'
 import { RealLog } from './real-log.ts'
 import { reasonOf } from './run.ts'
@@ -20,7 +21,7 @@ export type ReadAgainVerdict = {
 export const runReadAgain = async (seed: number, requests: number): Promise<ReadAgainVerdict> => {
   const random = createRandom(seed)
   const organizations = createOrganizations(random)
-  const world = new World(random, 5)
+  const world = new World(random, 5, undefined, undividedLayoutsOf(seed))
   try {
     world.startProjector()
     const { kept, tail } = recordsBefore(organizations)

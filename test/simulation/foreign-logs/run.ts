@@ -10,6 +10,7 @@ import { StopError } from '../../../core/runtime/failures.ts'
 import { CommandError } from '../../../tools/failures.ts'
 import type { Outgoing } from '../../support/events.ts'
 import type { SimulatedProcess } from '../clock.ts'
+import { undividedLayoutsOf } from '../layouts.ts'
 import { bringBack, hasAllThatWasRead } from './operator.ts'
 import { type Plan, planOf } from './plan.ts'
 import { createOrganizations, recordsAfter, recordsBefore, strangeRecords } from './publishers.ts'
@@ -35,7 +36,7 @@ const MINUTE = 60_000
 export const runForeignLog = async (seed: number, only?: Partial<Plan>): Promise<LogVerdict> => {
   const plan = planOf(seed, only)
   const organizations = createOrganizations(plan.random)
-  const world = new World(plan.random, plan.latency)
+  const world = new World(plan.random, plan.latency, undefined, undividedLayoutsOf(seed))
   world.broker.hasTopicIds = plan.hasTopicIds
   const directory = mkdtempSync(join(tmpdir(), 'foreign-log-'))
   const readers = new Readers(world, organizations, seed)

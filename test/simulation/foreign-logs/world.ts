@@ -23,6 +23,7 @@ import { Coverage } from '../coverage.ts'
 import { SimulatedElasticsearch } from '../elasticsearch.ts'
 import { CALM, Faults } from '../faults.ts'
 import { API_KEYS, EVENTS, type History } from '../history.ts'
+import { formOf, type Layouts, UPGRADED } from '../layouts.ts'
 import { type Running, start, type Told } from '../pairs/commands.ts'
 import { Projector } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
@@ -59,11 +60,13 @@ export class World {
   readonly #running: Running[] = []
   #projectors: Projector[] = []
   #names = 0
+  readonly #layouts: Layouts
   #foreignSince: number | undefined
   /** Since when each projector says that it is ready. */
   readonly #readySince = new Map<Projector, number>()
 
-  constructor(random: Random, latency: number, entries: Entries = emptyEntries) {
+  constructor(random: Random, latency: number, entries: Entries = emptyEntries, layouts: Layouts = UPGRADED) {
+    this.#layouts = layouts
     this.faults = new Faults(random, { ...CALM, latency })
     const observer = { onStored: () => undefined, onRefreshed: () => undefined }
     this.engine = new SimulatedElasticsearch(this.clock, this.faults, this.#coverage, observer)
@@ -183,7 +186,7 @@ export class World {
     // Only projectors of other rules use the history.
     const history = {} as History
     const { clock, broker, engine, faults } = this
-    return { clock, broker, engine, faults, coverage: this.#coverage, history }
+    return { clock, broker, engine, faults, coverage: this.#coverage, history, layouts: this.#layouts }
   }
 
   /** Runs a command to its end. */
@@ -279,10 +282,12 @@ export class World {
     const isOfOther = (name: string): boolean => /-g\d+-/.test(name) && !name.includes(`-${generation}-`)
     return [...this.engine.indices.values()]
       .filter(({ name }) => name !== controlIndexOf(PREFIX) && !isOfOther(name))
-      .flatMap(({ name, documents }) =>
-        [...documents.values()].map(
-          ({ id, version, source }) => `${name.replace(`-${generation}-`, '-')} ${id} ${version} ${source}`,
-        ),
+      .flatMap(index =>
+        [...index.documents.values()].map(stored => {
+          const { kind, source } = formOf(index, stored)
+          const of = index.name.includes(`-${generation}-`) ? 'events' : 'keys'
+          return `${of} ${kind} ${stored.id} ${stored.version} ${source}`
+        }),
       )
       .sort()
   }

@@ -114,7 +114,7 @@ const createTransport = (clock: Clock, faults: Faults, elasticsearch: Searched) 
         ? idsAnswer(path.slice(1, path.indexOf('/_settings')).split(','))
         : path.startsWith('/_mget')
           ? await reads.multiGet(namesOf(body), never)
-          : await reads.search({ index: path.slice(1, path.indexOf('/_search')) }, body, never)
+          : await reads.search(targetOf(path), body, never)
     if (typeof answer === 'string') throw new Error('simulated answers are never too large')
     return { statusCode: 200, body: streamOf(answer, faults.happens('loseAnswer')) }
   }
@@ -187,4 +187,10 @@ const countInVirtualTime = ({ requests, windowSeconds }: Rate, elapsed: () => nu
     reward: async (key, points = 1) => add(key, -points),
     penalty: async (key, points = 1) => add(key, points),
   }
+}
+
+/** The target of a search, from its path. */
+const targetOf = (path: string) => {
+  const { pathname, searchParams } = new URL(path, 'http://elasticsearch')
+  return { index: pathname.slice(1, pathname.indexOf('/_search')), routing: searchParams.get('routing') ?? undefined }
 }

@@ -40,10 +40,13 @@ export const indexIdOf = (name: string): string => `id-of-${name}`
 
 export const createStore = (): Store => {
   const indices = new Map<string, Index>()
-  const definitions = { ...generationIndices(PREFIX, FIRST_GENERATION, 1), ...commonIndices(PREFIX) }
+  const definitions = {
+    ...generationIndices(PREFIX, { generation: FIRST_GENERATION }, { shards: 1 }),
+    ...commonIndices(PREFIX),
+  }
   for (const [name, definition] of Object.entries(definitions)) indices.set(name, new Index(name, definition))
   const put = (index: string, id: string, text: string): void => {
-    indices.get(index)?.write(id, 1, text, JSON.parse(text))
+    indices.get(index)?.write({ _id: id }, 1, text, JSON.parse(text))
   }
   const putPosition = (generation: string, position: number): void =>
     put(

@@ -113,7 +113,8 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
     signal,
     elapsed: () => clock.elapsed,
     groupId,
-    shards: 2,
+    shards: 3,
+    ...services.layouts.later,
     draw: undefined,
   }
   const json = true

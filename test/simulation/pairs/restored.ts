@@ -271,10 +271,10 @@ const useFirstKeyRules = ({ engine }: World): void => {
     const stored = control?.documents.get(id)
     if (stored === undefined) throw new Error(`there is no ${id}`)
     const { kind, body } = stored.fields as { kind: string; body: object }
-    control?.replace(id, stored.seqNo, JSON.stringify({ kind, body: { ...body, ...changes } }))
+    control?.replace({ _id: id }, stored.seqNo, JSON.stringify({ kind, body: { ...body, ...changes } }))
   }
   change(generationId(API_KEYS_GENERATION), { rules_version: 1 })
   change(positionId(API_KEYS_GENERATION, 0), { position: 0, last: null })
   for (const id of engine.indices.get(apiKeysIndexOf(PREFIX))?.documents.keys() ?? [])
-    engine.indices.get(apiKeysIndexOf(PREFIX))?.delete(id)
+    engine.indices.get(apiKeysIndexOf(PREFIX))?.delete({ _id: id })
 }

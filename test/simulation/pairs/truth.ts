@@ -7,6 +7,7 @@ import { sandboxPrefixOf } from '../../../schemas/stored/sandboxes.ts'
 import { asOf } from '../../../tools/documents/as-of.ts'
 import { CommandError } from '../../../tools/failures.ts'
 import { EVENTS } from '../history.ts'
+import { documentsOf } from '../layouts.ts'
 import { PREFIX } from '../promises.ts'
 import type { Running } from './commands.ts'
 import { contentOf, type World } from './world.ts'
@@ -74,13 +75,12 @@ const isReplayed = (sandbox: string, world: World): string | undefined => {
 }
 
 const allAsOf = (prefix: string, generation: string, bounds: readonly number[], { engine }: World): string =>
-  kinds
-    .flatMap(kind =>
-      [...(engine.indices.get(indexOf(prefix, generation, kind))?.documents.values() ?? [])].flatMap(document => {
-        const then = asOf(kind, { id: document.id, source: document.fields }, boundOf(kind, document.fields, bounds))
-        return then === undefined ? [] : [`${kind} ${then.id} ${JSON.stringify(then.source)}`]
-      }),
-    )
+  documentsOf(engine, prefix, generation)
+    .flatMap(({ kind, stored: { id }, source }) => {
+      const fields = JSON.parse(source)
+      const then = asOf(kind, { id, source: fields }, boundOf(kind, fields, bounds))
+      return then === undefined ? [] : [`${kind} ${then.id} ${JSON.stringify(then.source)}`]
+    })
     .sort()
     .join('\n')
 

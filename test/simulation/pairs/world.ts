@@ -2,14 +2,7 @@
 
 import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
-import {
-  controlIndexOf,
-  indexOf,
-  kinds,
-  LIVE_ID,
-  type LiveDocument,
-  positionId,
-} from '../../../schemas/stored/documents.ts'
+import { controlIndexOf, LIVE_ID, type LiveDocument, positionId } from '../../../schemas/stored/documents.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 import { Broker } from '../broker.ts'
 import { Clock } from '../clock.ts'
@@ -17,6 +10,7 @@ import { Coverage } from '../coverage.ts'
 import { SimulatedElasticsearch } from '../elasticsearch.ts'
 import { CALM, Faults } from '../faults.ts'
 import { EVENTS, type History, type Log } from '../history.ts'
+import { documentsOf, UPGRADED } from '../layouts.ts'
 import { Projector } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
 import type { Index } from '../stored.ts'
@@ -153,7 +147,7 @@ export class World {
     // Only projectors of other rules use the history.
     const history = {} as History
     const { clock, broker, engine } = this
-    return { clock, broker, engine, faults: this.#faults, coverage: this.#coverage, history }
+    return { clock, broker, engine, faults: this.#faults, coverage: this.#coverage, history, layouts: UPGRADED }
   }
 
   #remember(live: Live): void {
@@ -172,12 +166,8 @@ const reasonOf = (error: unknown): string => {
 
 /** Returns all documents of a generation as text. */
 export const contentOf = ({ engine }: World, generation: string): string =>
-  kinds
-    .flatMap(kind =>
-      [...(engine.indices.get(indexOf(PREFIX, generation, kind))?.documents.values() ?? [])].map(
-        ({ id, version, source }) => `${kind} ${id} ${version} ${source}`,
-      ),
-    )
+  documentsOf(engine, PREFIX, generation)
+    .map(({ kind, stored: { id, version }, source }) => `${kind} ${id} ${version} ${source}`)
     .sort()
     .join('\n')
 

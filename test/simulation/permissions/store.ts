@@ -81,10 +81,13 @@ const BATCH = 200
 
 export const createProbeStore = async () => {
   const indices = new Map<string, Index>()
-  const definitions = { ...generationIndices(PREFIX, FIRST_GENERATION, 1), ...commonIndices(PREFIX) }
+  const definitions = {
+    ...generationIndices(PREFIX, { generation: FIRST_GENERATION }, { shards: 1 }),
+    ...commonIndices(PREFIX),
+  }
   for (const [name, definition] of Object.entries(definitions)) indices.set(name, new Index(name, definition))
   const put = (index: string, id: string, text: string): void => {
-    indices.get(index)?.write(id, 1, text, JSON.parse(text))
+    indices.get(index)?.write({ _id: id }, 1, text, JSON.parse(text))
   }
   const control = (id: string, document: object): void => put(controlIndexOf(PREFIX), id, JSON.stringify(document))
 

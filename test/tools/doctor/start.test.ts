@@ -192,7 +192,8 @@ const refusals: Readonly<Record<string, Row>> = {
   'projector/start.ts access_refused': other(1),
   'core/store/generations/check-index.ts index_missing': same(1),
   'core/store/generations/check-index.ts index_unsuitable': same(3),
-  'core/store/generations/prepare.ts index_unsuitable': same(1),
+  // One of them only where a generation is made.
+  'core/store/generations/prepare.ts index_unsuitable': same(2),
   // One of them while a first start writes.
   'core/store/generations/prepare.ts index_missing': same(6),
   'core/store/generations/prepare.ts rules_changed': same(1),

@@ -39,7 +39,8 @@ const indexOf = (
   const sleep = async () => void pauses++
   const read = async (): Promise<string[]> => {
     const ids: string[] = []
-    for await (const { id } of scan({ index: 'i', records: [] }, undefined, { send, sleep })) ids.push(id)
+    for await (const { id } of scan({ index: 'i', routing: undefined, filters: [], records: [] }, { send, sleep }))
+      ids.push(id)
     return ids
   }
   return { read, answered, open: () => open, pauses: () => pauses }

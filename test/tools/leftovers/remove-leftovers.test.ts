@@ -9,6 +9,7 @@ import { READ_TIME_MAX } from '../../../core/store/limits.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 import { indexOf, type Kind, kinds, positionId, writtenId } from '../../../schemas/stored/documents.ts'
+import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { type Removal, removeLeftovers } from '../../../tools/leftovers/remove-leftovers.ts'
 import { type Document, MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 
@@ -60,10 +61,12 @@ const leftovers: Given = [
   ['parked', 't:0:13', 13, sized({ topic: 't', partition: 0, offset: 13, org_id: other }, {})],
 ]
 
-const given = (documents: Given = leftovers) => {
+const given = (documents: Given = leftovers, layout?: 2) => {
   const engine = new MemoryElasticsearch()
+  const { addressOf, storedWith } = layoutOf('p', { generation: 'g1', topic: 't', ...(layout && { layout }) })
   for (const [kind, id, version, source] of [...before, ...documents]) {
-    engine.put(indexOf('p', 'g1', kind), id, version, source)
+    const { _index, _id, routing } = addressOf(kind, id)
+    engine.put(_index, _id, version, JSON.parse(`{${storedWith(kind)}${JSON.stringify(source).slice(1)}`), routing)
   }
   for (const [partition, position] of [POSITION, 100].entries()) {
     const body = { position, last: null, at: 1, time: 2, serve_from: 0 }
@@ -74,6 +77,8 @@ const given = (documents: Given = leftovers) => {
     removeLeftovers(
       {
         generation: 'g1',
+        topic: 't',
+        ...(layout && { layout }),
         partitions: PARTITIONS,
         from: async positions => positions.map(({ position }) => position),
         ...changed,
@@ -240,6 +245,26 @@ test('a snapshot of any moments of a removal, index by index, has each document 
       expect(documentsOf(restored.engine), from).toEqual(asBefore)
       expect(controlOf(restored.engine), from).toEqual(controlOf(given([]).engine))
     }
+  }
+})
+
+test('in a routed generation every document and its earlier form is found by its routing, wherever a run ended', async () => {
+  const routedBefore = documentsOf(given([], 2).engine)
+  expect(Object.keys(routedBefore.reps ?? {})).toEqual([])
+  for (let endsAt = 1, hasEnded = false; !hasEnded; endsAt++) {
+    const { engine, remove } = given(leftovers, 2)
+    let count = 0
+    engine.onRequest = () => {
+      if (++count >= endsAt) throw new Error('killed')
+    }
+    hasEnded = await remove().then(
+      () => true,
+      () => false,
+    )
+    engine.onRequest = () => undefined
+    engine.time += 5_000
+    if (!hasEnded) await remove()
+    expect(documentsOf(engine), `killed at request ${endsAt}`).toEqual(routedBefore)
   }
 })
 

@@ -12,7 +12,7 @@ const [topic, partitions] = ['t', 1]
 const stream = {
   stream: 'events',
   identity: { generation: 'g1', topic, cluster_id: 'c', partitions, rules_version: 2 },
-  layout: layoutOf('p', { generation: 'g1' }),
+  layout: layoutOf('p', { generation: 'g1', topic: 't' }),
 } as const
 
 const parked = ({ key, value, headers }: ReturnType<typeof repRecorded>, offset: number): Parked => ({

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { pack, serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { draftOf, pack, serialize } from '../../../../core/ledger/decide/serialize.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
+import { layoutOf } from '../../../../schemas/stored/layout.ts'
 import { layoutIn } from '../../../support/layout.ts'
 
 const change = (id: string, version: number, body: object): DocumentChange =>
@@ -8,10 +9,12 @@ const change = (id: string, version: number, body: object): DocumentChange =>
 
 /** The two lines of each document in the bulk request. */
 const linesOf = (...changes: DocumentChange[]): string[][] =>
-  pack(
-    changes.map(serialize),
+  linesIn(
     layoutIn(place => `test-${place}`),
-  ).map(({ all, from, to }) => {
+    ...changes,
+  )
+const linesIn = (layout: Parameters<typeof pack>[1], ...changes: DocumentChange[]): string[][] =>
+  pack(changes.map(serialize), layout).map(({ all, from, to }) => {
     const lines = all.toString('utf8', from, to).split('\n')
     expect(lines.pop()).toBe('')
     return lines
@@ -48,4 +51,15 @@ test('documents go to the index of their place, in the order of the changes', ()
     ['test-parked', 't:0:1', 1],
     ['test-statements', 'a', 3],
   ])
+})
+
+test('a record of a routed generation begins with its kind, and its draft comes back without it', () => {
+  const layout = layoutOf('p', { generation: 'g1', topic: 't', layout: 2 })
+  const draft = { org_id: 'org_1', seq: 7, body: { text: 'Ä€' } } as unknown as DocumentChange['draft']
+  const [lines = []] = linesIn(layout, documentChangeOf(refOf('payouts', 'org_1:payout_1'), 7, draft))
+  expect(lines).toEqual([
+    '{"index":{"_index":"p-g1-payouts","_id":"org_1:payout_1","routing":"org_1","version":7,"version_type":"external"}}',
+    '{"kind":"payouts","org_id":"org_1","seq":7,"body_bytes":16,"body":{"text":"Ä€"}}',
+  ])
+  expect(draftOf(JSON.parse(lines[1] ?? ''))).toEqual(draft)
 })

@@ -55,8 +55,8 @@ const record: DocumentName = { ...addressIn('payouts', 'org_1:payout_1'), form: 
 test('bytes are reserved before Elasticsearch is asked; afterwards exactly the bytes that came are held', async () => {
   const { budget, heldWhenAsked, reads, request } = given()
   const { scope } = request()
-  await reads.search({ index: 'payouts' }, '', scope, 5_000)
-  await reads.search({ index: 'payouts' }, '', scope)
+  await reads.search({ index: 'payouts', routing: undefined }, '', scope, 5_000)
+  await reads.search({ index: 'payouts', routing: undefined }, '', scope)
   expect(heldWhenAsked).toEqual([5_000, UNKNOWN_ANSWER_BYTES + 100])
   expect(budget.held()).toBe(200)
 })
@@ -78,7 +78,7 @@ test('only responses whose memory can be freed are remembered, so that many smal
   const answers = [small, large, small]
   const { reads, request } = given(() => answers.shift() ?? small)
   const { scope, kept } = request()
-  for (let n = 0; n < 2; n++) await reads.search({ index: 'payouts' }, '', scope)
+  for (let n = 0; n < 2; n++) await reads.search({ index: 'payouts', routing: undefined }, '', scope)
   await reads.multiGet([record], scope)
   expect(kept).toEqual([large])
 })
@@ -86,7 +86,9 @@ test('only responses whose memory can be freed are remembered, so that many smal
 test('Elasticsearch is not asked once the budget is used up', async () => {
   const { heldWhenAsked, reads, request } = given()
   request().reservation.add(ANSWERS_HELD_OF_KEY)
-  await expect(reads.search({ index: 'payouts' }, '', request().scope)).rejects.toThrow('cannot be read')
+  await expect(reads.search({ index: 'payouts', routing: undefined }, '', request().scope)).rejects.toThrow(
+    'cannot be read',
+  )
   expect(heldWhenAsked).toEqual([])
 })
 
@@ -97,21 +99,23 @@ test('a read that fails, or whose response is too large, holds nothing', async (
     return 'too_large'
   })
   const { scope } = request()
-  await expect(reads.search({ index: 'payouts' }, '', scope)).rejects.toThrow('cannot be read')
+  await expect(reads.search({ index: 'payouts', routing: undefined }, '', scope)).rejects.toThrow('cannot be read')
   fails = false
-  expect(await reads.search({ index: 'payouts' }, '', scope)).toBe('too_large')
+  expect(await reads.search({ index: 'payouts', routing: undefined }, '', scope)).toBe('too_large')
   expect(budget.held()).toBe(0)
 })
 
 test('a response with more bytes than the budget has left is refused', async () => {
   const { budget, reads, request } = given(() => Buffer.alloc(ANSWERS_HELD_OF_KEY + 1))
-  await expect(reads.search({ index: 'payouts' }, '', request().scope, 10)).rejects.toThrow('cannot be read')
+  await expect(reads.search({ index: 'payouts', routing: undefined }, '', request().scope, 10)).rejects.toThrow(
+    'cannot be read',
+  )
   expect(budget.held()).toBe(0)
 })
 
 test('reads of the process itself and of small documents are not counted', async () => {
   const { budget, reads, request } = given()
-  await reads.search({ index: 'payouts' }, '', scopeOf('org_1'))
+  await reads.search({ index: 'payouts', routing: undefined }, '', scopeOf('org_1'))
   await reads.multiGet([{ ...record, form: 'small' }], request().scope)
   expect(budget.held()).toBe(0)
 })
@@ -120,11 +124,13 @@ test('a second large read waits for its turn before it asks Elasticsearch; a thi
   const { heldWhenAsked, reads, request, turns } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
   const [first, second, third] = [request(), request(), request()]
   const expected = LARGE_READ_BYTES + 1
-  await reads.search({ index: 'payouts' }, '', first.scope, expected)
-  const waits = reads.search({ index: 'payouts' }, '', second.scope, expected)
-  await expect(reads.search({ index: 'payouts' }, '', third.scope, expected)).rejects.toMatchObject({
-    reason: 'large_answers',
-  })
+  await reads.search({ index: 'payouts', routing: undefined }, '', first.scope, expected)
+  const waits = reads.search({ index: 'payouts', routing: undefined }, '', second.scope, expected)
+  await expect(reads.search({ index: 'payouts', routing: undefined }, '', third.scope, expected)).rejects.toMatchObject(
+    {
+      reason: 'large_answers',
+    },
+  )
   expect(heldWhenAsked).toHaveLength(1)
   for (const { reservation, turn } of [first, third]) {
     reservation.close()
@@ -142,9 +148,11 @@ test.each(['search', 'multiGet'] as const)(
   async kind => {
     const { budget, heldWhenAsked, reads, request } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
     const [first, second] = [request(), request()]
-    await reads.search({ index: 'payouts' }, '', first.scope)
+    await reads.search({ index: 'payouts', routing: undefined }, '', first.scope)
     const waits =
-      kind === 'search' ? reads.search({ index: 'payouts' }, '', second.scope) : reads.multiGet([record], second.scope)
+      kind === 'search'
+        ? reads.search({ index: 'payouts', routing: undefined }, '', second.scope)
+        : reads.multiGet([record], second.scope)
     await new Promise(resolve => setImmediate(resolve))
     expect(heldWhenAsked).toHaveLength(2)
     expect(second.read).toEqual([2 * LARGE_READ_BYTES])
@@ -161,9 +169,9 @@ test.each(['search', 'multiGet'] as const)(
 test('a response larger than expected is not read to its end while another request has the turn', async () => {
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(8 * LARGE_READ_BYTES), 8)
   const [first, second] = [request(), request()]
-  await reads.search({ index: 'payouts' }, '', first.scope)
+  await reads.search({ index: 'payouts', routing: undefined }, '', first.scope)
   cameInAll.bytes = 0
-  const waits = reads.search({ index: 'payouts' }, '', second.scope)
+  const waits = reads.search({ index: 'payouts', routing: undefined }, '', second.scope)
   await new Promise(resolve => setImmediate(resolve))
   expect(cameInAll.bytes).toBe(2 * LARGE_READ_BYTES)
   expect(budget.held()).toBe(8 * LARGE_READ_BYTES)
@@ -175,7 +183,7 @@ test('a response larger than expected is not read to its end while another reque
 test('bytes beyond the expected ones count against the key as they arrive', async () => {
   const { budget, cameInAll, reads, request } = given(() => Buffer.alloc(LARGE_READ_BYTES), 8)
   request().reservation.add(ANSWERS_HELD_OF_KEY - 2_000_000)
-  await expect(reads.search({ index: 'payouts' }, '', request().scope, 10)).rejects.toMatchObject({
+  await expect(reads.search({ index: 'payouts', routing: undefined }, '', request().scope, 10)).rejects.toMatchObject({
     reason: 'answer_bytes_of_key',
   })
   expect(cameInAll.bytes).toBe(4 * (LARGE_READ_BYTES / 8))
@@ -185,7 +193,7 @@ test('bytes beyond the expected ones count against the key as they arrive', asyn
 test('a response that arrives after its request has ended takes no turn', async () => {
   const { reads, request, turns } = given(() => Buffer.alloc(2 * LARGE_READ_BYTES))
   const { scope, reservation, turn } = request()
-  const late = reads.search({ index: 'payouts' }, '', scope)
+  const late = reads.search({ index: 'payouts', routing: undefined }, '', scope)
   reservation.close()
   turn.end()
   await late

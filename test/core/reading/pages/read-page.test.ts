@@ -13,7 +13,7 @@ const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
 const asked = {
   org: 'org_a',
   list: 'payouts',
-  where: { index: 'i', records: [{ name: 'i', kind: 'payouts' }] },
+  where: { index: 'i', routing: undefined, filters: [], records: [{ name: 'i', kind: 'payouts' }] },
   after: -1,
   limit: 200,
   position,

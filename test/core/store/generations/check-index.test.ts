@@ -11,7 +11,7 @@ import { generationIndices, type IndexDefinition } from '../../../../schemas/sto
 import { StartedElasticsearch } from '../../../projector/started-elasticsearch.ts'
 
 const name = 'test-g1-payouts'
-const definition = generationIndices('test', 'g1', 1)[name] as IndexDefinition
+const definition = generationIndices('test', { generation: 'g1' }, { shards: 1 })[name] as IndexDefinition
 
 /** An index with other settings, by flat names. */
 const withSettings = (changes: Readonly<Record<string, string | null>>): StartedElasticsearch => {

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest'
 import { KEY_RULES_VERSION, RULES_VERSION } from '../../../../core/ledger/rules/rules.ts'
 import { readGenerations } from '../../../../core/store/generations/generations.ts'
 import {
+  layoutOfNew,
   makeFirstLive,
+  openGeneration,
   type PrepareSteps,
   prepareCommon,
   prepareGeneration,
@@ -37,10 +39,12 @@ const started = async (): Promise<Elasticsearch> => {
   return elasticsearch
 }
 const stops = (code: string) => expect.objectContaining({ code })
-const all: Record<string, IndexDefinition> = { ...commonIndices('test'), ...generationIndices('test', 'g1', 1) }
+const layout = layoutOfNew({ shards: 1 })
+const g1 = generationIndices('test', { generation: 'g1', ...layout }, { shards: 1 })
+const all: Record<string, IndexDefinition> = { ...commonIndices('test'), ...g1 }
 const idsOf = (...names: string[]) =>
   Object.fromEntries(['test-control', ...names].map(name => [name, `id of ${name}`]))
-const idsOfG1 = idsOf(...Object.keys(generationIndices('test', 'g1', 1)))
+const idsOfG1 = idsOf(...Object.keys(g1))
 const idsOfKeys = idsOf('test-api-keys', 'test-api-keys-parked')
 const position = { position: 0, last: null, at: 0, time: 0 }
 
@@ -56,7 +60,7 @@ describe('a first start', () => {
       'test-control/position:g1:1': { kind: 'position', body: { ...position, serve_from: 0 } },
       'test-control/generation:g1': {
         kind: 'generation',
-        body: { generation: 'g1', ...source, rules_version: RULES_VERSION, indices: idsOfG1 },
+        body: { generation: 'g1', ...source, rules_version: RULES_VERSION, ...layout, indices: idsOfG1 },
       },
       // Keys are served once the topic is read up to the end that this start found.
       'test-control/position:api-keys:0': { kind: 'position', body: { ...position, serve_from: 5 } },
@@ -254,7 +258,7 @@ describe('a later start', () => {
     const { body } = elasticsearch.control('generation:g1') as GenerationDocument
     elasticsearch.documents.delete('test-control/generation:g1')
     const { indices: _, ...identity } = body
-    const names = Object.keys(generationIndices('test', 'g1', 1))
+    const names = Object.keys(g1)
     const before = structuredClone(elasticsearch.documents)
     await expect(recordIndices(identity, names, stepsOf(elasticsearch))).rejects.toThrow(stops('index_missing'))
     expect(elasticsearch.documents).toEqual(before)
@@ -272,7 +276,7 @@ describe('a later start', () => {
     const other = prepareGeneration('g1', { ...source, cluster_id: 'cluster-2' }, ends, true, steps)
     await expect(other).rejects.toThrow(stops('source_changed'))
 
-    const body = { generation: 'g1', ...source, rules_version: RULES_VERSION + 1 }
+    const body = { generation: 'g1', ...source, ...layout, rules_version: RULES_VERSION + 1 }
     elasticsearch.documents.set('test-control/generation:g1', { kind: 'generation', body })
     await expect(start(elasticsearch)).rejects.toThrow(stops('rules_changed'))
   })
@@ -284,5 +288,40 @@ describe('a later start', () => {
     expect(keys.rules_version).toBe(KEY_RULES_VERSION)
     const made = await prepareGeneration('g2', source, ends, true, steps, 'g1')
     expect(made).toMatchObject({ generation: 'g2', rules_version: RULES_VERSION + 1, follows: 'g1' })
+  })
+})
+
+describe('the layout of a generation', () => {
+  const made = async (name: string, given: Partial<PrepareSteps>) => {
+    const elasticsearch = await started()
+    const steps = { ...stepsOf(elasticsearch), ...given }
+    const identity = await prepareGeneration(name, source, ends, true, steps)
+    return { elasticsearch, steps, identity }
+  }
+
+  test.each([1, 2] as const)('%i is stored with it, and is the same at every later start', async of => {
+    const { elasticsearch, steps, identity } = await made('g2', { layout: of })
+    const ours = of === 1 ? {} : { layout: 2 as const }
+    expect({ layout: identity.layout }).toEqual({ layout: undefined, ...ours })
+    const wanted = generationIndices('test', { generation: 'g2', ...ours }, { shards: 1 })
+    expect([...elasticsearch.indices.keys()].filter(name => name.includes('-g2-'))).toEqual(Object.keys(wanted))
+    const again = { ...steps, layout: of === 1 ? (2 as const) : (1 as const) }
+    expect(await openGeneration('g2', source, true, again)).toEqual(identity)
+    expect(await prepareGeneration('g2', source, ends, true, again)).toEqual(identity)
+  })
+
+  test('has the shards of an organization, too, fewer than there are', async () => {
+    const { elasticsearch, identity } = await made('g2', { layout: 2, shards: 3, routingPartitionSize: 2 })
+    expect(identity).toMatchObject({ layout: 2, routing_partition_size: 2 })
+    expect(elasticsearch.indices.get('test-g2-payouts')?.settings.index.routing_partition_size).toBe(2)
+    const tooMany = made('g3', { layout: 2, shards: 3, routingPartitionSize: 3 })
+    await expect(tooMany).rejects.toThrow('ELASTICSEARCH_ROUTING_PARTITION_SIZE is 3, ELASTICSEARCH_SHARDS is 3')
+  })
+
+  test('must be that of the indices that are there', async () => {
+    const { elasticsearch } = await made('g2', { layout: 1 })
+    elasticsearch.documents.delete('test-control/generation:g2')
+    const other = prepareGeneration('g2', source, ends, true, { ...stepsOf(elasticsearch), layout: 2 })
+    await expect(other).rejects.toThrow(stops('index_unsuitable'))
   })
 })

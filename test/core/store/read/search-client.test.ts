@@ -32,7 +32,7 @@ const searching = (parts: readonly Buffer[], statusCode = 200, body = Readable.f
     observe: () => undefined,
     elapsed: () => 0,
   })
-  return elasticsearch.search({ index: 'a' }, '{}', new AbortController().signal)
+  return elasticsearch.search({ index: 'a', routing: undefined }, '{}', new AbortController().signal)
 }
 
 test.each([0, 1, 2, 17, 48, 100])(
