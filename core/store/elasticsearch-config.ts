@@ -1,7 +1,6 @@
 /** Converts settings to options of the Elasticsearch client. Sets explicitly each default that could surprise. */
 import type { ClientOptions } from '@elastic/elasticsearch'
 import { type elasticsearchSettings, type Read, type ReadSettingFile, readSetting } from '../runtime/index.ts'
-import { AnswerReader } from './elasticsearch/bulk-responses.ts'
 import { authOf } from './elasticsearch-credentials.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from './limits.ts'
 
@@ -16,7 +15,6 @@ export const elasticsearchConfig = (
     maxRetries: 0,
     requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
     compression: false,
-    Serializer: AnswerReader,
     sniffOnStart: false,
     ...(auth !== undefined && { auth }),
     ...(settings.ELASTICSEARCH_CA_FILE !== undefined && {

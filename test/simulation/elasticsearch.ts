@@ -4,7 +4,6 @@
  * network.
  */
 
-import { AnswerReader } from '../../core/store/elasticsearch/bulk-responses.ts'
 import type { Answer, Request } from '../../core/store/elasticsearch/client.ts'
 import type { IndexDefinition } from '../../schemas/stored/mappings.ts'
 import { isRead, updatesIn } from '../support/answering.ts'
@@ -20,9 +19,6 @@ export type Observer = {
 }
 
 const ROUTING_MISSING = { status: 400, error: { type: 'routing_missing_exception' } }
-
-/** Reads responses of bulk requests like the projector's client. */
-const reader = new AnswerReader()
 
 export class SimulatedElasticsearch {
   readonly indices = new Map<string, Index>()
@@ -120,7 +116,7 @@ export class SimulatedElasticsearch {
     this.#clock.after(moments.last, () => {
       const refused = items.filter(item => (item as { index?: { status: number } }).index?.status === 429).length
       if (refused > 0 && refused < count) this.#coverage.count('bulk requests of which some items failed')
-      answer({ status: 200, body: reader.deserialize(JSON.stringify({ items })) })
+      answer({ status: 200, body: { items } })
     })
   }
 

@@ -14,7 +14,7 @@ import { KeyFilter } from './key-filter.ts'
 import { type DecidedDocument, draftOf } from './serialize.ts'
 
 export class Cache {
-  /** Payouts and chains are lines outside of the heap: many, and rarely read. */
+  /** Payouts and chains are lines: many, and rarely read. A line takes less memory than its object. */
   readonly #payouts: RecentDocuments
   readonly #chains: RecentDocuments
   /** Reps, periods, payroll files and keys: small, and read again after many payouts. */
@@ -78,13 +78,12 @@ const isReplaced = (draft: AnyNewDocument): boolean => 'superseded_by_id' in dra
 
 /**
  * Documents up to a bound, in a young and an old half. When the young half is full, it becomes the old one, and the old
- * one is dropped. If many documents had left it, its newest are copied to the new young half, up to a quarter of the
+ * one is dropped. If many documents had left it, its newest are added to the new young half, up to a quarter of the
  * bound.
  * Measured in a replay, keeping an exact LRU order took a twentieth of the projector's time.
  */
 class RecentDocuments {
   readonly #bytesMax: number
-  readonly #slabs: Slabs
   #young = new Half()
   #old = new Half()
   /** Bytes of pending documents that were moved to the young half: they may exceed the bound. */
@@ -94,7 +93,6 @@ class RecentDocuments {
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
-    this.#slabs = new Slabs(Math.min(SLAB_BYTES_MAX, Math.ceil(bytesMax / 16)))
   }
 
   has(key: DocumentKey): boolean {
@@ -106,15 +104,15 @@ class RecentDocuments {
     const young = this.#young.documents.get(key)
     if (young !== undefined) return young
     const old = this.#old.documents.get(key)
-    return old && this.#addKept(key, this.#copy(old))
+    return old && this.#addKept(key, old)
   }
 
-  /** @param given a document, or its line, which is kept outside of the heap. @returns what is kept */
+  /** @param given a document, or its line. @returns what is kept */
   add(key: DocumentKey, given: AnyNewDocument | string): Kept {
-    return this.#addKept(key, typeof given === 'string' ? this.#slabs.add(given) : given)
+    return this.#addKept(key, typeof given === 'string' ? new Line(given) : given)
   }
 
-  /** Removes a document, unless it was added again or moved since. */
+  /** Removes a document, unless it was added again since. */
   remove(key: DocumentKey, kept: Kept): void {
     for (const half of [this.#young, this.#old]) if (half.documents.get(key) === kept) half.remove(key)
   }
@@ -130,14 +128,14 @@ class RecentDocuments {
     this.#pending.delete(keys)
     // Pending documents may have exceeded the bound. The first turn makes the young half old, the second drops it.
     for (let times = 0; times < 2; times++) {
-      if (this.#young.added + this.#old.added > this.#bytesMax) this.#turnOver()
+      if (this.#young.bytes + this.#old.bytes > this.#bytesMax) this.#turnOver()
     }
   }
 
   #addKept(key: DocumentKey, kept: Kept): Kept {
     this.#old.remove(key)
     this.#young.add(key, kept)
-    if (this.#young.added - this.#pendingBytes > this.#bytesMax / 2) this.#turnOver()
+    if (this.#young.bytes - this.#pendingBytes > this.#bytesMax / 2) this.#turnOver()
     return kept
   }
 
@@ -146,21 +144,16 @@ class RecentDocuments {
     const left = this.#old
     this.#old = this.#young
     this.#young = new Half()
-    // If hardly any document left the half, hardly any is read again, as in a replay. Then copies only cost time.
+    // If hardly any document left the half, hardly any is read again, as in a replay. Then this only costs time.
     if (left.bytes < this.#bytesMax * 0.4) {
-      for (const [key, kept] of left.newest(this.#bytesMax / 4)) this.#young.add(key, this.#copy(kept))
+      for (const [key, kept] of left.newest(this.#bytesMax / 4)) this.#young.add(key, kept)
     }
-    const carried = this.#young.added
+    const carried = this.#young.bytes
     for (const key of [...this.#pending].flat()) {
       const kept = left.documents.get(key)
       if (kept !== undefined && !this.#young.documents.has(key)) this.#young.add(key, kept)
     }
-    this.#pendingBytes = this.#young.added - carried
-  }
-
-  /** A line in use must not keep the unused lines beside it in memory. */
-  #copy(kept: Kept): Kept {
-    return kept instanceof Line ? this.#slabs.copy(kept) : kept
+    this.#pendingBytes = this.#young.bytes - carried
   }
 }
 
@@ -168,15 +161,11 @@ class Half {
   readonly documents = new Map<DocumentKey, Kept>()
   /** Bytes of its documents. */
   bytes = 0
-  /** Bytes of all that were added: the memory of a removed document is free only with its slab. */
-  added = 0
 
   add(key: DocumentKey, kept: Kept): void {
     this.remove(key)
     this.documents.set(key, kept)
-    const bytes = key.length + sizeOf(kept)
-    this.bytes += bytes
-    this.added += bytes
+    this.bytes += key.length + sizeOf(kept)
   }
 
   remove(key: DocumentKey): void {
@@ -197,65 +186,26 @@ class Half {
   }
 }
 
-/** A document: a line outside of the heap if it is a decided payout or chain (most, rarely read), else an object. */
+/** A document: its line if it is a decided payout or chain (most, rarely read), else an object. */
 type Kept = AnyNewDocument | Line
 
-const draftIn = (kept: Kept): AnyNewDocument =>
-  kept instanceof Line ? draftOf(JSON.parse(kept.bytes.toString('utf8'))) : kept
+const draftIn = (kept: Kept): AnyNewDocument => (kept instanceof Line ? draftOf(JSON.parse(kept.text)) : kept)
 
 /** Estimated bytes, exact enough to bound the cache. */
 const sizeOf = (kept: Kept): number => {
-  if (kept instanceof Line) return 200 + kept.length
+  if (kept instanceof Line) return 200 + kept.text.length
   const { versions, payouts, payroll, line_items } = kept.body as Partial<Record<string, unknown[]>>
   const items = [versions, payouts, payroll].reduce((sum, list) => sum + (list?.length ?? 0), 0)
   return 300 + items * 150 + (line_items?.length ?? 0) * 300
 }
 
+/**
+ * An object of its own, so that two equal lines are two entries. Its text is flat once it is written to a bulk request:
+ * it keeps no text of a record in memory.
+ */
 class Line {
-  readonly #slab: Buffer
-  readonly #from: number
-  readonly length: number
-  constructor(slab: Buffer, from: number, length: number) {
-    this.#slab = slab
-    this.#from = from
-    this.length = length
-  }
-  get bytes(): Buffer {
-    return this.#slab.subarray(this.#from, this.#from + this.length)
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
   }
 }
-
-/** Lines in large buffers: never copied or scanned by the garbage collector, and freed with their last line. */
-class Slabs {
-  readonly #slabBytes: number
-  #slab: Buffer = Buffer.alloc(0)
-  #used = 0
-
-  constructor(slabBytes: number) {
-    this.#slabBytes = slabBytes
-  }
-
-  add(text: string): Line {
-    const line = this.#allocate(Buffer.byteLength(text))
-    line.bytes.write(text, line.length === text.length ? 'latin1' : 'utf8')
-    return line
-  }
-
-  /** Copies a line to the current buffer: a line in use must not keep the unused lines beside it in memory. */
-  copy(other: Line): Line {
-    const line = this.#allocate(other.length)
-    other.bytes.copy(line.bytes)
-    return line
-  }
-
-  #allocate(length: number): Line {
-    if (this.#used + length > this.#slab.length) {
-      this.#slab = Buffer.allocUnsafeSlow(Math.max(length, this.#slabBytes))
-      this.#used = 0
-    }
-    const line = new Line(this.#slab, this.#used, length)
-    this.#used += length
-    return line
-  }
-}
-const SLAB_BYTES_MAX = 256 * 1024

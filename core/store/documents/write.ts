@@ -10,7 +10,6 @@ import type { ParkedDocument } from '../../../schemas/stored/documents.ts'
 import { MGET_IDS, type Write } from '../../ledger/index.ts'
 import { StopError, Unanswered } from '../../runtime/index.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
-import { BulkAnswer } from '../elasticsearch/bulk-responses.ts'
 import { errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS } from '../limits.ts'
 
@@ -100,10 +99,6 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
   if (status !== 200)
     throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
 
-  if (body instanceof BulkAnswer && body.confirmsWrites(writes)) {
-    steps.count('written', writes.length)
-    return []
-  }
   const outcomes = itemOutcomes(writes, body, steps)
   const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
   const stale = of('stale')

@@ -4,7 +4,6 @@ import kafkajs from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { kafkaConfig } from '../../../core/log/kafka-config.ts'
 import { projectorSettings, readSettings, SettingsError } from '../../../core/runtime/settings.ts'
-import { AnswerReader } from '../../../core/store/elasticsearch/bulk-responses.ts'
 import { elasticsearchConfig } from '../../../core/store/elasticsearch-config.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../../core/store/limits.ts'
 
@@ -165,7 +164,6 @@ describe('the Elasticsearch client', () => {
       requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
       compression: false,
       sniffOnStart: false,
-      Serializer: AnswerReader,
     })
   })
 
