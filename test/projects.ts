@@ -42,7 +42,7 @@ export const projects = {
     command: 'npm run test:full',
     include: [longSimulation],
     exclude: [],
-    first: ['second-half', 'pairs'].map(name => `test/simulation/${name}.long.test.ts`),
+    first: ['foreign-logs', 'frozen', 'second-half', 'pairs'].map(name => `test/simulation/${name}.long.test.ts`),
   },
   /** Tests of the flow that take long; `npm test` has a shorter one of each subject. */
   'flow-long': {
