@@ -132,8 +132,10 @@ export class MemoryElasticsearch {
     return { status: 200, body: { id } }
   }
 
-  #scan({ pit: { id }, size, _source: sources, search_after: [after] = [-1] }: Scan): Answer {
+  #scan({ pit: { id }, size, query, _source: sources, search_after: [after] = [-1] }: Scan): Answer {
+    const filters = query?.bool?.filter ?? []
     const hits = (this.#pits.get(id) ?? [])
+      .filter(([, , { source }]) => filters.every(filter => fits(source, filter)))
       .map(([_index, _id, kept], at) => ({
         ...{ _index, ...answerOf(_id, kept), ...(kept.routing !== undefined && { _routing: kept.routing }) },
         ...{ fields: fieldsOf(kept), sort: [at] },
@@ -182,6 +184,7 @@ const WHOLE = { timed_out: false, _shards: { failed: 0 } }
 type Scan = {
   readonly pit: { readonly id: string }
   readonly size: number
+  readonly query?: { readonly bool?: { readonly filter: readonly Filter[] } }
   readonly _source?: unknown
   readonly search_after?: [number]
 }
@@ -192,6 +195,14 @@ type Terms = {
     readonly terms?: Readonly<Record<string, readonly string[]>>
   }
 }
+
+/** Others find all. */
+type Filter = {
+  readonly term?: { readonly org_id: string }
+  readonly terms?: { readonly kind: readonly unknown[] }
+}
+const fits = ({ org_id, kind }: Document['source'], { term, terms }: Filter): boolean =>
+  (!term || org_id === term.org_id) && (!terms || terms.kind.includes(kind))
 
 const answerOf = (_id: string, { version, source, seqNo }: Kept) => ({
   ...{ _id, found: true, _version: version, _seq_no: seqNo, _primary_term: 1, _source: source },

@@ -69,13 +69,12 @@ export async function* findTexts(
   org: string | undefined,
   subject: Subject | undefined,
 ): AsyncGenerator<FoundText> {
-  for await (const document of documents<RepFields>('reps', org)) yield* textsOfRep(document, subject)
-  for await (const document of documents<PayrollFields>('payroll_files', org)) yield* textsOfPayroll(document, subject)
-  for await (const document of documents<ParkedSource>('parked', undefined)) yield* textsOfParked(document, subject)
-
   // A generation that is being made or dropped may have no document that says its layout. Layout 1 begins with reps.
   const isRouted = !indices.includes(indexOf(context.prefix, name, 'reps'))
   const layout = layoutOf(context.prefix, { generation: name, topic: '', ...(isRouted && { layout: 2 }) })
+  for await (const document of documents<RepFields>('reps', org)) yield* textsOfRep(document, subject)
+  for await (const document of documents<PayrollFields>('payroll_files', org)) yield* textsOfPayroll(document, subject)
+  for await (const document of documents<ParkedSource>('parked', undefined)) yield* textsOfParked(document, subject)
 
   async function* documents<Source extends Fields>(kind: FoundText['kind'], of: string | undefined) {
     const target = layout.searchOf([kind], of)
