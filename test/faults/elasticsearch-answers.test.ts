@@ -17,7 +17,7 @@ import type { Concerns, Fault } from '../support/proxy.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { memoryOf } from '../support/sickness.ts'
-import { call, everythingProjected, indexNamed, indicesOf, readPosition } from '../support/stored.ts'
+import { call, everythingProjected, indexNamed, indexWith, indicesOf, readPosition } from '../support/stored.ts'
 
 const seed = seedOfRun()
 const file = fileScope()
@@ -148,10 +148,13 @@ test.concurrent('the projector waits while an index is read-only, and continues 
       ['control', 'read_only'],
     ] as const) {
       const set = (value: boolean | null) =>
-        call('PUT', `/${indexNamed(prefix, kind)}/_settings`, { [`index.blocks.${block}`]: value })
+        call('PUT', `/${indexWith(indexNamed(prefix, kind))}/_settings`, { [`index.blocks.${block}`]: value })
       expect((await set(true)).status).toBe(200)
       await publish(80)
-      await expectNotReady(projector, new RegExp(`cluster_block_exception, index ${indexNamed(prefix, kind)}$`))
+      await expectNotReady(
+        projector,
+        new RegExp(`cluster_block_exception, index ${indexWith(indexNamed(prefix, kind))}$`),
+      )
       expect((await set(null)).status).toBe(200)
       await expectRecovery(installation)
     }
@@ -171,7 +174,7 @@ test.concurrent('an index that is deleted stops the projector, and is never crea
 
 test.concurrent('a mapping that rejects a document stops the projector, and the log has nothing of the document', async t => {
   const { prefix, projector, topics, positions, settings } = await start(t, 5)
-  const index = indexNamed(prefix, 'reps')
+  const index = indexWith(indexNamed(prefix, 'reps'))
   // This mapping rejects every organization, and its error would quote the id.
   const mappings = {
     dynamic: 'strict',

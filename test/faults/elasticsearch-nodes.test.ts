@@ -10,7 +10,7 @@ import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { expectIntactAfterLoad, type Loaded, startUnderLoad, untilMoving } from '../support/several-brokers.ts'
 import { canRunSeveralNodes, START_SEVERAL_MS, seconds } from '../support/several-nodes.ts'
-import { indexNamed } from '../support/stored.ts'
+import { indexNamed, indexWith } from '../support/stored.ts'
 
 /** Three nodes, Kafka and all clients share the cores of the machine. */
 const WHOLE_WITHIN_MS = 180_000
@@ -74,7 +74,7 @@ const searchable = async (index: string, shard: string, node: string) => {
 /** Expects that primary and replica of each shard have the same documents. */
 const expectEqualCopies = async ({ prefix }: Loaded): Promise<void> => {
   for (const kind of ['reps', 'periods', 'payouts', 'payroll_files'] as const) {
-    const copies = await copiesOf(indexNamed(prefix, kind))
+    const copies = await copiesOf(indexWith(indexNamed(prefix, kind)))
     let documents = 0
     for (const { index, shard, node } of copies.filter(({ prirep }) => prirep === 'p')) {
       const replica = copies.find(copy => copy.shard === shard && copy.prirep === 'r')

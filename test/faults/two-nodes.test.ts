@@ -14,7 +14,7 @@ import { type FaultProxy, startProxy } from '../support/proxy.ts'
 import { createRandom, type Random, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { canRunSeveralNodes } from '../support/several-nodes.ts'
-import { indexNamed } from '../support/stored.ts'
+import { indexNamed, indexWith } from '../support/stored.ts'
 import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
 
 const SHARDS = 3
@@ -145,7 +145,7 @@ testNodes(
     await expectIntact(installation)
     await untilCaughtUp(projector)
     for (const kind of ['reps', 'periods', 'payouts', 'payroll_files'] as const) {
-      const index = indexNamed(prefix, kind)
+      const index = indexWith(indexNamed(prefix, kind))
       const [one, other] = await Promise.all(['first', 'second'].map(name => searchable(first, name, index)))
       expect(one?.length).toBeGreaterThan(0)
       expect(other).toEqual(one)

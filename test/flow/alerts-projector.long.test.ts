@@ -13,7 +13,7 @@ import { projectorSettings, type RunningProcess, startProcess, untilCaughtUp } f
 import { prometheusProgram } from '../support/programs.ts'
 import { type FaultProxy, startProxy } from '../support/proxy.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { call, indexNamed } from '../support/stored.ts'
+import { call, indexNamed, indexWith } from '../support/stored.ts'
 import {
   expectAlerts,
   type FaultSteps,
@@ -77,7 +77,7 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
 
   fault('Elasticsearch accepts no write of an index while records come', () => {
     const forbidWrites = async (value: boolean) => {
-      const path = `/${indexNamed(watched.prefix, 'reps')}/_settings`
+      const path = `/${indexWith(indexNamed(watched.prefix, 'reps'))}/_settings`
       expect((await call('PUT', path, { 'index.blocks.write': value })).status).toBe(200)
     }
     return {

@@ -5,6 +5,7 @@ import type { SearchClient } from '../../core/store/read/search-client.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import { generationIndices } from '../../schemas/stored/mappings.ts'
 import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'
+import type { Store } from '../support/documents.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 
 const scope = fileScope()
@@ -45,20 +46,52 @@ const spoiling =
   })
 
 describe('a failure of Elasticsearch is a 503, never a short page:', () => {
-  test('if one of two shards is missing', async (scope: Scope) => {
-    const store = await useStore(scope)
+  /** The index of payouts has a shard that no node holds. */
+  const withMissingShard = async (scope: Scope, layout: 1 | 2): Promise<Store> => {
+    const store = await useStore(scope, { layout })
     const index = indexOf(store.prefix, store.generation, 'payouts')
-    const definition = generationIndices(store.prefix, { generation: store.generation }, { shards: 2 })[index]
+    const generation = { generation: store.generation, ...(layout === 2 && { layout }) }
+    const definition = generationIndices(store.prefix, generation, { shards: 2 })[index]
     // One node, and one shard per node: the second shard stays unassigned.
     const settings = {
       ...definition?.settings,
       'routing.allocation.total_shards_per_node': 1,
       auto_expand_replicas: false,
       number_of_replicas: 0,
+      // A request to refresh would wait for the missing shard.
+      refresh_interval: '100ms',
     }
     await store.call('DELETE', `/${index}`)
     await store.call('PUT', `/${index}?wait_for_active_shards=0`, JSON.stringify({ ...definition, settings }))
     await store.recordIndices()
+    return store
+  }
+
+  test('of the organizations whose shard is missing; the others have all their records', async (scope: Scope) => {
+    const store = await withMissingShard(scope, 2)
+    const orgs = Array.from({ length: 12 }, (_, n) => `${ORG}${n}`)
+    await eventually(async () => {
+      for (const org of orgs) for (const n of [1, 2]) store.payout(org, n, { id: `payout_${n}`, period: `period_${n}` })
+      const here = await store.writable()
+      expect(here).toBeGreaterThan(0)
+      expect(here).toBeLessThan(24)
+    })
+    for (const org of orgs) await store.publish(org, 21)
+    const { ask } = await serveApi(scope, store.prefix)
+    const statuses = new Set<number>()
+    for (const org of orgs) {
+      const key = await store.key(org)
+      const answers = [await ask('/payouts', key), await ask('/payouts/payout_1', key), await ask('/changes', key)]
+      const [status = 0, ...others] = new Set(answers.map(answer => answer.status))
+      expect(others).toEqual([])
+      statuses.add(status)
+      if (status === 200) await eventually(async () => expect(listed(await ask('/payouts', key)).data).toHaveLength(2))
+    }
+    expect([...statuses].toSorted()).toEqual([200, 503])
+  })
+
+  test('if one of two shards is missing, and each has a part of the organization', async (scope: Scope) => {
+    const store = await withMissingShard(scope, 1)
     await eventually(async () => {
       for (let n = 0; n < 20; n++) store.payout(ORG, n, { id: `payout_${n}` })
       const here = await store.writable()

@@ -12,7 +12,7 @@ import {
 } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
-import { call, indexNamed, store, storedById } from '../support/stored.ts'
+import { call, deleteStored, indexNamed, overwrite, store, storedById } from '../support/stored.ts'
 import type { Topics } from '../support/topics.ts'
 
 const file = fileScope()
@@ -71,16 +71,15 @@ test('a spare generation with wrong documents stops alone, is retried, and conti
   await projector.stop()
   const next = published + 1
   const id = `${org}:rep_${next}`
-  const path = `/${prefix}-g2-reps/_doc/${encodeURIComponent(id)}?version_type=external&version=${next}`
   const other = { org_id: org, body_bytes: 2, body: { versions: [{ seq: published, hash: 'other' }] } }
   const offset = published
-  expect((await call('PUT', path.replace(`version=${next}`, `version=${offset}`), other)).status).toBe(201)
+  expect((await overwrite(`${prefix}-g2-reps`, { id, version: offset, source: other })).status).toBe(201)
   projector = await startProjector(file, { topics, prefix })
   await expectFresh()
   await expectFailed('content_differs')
   await expectFresh()
 
-  await call('DELETE', `/${prefix}-g2-reps/_doc/${encodeURIComponent(id)}`)
+  await deleteStored(`${prefix}-g2-reps`, id)
   const isKeptUp = async (): Promise<void> => {
     const { text } = await projector.ask('/status')
     expect(text).not.toContain('failed')

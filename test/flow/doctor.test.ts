@@ -4,7 +4,7 @@ import { generationId, type PositionDocument, positionId, writtenId } from '../.
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { startProjection } from '../support/projection.ts'
-import { call, createPrefix, indexNamed, indicesOf, store, storedById } from '../support/stored.ts'
+import { call, createPrefix, indexNamed, indexWith, indicesOf, store, storedById } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
 type Document = {
@@ -49,7 +49,7 @@ test('it finds the restored index with which a projector ends at its start, and 
   const document = (await storedById(control, id)) as { body: { indices: object } }
   const indices = { ...document.body.indices, [indexNamed(prefix, 'api-keys')]: 'another' }
   await store(control, id, { ...document, body: { ...document.body, indices } })
-  await call('PUT', `/${indexNamed(prefix, 'reps')}/_settings`, { index: { refresh_interval: null } })
+  await call('PUT', `/${indexWith(indexNamed(prefix, 'reps'))}/_settings`, { index: { refresh_interval: null } })
   const ran = await runCommand(['doctor', 'projector', '--json'], commandSettings(topics, prefix))
   const { checks } = documentIn(ran.out)
   const failed = checks.filter(({ outcome }) => outcome === 'failed')
@@ -57,7 +57,7 @@ test('it finds the restored index with which a projector ends at its start, and 
     1,
     [expect.stringMatching(/: index_replaced: .*-api-keys/)],
   ])
-  const warned = checks.filter(({ check }) => check === `index ${indexNamed(prefix, 'reps')}`)
+  const warned = checks.filter(({ check }) => check === `index ${indexWith(indexNamed(prefix, 'reps'))}`)
   expect(warned).toEqual([
     expect.objectContaining({
       outcome: 'warning',

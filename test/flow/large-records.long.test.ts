@@ -11,6 +11,7 @@ import { LINE_ITEMS_MAX, RECORD_VALUE_BYTES_MAX } from '../../schemas/limits.ts'
 import { chainId, parkedId } from '../../schemas/stored/documents.ts'
 import { createStore, type Store } from '../support/documents.ts'
 import { fileScope } from '../support/scope.ts'
+import { pathTo } from '../support/stored.ts'
 
 const HEAP_MB = 512
 /** Limit of resident memory: the heap, plus responses in flight and Node itself. */
@@ -138,7 +139,10 @@ test('verify and diff find large records that differ, with few of them in memory
   for (const at of [3, 5]) await park(other, at, `R${value.slice(1)}`)
   other.payout(org, 17, { id: 'payout_7', rep: 'rep_7', amount: '7.00', lines: lines('7.00').with(9_999, changed) })
   await other.flush()
-  const index = `/${other.prefix}-g2-payroll_files/_update/${org}:payroll_1?refresh=true`
+  const index = pathTo(`${other.prefix}-g2-payroll_files`, `${org}:payroll_1`, 'refresh=true').replace(
+    '_doc',
+    '_update',
+  )
   await other.call('POST', index, JSON.stringify({ doc: { body_bytes: 7 } }))
 
   const verified = await run('verify', 'g1', 'g2', '--json')

@@ -7,10 +7,10 @@ import { prepareCommon } from '../../core/store/generations/prepare.ts'
 import { useStore } from '../support/api.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { expectNotReady, retried } from '../support/installation.ts'
-import { addressIn } from '../support/layout.ts'
+import { addressIn, layoutOfFresh } from '../support/layout.ts'
 import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually } from '../support/scope.ts'
-import { call, createPrefix, indexNamed } from '../support/stored.ts'
+import { call, createPrefix, indexNamed, indexWith } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
 /** Elasticsearch would write these in another way if it parsed them. */
@@ -23,16 +23,22 @@ const useElasticsearch = async (t: Parameters<typeof useStore>[0]) => {
   return { index: `${prefix}-g1-chains`, prefix, send: createElasticsearch(client).send }
 }
 
+/** A chain, in the layout of new generations. */
+const addressOf = (index: string, id: string) => layoutOfFresh(index.replace('-g1-chains', '')).addressOf('chains', id)
+
 const store = async (send: Send, _index: string): Promise<void> => {
-  const operation = { index: { _index, _id: 'org_a:one', version: 41, version_type: 'external' } }
+  const { routing } = addressOf(_index, 'org_a:one')
+  const operation = { index: { _index, _id: 'org_a:one', routing, version: 41, version_type: 'external' } }
   await send({ method: 'POST', path: '/_bulk', bulk: Buffer.from(`${JSON.stringify(operation)}\n${SOURCE}\n`) })
 }
 
 test('a read from the primaries gives each document as it was stored, byte for byte, and does not change it', async t => {
   const { index, send } = await useElasticsearch(t)
   await store(send, index)
-  const docs = [addressIn(index, 'org_a:one'), addressIn(index, 'org_a:none')]
-  const bulk = Buffer.from(`{"update":{"_index":"${index}","_id":"org_a:one"}}\n{"doc":{}}\n`)
+  const docs = [addressOf(index, 'org_a:one'), addressOf(index, 'org_a:none')]
+  const { routing } = addressOf(index, 'org_a:one')
+  const update = JSON.stringify({ update: { _index: index, _id: 'org_a:one', routing } })
+  const bulk = Buffer.from(`${update}\n{"doc":{}}\n`)
   const answer = await fetch(`${inject('elasticsearchUrl')}/_bulk?_source=true`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-ndjson' },
@@ -51,8 +57,8 @@ test('a read from the primaries gives only the fields that were asked for', asyn
   const { index, send } = await useElasticsearch(t)
   await store(send, index)
   const docs = [
-    { ...addressIn(index, 'org_a:one'), _source: ['org_id'] },
-    { ...addressIn(index, 'org_a:one'), _source: false as const },
+    { ...addressOf(index, 'org_a:one'), _source: ['org_id'] },
+    { ...addressOf(index, 'org_a:one'), _source: false as const },
   ]
   expect(await getFromPrimaries(send, docs)).toEqual([
     { _id: 'org_a:one', found: true, _version: 41, _source: { org_id: 'org_a' } },
@@ -82,7 +88,7 @@ test('a read that a write block refuses is named on /readyz and counted for an a
   const projector = await startProjector(t, { topics, prefix })
   await untilCaughtUp(projector)
   const block = (value: boolean) =>
-    call('PUT', `/${indexNamed(prefix, 'reps')}/_settings`, { 'index.blocks.write': value })
+    call('PUT', `/${indexWith(indexNamed(prefix, 'reps'))}/_settings`, { 'index.blocks.write': value })
   expect((await block(true)).status).toBe(200)
   await publishRep()
   await expectNotReady(projector, /answers 403, cluster_block_exception/, /^elasticsearch read$/)

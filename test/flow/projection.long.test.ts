@@ -14,7 +14,7 @@ import {
 import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { allStored, call } from '../support/stored.ts'
+import { allStored, call, overwrite } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import type { Topics } from '../support/topics.ts'
 import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
@@ -137,8 +137,8 @@ test('a generation is not made live until it was found equal; verify finds a wro
   const [payout] = await allStored(`${prefix}-g2-payouts`)
   const { id = '', version = 0, source = {} } = payout ?? {}
   const wrong = { ...source, body: { ...(source.body as object), net_amount: '0.01' } }
-  const put = (document: object) =>
-    call('PUT', `/${prefix}-g2-payouts/_doc/${id}?version=${version}&version_type=external_gte&refresh=true`, document)
+  const put = (document: Record<string, unknown>) =>
+    overwrite(`${prefix}-g2-payouts`, { id, version, source: document })
   await put(wrong)
   const found = await projection('verify', 'g1', 'g2')
   expect(found.code).toBe(1)

@@ -8,10 +8,10 @@ import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import {
   allStored,
-  call,
   createPrefix,
   everythingProjected,
   indexNamed,
+  overwrite,
   type Position,
   readPosition,
   storePosition,
@@ -219,9 +219,8 @@ test.concurrent(
     const index = indexNamed(prefix, 'reps')
     const changed = (await allStored(index)).find(({ source }) => source.seq === 0)
     const { id = '', version = 0, source = {} } = changed ?? {}
-    const path = `/${index}/_doc/${encodeURIComponent(id)}?version=${version}&version_type=external_gte`
     const body = { ...(source.body as object), name: 'CANARY' }
-    expect((await call('PUT', path, { ...source, body })).status).toBe(200)
+    expect((await overwrite(index, { id, version, source: { ...source, body } })).status).toBe(200)
     await rewindAll(prefix)
 
     const next = await startProjector(t, { topics, prefix })

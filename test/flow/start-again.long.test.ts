@@ -4,6 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { generationId, positionId } from '../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import { keyCreated, newId, periodRecorded, repRecorded } from '../support/events.ts'
+import { newLayout } from '../support/layout.ts'
 import {
   expectRefused,
   type ProjectorOptions,
@@ -15,13 +16,14 @@ import {
 import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import {
-  allStored,
+  allIn,
   call,
   createPrefix,
   deleteStored,
   everythingProjected,
   indexNamed,
   indicesOf,
+  pathTo,
   type Stored,
   store,
   storedById,
@@ -59,7 +61,7 @@ describe('after an earlier run', () => {
   }
 
   const definitions = () => ({
-    ...generationIndices(prefix, { generation: 'g1' }, { shards: 1 }),
+    ...generationIndices(prefix, { generation: 'g1', ...newLayout }, { shards: 1 }),
     ...commonIndices(prefix),
   })
 
@@ -126,17 +128,17 @@ describe('after an earlier run', () => {
     await expectUntouched(t, 'records_deleted')
   })
 
-  test.for(['statements', 'reps', 'parked', 'api-keys', 'api-keys-parked'] as const)(
+  test.for(['statements', 'payouts', 'parked', 'api-keys', 'api-keys-parked'] as const)(
     'a missing index is refused, and not created again: %s',
     async (kind, t) => {
       const name = indexNamed(prefix, kind)
-      const documents = await allStored(name)
+      const documents = await allIn(name)
       const { mappings, settings } = definitions()[name] ?? {}
       await call('DELETE', `/${name}`)
       t.onTestFinished(async () => {
         await call('PUT', `/${name}`, { mappings, settings: { index: settings } })
         for (const { id, version, source } of documents) {
-          const path = `/${name}/_doc/${encodeURIComponent(id)}?version=${version}&version_type=external`
+          const path = pathTo(name, id, `version=${version}&version_type=external`)
           expect((await call('PUT', path, source)).status).toBe(201)
         }
         await recordIndex(kind.startsWith('api-keys') ? 'api-keys' : 'g1', name)
@@ -213,9 +215,7 @@ type Recorded = { readonly indices: Readonly<Record<string, string>> }
 /** Everything except the position of the API keys: their topic is still read while the other one is refused. */
 const everythingStored = async (prefix: string): Promise<Record<string, unknown>> => {
   const indices = (await indicesOf(prefix)).toSorted()
-  const all = await Promise.all(
-    indices.map(async index => [index, (await allStored(index)).filter(isOfEvents)] as const),
-  )
+  const all = await Promise.all(indices.map(async index => [index, (await allIn(index)).filter(isOfEvents)] as const))
   return Object.fromEntries(all)
 }
 

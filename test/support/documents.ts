@@ -1,5 +1,6 @@
 /** Writes stored documents without a projector, for tests of the API. Every store has its own prefix. */
 import { randomBytes } from 'node:crypto'
+import { layoutOfNew } from '../../core/store/generations/prepare.ts'
 import { UNTIL_FOREVER } from '../../schemas/limits.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import {
@@ -8,7 +9,6 @@ import {
   controlIndexOf,
   FIRST_GENERATION,
   generationId,
-  indexOf,
   type Kind,
   LIVE_ID,
   positionId,
@@ -16,6 +16,7 @@ import {
   versionId,
 } from '../../schemas/stored/documents.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
+import { layoutOf } from '../../schemas/stored/layout.ts'
 import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import { documentText, type Payout, payoutBodies, type Replaced, sha256 } from './bodies.ts'
 
@@ -24,6 +25,8 @@ export type Store = Awaited<ReturnType<typeof createStore>>
 type Options = {
   partitions?: number
   shards?: number
+  /** By default that of new generations. */
+  layout?: 1 | 2
   /** The prefix of an existing store, to add another generation to it. */
   prefix?: string
   generation?: string
@@ -50,12 +53,16 @@ export const createStore = async (url: string, options: Options = {}) => {
     if (!answer.ok && answer.status !== 404) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
     return text
   }
-  const put = (index: string, id: string, text: string) => {
+  const put = (index: string, id: string, text: string, routing?: string) => {
     written.add(index)
-    lines.push(`${JSON.stringify({ index: { _index: index, _id: id } })}\n${text}\n`)
+    lines.push(`${JSON.stringify({ index: { _index: index, _id: id, routing } })}\n${text}\n`)
   }
-  const putIn = (kind: Kind, id: string, fields: object, body: string) =>
-    put(indexOf(prefix, generation, kind), id, documentText(fields, body))
+  const layoutFields = layoutOfNew({ shards: 1, layout: options.layout })
+  const layout = layoutOf(prefix, { generation, topic: '', ...layoutFields })
+  const putIn = (kind: Kind, id: string, fields: object, body: string) => {
+    const { _index, _id, routing } = layout.addressOf(kind, id)
+    put(_index, _id, `{${layout.storedWith(kind)}${documentText(fields, body).slice(1)}`, routing)
+  }
 
   /** Writes the documents that were put, and refreshes their indices. */
   const flush = async () => {
@@ -75,7 +82,7 @@ export const createStore = async (url: string, options: Options = {}) => {
 
   const first = options.generation === undefined
   const indices = {
-    ...generationIndices(prefix, { generation }, { shards: options.shards ?? 1 }),
+    ...generationIndices(prefix, { generation, ...layoutFields }, { shards: options.shards ?? 1 }),
     ...(first ? commonIndices(prefix) : {}),
   }
   for (const [name, definition] of Object.entries(indices)) await call('PUT', `/${name}`, JSON.stringify(definition))
@@ -90,6 +97,7 @@ export const createStore = async (url: string, options: Options = {}) => {
         cluster_id: 'test',
         partitions: ofPartitions,
         rules_version: 1,
+        ...(name === API_KEYS_GENERATION ? {} : layoutFields),
         indices: Object.fromEntries(ids),
       },
     })

@@ -1,4 +1,5 @@
 /** Addresses and generations for tests that name an index themselves. */
+import { layoutOfNew } from '../../core/store/generations/prepare.ts'
 import type { Generation } from '../../core/store/positions/position.ts'
 import { type Address, type GenerationLayout, layoutOf } from '../../schemas/stored/layout.ts'
 
@@ -10,6 +11,13 @@ export const layoutIn = (indexOf: (kind: string) => string): Pick<GenerationLayo
   storedWith: () => '',
   addressOf: (kind, id) => addressIn(indexOf(kind), id),
 })
+
+/** The fields that say the layout of a new generation. */
+export const newLayout = layoutOfNew({ shards: 1 })
+
+/** The layout of a new generation. */
+export const layoutOfFresh = (prefix: string, generation = 'g1'): GenerationLayout =>
+  layoutOf(prefix, { generation, topic: '', ...newLayout })
 
 /** A generation that readers read. */
 export const generationOf = (given: Partial<Omit<Generation, 'layout'>> = {}, prefix = 'p'): Generation => {

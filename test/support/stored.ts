@@ -10,6 +10,7 @@ import {
   indexOf,
   type Kind,
   kinds,
+  ownFieldsOf,
   type PositionDocument,
   parkedId,
   positionId,
@@ -18,6 +19,7 @@ import {
   timesId,
   withTime,
 } from '../../schemas/stored/documents.ts'
+import { layoutOfFresh } from './layout.ts'
 import type { Scope } from './scope.ts'
 
 /** Returns a new prefix. Its indices are deleted with the scope, except on a test's own Elasticsearch. */
@@ -47,7 +49,7 @@ export const indicesOf = async (prefix: string): Promise<string[]> =>
     ({ index }) => index,
   )
 
-/** Returns the index name of a kind, of API keys, or of parked records of API keys. */
+/** Returns the name of a kind in the first generation, of API keys, or of parked records of API keys. */
 export const indexNamed = (prefix: string, kind: Kind | 'api-keys' | 'api-keys-parked' | 'control'): string => {
   switch (kind) {
     case 'api-keys':
@@ -62,15 +64,42 @@ export const indexNamed = (prefix: string, kind: Kind | 'api-keys' | 'api-keys-p
   }
 }
 
-export type Stored = { readonly id: string; readonly version: number; readonly source: Record<string, unknown> }
+/** The place of a name: of a kind of a generation, whose documents may be beside others in an index, or of an index. */
+const placeOf = (name: string) => {
+  const [, prefix = '', generation = '', ending = ''] = /^(.+)-([a-z][a-z0-9]*)-([a-z_]+)$/.exec(name) ?? []
+  const kind = kinds.find(known => known === ending && !name.endsWith('-api-keys-parked'))
+  if (kind === undefined) return undefined
+  const layout = layoutOfFresh(prefix, generation)
+  return { kind, layout, index: layout.indexOf(kind) }
+}
 
-/** Returns every document of an index, sorted by id. Without a refresh, only those that are searchable. */
-export const allStored = async (
-  index: string,
-  { refresh = true }: { readonly refresh?: boolean } = {},
-): Promise<Stored[]> => {
+/** Returns the index that has the documents of this name: that of a kind of a generation, or itself. */
+export const indexWith = (name: string): string => placeOf(name)?.index ?? name
+
+/** Returns the path of a document of this name. @param query of the request */
+export const pathTo = (name: string, id: string, query: string): string => {
+  const place = placeOf(name)
+  const { routing } = place?.layout.addressOf(place.kind, id) ?? {}
+  const routed = routing === undefined ? '' : `&routing=${routing}`
+  return `/${indexWith(name)}/_doc/${encodeURIComponent(id)}?${query}${routed}`
+}
+
+export type Stored = { readonly id: string; readonly version: number; readonly source: Record<string, unknown> }
+type Raw = Stored & { readonly routing: string | undefined }
+
+/** Returns every document of this name, sorted by id. Without a refresh, only those that are searchable. */
+export const allStored = async (name: string, options: { readonly refresh?: boolean } = {}): Promise<Stored[]> => {
+  const kind = placeOf(name)?.kind
+  const all = await allIn(indexWith(name), options)
+  return all
+    .filter(({ source }) => kind === undefined || (source.kind ?? kind) === kind)
+    .map(({ id, version, source }) => ({ id, version, source: kind === undefined ? source : ownFieldsOf(source) }))
+}
+
+/** Returns every document of an index as it is, sorted by id. */
+export const allIn = async (index: string, { refresh = true }: { readonly refresh?: boolean } = {}): Promise<Raw[]> => {
   if (refresh) await call('POST', `/${index}/_refresh`)
-  const found: Stored[] = []
+  const found: Raw[] = []
   // A point in time keeps to the same shard copies: each copy numbers its documents (`_shard_doc`) itself.
   const address = elasticsearchOf(index)
   const { id } = json(await call('POST', `/${index}/_pit?keep_alive=1m`)) as { id: string }
@@ -78,7 +107,8 @@ export const allStored = async (
   for (let after: unknown[] | undefined; ; ) {
     const page = await callAt(address, 'POST', '/_search', { ...all, ...(after && { search_after: after }) })
     const { hits } = (json(page) as Search).hits
-    for (const { _id, _version, _source } of hits) found.push({ id: _id, version: _version, source: _source })
+    for (const { _id, _version, _source, _routing } of hits)
+      found.push({ id: _id, version: _version, source: _source, routing: _routing })
     after = hits.at(-1)?.sort
     if (hits.length < all.size) break
   }
@@ -86,25 +116,35 @@ export const allStored = async (
   return found.sort((a, b) => (a.id < b.id ? -1 : 1))
 }
 
+/** Writes a document of this name as it is given, over the same version or an earlier one. */
+export const overwrite = (name: string, { id, version, source }: Stored): Promise<Called> => {
+  const place = placeOf(name)
+  const fields = place === undefined ? '' : place.layout.storedWith(place.kind)
+  const document = JSON.parse(`{${fields}${JSON.stringify(source).slice(1)}`)
+  return call('PUT', pathTo(name, id, `version=${version}&version_type=external_gte&refresh=true`), document)
+}
+
 type Search = {
-  hits: { hits: { _id: string; _version: number; _source: Record<string, unknown>; sort: unknown[] }[] }
+  hits: {
+    hits: { _id: string; _version: number; _routing?: string; _source: Record<string, unknown>; sort: unknown[] }[]
+  }
 }
 
 /** Returns the latest version of a document, searchable or not; undefined if it does not exist. */
-export const storedById = async (index: string, id: string): Promise<Record<string, unknown> | undefined> => {
-  const answer = await call('GET', `/${index}/_doc/${encodeURIComponent(id)}`)
-  return answer.status === 404
-    ? undefined
-    : ((json(answer) as { _source: Record<string, unknown> })._source ?? undefined)
+export const storedById = async (name: string, id: string): Promise<Record<string, unknown> | undefined> => {
+  const answer = await call('GET', pathTo(name, id, ''))
+  if (answer.status === 404) return undefined
+  const { _source } = json(answer) as { _source: Record<string, unknown> }
+  return _source && placeOf(name) ? ownFieldsOf(_source) : _source
 }
 
 /** Overwrites a document, to damage it. */
 export const store = async (index: string, id: string, document: object): Promise<void> => {
-  json(await call('PUT', `/${index}/_doc/${encodeURIComponent(id)}?refresh=true`, document))
+  json(await call('PUT', pathTo(index, id, 'refresh=true'), document))
 }
 
 export const deleteStored = async (index: string, id: string): Promise<void> => {
-  json(await call('DELETE', `/${index}/_doc/${encodeURIComponent(id)}?refresh=true`))
+  json(await call('DELETE', pathTo(index, id, 'refresh=true')))
 }
 
 export type Parked = {

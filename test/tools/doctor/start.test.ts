@@ -59,7 +59,7 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
     'index_missing',
     world => world.elasticsearch.documents.delete('test-control/generation:api-keys'),
   ],
-  ['an index is gone', 'index_missing', world => world.elasticsearch.indices.delete('test-g1-reps')],
+  ['an index is gone', 'index_missing', world => world.elasticsearch.indices.delete('test-g1-payouts')],
   ['an index of keys is gone', 'index_missing', world => world.elasticsearch.indices.delete('test-api-keys')],
   ['a position is gone', 'index_missing', world => world.elasticsearch.documents.delete('test-control/position:g1:1')],
   [
@@ -79,7 +79,7 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
     'an index has another mapping',
     'index_unsuitable',
     world => {
-      const index = world.elasticsearch.indices.get('test-g1-reps')
+      const index = world.elasticsearch.indices.get('test-g1-payouts')
       if (index) index.mappings = { dynamic: 'true' }
     },
   ],
@@ -98,7 +98,7 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
       setting(world, 'test-api-keys', 'translog.durability', 'async')
     },
   ],
-  ['an index is an alias', 'index_unsuitable', world => world.elasticsearch.aliases.add('test-g1-reps')],
+  ['an index is an alias', 'index_unsuitable', world => world.elasticsearch.aliases.add('test-g1-payouts')],
   ['the projection has other rules', 'rules_changed', world => control(world, 'generation:g1', { rules_version: 99 })],
   ['the keys have other rules', 'rules_changed', world => control(world, 'generation:api-keys', { rules_version: 99 })],
   ['the group of events is another installation’s', 'group_shared', world => (world.members[`${GROUP}-g1`] = 'other')],
@@ -168,16 +168,16 @@ test('a spare generation that would not be projected is a warning, as a projecto
 
 test('a setting that a start puts back is told, and stays', async () => {
   const world = await started()
-  setting(world, 'test-g1-reps', 'refresh_interval', '1s')
+  setting(world, 'test-g1-payouts', 'refresh_interval', '1s')
   const found = await world.doctor()
   expect(found).toContainEqual(
     expect.objectContaining({
-      check: 'index test-g1-reps',
+      check: 'index test-g1-payouts',
       outcome: 'warning',
       detail: expect.stringContaining('index.refresh_interval: expected -1, got 1s'),
     }),
   )
-  expect(world.elasticsearch.indices.get('test-g1-reps')?.settings.index.refresh_interval).toBe('1s')
+  expect(world.elasticsearch.indices.get('test-g1-payouts')?.settings.index.refresh_interval).toBe('1s')
 })
 
 /** How often each file refuses with each code before the first record, and how the doctor finds it. */

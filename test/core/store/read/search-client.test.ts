@@ -71,3 +71,31 @@ test('index ids are read by index name; a missing index has no id', async () => 
   expect([...(await indexIds())]).toEqual([['a', 'x/y']])
   expect([...(await answering('{}').indexIds())]).toEqual([])
 })
+
+test('a search and a read by id say the routing of what they ask for, and none if there is none', async () => {
+  const asked: { path: string; body?: string }[] = []
+  const { search, multiGet } = createSearchClient({
+    transport: async request => {
+      asked.push(request)
+      return { statusCode: 200, body: Readable.from([Buffer.from('{}')]) }
+    },
+    otherNodes: 0,
+    observe: () => undefined,
+    elapsed: () => 0,
+  })
+  const { signal } = new AbortController()
+  for (const routing of ['org_1', undefined]) {
+    await search({ index: 'a', routing }, '{}', signal)
+    await multiGet([{ _index: 'a', _id: 'org_1:payout_1', routing, form: 'record' }], signal)
+  }
+  expect(asked.map(({ path }) => new URLSearchParams(path.split('?')[1]).get('routing'))).toEqual([
+    'org_1',
+    null,
+    null,
+    null,
+  ])
+  expect([asked[1], asked[3]].map(one => JSON.parse(one?.body ?? '').docs)).toEqual([
+    [{ _index: 'a', _id: 'org_1:payout_1', routing: 'org_1' }],
+    [{ _index: 'a', _id: 'org_1:payout_1' }],
+  ])
+})
