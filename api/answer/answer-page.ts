@@ -15,7 +15,7 @@ import {
   traceFieldsOf,
 } from '../../core/reading/index.ts'
 import { NOT_MODIFIED, OK, unavailable } from '../../core/runtime/index.ts'
-import { type DocumentSlice, type ReadPosition, startsWith } from '../../core/store/index.ts'
+import { allocate, type DocumentSlice, type ReadPosition, startsWith } from '../../core/store/index.ts'
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
@@ -147,19 +147,11 @@ export const answerNotModified = (ctx: Context<unknown>, asked: string, refundUn
   if (!isAny(asked)) refundUnit()
 }
 
-/**
- * Returns one buffer: head, bodies separated by commas, tail. `ending` replaces the closing brace of each body.
- *
- * HAZARD: writes the page into the buffer of the Elasticsearch answer if possible, which destroys the documents. Take
- *   what you need from the documents before. Each document loses more bytes before its body than it gains after it, so
- *   that no byte is overwritten before it was copied. If that does not hold, or the page came in several answers, a new
- *   buffer is allocated. A second buffer for each page would cost more than all other work on the page, because of the
- *   garbage collector.
- */
+/** Returns one buffer: head, bodies separated by commas, tail. `ending` replaces the closing brace of each body. */
 const joined = (head: Buffer, slices: readonly DocumentSlice[], ending: Buffer, tail: Buffer): Buffer => {
   let length = head.length + tail.length + Math.max(0, slices.length - 1)
   for (const slice of slices) length += slice.bodyEnd - 1 - slice.bodyStart + ending.length
-  const bytes = roomIn(head, slices, ending, length) ?? Buffer.allocUnsafe(length)
+  const bytes = allocate(length)
   let at = head.copy(bytes)
   for (const [index, { bytes: from, bodyStart, bodyEnd }] of slices.entries()) {
     if (index > 0) bytes[at++] = COMMA
@@ -169,16 +161,4 @@ const joined = (head: Buffer, slices: readonly DocumentSlice[], ending: Buffer, 
   at += tail.copy(bytes, at)
   if (at !== length) throw new Error('a page is not as long as its parts')
   return bytes
-}
-
-/** Returns the buffer of all documents, if the output before each body ends before that body begins. */
-const roomIn = (head: Buffer, slices: readonly DocumentSlice[], ending: Buffer, length: number): Buffer | undefined => {
-  const bytes = slices[0]?.bytes
-  if (!bytes || bytes.length < length) return undefined
-  let at = head.length
-  for (const slice of slices) {
-    if (slice.bytes !== bytes || at + 1 > slice.bodyStart) return undefined
-    at += 1 + slice.bodyEnd - 1 - slice.bodyStart + ending.length
-  }
-  return bytes.subarray(0, length)
 }
