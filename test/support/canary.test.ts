@@ -8,6 +8,8 @@ test.each([
   ['payout:org_a:rep_b:period_c', ['id: org_a', 'id: rep_b', 'id: period_c']],
   ['{"header":"bearer x"}', ['key: bearer']],
   ['"ck_0123456789abc"', ['key: ck_0123456789abc']],
+  ['Authorization%20ck_0123456789abc\\nck_0123456789abd', ['key: ck_0123456789abc', 'key: ck_0123456789abd']],
+  ['{"cluster":"Ck_tI-0123456789abcdef","topic":"xyck_0123456789abcdefg"}', []],
   ['{"net_amount":"-12.50"}', ['amount: "-12.50"', 'field: net_amount']],
   ['{"message":"x {\\"net_amount\\":\\"12.50\\"}"}', ['amount: \\"12.50\\"', 'field: net_amount']],
   ['{"path":"payouts%2Forg_1"}', ['id: org_1']],

@@ -12,7 +12,8 @@ const ours = new Set<string>([...parkCodes, ...Object.keys(refusals), 'payroll_f
 const content: Readonly<Record<string, RegExp>> = {
   // The id of a key may be logged.
   id: new RegExp(`(?:${idPrefixes.filter(prefix => prefix !== 'key').join('|')})_[0-9A-Za-z_]+`, 'g'),
-  key: /ck_[0-9A-Za-z_-]{10,}|Bearer/gi,
+  // A random id of a cluster, a topic or an index may have these letters in its middle.
+  key: /(?:(?<![\w-])|(?<=%[0-9A-Fa-f]{2})|(?<=\\[bfnrt]))ck_[\w-]{10,}|[Bb]earer|BEARER/g,
   // An error about a setting shows its value.
   amount: /(?<!got )\\?"-?\d+\.\d+\\?"/g,
   field: /(?:net|earned|output)_amount|line_items|calculation_trace/g,
