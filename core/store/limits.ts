@@ -7,9 +7,6 @@ const MiB = 1024 * 1024
 export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
 
-/** The layout of generations that are made from now on (schemas/stored/layout.ts). */
-export const LAYOUT_OF_NEW: 1 | 2 = 1
-
 /** Requests of several partitions are combined up to this: bytes of bulk requests, documents of others. */
 export const BATCHED_BYTES = 256 * 1024
 export const BATCHED_IDS = 200

@@ -12,8 +12,14 @@ export const layoutIn = (indexOf: (kind: string) => string): Pick<GenerationLayo
   addressOf: (kind, id) => addressIn(indexOf(kind), id),
 })
 
-/** The fields that say the layout of a new generation. */
-export const newLayout = layoutOfNew({ shards: 1 })
+/** The fields that say the layout of a new generation, as the settings of this test file make it. */
+export let newLayout = layoutOfNew({ shards: 1 })
+
+/** Says that projectors of this test file have ELASTICSEARCH_ROUTING_PARTITION_SIZE. Returns the setting. */
+export const routeGenerations = (shards: number, routingPartitionSize: number): Record<string, string> => {
+  newLayout = layoutOfNew({ shards, routingPartitionSize })
+  return { ELASTICSEARCH_ROUTING_PARTITION_SIZE: String(routingPartitionSize) }
+}
 
 /** The layout of a new generation. */
 export const layoutOfFresh = (prefix: string, generation = 'g1'): GenerationLayout =>

@@ -25,7 +25,7 @@ export type RebuildSteps = KafkaContext &
     readonly groupId: string
     readonly shards: number
     readonly replicas?: number | undefined
-    readonly routingPartitionSize?: number
+    readonly routingPartitionSize?: number | undefined
     /** Other than that of new generations, in a test. */
     readonly layout?: 1 | 2
     /** Other than this program's, if a test has other rules. */

@@ -27,7 +27,6 @@ import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, errorType, getEach, ifVersion, type Request } from '../elasticsearch/client.ts'
 import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
-import { LAYOUT_OF_NEW } from '../limits.ts'
 import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
@@ -38,9 +37,9 @@ export type PrepareSteps = {
   readonly shards: number
   /** Replicas of each shard. If absent, as many as the nodes allow, at most one. */
   readonly replicas?: number | undefined
-  /** Of new generations. By default LAYOUT_OF_NEW. */
+  /** Of new generations (schemas/stored/layout.ts). By default 2 if `routingPartitionSize` is set, else 1. */
   readonly layout?: 1 | 2 | undefined
-  /** Of new generations: the shards of each index that hold an organization. By default 1. */
+  /** Of new generations: the shards of each index that hold an organization. If absent, all shards hold it. */
   readonly routingPartitionSize?: number | undefined
   /** For tests with other rules. */
   readonly rulesVersion?: number | undefined
@@ -236,11 +235,12 @@ type Layout = Pick<GenerationBody, 'layout' | 'routing_partition_size'>
 
 /** Returns the layout of a new generation. @throws StopError if its indices cannot be made */
 export const layoutOfNew = ({
-  layout = LAYOUT_OF_NEW,
-  routingPartitionSize: size = 1,
+  routingPartitionSize,
+  layout = routingPartitionSize === undefined ? 1 : 2,
   shards,
 }: Pick<PrepareSteps, 'layout' | 'routingPartitionSize' | 'shards'>): Layout => {
   if (layout === 1) return {}
+  const size = routingPartitionSize ?? 1
   if (size === 1) return { layout }
   if (size < shards) return { layout, routing_partition_size: size }
   const settings = `ELASTICSEARCH_ROUTING_PARTITION_SIZE is ${size}, ELASTICSEARCH_SHARDS is ${shards}`

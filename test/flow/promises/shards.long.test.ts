@@ -4,6 +4,7 @@ import { expectProjectedAsModelled, foldAll } from '../../support/agreement.ts'
 import { type Client, createClient, lists } from '../../support/client.ts'
 import { commandSettings, jsonLines, runCommand } from '../../support/commands.ts'
 import { keyCreated, newKeyText } from '../../support/events.ts'
+import { routeGenerations } from '../../support/layout.ts'
 import type { Item, Model } from '../../support/model.ts'
 import { type Api, type Projector, startApi, untilCaughtUp } from '../../support/processes.ts'
 import { startProjection } from '../../support/projection.ts'
@@ -18,6 +19,7 @@ import { expectWalkedAsModelled, startWalkers } from '../../support/walkers.ts'
 const PARTITIONS = 3
 const SHARDS = 3
 const LIMITS = [1, 2, 7, 50, 200]
+const routed = routeGenerations(SHARDS, 1)
 const seed = seedOfRun()
 const random = createRandom(seed)
 const organizations = organizationsIn(random, [0, 1, 1, 2], PARTITIONS)
@@ -36,7 +38,10 @@ beforeAll(async () => {
   ;({ topics, prefix, projector } = await startProjection(
     file,
     [...keys].map(([org, text]) => keyCreated({ org_id: org, id: 'key_client', text })),
-    { partitions: PARTITIONS, settings: { ELASTICSEARCH_SHARDS: String(SHARDS) } },
+    {
+      partitions: PARTITIONS,
+      settings: { ELASTICSEARCH_SHARDS: String(SHARDS), ...routed },
+    },
   ))
   await topics.publish(stream.take(300))
   await untilCaughtUp(projector)
@@ -90,13 +95,29 @@ const expectServed = async (): Promise<void> => {
   }
 }
 
-test('the payouts are on three shards, and those of the largest organization on more than one', async () => {
+test('the records are on several of three shards, and all of an organization on one', async () => {
   const documents = await shardsOf(`${prefix}-g1-payouts`)
   expect(documents).toHaveLength(SHARDS)
-  for (const count of documents) expect(count).toBeGreaterThan(0)
-  const all = organizations.map(org => model.view(org).everyPayout.length)
-  expect(Math.max(...documents)).toBeLessThan(all.reduce((sum, count) => sum + count, 0))
+  expect(documents.filter(count => count > 0).length).toBeGreaterThan(1)
+  for (const index of ['payouts', 'statements', 'chains'].map(kind => `${prefix}-g1-${kind}`)) {
+    await call('POST', `/${index}/_refresh`)
+    for (const org of organizations) {
+      const query = { size: 0, query: { term: { org_id: org } }, track_total_hits: true }
+      const count = async (routing: string) => {
+        const { text } = await call('POST', `/${index}/_search${routing}`, query)
+        const { hits, _shards } = JSON.parse(text) as Counted
+        return { found: hits.total.value, shards: _shards.total }
+      }
+      const [all, routed] = [await count(''), await count(`?routing=${org}`)]
+      expect(all.found).toBeGreaterThan(0)
+      expect([all.shards, routed]).toEqual([SHARDS, { found: all.found, shards: 1 }])
+    }
+  }
 })
+type Counted = {
+  readonly hits: { readonly total: { readonly value: number } }
+  readonly _shards: { readonly total: number }
+}
 
 test('on three shards, everything published is stored, and served in lists, records, histories, the feed and sums', async () => {
   await expectProjectedAsModelled(prefix, topics)
@@ -104,7 +125,8 @@ test('on three shards, everything published is stored, and served in lists, reco
 })
 
 test('a rebuild with another number of shards is found equal, is made live, and serves the same', async () => {
-  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, ELASTICSEARCH_SHARDS: '2' }
+  const sizes = { ELASTICSEARCH_SHARDS: '2', ...routed }
+  const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, ...sizes }
   const ended = async (...args: string[]) => {
     const ran = await runCommand(['projection', ...args, '--json'], settings)
     expect(ran, ran.said).toMatchObject({ code: 0 })

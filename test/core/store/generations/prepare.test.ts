@@ -310,6 +310,11 @@ describe('the layout of a generation', () => {
     expect(await prepareGeneration('g2', source, ends, true, again)).toEqual(identity)
   })
 
+  test('is 2 if the shards of an organization are set, and 1 if not', async () => {
+    expect((await made('g2', { routingPartitionSize: 1 })).identity.layout).toBe(2)
+    expect((await made('g3', {})).identity.layout).toBeUndefined()
+  })
+
   test('has the shards of an organization, too, fewer than there are', async () => {
     const { elasticsearch, identity } = await made('g2', { layout: 2, shards: 3, routingPartitionSize: 2 })
     expect(identity).toMatchObject({ layout: 2, routing_partition_size: 2 })
