@@ -35,7 +35,7 @@ export const runReadAgain = async (seed: number, requests: number): Promise<Read
     const ofEvents = () =>
       world
         .content('g1')
-        .filter(one => !one.startsWith('simulated-api-keys'))
+        .filter(one => one.startsWith('events '))
         .join()
     const restored = ofEvents()
     await adopt(world)
