@@ -66,7 +66,7 @@ export const limitDelivery = (budget: AnswerBudget, later: Schedule, onDeliveryT
 /** Node adds seven listeners to a response that comes from a stream. Above ten, it would write a warning each time. */
 const LISTENERS_MAX = 20
 
-/** Whether a body was written into the buffer of a read. */
+/** Whether a body shares memory with a read: then the read must stay. */
 const isPartOf = (body: unknown, read: Buffer): boolean => Buffer.isBuffer(body) && body.buffer === read.buffer
 
 /** Returns the milliseconds for delivery, in whole seconds, because Node keeps a list of timers for each duration. */

@@ -156,7 +156,7 @@ describe('concurrent requests', () => {
     const { ask } = await serveApi(test, store.prefix, { rate: { requests: 300, windowSeconds: 3_600 } })
     const any = { headers: { 'if-none-match': '*' } }
     const answers: Answer[] = []
-    // No more at once than the organization may read at once: others would wait for a permit, on a slow machine too long.
+    // As many as the organization may read at once: others would wait for a permit, on a slow machine too long.
     const atOnce = READS_OF_ORGANIZATION.permits
     for (let round = 0; round < 10; round++) {
       answers.push(...(await Promise.all(Array.from({ length: atOnce }, () => ask('/payouts', key, any)))))

@@ -72,7 +72,7 @@ test('index ids are read by index name; a missing index has no id', async () => 
   expect([...(await answering('{}').indexIds())]).toEqual([])
 })
 
-test('a search and a read by id say the routing of what they ask for, and none if there is none', async () => {
+test('a search and a read by id send the routing of their documents, or no routing', async () => {
   const asked: { path: string; body?: string }[] = []
   const { search, multiGet } = createSearchClient({
     transport: async request => {
