@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { createFileLog, requireWritable } from '../../../api/audit/file-log.ts'
 
 const faults = vi.hoisted((): { beforeStat: () => void } => ({ beforeStat: () => undefined }))
@@ -27,6 +27,7 @@ vi.mock('node:fs/promises', async importOriginal => {
 
 const created = () => {
   const folder = mkdtempSync(join(tmpdir(), 'commission-audit-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const path = join(folder, 'audit.ndjson')
   const log = createFileLog(path)
   const write = (...texts: string[]) => log.write(texts.map(text => ({ text: `${text}\n`, org: undefined })))
