@@ -10,7 +10,7 @@ export type { ReadDocuments } from './decide/load.ts'
 export { type DecidedBatch, PartitionLedger } from './decide/partition-ledger.ts'
 export { type Assessed, orgOf, type ProjectedBatch, timeOfRecord } from './decide/project.ts'
 export { bytesOfAll, Queue } from './decide/queue.ts'
-export { type DecidedDocument, draftOf, pack, type Write } from './decide/serialize.ts'
+export { type DecidedDocument, draftOf } from './decide/serialize.ts'
 export { decode } from './event/decode.ts'
 export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
 export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'
@@ -27,7 +27,6 @@ export {
   undecodableBatchOf,
 } from './event/undecodable-batch.ts'
 export { type PartitionSource, type ValidEvent, validate } from './event/validate.ts'
-export { MGET_IDS } from './limits.ts'
 export type { Decision, Rules, SequencedEvent } from './rules/decision.ts'
 export { type AnyRules, builtInRules, KEY_RULES_VERSION, RULES_VERSION, type RulesTable } from './rules/rules.ts'
 export {

@@ -15,8 +15,8 @@ export const PARKED_BYTES_MAX = 16 * MiB
 /** Records that are projected together. The documents they replace are loaded, and may be much larger. */
 export const BATCH_RECORDS = 500
 
-/** Ids of one multi-get. */
-export const MGET_IDS = 1_000
+/** Documents that are asked for at once. */
+export const DOCUMENTS_ASKED = 1_000
 
 /**
  * Bytes of documents cached per partition, so that Elasticsearch need not be asked again: in a process less than a

@@ -1,7 +1,7 @@
 /** The store library: Elasticsearch. Its client, documents, positions, generations and refreshes. */
 export { readDocuments } from './documents/read-documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
-export { write } from './documents/write.ts'
+export { pack, write } from './documents/write.ts'
 export type {
   CountAnswer,
   Coverage,

@@ -17,6 +17,9 @@ export const BATCHED_IDS = 200
  */
 export const BULK_BYTES_MIN = 1 * MiB
 
+/** Ids of one multi-get. */
+export const MGET_IDS = 1_000
+
 /** Bytes of the response to a multi-get: documents may be large. The rest is requested separately. */
 export const MGET_BYTES = 16 * MiB
 

@@ -91,7 +91,7 @@ export const mutants: readonly Mutant[] = [
     name: 'every 409 counts as success',
     inside: 'writeOnce',
     find: '  const notStored = await findNotStored(stale, steps)',
-    replace: '  const notStored: Write[] = []',
+    replace: '  const notStored: PackedDocument[] = []',
   },
   {
     name: 'different content under the same version counts as the same document',

@@ -7,7 +7,7 @@
  */
 
 import type { ValidEvent } from '../event/validate.ts'
-import { MGET_IDS } from '../limits.ts'
+import { DOCUMENTS_ASKED } from '../limits.ts'
 import type { Reads } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
 import { type AnyNewDocument, type DocumentKey, type DocumentRef, State } from '../rules/state.ts'
@@ -67,7 +67,7 @@ const fill = async (
   }
   let waiting = [...missing]
   while (waiting.length > 0) {
-    const asked = waiting.slice(0, MGET_IDS)
+    const asked = waiting.slice(0, DOCUMENTS_ASKED)
     const found = await read(asked)
     for (const [key, draft] of found) {
       state.set(key, draft)

@@ -7,7 +7,7 @@
  */
 import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout } from '../../../schemas/stored/layout.ts'
-import { type DecidedDocument, type IndexKind, pack, type ReadDocuments } from '../../ledger/index.ts'
+import type { DecidedDocument, IndexKind, ReadDocuments } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { pauseBefore, Unanswered } from '../../runtime/index.ts'
 import {
@@ -16,6 +16,7 @@ import {
   getFromPrimaries,
   type PublishedPosition,
   type PublishedState,
+  pack,
   readDocuments,
   retryUntilAborted,
   write,

@@ -1,5 +1,6 @@
 /**
- * In: the documents of a batch. Out: nothing, once Elasticsearch has each of them at its version or a later one.
+ * In: the documents of a batch, which `pack` turns into the bytes of bulk requests. Out: nothing, once Elasticsearch
+ * has each of them at its version or a later one.
  * Promises: the offset is the external version, so that a repeated or late write changes nothing. Each item of a
  * response is checked by index and id. If a whole request fails for now, all its documents are sent again. If one item
  * fails for now, only its document is sent again. The number of retries has no limit. `keepTrying` is not used here.
@@ -7,11 +8,67 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { ParkedDocument } from '../../../schemas/stored/documents.ts'
-import { MGET_IDS, type Write } from '../../ledger/index.ts'
+import type { Address, GenerationLayout } from '../../../schemas/stored/layout.ts'
+import type { DecidedDocument } from '../../ledger/index.ts'
 import { StopError, Unanswered } from '../../runtime/index.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
 import { errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
-import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS } from '../limits.ts'
+import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
+
+/** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
+export type PackedDocument = {
+  readonly address: Address
+  readonly version: number
+  readonly all: Buffer
+  readonly from: number
+  readonly to: number
+}
+
+/** A document that each write with the same version or a higher one replaces. */
+type Replaceable = Pick<PackedDocument, 'address' | 'version'> & { readonly document: object }
+
+const textOfReplaceable = ({ address, version, document }: Replaceable) => {
+  const action = actionOf(address, `"version":${version},"version_type":"external_gte"`)
+  const line = `${JSON.stringify(document)}\n`
+  return { address, version, action, line, lineBytes: Buffer.byteLength(line) }
+}
+
+/** Names and ids have no character that JSON escapes. */
+const actionOf = ({ _index, _id, routing }: Address, versioned: string): string => {
+  const routed = routing === undefined ? '' : `"routing":"${routing}",`
+  return `{"index":{"_index":"${_index}","_id":"${_id}",${routed}${versioned}}}\n`
+}
+
+/**
+ * Packs documents into one buffer outside of the heap. Strings would be copied twice more before they are sent, and by
+ * the garbage collector while they wait.
+ * @param first is written with the documents, in the first request
+ */
+export const pack = (
+  documents: readonly DecidedDocument[],
+  { addressOf, storedWith }: Pick<GenerationLayout, 'addressOf' | 'storedWith'>,
+  first?: Replaceable,
+): PackedDocument[] => {
+  const versioned = documents.map(({ kind, id, version, line: own }) => {
+    const address = addressOf(kind, id)
+    const action = actionOf(address, `"version":${version},"version_type":"external"`)
+    const fields = storedWith(kind)
+    const line = fields === '' ? own : `{${fields}${own.slice(1)}`
+    return { address, version, action, line, lineBytes: Buffer.byteLength(line) }
+  })
+  const texts = first && versioned.length > 0 ? [textOfReplaceable(first), ...versioned] : versioned
+  // Names are ASCII.
+  const all = Buffer.allocUnsafe(texts.reduce((sum, { action, lineBytes }) => sum + action.length + lineBytes, 0))
+  let at = 0
+  return texts.map(({ address, version, action, line, lineBytes }) => {
+    const from = at
+    at += all.write(action, at, 'latin1')
+    at += all.write(line, at, lineBytes === line.length ? 'latin1' : 'utf8')
+    // Bytes that are not overwritten would send whatever this memory held before.
+    if (at - from !== action.length + lineBytes) throw new Error('a document has another length than was counted')
+    return { address, version, all, from, to: at }
+  })
+}
 
 export type WriteSteps = {
   /** Tries once. @throws Unanswered if a retry may succeed */
@@ -24,23 +81,23 @@ export type WriteSteps = {
   readonly onRefused: (reason: string | undefined) => void
 }
 
-export const write = async (documents: readonly Write[], steps: WriteSteps): Promise<void> => {
+export const write = async (documents: readonly PackedDocument[], steps: WriteSteps): Promise<void> => {
   for (const part of split(documents, BULK_BYTES)) await writeAll(part, steps)
 }
 
-const sourceOf = ({ all, from, to }: Write): Comparable =>
+const sourceOf = ({ all, from, to }: PackedDocument): Comparable =>
   JSON.parse(all.toString('utf8', all.indexOf('\n', from) + 1, to))
 
 /** The bulk lines of all writes. Usually they are contiguous, and nothing is copied. */
-const linesOf = (writes: readonly Write[]): Buffer => {
+const linesOf = (writes: readonly PackedDocument[]): Buffer => {
   const [first, last] = [writes[0], writes.at(-1)]
   const inOneGo = writes.every(({ from }, at) => at === 0 || from === writes[at - 1]?.to)
   if (first && last && inOneGo) return first.all.subarray(first.from, last.to)
   return Buffer.concat(writes.map(({ all, from, to }) => all.subarray(from, to)))
 }
 
-function* split(writes: readonly Write[], bytesMax: number): Generator<Write[]> {
-  let part: Write[] = []
+function* split(writes: readonly PackedDocument[], bytesMax: number): Generator<PackedDocument[]> {
+  let part: PackedDocument[] = []
   let bytes = 0
   for (const item of writes) {
     if (part.length > 0 && (bytes + item.to - item.from > bytesMax || part.length === BULK_DOCUMENTS)) {
@@ -54,7 +111,7 @@ function* split(writes: readonly Write[], bytesMax: number): Generator<Write[]> 
   if (part.length > 0) yield part
 }
 
-const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<void> => {
+const writeAll = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<void> => {
   let waiting = writes
   let bytesMax = BULK_BYTES
   for (let failures = 0; waiting.length > 0; ) {
@@ -73,9 +130,9 @@ const writeAll = async (writes: readonly Write[], steps: WriteSteps): Promise<vo
 
 /** Returns the documents to send again. `failure` is set if a request failed: then these are all documents. */
 const tryToWrite = async (
-  writes: readonly Write[],
+  writes: readonly PackedDocument[],
   steps: WriteSteps,
-): Promise<{ readonly again: readonly Write[]; readonly failure?: Unanswered }> => {
+): Promise<{ readonly again: readonly PackedDocument[]; readonly failure?: Unanswered }> => {
   try {
     return { again: await writeOnce(writes, steps) }
   } catch (error) {
@@ -85,7 +142,7 @@ const tryToWrite = async (
 }
 
 /** Sends the documents in one request, or in two if it is too large. Returns the documents to send again. */
-const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
+const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<PackedDocument[]> => {
   const { status, body } = await steps.request({
     method: 'POST',
     path: '/_bulk',
@@ -100,7 +157,7 @@ const writeOnce = async (writes: readonly Write[], steps: WriteSteps): Promise<W
     throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
 
   const outcomes = itemOutcomes(writes, body, steps)
-  const of = (outcome: Outcome): Write[] => writes.filter((_, index) => outcomes[index] === outcome)
+  const of = (outcome: Outcome): PackedDocument[] => writes.filter((_, index) => outcomes[index] === outcome)
   const stale = of('stale')
   steps.count('written', of('written').length)
   const notStored = await findNotStored(stale, steps)
@@ -128,7 +185,7 @@ type Outcome = 'written' | 'stale' | 'retry'
 
 /** Returns the outcome of each document. @throws StopError if the response is not about exactly these, in order */
 const itemOutcomes = (
-  writes: readonly Write[],
+  writes: readonly PackedDocument[],
   body: unknown,
   { onRefused }: Pick<WriteSteps, 'onRefused'>,
 ): Outcome[] => {
@@ -160,8 +217,8 @@ const itemOutcomes = (
  * Checks documents that Elasticsearch refused with 409. Returns those to send again, of which Elasticsearch has an
  * earlier version or none. A later version needs nothing. @throws StopError if the same version has other content
  */
-const findNotStored = async (writes: readonly Write[], steps: WriteSteps): Promise<Write[]> => {
-  const again: Write[] = []
+const findNotStored = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<PackedDocument[]> => {
+  const again: PackedDocument[] = []
   for (let from = 0; from < writes.length; ) {
     const part = writes.slice(from, from + MGET_IDS)
     const found = await steps.getDocuments(part.map(({ address }) => address))

@@ -4,10 +4,9 @@
  */
 import { type Client, errors } from '@elastic/elasticsearch'
 import type { Address } from '../../../schemas/stored/layout.ts'
-import { MGET_IDS } from '../../ledger/index.ts'
 import { StopError, Unanswered } from '../../runtime/index.ts'
 import { type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
-import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES } from '../limits.ts'
+import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, MGET_IDS } from '../limits.ts'
 import type { DocumentVersion } from './answers.ts'
 
 /** The response is longer than `answerBytesMax`. */

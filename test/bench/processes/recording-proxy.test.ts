@@ -1,10 +1,10 @@
 /** The projector writes and reads with bulk requests. The bulk ceiling repeats only writes: reads would be refused. */
 import { expect, test } from 'vitest'
 import { isBulkWrite } from '../../../bench/processes/recording-proxy.ts'
-import { pack, serialize } from '../../../core/ledger/decide/serialize.ts'
+import { serialize } from '../../../core/ledger/decide/serialize.ts'
 import { documentChangeOf, refOf } from '../../../core/ledger/rules/state.ts'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
-import { write } from '../../../core/store/documents/write.ts'
+import { pack, write } from '../../../core/store/documents/write.ts'
 import { replacements } from '../../../core/store/elasticsearch/batch-requests.ts'
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
 import { getFromPrimaries } from '../../../core/store/elasticsearch/primary-reads.ts'

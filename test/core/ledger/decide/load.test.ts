@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
 import { load, type PendingEvent, type ReadDocuments } from '../../../../core/ledger/decide/load.ts'
 import { serialize } from '../../../../core/ledger/decide/serialize.ts'
-import { MGET_IDS } from '../../../../core/ledger/limits.ts'
+import { DOCUMENTS_ASKED } from '../../../../core/ledger/limits.ts'
 import { type DocumentKey, documentChangeOf, refOf, State } from '../../../../core/ledger/rules/state.ts'
 import { Documents, tell } from '../../../projector/given.ts'
 import { assess, type Event, eventRecord } from '../../../projector/records.ts'
@@ -57,15 +57,15 @@ describe('loading', () => {
     ])
   })
 
-  test('reads at most MGET_IDS keys per request', async () => {
+  test('reads at most DOCUMENTS_ASKED keys per request', async () => {
     const sizes: number[] = []
     const read: ReadDocuments = async keys => {
       sizes.push(keys.length)
       return new Map(keys.map(key => [key, null]))
     }
-    const events = Array.from({ length: MGET_IDS + 1 }, (_, at) => rep({ id: `rep_${at}` }))
+    const events = Array.from({ length: DOCUMENTS_ASKED + 1 }, (_, at) => rep({ id: `rep_${at}` }))
     expect((await load(placed(events), new Cache({ fromFirstRecord: false }), read)).count).toBe(events.length)
-    expect(sizes).toEqual([MGET_IDS, 1])
+    expect(sizes).toEqual([DOCUMENTS_ASKED, 1])
   })
 
   test('keeps the first events that one response covers, at least one, and leaves the others for later', async () => {

@@ -1,9 +1,10 @@
 /** The last record whose documents are written, as a start reads it and bulk requests write it. */
 import { expect, test } from 'vitest'
-import { pack, serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { serialize } from '../../../../core/ledger/decide/serialize.ts'
 import { laterOf } from '../../../../core/projection/flow/partition-store.ts'
 import { openPartition, openWritten } from '../../../../core/projection/stream/open-partition.ts'
 import { createHealth } from '../../../../core/runtime/index.ts'
+import { pack } from '../../../../core/store/documents/write.ts'
 import type { Ask, Send } from '../../../../core/store/elasticsearch/client.ts'
 import { addressIn, layoutIn } from '../../../support/layout.ts'
 
