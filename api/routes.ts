@@ -21,8 +21,15 @@ import { idPrefixOf, type ListKind, listKinds } from '../schemas/stored/document
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { OPENAPI_PATH } from './answer/serve-openapi.ts'
-import { noteRecordsForAudit } from './http/note-records.ts'
-import { type Answerable, type Arrived, BASE_PATH, type Context, type Offered, type Routed } from './http/request.ts'
+import {
+  type Answerable,
+  type Arrived,
+  BASE_PATH,
+  type Context,
+  noteRecordsForAudit,
+  type Offered,
+  type Routed,
+} from './http/request.ts'
 import type { Step } from './http/steps.ts'
 
 /** Creates the router with all paths of the API. */

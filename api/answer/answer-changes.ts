@@ -24,8 +24,8 @@ import {
 } from '../../core/reading/index.ts'
 import type { Hit } from '../../core/store/index.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
-import { noteRecordsForAudit } from '../http/note-records.ts'
 import type { Context } from '../http/request.ts'
+import { noteRecordsForAudit } from '../http/request.ts'
 import { type Answering, answerLater, contentHash, entityTag } from './answer-page.ts'
 import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
 

@@ -19,8 +19,8 @@ import { allocate, type DocumentSlice, type ReadPosition, startsWith } from '../
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
-import { noteRecordsForAudit } from '../http/note-records.ts'
 import type { Audited, Context, Counted, Reserved } from '../http/request.ts'
+import { noteRecordsForAudit } from '../http/request.ts'
 
 /** Needed by the answer to a request with a key. */
 export type Answering = Audited & Counted & Pick<Reserved, 'reservation' | 'form'>

@@ -55,6 +55,21 @@ export type AuditedRead = {
   period: string | undefined
 }
 
+/**
+ * Notes which records the answer is about. While reads are not audited, this costs nothing.
+ * @param ids called only if reads are audited
+ * @param count of them shown
+ */
+export const noteRecordsForAudit = (
+  { state: { read } }: Context<Audited>,
+  ids: () => readonly string[],
+  count?: number,
+): void => {
+  if (read === undefined) return
+  read.ids = ids()
+  read.count = count ?? read.ids.length
+}
+
 /** Added by identify-request.ts. */
 export type Timed = {
   /** Ends reads of Elasticsearch when the time is up or the client has gone. */

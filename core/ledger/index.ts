@@ -4,10 +4,18 @@
  */
 export { assess } from './decide/assess.ts'
 export { Cache } from './decide/cache.ts'
-export { batchOfOne, type Decided, type Deciding, decideBatch, outcomeOf } from './decide/decide.ts'
-export type { Followed, ParkedThere } from './decide/followed.ts'
+export {
+  batchOfOne,
+  type Decided,
+  type DecidedBatch,
+  type Deciding,
+  decideBatch,
+  type Followed,
+  outcomeOf,
+  type ParkedThere,
+  PartitionLedger,
+} from './decide/decide.ts'
 export type { ReadDocuments } from './decide/load.ts'
-export { type DecidedBatch, PartitionLedger } from './decide/partition-ledger.ts'
 export { type Assessed, orgOf, type ProjectedBatch, timeOfRecord } from './decide/project.ts'
 export { bytesOfAll, Queue } from './decide/queue.ts'
 export { type DecidedDocument, draftOf } from './decide/serialize.ts'
@@ -35,7 +43,6 @@ export {
   type DocumentChange,
   type DocumentKey,
   type DocumentRef,
-  type IndexKind,
   refOf,
   State,
   versionsBefore,

@@ -27,6 +27,7 @@ export {
   isTransient,
   multiGet,
   type Request,
+  retryUntilAborted,
   type Send,
 } from './elasticsearch/client.ts'
 export {
@@ -37,7 +38,6 @@ export {
   createClocks,
   logClockChange,
 } from './elasticsearch/clocks.ts'
-export { retryUntilAborted } from './elasticsearch/elasticsearch-retry.ts'
 export { getFromPrimaries } from './elasticsearch/primary-reads.ts'
 export { elasticsearchConfig } from './elasticsearch-config.ts'
 export { authOf, type Credentials, createCredentials } from './elasticsearch-credentials.ts'

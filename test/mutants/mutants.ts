@@ -28,8 +28,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the offset is committed to Kafka before the bulk request is answered',
     inside: 'PartitionFlow.#decideAll',
-    find: '        this.#inOrder.push(stored, done)\n',
-    replace: '        this.#inOrder.push(stored, done)\n        void this.#parts.stream.commit(stored.end)\n',
+    find: '        this.#inOrder.push(write, done)\n',
+    replace: '        this.#inOrder.push(write, done)\n        void this.#parts.stream.commit(write.end)\n',
   },
   {
     name: 'a position is published before its documents are searchable',
@@ -40,7 +40,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a position is published before the write is acknowledged',
     inside: 'InOrder.takeWritten',
-    find: 'const unfinished = this.#writes.findIndex(({ stored }) => !stored.isDone)',
+    find: 'const unfinished = this.#writes.findIndex(({ write }) => !write.isDone)',
     replace: 'const unfinished = -1 as number',
   },
   {

@@ -7,8 +7,6 @@
 import { type Batch, bytesOf, type RawRecord } from '../event/raw-record.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../limits.ts'
 
-export type { Batch }
-
 export class Queue {
   #batches: Batch[] = []
 

@@ -19,8 +19,6 @@ import type {
 } from '../../../schemas/stored/documents.ts'
 import type { IndexKind } from '../../../schemas/stored/layout.ts'
 
-export type { IndexKind }
-
 /** A document before it is written: `body_bytes` is counted then. */
 export type NewDocument<Document> = Document extends unknown ? Omit<Document, 'body_bytes'> : never
 export type AnyNewDocument = NewDocument<AnyDocument>

@@ -35,7 +35,7 @@ import {
   WRITES_IN_FLIGHT_PER_PARTITION,
 } from '../limits.ts'
 import { CatchUp } from './catch-up.ts'
-import { InOrder, type RecordReached, type Stored } from './in-order.ts'
+import { type BatchWrite, InOrder, type RecordReached } from './in-order.ts'
 import { IncludedTime } from './included-time.ts'
 import type { PartitionStore } from './partition-store.ts'
 import type { StreamSide } from './stream-side.ts'
@@ -152,12 +152,12 @@ export class PartitionFlow {
       await this.#withinBudget(batch, async () => {
         const decided = await ledger.decide(batch)
         this.#onDecided(decided)
-        const stored = storedOf(decided)
-        const write = store.pack(decided.documents, stored.last?.last ?? null)
+        const write = writeOf(decided)
+        const send = store.pack(decided.documents, write.last?.last ?? null)
         for (const full of this.#writesInFlight()) await full
         if (this.#closed) return undefined
-        const done = this.#written(decided, stored, write())
-        this.#inOrder.push(stored, done)
+        const done = this.#written(decided, write, send())
+        this.#inOrder.push(write, done)
         this.#keepPublishing()
         return { done }
       })
@@ -236,13 +236,13 @@ export class PartitionFlow {
   }
 
   /** Resolves when the documents of the batch are written. */
-  #written({ batch, acknowledge }: DecidedBatch, stored: Stored, writing: Promise<void>): Promise<void> {
+  #written({ batch, acknowledge }: DecidedBatch, write: BatchWrite, sending: Promise<void>): Promise<void> {
     const { end } = batch
     const bytes = bytesOfAll(batch.records)
     return this.#run(async () => {
-      await writing
+      await sending
       acknowledge()
-      stored.isDone = true
+      write.isDone = true
       this.#addBytes(-bytes)
       this.#parts.store.shortenRefreshDelay(this.#refreshDelay(end))
     })
@@ -256,7 +256,7 @@ export class PartitionFlow {
     return Math.min(REFRESH_DELAY_MAX_MS, this.#catchUp.left(written, this.#end) / 2)
   }
 
-  #positionAfter(group: Stored): Partial<PublishedState> {
+  #positionAfter(group: BatchWrite): Partial<PublishedState> {
     this.#lastWritten = group.last ?? this.#lastWritten
     return { position: group.end, ...this.#lastWritten }
   }
@@ -293,7 +293,7 @@ export class PartitionFlow {
   }
 }
 
-const storedOf = ({ batch, documents }: DecidedBatch): Stored => ({
+const writeOf = ({ batch, documents }: DecidedBatch): BatchWrite => ({
   end: batch.end,
   last: lastOf(batch.records),
   kinds: new Set(documents.map(({ kind }) => kind)),

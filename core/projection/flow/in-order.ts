@@ -4,14 +4,14 @@
  * Promises: a group comes only when every batch before its end is written. All batches before the first unfinished one
  * are one group. After `close` no group comes.
  */
-import type { IndexKind } from '../../ledger/index.ts'
+import type { IndexKind } from '../../../schemas/stored/layout.ts'
 import type { PublishedState } from '../../store/index.ts'
 
 /** The last record up to a position, and its time. */
 export type RecordReached = Pick<PublishedState, 'last' | 'at'>
 
-/** A batch on its way to Elasticsearch, or a group of written batches. */
-export type Stored = {
+/** The write of a batch, or of a group of batches. */
+export type BatchWrite = {
   readonly end: number
   /** Undefined if no record is in it: then it is the one of an earlier batch. */
   readonly last: RecordReached | undefined
@@ -21,10 +21,10 @@ export type Stored = {
   isDone: boolean
 }
 
-type Write = { readonly stored: Stored; readonly done: Promise<void> }
+type UnderWay = { readonly write: BatchWrite; readonly done: Promise<void> }
 
 export class InOrder {
-  readonly #writes: Write[] = []
+  readonly #writes: UnderWay[] = []
   #writtenTo: number
   #closed = false
 
@@ -42,13 +42,13 @@ export class InOrder {
   }
 
   /** @param done resolves when the batch is written, or when its write failed and the partition is closed */
-  push(stored: Stored, done: Promise<void>): void {
-    this.#writes.push({ stored, done })
+  push(write: BatchWrite, done: Promise<void>): void {
+    this.#writes.push({ write, done })
   }
 
   /** The first write under way; undefined if fewer than this many are. */
   firstUnfinishedOf(writes: number): Promise<void> | undefined {
-    const unfinished = this.#writes.filter(({ stored }) => !stored.isDone)
+    const unfinished = this.#writes.filter(({ write }) => !write.isDone)
     return this.#closed || unfinished.length < writes ? undefined : unfinished[0]?.done
   }
 
@@ -58,15 +58,13 @@ export class InOrder {
   }
 
   /** Takes all written batches before the first unfinished one. Returns undefined without one, and after `close`. */
-  takeWritten(): Stored | undefined {
-    const unfinished = this.#writes.findIndex(({ stored }) => !stored.isDone)
-    const group = this.#writes
-      .splice(0, unfinished === -1 ? this.#writes.length : unfinished)
-      .map(({ stored }) => stored)
+  takeWritten(): BatchWrite | undefined {
+    const unfinished = this.#writes.findIndex(({ write }) => !write.isDone)
+    const group = this.#writes.splice(0, unfinished === -1 ? this.#writes.length : unfinished).map(({ write }) => write)
     const end = group.at(-1)?.end
     if (end === undefined || this.#closed) return undefined
     this.#writtenTo = end
-    const last = group.findLast(stored => stored.last !== undefined)?.last
+    const last = group.findLast(({ last }) => last !== undefined)?.last
     return { end, last, kinds: new Set(group.flatMap(({ kinds }) => [...kinds])), isDone: true }
   }
 

@@ -6,8 +6,8 @@
  * Can go wrong: as `write`, `refresh` and `published`.
  */
 import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
-import { controlAddress, type GenerationLayout } from '../../../schemas/stored/layout.ts'
-import type { DecidedDocument, IndexKind, ReadDocuments } from '../../ledger/index.ts'
+import { controlAddress, type GenerationLayout, type IndexKind } from '../../../schemas/stored/layout.ts'
+import type { DecidedDocument, ReadDocuments } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { pauseBefore, Unanswered } from '../../runtime/index.ts'
 import {

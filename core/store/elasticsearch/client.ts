@@ -1,12 +1,12 @@
 /**
- * The projector's requests to Elasticsearch, over the official client. Each is tried once. `keepTrying` retries all
- * requests except bulk writes: `documents/write.ts` retries those, whole or by item.
+ * The projector's requests to Elasticsearch, over the official client. Each is tried once. `retryUntilAborted` retries
+ * all requests except bulk writes: `documents/write.ts` retries those, whole or by item.
  */
 import { type Client, errors } from '@elastic/elasticsearch'
 import type { Address } from '../../../schemas/stored/layout.ts'
-import { StopError, Unanswered } from '../../runtime/index.ts'
+import { keepTrying, type Retrying, StopError, Unanswered } from '../../runtime/index.ts'
 import { type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
-import { ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, MGET_IDS } from '../limits.ts'
+import { ELASTICSEARCH_SLOW_MS, ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, MGET_IDS } from '../limits.ts'
 import type { DocumentVersion } from './answers.ts'
 
 /** The response is longer than `answerBytesMax`. */
@@ -80,6 +80,19 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
     }
   },
 })
+
+/** Retries until Elasticsearch answers, and reports failures to health. */
+export const retryUntilAborted = <Result>(
+  operation: string,
+  signal: AbortSignal,
+  { retryOptions, health }: Retrying,
+  attempt: () => Promise<Result>,
+): Promise<Result> =>
+  health.during(
+    `elasticsearch ${operation}`,
+    report => keepTrying(attempt, signal, { ...retryOptions, onTrouble: trouble => report(trouble?.message) }),
+    ELASTICSEARCH_SLOW_MS,
+  )
 
 /** Whether a retry may succeed. */
 export const isTransient = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)

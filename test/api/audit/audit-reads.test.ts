@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import type { AuditLine } from '../../../api/audit/audit-line.ts'
 import { auditReads } from '../../../api/audit/audit-reads.ts'
 import type { AuditWriter } from '../../../api/audit/write-lines.ts'
-import { noteRecordsForAudit } from '../../../api/http/note-records.ts'
 import type { Audited, Context } from '../../../api/http/request.ts'
+import { noteRecordsForAudit } from '../../../api/http/request.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 
 const KEY = { org: 'org_1', orgHash: 'aa', id: 'key_1', permissions: new Set<never>() }

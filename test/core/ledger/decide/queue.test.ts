@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { type Batch, bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../../core/ledger/decide/queue.ts'
+import { bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../../core/ledger/decide/queue.ts'
+import type { Batch } from '../../../../core/ledger/event/raw-record.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../../../core/ledger/limits.ts'
 import { encodeHeaders, NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
 

@@ -1,6 +1,6 @@
 /** A generation that follows another one, with a control index and a parked index that the test changes. */
 import { describe, expect, test } from 'vitest'
-import { parkAsFollowed } from '../../../../core/ledger/decide/followed.ts'
+import { parkAsFollowed } from '../../../../core/ledger/decide/decide.ts'
 import type { GenerationBody } from '../../../../core/log/kafka/source.ts'
 import { createFollow } from '../../../../core/projection/flow/follow.ts'
 import { FOLLOWED_LATE_MS } from '../../../../core/projection/limits.ts'
