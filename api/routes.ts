@@ -9,10 +9,10 @@ import {
   type Page,
   type Readers,
   type RecordAsked,
-  readAsOf,
   readHistoryParameters,
   readId,
   readListParameters,
+  readRecordParameters,
   readTotalsParameters,
   usualPace,
 } from '../core/reading/index.ts'
@@ -161,7 +161,7 @@ const rememberAsked = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: A
 }
 
 const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
-  const { asOf } = rememberAsked(ctx, { asOf: readAsOf(ctx.state.query) })
+  const { asOf } = rememberAsked(ctx, readRecordParameters(ctx.state.query))
   const id = readId(idPrefixOf[kind], ctx.params.id)
   noteRecordsForAudit(ctx, () => [id])
   return { id, asOf }

@@ -3,8 +3,8 @@
 import type { Schedule, Semaphores } from '../runtime/index.ts'
 import { createPositionReader, type PositionReader, type ScopedReads } from '../store/index.ts'
 import { type CheckIndices, positionsChecked } from './check-indices.ts'
-import { createPositionAt } from './pages/as-of.ts'
-import { createCursorResolver } from './pages/cursors.ts'
+import { createPositionAsOf } from './pages/as-of.ts'
+import { createCursors } from './pages/cursors.ts'
 import { createProjectionTime } from './pages/projection-time.ts'
 import { createReadHistory, type ReadHistory } from './pages/read-history.ts'
 import { createReadList, type ReadList } from './pages/read-list.ts'
@@ -50,8 +50,8 @@ export const createReaders = (
     readAt: positions.readAt,
     readPage: createReadPage(search),
     projectionTime,
-    cursors: createCursorResolver(),
-    positionAt: createPositionAt(search, projectionTime, now),
+    cursors: createCursors(),
+    positionAsOf: createPositionAsOf(search, projectionTime, now),
   }
   const readers = {
     list: createReadList(parts),

@@ -46,7 +46,7 @@ import {
   WAKES_PER_LOOK,
 } from './limits.ts'
 import type { ProjectionTime } from './pages/projection-time.ts'
-import { kindsOf, type ReaderParts, resolveCursor } from './pages/read-list.ts'
+import { kindsOf, type ReaderParts, readListStart } from './pages/read-list.ts'
 import type { ListFilter } from './pages/read-page.ts'
 import { type ListParameters, textOfName } from './pages/read-parameters.ts'
 
@@ -86,12 +86,12 @@ export type ChangeWatch = {
   readonly waiting: () => number
 }
 
-type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>
+type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>
 
 /** Creates the search for a change after a cursor. @throws Refusal as a list does */
 export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange => {
   return async (scope, { startingAfter, filter = {} }) => {
-    const { position, after = -1 } = await resolveCursor(parts, scope, { startingAfter, asOf: undefined })
+    const { position, after = -1 } = await readListStart(parts, scope, { startingAfter, asOf: undefined })
     const where = position.generation.layout.searchOf(kindsOf('changes', filter), scope.org)
     const terms = Object.entries(filter).map(termOf)
     const range = { range: { seq: { gt: after, ...visibleRange(position) } } }

@@ -52,8 +52,8 @@ export const holdReads = ({ search, multiGets }: Reads): ScopedReads => {
 
   const heldSearch: ScopedSearch = (where, body, { signal, memory }, expected = UNKNOWN_ANSWER_BYTES) =>
     memory === 'process'
-      ? search(where, body, signal, expected)
-      : memory.hold(expected, arrived => search(where, body, signal, expected, arrived))
+      ? search(where, body, signal)
+      : memory.hold(expected, arrived => search(where, body, signal, arrived))
   const heldMultiGet: ScopedMultiGet = async (names, { signal, memory }) => {
     if (memory === 'process' || names.every(({ form }) => form === 'small')) return multiGets.ofProcess(names, signal)
     const { org } = memory

@@ -37,7 +37,7 @@ import type { ProjectionTime } from './projection-time.ts'
 import { invalidAsOf, type Moment } from './read-parameters.ts'
 
 /** @param changeOffset offset of the change that `as_of` names, if the change exists */
-export type PositionAt = (
+export type PositionAsOf = (
   scope: ReadScope,
   position: ReadPosition,
   asOf: Moment | undefined,
@@ -45,11 +45,11 @@ export type PositionAt = (
 ) => Promise<ReadPosition>
 
 /** Creates the search for the position at a moment. @param now milliseconds since 1970 */
-export const createPositionAt = (
+export const createPositionAsOf = (
   search: ScopedSearch,
   projectionTime: ProjectionTime,
   now: () => number,
-): PositionAt => {
+): PositionAsOf => {
   const remembered = new LRUCache<string, number>({ max: AS_OF_REMEMBERED })
 
   /** Returns the first event of an organization in an order, with its offset and time, if there is one. */

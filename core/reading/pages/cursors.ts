@@ -10,9 +10,9 @@ import { bodyOf, type DocumentSlice, type DocumentsOf, type Generation, numberOf
 import { CURSORS_REMEMBERED } from '../limits.ts'
 import { type RecordName, textOfName } from './read-parameters.ts'
 
-export type CursorResolver = {
+export type Cursors = {
   /** @param names undefined for each name that was not given */
-  readonly find: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
+  readonly lookupOf: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
   readonly remember: (org: string, generation: Generation, name: RecordName, sortValue: number) => void
 }
 /**
@@ -25,12 +25,12 @@ type CursorLookup = {
 }
 
 /** Creates the resolver of names and its cache. */
-export const createCursorResolver = (): CursorResolver => {
+export const createCursors = (): Cursors => {
   const remembered = new LRUCache<string, number>({ max: CURSORS_REMEMBERED })
   const keyOf = (org: string, { name }: Generation, named: RecordName) =>
     `${name}:${named.kind}:${org}:${textOfName(named)}`
 
-  const find: CursorResolver['find'] = (org, names) => {
+  const lookupOf: Cursors['lookupOf'] = (org, names) => {
     // Reads the cache once: an entry evicted while the position is read would look like an unknown name.
     let known: (number | undefined)[] = []
     return {
@@ -54,7 +54,7 @@ export const createCursorResolver = (): CursorResolver => {
     }
   }
   return {
-    find,
+    lookupOf,
     remember: (org, generation, name, sortValue) => void remembered.set(keyOf(org, generation, name), sortValue),
   }
 }

@@ -17,8 +17,8 @@ import {
   type ReadPosition,
   type ReadScope,
 } from '../../store/index.ts'
-import type { PositionAt } from './as-of.ts'
-import type { CursorResolver } from './cursors.ts'
+import type { PositionAsOf } from './as-of.ts'
+import type { Cursors } from './cursors.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import type { ListFilter, ListName, ReadPage } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
@@ -32,8 +32,8 @@ export type ReaderParts = {
   readonly readAt: PositionReader['readAt']
   readonly readPage: ReadPage
   readonly projectionTime: ProjectionTime
-  readonly cursors: CursorResolver
-  readonly positionAt: PositionAt
+  readonly cursors: Cursors
+  readonly positionAsOf: PositionAsOf
 }
 
 /** Where a page begins, with two positions of the organization: the present one, and that of the requested moment. */
@@ -45,16 +45,19 @@ type ListStart = {
 }
 type StartAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
 
-/** Returns where a page begins. @throws Refusal `invalid_cursor` if the cursor names nothing visible */
-export const resolveCursor = async (
-  { readAt, cursors, positionAt }: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>,
+/**
+ * Reads where a page begins: at the position, after the cursor.
+ * @throws Refusal `invalid_cursor` if the cursor names nothing visible
+ */
+export const readListStart = async (
+  { readAt, cursors, positionAsOf }: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>,
   scope: ReadScope,
   { startingAfter, asOf }: StartAsked,
 ): Promise<ListStart> => {
-  const lookup = cursors.find(scope.org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
+  const lookup = cursors.lookupOf(scope.org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
   const { position: current, documents } = await readAt(scope, lookup.documents, 'may-be-older')
   const [after, change] = lookup.sortValues(documents, current.generation)
-  const position = await positionAt(scope, current, asOf, change)
+  const position = await positionAsOf(scope, current, asOf, change)
   if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
     throw new Refusal('invalid_cursor')
   }
@@ -71,7 +74,7 @@ export const kindsOf = (list: ListName, filter: ListFilter): readonly ListKind[]
 export const createReadList = (parts: ReaderParts): ReadList => {
   const { readPage, projectionTime, cursors } = parts
   return async (scope, { list, limit, startingAfter, asOf, filter = {} }) => {
-    const { current, position, after } = await resolveCursor(parts, scope, { startingAfter, asOf })
+    const { current, position, after } = await readListStart(parts, scope, { startingAfter, asOf })
     const { generation } = current
     const where = generation.layout.searchOf(kindsOf(list, filter), scope.org)
     const { hits, hasMore } = await readPage(scope, { list, where, filter, after: after ?? -1, limit, position })

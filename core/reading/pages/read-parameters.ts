@@ -93,8 +93,10 @@ const waitIn = (given: Given): number => {
   return Math.min(Number(text), WAIT_SECONDS_MAX)
 }
 
-/** Returns the moment that a single read is about. */
-export const readAsOf = (query: string): Moment | undefined => asOfIn(readQuery(query, ['as_of']))
+/** Returns the parameters of a single record. @throws Refusal `invalid_request` */
+export const readRecordParameters = (query: string): { asOf: Moment | undefined } => ({
+  asOf: asOfIn(readQuery(query, ['as_of'])),
+})
 
 /** Returns the parameters of the totals. @throws Refusal `invalid_request` */
 export const readTotalsParameters = (query: string): { asOf: Moment | undefined; period: string | undefined } => {

@@ -32,7 +32,7 @@ export type ReadRecords = {
   readonly statement: (scope: ReadScope, asked: RecordAsked) => Promise<FoundStatement>
 }
 
-type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAt'>
+type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>
 
 /** Creates the readers of single records. */
 export const createReadRecords = (parts: Parts, multiGet: ScopedMultiGet): ReadRecords => {
@@ -76,14 +76,14 @@ export const createReadRecords = (parts: Parts, multiGet: ScopedMultiGet): ReadR
  * Returns a reader of documents, no earlier than the organization's position. It also returns the current position, and
  * the position as of the moment.
  */
-export const createReadDocumentsAsOf = ({ readAt, cursors, positionAt }: Parts) => {
+export const createReadDocumentsAsOf = ({ readAt, cursors, positionAsOf }: Parts) => {
   return async (scope: ReadScope, documentsOf: DocumentsOf, asOf: Moment | undefined) => {
-    const lookup = cursors.find(scope.org, [asOf?.kind === 'change' ? asOf.name : undefined])
+    const lookup = cursors.lookupOf(scope.org, [asOf?.kind === 'change' ? asOf.name : undefined])
     const all: DocumentsOf = generation => [...lookup.documents(generation), ...documentsOf(generation)]
     const { position: current, documents } = await readAt(scope, all, 'at-position')
     const lookedUp = documents.length - documentsOf(current.generation).length
     const [change] = lookup.sortValues(documents, current.generation)
-    const position = await positionAt(scope, current, asOf, change)
+    const position = await positionAsOf(scope, current, asOf, change)
     return { current, position, documents: documents.slice(lookedUp) }
   }
 }

@@ -1,6 +1,6 @@
 /**
  * In: the documents of a record, and the position they were read at. Out: the JSON of the record, as the API answers
- *   it.
+ *   it: in parts, which `api/answer/answer-page.ts` joins, and whole for an export.
  * Promises: copies bodies byte for byte. `superseded_by_id` shows only what a reader at this position may know.
  */
 import type { ListKind } from '../../../schemas/stored/documents.ts'

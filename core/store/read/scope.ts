@@ -37,6 +37,7 @@ export type ScopedSearch = (
   where: Pick<SearchTarget, 'index' | 'routing'>,
   body: string,
   reading: Reading,
+  /** Expected bytes of the answer, if the caller knows. */
   expected?: number,
 ) => Promise<Buffer | TooMuch>
 /** As `MultiGet` of the client, for a request. */
@@ -48,7 +49,7 @@ export const readingOfProcess = (signal: AbortSignal): Reading => ({ signal, mem
 
 /** Returns the reads of a client for a program that counts no bytes: a command reads page by page. */
 export const uncounted = (client: { readonly search: Search; readonly multiGet: MultiGet }): ScopedReads => ({
-  search: (where, body, { signal }, expected) => client.search(where, body, signal, expected),
+  search: (where, body, { signal }) => client.search(where, body, signal),
   multiGet: (names, { signal }) => client.multiGet(names, signal),
 })
 

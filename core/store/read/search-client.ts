@@ -22,8 +22,6 @@ export type Search = (
   where: Pick<SearchTarget, 'index' | 'routing'>,
   body: string,
   signal: AbortSignal,
-  /** Expected bytes of the answer, if the caller knows. */
-  expected?: number,
   /** Called with the bytes of the answer as they arrive. Without this callback they count for the process. */
   arrived?: CountBytes,
 ) => Promise<Buffer | TooMuch>
@@ -110,7 +108,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
   }
 
   return {
-    search: async ({ index, routing }, body, signal, _expected, arrived) => {
+    search: async ({ index, routing }, body, signal, arrived) => {
       const routed = routing === undefined ? '' : `&routing=${routing}`
       const path = `/${index}/_search?allow_partial_search_results=false${routed}`
       return read('search', { method: 'POST', path, body }, signal, { arrived })

@@ -17,7 +17,7 @@ describe('the memory of a request', () => {
     const nothing = { signal, renewTime: () => undefined, recheckKey: async () => undefined, methodOffered: true }
     const reservation = createReadReservation(budget, turns)
     const { scope } = reservation.open({ ...request, ...nothing })
-    const search: Search = async (_index, _body, _signal, _expected, arrived) => {
+    const search: Search = async (_index, _body, _signal, arrived) => {
       arrived?.(100)
       return Buffer.alloc(100)
     }

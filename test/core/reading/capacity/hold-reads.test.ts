@@ -27,7 +27,7 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), par
     return answer()
   }
   const cameInAll = { bytes: 0 }
-  const search: Search = async (_index, _body, _signal, _expected, arrived) => {
+  const search: Search = async (_index, _body, _signal, arrived) => {
     const given = await ask()
     for (let part = 0; part < parts && given !== 'too_large'; part++) {
       cameInAll.bytes += given.length / parts

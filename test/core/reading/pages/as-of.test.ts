@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AS_OF_MARGIN } from '../../../../core/reading/limits.ts'
-import { createPositionAt } from '../../../../core/reading/pages/as-of.ts'
-import { createCursorResolver } from '../../../../core/reading/pages/cursors.ts'
+import { createPositionAsOf } from '../../../../core/reading/pages/as-of.ts'
+import { createCursors } from '../../../../core/reading/pages/cursors.ts'
 import type { RecordName } from '../../../../core/reading/pages/read-parameters.ts'
 import { Refusal } from '../../../../core/runtime/refusals.ts'
 import { type DocumentName, sliceMultiGet } from '../../../../core/store/read/slice-documents.ts'
@@ -48,7 +48,7 @@ const searchIn = (events: readonly Stored[], body: string): Buffer => {
 
 const moments = (events: readonly Stored[], ours = NOW) => {
   const asked: string[] = []
-  const positionAt = createPositionAt(
+  const positionAsOf = createPositionAsOf(
     async (_, body) => {
       asked.push(body)
       return searchIn(events, body)
@@ -58,8 +58,9 @@ const moments = (events: readonly Stored[], ours = NOW) => {
   )
   return {
     asked,
-    positionAt,
-    at: (milliseconds: number) => positionAt(scopeOf('org_a'), position, { kind: 'instant', milliseconds }, undefined),
+    positionAsOf,
+    at: (milliseconds: number) =>
+      positionAsOf(scopeOf('org_a'), position, { kind: 'instant', milliseconds }, undefined),
   }
 }
 
@@ -213,10 +214,15 @@ describe('the position at an instant', () => {
   })
 
   test('is looked up again after a published time was taken back', async () => {
-    const { asked, positionAt } = moments([])
+    const { asked, positionAsOf } = moments([])
     const lengths: number[] = []
     for (const takenBack of [0, 0, 1]) {
-      await positionAt(scopeOf('org_a'), { ...position, takenBack }, { kind: 'instant', milliseconds: OVER }, undefined)
+      await positionAsOf(
+        scopeOf('org_a'),
+        { ...position, takenBack },
+        { kind: 'instant', milliseconds: OVER },
+        undefined,
+      )
       lengths.push(asked.length)
     }
     const [once = 0] = lengths
@@ -225,12 +231,12 @@ describe('the position at an instant', () => {
 
   test('is unavailable if the search is incomplete', async () => {
     const partial = answerOf({ seq: 42, at: NOW }).toString().replace('"failed":0', '"failed":1')
-    const positionAt = createPositionAt(
+    const positionAsOf = createPositionAsOf(
       async () => Buffer.from(partial),
       async () => NOW,
       () => NOW,
     )
-    const asked = positionAt(scopeOf('org_a'), position, { kind: 'instant', milliseconds: OVER }, undefined)
+    const asked = positionAsOf(scopeOf('org_a'), position, { kind: 'instant', milliseconds: OVER }, undefined)
     await expect(asked).rejects.toMatchObject({ code: 'unavailable' })
   })
 })
@@ -238,7 +244,7 @@ describe('the position at an instant', () => {
 describe('the position just after a change', () => {
   const name = { kind: 'payouts', id: 'payout_1' } as const
   const justAfter = (changeOffset: number | undefined) =>
-    createPositionAt(
+    createPositionAsOf(
       async () => answerOf({ seq: 1, at: NOW }),
       async () => NOW,
       () => NOW,
@@ -264,8 +270,8 @@ describe('the sort value of a record that a client names', () => {
     'org_a:rep_1': documentText({ org_id: 'org_a' }, JSON.stringify({ versions })),
     'org_a:payout_1': documentText({ org_id: 'org_a', seq: 5 }, '{}'),
   }
-  const sortValuesOf = (cursors: ReturnType<typeof createCursorResolver>, names: (RecordName | undefined)[]) => {
-    const lookup = cursors.find('org_a', names)
+  const sortValuesOf = (cursors: ReturnType<typeof createCursors>, names: (RecordName | undefined)[]) => {
+    const lookup = cursors.lookupOf('org_a', names)
     const documents = lookup.documents(generation)
     return {
       asked: documents.map(({ _id }) => _id),
@@ -278,7 +284,7 @@ describe('the sort value of a record that a client names', () => {
 
   test('is that of the first version in a list, and that of the named version in the feed of changes', () => {
     const rep = { kind: 'reps', id: 'rep_1' } as const
-    const { sortValues } = sortValuesOf(createCursorResolver(), [
+    const { sortValues } = sortValuesOf(createCursors(), [
       rep,
       { ...rep, ordinal: 1 },
       { ...rep, ordinal: 2 },
@@ -288,7 +294,7 @@ describe('the sort value of a record that a client names', () => {
   })
 
   test('is looked up once; a missing record is looked up again', () => {
-    const cursors = createCursorResolver()
+    const cursors = createCursors()
     const names = [{ kind: 'payouts', id: 'payout_1' }, undefined, { kind: 'payouts', id: 'payout_9' }] as const
     expect(sortValuesOf(cursors, [...names])).toEqual({
       asked: ['org_a:payout_1', 'org_a:payout_9'],

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { PARAMETER_NAME_SHOWN } from '../../../../core/reading/limits.ts'
 import {
-  readAsOf,
   readHistoryParameters,
   readId,
   readListParameters,
+  readRecordParameters,
   refuseParameters,
 } from '../../../../core/reading/pages/read-parameters.ts'
 import { Refusal } from '../../../../core/runtime/refusals.ts'
@@ -125,7 +125,7 @@ describe('a change', () => {
     'rep_1.1234567890',
   ])('is not named by %j', text => {
     expect(refused(() => cursor(text))).toBe('invalid_cursor')
-    expect(refused(() => readAsOf(`as_of=${text}`))).toBe('invalid_request')
+    expect(refused(() => readRecordParameters(`as_of=${text}`))).toBe('invalid_request')
   })
 })
 
@@ -137,13 +137,16 @@ describe('as_of', () => {
     ['2026-02-01T08:30:00-02:00', Date.UTC(2026, 1, 1, 10, 30)],
     ['1970-01-01T00:00:00.0009Z', 0],
   ])('%s is an instant, truncated to the millisecond', (text, milliseconds) => {
-    expect(readAsOf(`as_of=${text}`)).toEqual({ kind: 'instant', milliseconds })
+    expect(readRecordParameters(`as_of=${text}`).asOf).toEqual({ kind: 'instant', milliseconds })
     expect(list(`limit=1&as_of=${text}`).asOf).toEqual({ kind: 'instant', milliseconds })
   })
 
   test('accepts a change, and is undefined if it is missing', () => {
-    expect(readAsOf('as_of=rep_1.2')).toEqual({ kind: 'change', name: { kind: 'reps', id: 'rep_1', ordinal: 2 } })
-    expect(readAsOf('')).toBeUndefined()
+    expect(readRecordParameters('as_of=rep_1.2').asOf).toEqual({
+      kind: 'change',
+      name: { kind: 'reps', id: 'rep_1', ordinal: 2 },
+    })
+    expect(readRecordParameters('').asOf).toBeUndefined()
     expect(list('').asOf).toBeUndefined()
   })
 
@@ -159,14 +162,14 @@ describe('as_of', () => {
     '%zz',
     '5',
   ])('%j is refused, and the message does not repeat it', text => {
-    for (const read of [readAsOf, list]) {
+    for (const read of [readRecordParameters, list]) {
       expect(refused(() => read(`as_of=${text}`))).toBe('invalid_request')
       if (text.length > 3) expect(() => read(`as_of=${text}`)).not.toThrow(text)
     }
   })
 
   test('is refused if it is given twice, and before the cursor is checked', () => {
-    expect(refused(() => readAsOf('as_of=payout_1&as_of=payout_1'))).toBe('invalid_request')
+    expect(refused(() => readRecordParameters('as_of=payout_1&as_of=payout_1'))).toBe('invalid_request')
     expect(refused(() => list('starting_after=&as_of='))).toBe('invalid_request')
   })
 })
@@ -196,7 +199,7 @@ describe('a filter', () => {
       expect(refused(() => readListParameters(kind, 'rep_id=rep_1'))).toBe('invalid_request')
     }
     expect(refused(() => readHistoryParameters('rep_id=rep_1'))).toBe('invalid_request')
-    expect(refused(() => readAsOf('rep_id=rep_1'))).toBe('invalid_request')
+    expect(refused(() => readRecordParameters('rep_id=rep_1'))).toBe('invalid_request')
   })
 
   test('by another field is refused: one that changes, or the organization', () => {

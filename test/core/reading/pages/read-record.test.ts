@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createCursorResolver } from '../../../../core/reading/pages/cursors.ts'
+import { createCursors } from '../../../../core/reading/pages/cursors.ts'
 import { createReadRecords } from '../../../../core/reading/pages/read-record.ts'
 import type { ReadScope } from '../../../../core/store/read/scope.ts'
 import { sliceMultiGet } from '../../../../core/store/read/slice-documents.ts'
@@ -24,8 +24,8 @@ const readRep = (versions: unknown) => {
       const names = documents(generation)
       return { position, documents: sliceMultiGet(multiGetAnswer(names, stored), names) }
     },
-    cursors: createCursorResolver(),
-    positionAt: async () => position,
+    cursors: createCursors(),
+    positionAsOf: async () => position,
   }
   const records = createReadRecords(parts, async names => multiGetAnswer(names, stored))
   return records.version(scopeOf('org_a'), 'reps', { id: 'rep_1', asOf: undefined })

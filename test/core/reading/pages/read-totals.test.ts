@@ -45,8 +45,8 @@ const totalsOver = (
   const parts = {
     prefix: 'p',
     readAt: async () => ({ position, documents: [] }),
-    positionAt: async () => ({ ...position, takenBack }),
-    cursors: { find: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
+    positionAsOf: async () => ({ ...position, takenBack }),
+    cursors: { lookupOf: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
     projectionTime: async () => 7,
   } as unknown as ReaderParts
   const read = createReadTotals(parts, async ({ index }, text) => {
