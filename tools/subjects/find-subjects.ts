@@ -6,12 +6,7 @@
 
 import { toRawRecord } from '../../core/log/index.ts'
 import { parseSealedText, SEAL_KEY_ID, SEALED_PREFIX } from '../../schemas/sealed/sealed-text.ts'
-import {
-  API_KEYS_GENERATION,
-  apiKeysParkedIndexOf,
-  indexOf,
-  type ParkedDocument,
-} from '../../schemas/stored/documents.ts'
+import { API_KEYS_GENERATION, apiKeysParkedIndexOf, type ParkedDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import { isId } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
@@ -69,17 +64,19 @@ export async function* findTexts(
   org: string | undefined,
   subject: Subject | undefined,
 ): AsyncGenerator<FoundText> {
-  // A generation that is being made or dropped may have no document that says its layout. Layout 1 begins with reps.
-  const isRouted = !indices.includes(indexOf(context.prefix, name, 'reps'))
-  const layout = layoutOf(context.prefix, { generation: name, topic: '', ...(isRouted && { layout: 2 }) })
+  // A generation that is being made or dropped may have no document that says its layout: it is searched as in each.
+  // An index of the other layout is not there, or has no document with the kind that is searched for.
+  const layouts = [{}, { layout: 2 } as const].map(layout =>
+    layoutOf(context.prefix, { generation: name, topic: '', ...layout }),
+  )
   for await (const document of documents<RepFields>('reps', org)) yield* textsOfRep(document, subject)
   for await (const document of documents<PayrollFields>('payroll_files', org)) yield* textsOfPayroll(document, subject)
   for await (const document of documents<ParkedSource>('parked', undefined)) yield* textsOfParked(document, subject)
 
   async function* documents<Source extends Fields>(kind: FoundText['kind'], of: string | undefined) {
-    const target = layout.searchOf([kind], of)
-    // A generation that was never whole, or is being dropped, may lack this index. Of API keys only parked ones count.
-    if (indices.includes(target.index)) yield* scan<Source>(target, context)
+    const targets = new Map(layouts.map(layout => layout.searchOf([kind], of)).map(target => [target.index, target]))
+    // A generation that was never whole, or is being dropped, may lack an index. Of API keys only parked ones count.
+    for (const target of targets.values()) if (indices.includes(target.index)) yield* scan<Source>(target, context)
   }
 }
 

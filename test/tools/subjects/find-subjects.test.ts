@@ -53,4 +53,11 @@ describe.each([
       ['payroll_files', 'org_2'],
     ])
   })
+
+  test('while it is dropped, the texts in the indices that are left are found', async () => {
+    const { indices, ...generation } = fill('org_1')
+    const left = indices.filter(index => index !== 'p-g1-reps')
+    const found = await Array.fromAsync(findTexts({ ...generation, indices: left }, 'org_1', undefined))
+    expect(found.map(({ kind }) => kind)).toEqual(layout === 2 ? ['reps', 'payroll_files'] : ['payroll_files'])
+  })
 })
