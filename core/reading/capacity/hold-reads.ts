@@ -2,8 +2,8 @@
  * In: reads of Elasticsearch. Out: the same reads, counted against the memory of their request.
  * Promises: the expected bytes are reserved before the read, and further bytes as they arrive. Those of a multi-get
  *   that serves several requests are reserved afterwards: they are few. Then exactly the bytes that arrived are held.
- *   The expectation comes from the last read of the organization. A request that is about to hold much waits for its
- *   turn first.
+ *   The expectation of a search comes from its caller, that of a multi-get from the last one of the organization. A
+ *   request that is about to hold much waits for its turn first.
  * Can go wrong: the budget is used up → `unavailable`. More bytes arrive than expected while another request has the
  *   turn → the API drops the answer, and reads it again in the request's own turn.
  */
