@@ -6,6 +6,7 @@
 import type { Server } from 'node:http'
 import type { Admin } from 'kafkajs'
 import {
+  BALANCES,
   createProjectorMetrics,
   GENERATIONS_POLL_MS,
   kafkaLog,
@@ -124,6 +125,7 @@ const createStarter =
         ...ours,
         streamLog: kafkaLog(options, { ...ours, admin }),
         freshnessMs: settings.FRESHNESS_MS,
+        balances: BALANCES,
         fail,
         ...hooks,
       })

@@ -152,11 +152,11 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   'core/ledger': { order: ['event', 'rules', 'decide'], ground: ['limits'] },
   'core/log': { order: ['kafka', 'batch', 'records', 'follow'], ground: ['limits', 'kafka-retry'] },
   'core/store': {
-    order: ['elasticsearch', 'read', 'generations', 'positions', 'documents'],
+    order: ['elasticsearch', 'read', 'generations', 'positions', 'documents', 'balances'],
     ground: ['elasticsearch-credentials', 'limits'],
   },
   'core/reading': { order: ['capacity', 'sealed', 'pages'], ground: ['limits'] },
-  'core/projection': { order: ['progress', 'flow', 'stream'], ground: ['limits'] },
+  'core/projection': { order: ['progress', 'balances', 'flow', 'stream'], ground: ['limits'] },
   projector: { order: ['admin'], ground: ['keep-up', 'limits'] },
   api: { order: ['http', 'access', 'answer', 'audit', 'admin'], ground: ['limits'] },
   tools: {

@@ -2,6 +2,7 @@
 export { eventsOptions } from './events-options.ts'
 export { assertRulesKnown, type InspectSteps, inspectCommon, inspectStream } from './inspect-start.ts'
 export {
+  BALANCES,
   BULKS_IN_FLIGHT,
   DRAIN_TIMEOUT_MS,
   GENERATIONS_POLL_MS,

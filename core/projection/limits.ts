@@ -52,6 +52,29 @@ export const VERIFYING_TRUSTED_MS = 2_000
 export const VERIFYING_PAUSE_FACTOR = 10
 export const VERIFYING_PAUSE_MAX_MS = 60_000
 
+/**
+ * Balances: changes of an organization from one to the next; milliseconds between two looks, and between the two
+ * computations of a balance.
+ */
+export const BALANCES = { changes: 1_000, interval: 1_000 }
+
+/**
+ * In order: rows of a balance, for each of which the next step is as long again, so that balances take at most some
+ * hundred bytes a change; rows after which none is made any more; amounts in one answer.
+ */
+export const BALANCE_ROWS_A_STEP = 1_000
+export const BALANCE_ROWS_MAX = 10_000
+export const BALANCE_AMOUNTS = 5_000
+
+/**
+ * How balances are made. In order: balances in one look; records that a partition may be behind its end; organizations
+ * that one sweep finds, the largest ones; organizations whose changes are counted.
+ */
+export const BALANCES_AT_ONCE = 100
+export const BALANCES_LAG_MAX = 10_000
+export const BALANCES_SWEPT = 10_000
+export const BALANCE_ORGANIZATIONS = 100_000
+
 /** Milliseconds between two commits of a partition to Kafka: they are for lag tools only. */
 export const COMMIT_INTERVAL_MS = 1_000
 

@@ -104,8 +104,9 @@ const isCertain = (error: unknown): boolean => error instanceof Refusal && error
 
 /** Returns the indices that answers are read from. */
 const indicesReadOf = (prefix: string, generation: string, layout: LayoutSource['layout']): string[] => {
-  const { indexOf } = layoutOf(prefix, { generation, topic: '', ...(layout && { layout }) })
-  const read = generation === API_KEYS_GENERATION ? (['api-keys'] as const) : ([...listKinds, 'statements'] as const)
+  const { indexOf, hasBalances } = layoutOf(prefix, { generation, topic: '', ...(layout && { layout }) })
+  const ofEvents = [...listKinds, 'statements', ...(hasBalances ? (['balances'] as const) : [])] as const
+  const read = generation === API_KEYS_GENERATION ? (['api-keys'] as const) : ofEvents
   return [controlIndexOf(prefix), ...new Set(read.map(indexOf))]
 }
 

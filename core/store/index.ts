@@ -1,4 +1,13 @@
-/** The store library: Elasticsearch. Its client, documents, positions, generations and refreshes. */
+/** The store library: Elasticsearch. Its client, documents, positions, generations, refreshes and balances. */
+export { changeAfter, type DifferencePart, lastBalance, partsSince } from './balances/difference.ts'
+export {
+  addAmount,
+  amountFields,
+  type CountedAmount,
+  type Groups,
+  groupsOf,
+  rowsOf,
+} from './balances/sums.ts'
 export { readDocuments } from './documents/read-documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
 export { pack, write } from './documents/write.ts'

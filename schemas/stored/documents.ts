@@ -42,6 +42,11 @@ export const indexOf = (prefix: string, generation: string, kind: Kind): string 
  * roles and patterns for layout 1 open it.
  */
 export const recordsIndexOf = (prefix: string, generation: string): string => indexOf(prefix, generation, 'payouts')
+/**
+ * The index of balances, in layout 2. Their sums are by period, and layout 2 has no other index of this name: roles and
+ * patterns for layout 1 open it, too.
+ */
+export const balancesIndexOf = (prefix: string, generation: string): string => indexOf(prefix, generation, 'periods')
 export const controlIndexOf = (prefix: string): string => `${prefix}-control`
 export const apiKeysIndexOf = (prefix: string): string => `${prefix}-api-keys`
 export const apiKeysParkedIndexOf = (prefix: string): string => `${prefix}-api-keys-parked`
@@ -66,6 +71,8 @@ export const pastPositionsId = (generation: string, slot: number): string => `pa
 export const recordId = (org: string, id: string): string => `${org}:${id}`
 export const versionId = (org: string, id: string, seq: number): string => `${org}:${id}:${seq}`
 export const chainId = (org: string, rep: string, period: string): string => `${org}:${rep}:${period}`
+/** @param sequence of the last change that the balance includes */
+export const balanceId = (org: string, sequence: number): string => `${org}:${sequence}`
 /** The organization of such an id. A parked record has none in its id. */
 export const orgIn = (documentId: string): string => documentId.slice(0, documentId.indexOf(':'))
 export const parkedId = (topic: string, partition: number, offset: number): string => `${topic}:${partition}:${offset}`
@@ -157,6 +164,27 @@ export type ParkedDocument = {
     /** Only for a record that is too large to keep: its size and hash. The rest of the body is empty. */
     left_out?: { bytes: number; sha256: string }
   }
+}
+
+/**
+ * The totals of an organization after its change of number `sequence`, which the event at offset `seq` made: id
+ * `balanceId`. A pure function of the log: it is never changed. Only in layout 2.
+ */
+export type BalanceDocument = {
+  org_id: string
+  seq: number
+  sequence: number
+  body_bytes: number
+  body: { rows: BalanceRow[] }
+}
+/** As a row of totals. */
+export type BalanceRow = {
+  period_id: string
+  currency: string
+  owed_amount: string
+  owed_count: number
+  paid_amount: string
+  paid_count: number
 }
 
 /** A document as Elasticsearch has it. `kind` is the first field of a record of layout 2, and absent elsewhere. */

@@ -10,6 +10,7 @@ import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
   apiKeysParkedIndexOf,
+  balancesIndexOf,
   controlIndexOf,
   type GenerationDocument,
   idPrefixOf,
@@ -24,8 +25,8 @@ import {
   recordsIndexOf,
 } from './documents.ts'
 
-/** An index of the generation, or the index of API keys. */
-export type IndexKind = Kind | 'api-keys'
+/** An index of the generation, or the index of API keys. Only layout 2 has `balances`. */
+export type IndexKind = Kind | 'balances' | 'api-keys'
 
 /**
  * The address of a document: Elasticsearch finds a document only with the routing that it was written with. Undefined:
@@ -58,6 +59,7 @@ export type GenerationLayout = {
   /** The names of all indices. */
   readonly indices: readonly string[]
   readonly indexOf: (kind: IndexKind) => string
+  readonly hasBalances: boolean
   /** The kind of a found document, or of the document of a kept form; undefined if another index has it. */
   readonly kindOf: (index: string, id: string) => IndexKind | undefined
   readonly addressOf: (kind: IndexKind, id: string) => Address
@@ -95,7 +97,10 @@ export const layoutOfKeys = (prefix: string): GenerationLayout =>
 /** Layout 1. */
 const layoutByKind = (prefix: string, generation: string): GenerationLayout =>
   separateIndices(
-    kind => (kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, kind)),
+    kind => {
+      if (kind === 'balances') throw new Error('layout 1 has no balances')
+      return kind === 'api-keys' ? apiKeysIndexOf(prefix) : indexOf(prefix, generation, kind)
+    },
     kinds,
     listKinds,
   )
@@ -109,6 +114,7 @@ const separateIndices = (
   return {
     indices: [...kindsByIndex.keys()],
     indexOf: nameOf,
+    hasBalances: false,
     kindOf: index => kindsByIndex.get(index),
     addressOf: (kind, id) => ({ _index: nameOf(kind), _id: id, routing: undefined }),
     keptFormAddressOf: (kind, id) => ({ _index: nameOf(kind), _id: keptFormId(id), routing: id }),
@@ -131,6 +137,7 @@ const routedLayout = (prefix: string, generation: string): GenerationLayout => {
   const records = recordsIndexOf(prefix, generation)
   const nameOf = (kind: IndexKind): string => {
     if (kind === 'api-keys') return apiKeysIndexOf(prefix)
+    if (kind === 'balances') return balancesIndexOf(prefix, generation)
     return isListKind(kind) ? records : indexOf(prefix, generation, kind)
   }
   const ofOthers = new Map(otherKinds.map(kind => [nameOf(kind), kind]))
@@ -138,6 +145,7 @@ const routedLayout = (prefix: string, generation: string): GenerationLayout => {
   return {
     indices: [records, ...ofOthers.keys()],
     indexOf: nameOf,
+    hasBalances: true,
     kindOf: (index, id) => (index === records ? listKindOf(id) : ofOthers.get(index)),
     addressOf: (kind, id) => ({ _index: nameOf(kind), _id: id, routing: routingOf(kind, id) }),
     keptFormAddressOf: (kind, id) => ({
@@ -164,10 +172,13 @@ const routedLayout = (prefix: string, generation: string): GenerationLayout => {
   }
 }
 
-const otherKinds = ['statements', 'chains', 'parked'] as const
+const otherKinds = ['statements', 'chains', 'parked', 'balances'] as const
 
-/** Parked records have one shard for all: most of those who ask for one know its offset, and no organization. */
-const isRouted = (kind: IndexKind): boolean => kind !== 'parked' && kind !== 'api-keys'
+/**
+ * Parked records have one shard for all: most of those who ask for one know its offset, and no organization. Balances
+ * are few.
+ */
+const isRouted = (kind: IndexKind): boolean => kind !== 'parked' && kind !== 'balances' && kind !== 'api-keys'
 
 /** The kind of a record, by the prefix of its id; undefined for another document. */
 const listKindOf = (id: string): Kind | undefined => {

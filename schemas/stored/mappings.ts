@@ -2,6 +2,7 @@
 import {
   apiKeysIndexOf,
   apiKeysParkedIndexOf,
+  balancesIndexOf,
   controlIndexOf,
   type GenerationDocument,
   indexOf,
@@ -83,6 +84,8 @@ const properties = {
   parked,
 } as const satisfies Record<Kind, object>
 
+const balances = { org_id: keyword, seq: long, sequence: storedLong, body_bytes: storedLong, body }
+
 /** All kinds that lists search, with the fields of all of them. */
 const records = {
   kind: keyword,
@@ -149,6 +152,8 @@ export const generationIndices = (
     [indexOf(prefix, generation, 'chains')]: routedBy(properties.chains),
     // Not every parked record has an organization.
     [indexOf(prefix, generation, 'parked')]: definition(properties.parked, replicas),
+    // Few: one of some thousand documents.
+    [balancesIndexOf(prefix, generation)]: definition(balances, replicas),
   }
 }
 

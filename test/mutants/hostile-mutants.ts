@@ -165,8 +165,8 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'a sum of totals holds all amounts of the organization until its end',
     inside: 'createReadTotals',
-    find: '      await each(all.buckets)\n',
-    replace: "      signal.addEventListener('abort', () => void all)\n      await each(all.buckets)\n",
+    find: '      await each(buckets)\n',
+    replace: "      signal.addEventListener('abort', () => void buckets)\n      await each(buckets)\n",
   },
   {
     name: 'any number of requests of an organization may wait for a change',

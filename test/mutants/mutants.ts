@@ -8,6 +8,7 @@ import { answerMutants } from './answer-mutants.ts'
 import { apiMutants } from './api-mutants.ts'
 import { archiveMutants } from './archive-mutants.ts'
 import { auditMutants } from './audit-mutants.ts'
+import { balanceMutants } from './balance-mutants.ts'
 import { commandMutants } from './command-mutants.ts'
 import { controlMutants } from './control-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
@@ -313,6 +314,7 @@ export const mutants: readonly Mutant[] = [
   ...apiMutants,
   ...answerMutants,
   ...auditMutants,
+  ...balanceMutants,
   ...controlMutants,
   ...generationMutants,
   ...hostileMutants,

@@ -27,7 +27,7 @@ export class Administration {
     if (term !== undefined) return this.#keptOf(first.split(','), term.org_id)
     if (terms !== undefined) return this.#documentsOf(first, terms.kind)
     const org = bool?.filter?.[0]?.term?.org_id
-    return org === undefined ? undefined : this.#keysOf(first, org)
+    return org === undefined || !first.includes('-api-keys') ? undefined : this.#keysOf(first, org)
   }
 
   /** Deletes all of the indices, or none. */

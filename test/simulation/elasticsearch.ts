@@ -11,6 +11,7 @@ import { Administration } from './administration.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { Faults } from './faults.ts'
+import { type Asked, searchNow } from './searches.ts'
 import { type Address, Index, type Stored } from './stored.ts'
 
 export type Observer = {
@@ -45,7 +46,7 @@ export class SimulatedElasticsearch {
     else if (first === '_bulk') this.#bulk(String(request.bulk), answer, onWritten)
     else if (first === '_mget') this.#multiGet(request.body as MultiGet, answer)
     else if (first === '_index_template') answer({ status: 200, body: { acknowledged: true } })
-    else if (second === '_search') answer(this.#searchParked(first, request.body as SearchParked))
+    else if (second === '_search') answer(this.#search(first, request))
     else if (second === '_refresh') this.#refresh(first.split(','), answer)
     else if (second === '_settings') answer(this.#settings(first))
     else if (first === '_nodes') answer({ status: 200, body: { nodes: { node: { timestamp: this.#clock.now() } } } })
@@ -189,6 +190,17 @@ export class SimulatedElasticsearch {
       const successful = shards.length - failed - missing
       answer({ status: 200, body: { _shards: { total: shards.length, successful, failed } } })
     })
+  }
+
+  #search(name: string, { body, query }: Request): Answer {
+    if ('should' in (body as SearchParked).query.bool) return this.#searchParked(name, body as SearchParked)
+    if (name.split(',').some(one => !this.indices.has(one))) return { status: 404, body: {} }
+    this.#coverage.count('searches of projectors')
+    const routing = query?.routing === undefined ? undefined : String(query.routing)
+    return {
+      status: 200,
+      body: searchNow(this, name, routing, body as Asked, () => this.#faults.happens('shardFails')),
+    }
   }
 
   /** Finds the parked records from a position on, by partition. A failed shard shows in the status. */

@@ -118,6 +118,13 @@ export class History {
     return known
   }
 
+  /** The current payouts and the payroll records of an organization at a position. */
+  recordsAt(org: string, position: number) {
+    const { payouts, payroll_files } = this.at(org, position).lists
+    const itemsOf = (of: readonly Expectation[]) => of.map(({ text }) => JSON.parse(text) as Item)
+    return { payouts: itemsOf(payouts), payroll_files: itemsOf(payroll_files) }
+  }
+
   /** Returns the offset that orders a record in its list, at any position; undefined if no event made it. */
   placeOf(org: string, id: string): number | undefined {
     return this.#places.get(`${org} ${id}`)

@@ -1,5 +1,6 @@
 /** The layouts of the generations of a run, and the documents of a generation whatever its layout is. */
 import { indexOf, isListKind, type Kind, kinds } from '../../schemas/stored/documents.ts'
+import { isBalance } from './balances.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Index, Stored } from './stored.ts'
 
@@ -35,13 +36,15 @@ export const formOf = ({ name }: Pick<Index, 'name'>, { fields, source }: Stored
   return { kind: stored, source: source.replace(`"kind":"${stored}",`, '') }
 }
 
-/** All documents of a generation, with their kinds. */
+/** All documents of a generation but its balances, with their kinds. */
 export const documentsOf = ({ indices }: Pick<SimulatedElasticsearch, 'indices'>, prefix: string, generation: string) =>
   kinds
     .flatMap(kind => indices.get(indexOf(prefix, generation, kind)) ?? [])
     .flatMap(index =>
-      [...index.documents.values()].map(stored => {
-        const { kind, source } = formOf(index, stored)
-        return { kind: kind as Kind, stored, source }
-      }),
+      [...index.documents.values()]
+        .filter(stored => !isBalance(stored))
+        .map(stored => {
+          const { kind, source } = formOf(index, stored)
+          return { kind: kind as Kind, stored, source }
+        }),
     )

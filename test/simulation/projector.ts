@@ -52,6 +52,9 @@ export const settings: Settings = readSettings(projectorSettings, {
   ELASTICSEARCH_SHARDS: '3',
 })
 
+/** After few changes and in short, so that every schedule has some. */
+const BALANCES = { changes: 3, interval: 100 }
+
 /** The rules version of the other projectors. They would apply records that the usual rules park. */
 export const OTHER_RULES = RULES_VERSION + 1
 
@@ -131,6 +134,7 @@ export class Projector {
       return startStream(options, {
         ...ours,
         streamLog: kafkaLog(options, { ...ours, admin }),
+        balances: BALANCES,
         fail: failOne,
         ...this.#rules(),
       })
@@ -209,6 +213,7 @@ export class Projector {
 const silent = {
   countProjected: () => undefined,
   countWritten: () => undefined,
+  countBalances: () => undefined,
   observePublished: () => undefined,
   observeAge: () => undefined,
   setRecordsBehind: () => undefined,

@@ -22,6 +22,7 @@ import {
 } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { Random } from '../support/random.ts'
+import { isBalance, wrongBalance } from './balances.ts'
 import type { Broker } from './broker.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
@@ -115,6 +116,7 @@ export class Promises {
   }
 
   onStored(index: Index, before: Stored | undefined, stored: Stored): void {
+    if (isBalance(stored)) this.#checkBalance(stored)
     if (index.name !== controlIndexOf(PREFIX)) return
     if (stored.id.startsWith('times:')) this.#checkTimes(before, stored)
     if (stored.id.startsWith('written:')) {
@@ -145,6 +147,16 @@ export class Promises {
       this.#checkRecords(generation, partition, position.position)
     } else this.#checkKeys(position.position)
     this.#checkParked(generation, partition, position.position)
+  }
+
+  #checkBalance(stored: Stored): void {
+    this.#coverage.count('balances stored')
+    const wrong = wrongBalance(
+      stored,
+      (org, position) => this.#history.recordsAt(org, position),
+      (org, position) => this.#history.eventsOf(org, position).length,
+    )
+    if (wrong !== undefined) this.#fail(wrong)
   }
 
   /** A refresh must not change the published lists. */
@@ -228,7 +240,7 @@ export class Promises {
     const found: { readonly place: number; readonly text: string }[] = []
     for (const stored of this.#documents(generation, list)?.searchable.flatMap(shard => [...shard.values()]) ?? []) {
       const { fields } = stored
-      if ((fields.kind ?? list) !== list) continue
+      if ((fields.kind ?? list) !== list || isBalance(stored)) continue
       if (fields.org_id !== org || typeof fields.seq !== 'number' || fields.seq >= position) continue
       if (typeof fields.until_seq === 'number' && fields.until_seq < position) continue
       found.push({ place: Number(fields[order]), text: bodyText(stored, list === 'payouts' ? null : undefined) })

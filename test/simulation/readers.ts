@@ -9,6 +9,7 @@ import { type ApiKeyCache, createApiKeyCache } from '../../core/reading/api-key-
 import { KEY_CACHE_TIME } from '../../core/reading/limits.ts'
 import type { ReadList } from '../../core/reading/pages/read-list.ts'
 import type { ReadRecords } from '../../core/reading/pages/read-record.ts'
+import type { ReadTotals } from '../../core/reading/pages/read-totals.ts'
 import { createReaders } from '../../core/reading/readers.ts'
 import { Refusal } from '../../core/runtime/refusals.ts'
 import type { ReadPosition } from '../../core/store/positions/position.ts'
@@ -16,17 +17,23 @@ import { uncounted } from '../../core/store/read/scope.ts'
 import { API_KEYS_GENERATION, FIRST_GENERATION, listKinds } from '../../schemas/stored/documents.ts'
 import type { Random } from '../support/random.ts'
 import { scopeOf } from '../support/read-scope.ts'
+import { totalsOf } from '../support/totals.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
-import { API_KEYS, EVENTS, type Expectation, type History, type List, textOfItem } from './history.ts'
+import { API_KEYS, EVENTS, type Expectation, type History, type List, textOf, textOfItem } from './history.ts'
 import { eventsUpTo } from './moments.ts'
 import { PREFIX, type Promises } from './promises.ts'
 import { createSearches } from './searches.ts'
 import { answered, type Filter, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
 
-type Api = { readonly readList: ReadList; readonly read: ReadRecords; readonly keys: ApiKeyCache }
+type Api = {
+  readonly readList: ReadList
+  readonly read: ReadRecords
+  readonly readTotals: ReadTotals
+  readonly keys: ApiKeyCache
+}
 
 export type World = {
   readonly clock: Clock
@@ -64,6 +71,7 @@ export class Readers {
   start(walkers: number): void {
     for (let count = 0; count < walkers; count++) this.#keepDoing(() => this.#walk(this.#anyWalk()))
     this.#keepDoing(() => this.#lookBack())
+    this.#keepDoing(() => this.#addUp(this.#world.random.pick(this.#world.history.organizations)))
     this.#keepDoing(async () => {
       await this.#lookUpKey()
       await this.#sleep(this.#pause * 10)
@@ -78,6 +86,7 @@ export class Readers {
         await this.#walk({ org, list, limit, from: undefined })
         await this.#walk({ org, list, limit: 50, from: undefined })
       }
+      await this.#addUp(org)
     }
   }
 
@@ -91,7 +100,7 @@ export class Readers {
     const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
     const { readers } = createReaders(PREFIX, uncounted({ search, multiGet }), () => undefined, clock.now, later)
     const keys = createApiKeyCache(PREFIX, multiGet, clock.now, clock.now)
-    return { readList: readers.list, read: readers.records, keys }
+    return { readList: readers.list, read: readers.records, readTotals: readers.totals, keys }
   }
 
   #keepDoing(once: () => Promise<void>): void {
@@ -320,6 +329,23 @@ export class Readers {
     const wasAnswer = after.events.some((_, end) => eventsUpTo(after.events.slice(0, end), instant, after.now) === got)
     if (got !== wanted && !(wanted === 'refused' && wasAnswer))
       this.#fail(`${org} as of ${instant}: ${got} of its events, and not ${wanted}`)
+  }
+
+  /** Totals, now or as of a listed payout, must be the sums of the lists at that position. */
+  async #addUp(org: string): Promise<void> {
+    const { random, history, coverage } = this.#world
+    const paid = [...(this.#listed.get(`${org} payouts`) ?? [])]
+    const id = paid.length > 0 && random.chance(0.5) ? random.pick(paid) : undefined
+    const asOf = id === undefined ? undefined : ({ kind: 'change', name: { kind: 'payouts', id } } as const)
+    const found = await this.#ask(({ readTotals }) => readTotals(scopeOf(org), { asOf }))
+    if (found === undefined) return
+    const what = `totals of ${org}${id === undefined ? '' : ` as of ${id}`}`
+    if (found instanceof Refusal) return this.#fail(`${what} are refused with ${found.code}`)
+    const { position, totals } = found
+    const { payouts, payroll_files } = history.recordsAt(org, position.publishedTo)
+    coverage.count('totals compared with the model')
+    if (textOf(totals.totals) !== textOf(totalsOf(payouts, payroll_files)))
+      return this.#fail(`${what} at ${position.publishedTo} differ from the model: ${textOf(totals.totals)}`)
   }
 
   /** A key must be accepted soon after its creation is published, and refused soon after its revocation is. */

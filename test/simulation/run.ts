@@ -7,6 +7,7 @@
 import { StopError } from '../../core/runtime/failures.ts'
 import { controlIndexOf, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import { createRandom, type Random } from '../support/random.ts'
+import { isBalance } from './balances.ts'
 import { Broker } from './broker.ts'
 import { Clock } from './clock.ts'
 import { Coverage } from './coverage.ts'
@@ -221,7 +222,9 @@ const storedIn = (engine: SimulatedElasticsearch, generation = FIRST_GENERATION)
   [...engine.indices.values()]
     .filter(({ name }) => name !== controlIndexOf(PREFIX) && !isOfOther(name, generation))
     .flatMap(index =>
-      [...index.documents.values()].map(stored => {
+      [...index.documents.values()].flatMap(stored => {
+        // Not every projector has made the same ones yet; each one is compared with the model when it is stored.
+        if (isBalance(stored)) return []
         const { kind, source } = formOf(index, stored)
         const is = kind === 'parked' ? String(stored.fields.code) : source
         const of = index.name.includes(`-${generation}-`) ? 'events' : 'keys'

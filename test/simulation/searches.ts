@@ -9,7 +9,6 @@ import { batchMultiGets } from '../../core/store/read/batch-multi-gets.ts'
 import type { MultiGet, Search } from '../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../core/store/read/slice-documents.ts'
 import type { Clock } from './clock.ts'
-import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import type { Index, Stored } from './stored.ts'
 
@@ -22,7 +21,7 @@ export const createSearches = (clock: Clock, engine: Searched, faults: Faults): 
   return { search, multiGet: ofProcess }
 }
 
-export type Searched = Pick<SimulatedElasticsearch, 'indices'>
+export type Searched = { readonly indices: ReadonlyMap<string, Index> }
 
 /** Creates reads without batching. */
 export const createReads = (clock: Clock, engine: Searched, faults: Faults): Reads => {
@@ -76,15 +75,36 @@ type Filter = {
   readonly terms?: Readonly<Record<string, readonly unknown[]>>
   readonly range?: Readonly<Record<string, Range>>
 }
-type Asked = {
+export type Asked = {
   readonly size: number
   readonly sort?: readonly Readonly<Record<string, 'asc' | 'desc'>>[]
   readonly query: { readonly bool: { readonly filter: readonly Filter[] } }
+  readonly from?: number
   readonly aggs?: {
-    readonly all: { readonly composite: { readonly sources: readonly Readonly<Record<string, unknown>>[] } }
+    readonly all: {
+      readonly composite?: { readonly sources: readonly Readonly<Record<string, unknown>>[] }
+      readonly terms?: { readonly field: string; readonly min_doc_count: number }
+    }
   }
 }
 type Hit = { readonly index: Index; readonly document: Stored; readonly place: number }
+
+/** Answers a search of a projector, all shards at one moment. @param fails whether a shard does not answer */
+export const searchNow = (
+  engine: Searched,
+  index: string,
+  routing: string | undefined,
+  asked: Asked,
+  fails: () => boolean,
+): unknown => {
+  const shards = index.split(',').flatMap(name => {
+    const found = engine.indices.get(name)
+    return found?.shardsOf(routing).map(shard => ({ found, shard })) ?? []
+  })
+  const answering = shards.filter(() => !fails())
+  const hits = answering.flatMap(({ found, shard }) => matching(found, shard, asked))
+  return JSON.parse(searchAnswer(hits, asked, shards.length, shards.length - answering.length))
+}
 
 const matching = (index: Index, shard: number, { query, sort }: Asked): Hit[] => {
   const [order = ''] = Object.keys(sort?.[0] ?? {})
@@ -118,12 +138,27 @@ const countsOf = (hits: readonly Hit[], sources: readonly Readonly<Record<string
   return JSON.stringify({ all: { buckets } })
 }
 
-const searchAnswer = (hits: readonly Hit[], { size, sort, aggs }: Asked, total: number, failed: number): string => {
+/** Counts each value that is frequent enough. */
+const frequentOf = (hits: readonly Hit[], field: string, least: number): string => {
+  const counts = Map.groupBy(hits, ({ document: { fields } }) => fields[field])
+  const buckets = [...counts].flatMap(([key, { length }]) => (length < least ? [] : [{ key, doc_count: length }]))
+  return JSON.stringify({ all: { buckets } })
+}
+
+const aggregationsOf = (hits: readonly Hit[], { composite, terms }: NonNullable<Asked['aggs']>['all']): string =>
+  terms === undefined ? countsOf(hits, composite?.sources ?? []) : frequentOf(hits, terms.field, terms.min_doc_count)
+
+const searchAnswer = (
+  hits: readonly Hit[],
+  { size, from = 0, sort, aggs }: Asked,
+  total: number,
+  failed: number,
+): string => {
   const descends = Object.values(sort?.[0] ?? {})[0] === 'desc'
   const shards = `{"total":${total},"successful":${total - failed},"skipped":0,"failed":${failed}}`
   const texts = hits
     .toSorted((a, b) => (descends ? b.place - a.place : a.place - b.place))
-    .slice(0, size)
+    .slice(from, from + size)
     .map(({ index, document: { id, routing, source, fields } }) => {
       const routed = routing === undefined ? '' : `,"_routing":"${routing}"`
       const head = `{"_index":${JSON.stringify(index.name)},"_id":${JSON.stringify(id)},"_score":null${routed}`
@@ -131,7 +166,7 @@ const searchAnswer = (hits: readonly Hit[], { size, sort, aggs }: Asked, total: 
         ? `${head}}`
         : `${head},"_source":${source},"sort":[${sort.flatMap(Object.keys).map(name => fields[name])}]}`
     })
-  const counts = aggs === undefined ? '' : `,"aggregations":${countsOf(hits, aggs.all.composite.sources)}`
+  const counts = aggs === undefined ? '' : `,"aggregations":${aggregationsOf(hits, aggs.all)}`
   return `{"took":1,"timed_out":false,"_shards":${shards},"hits":{"max_score":null,"hits":[${texts.join()}]}${counts}}`
 }
 

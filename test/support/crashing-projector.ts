@@ -112,7 +112,7 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
     },
     stream: {
       onPressure: full => stream.onPressure(full),
-      onDecided: (counts, codes) => stream.onDecided(counts, codes),
+      onDecided: (counts, codes, documents) => stream.onDecided(counts, codes, documents),
       onPublished: at => stream.onPublished(at),
       onRecordsBehind: milliseconds => stream.onRecordsBehind(milliseconds),
       fail: error => stream.fail(error),

@@ -17,13 +17,12 @@ import {
   type RecordKind,
   recordKinds,
 } from './comparable-content.ts'
-import { addToDigest, documentHash } from './digest.ts'
 import { firstDifference } from './find-differences.ts'
 import { linesChanged } from './lines.ts'
 import { withRetries } from './read-retries.ts'
 import { type DifferenceRow, rowOf } from './rows.ts'
 import { chunksOf, portionsOf } from './sizes.ts'
-import { documentsOf, positionFor } from './summarize.ts'
+import { addToDigest, documentHash, documentsOf, positionFor } from './summarize.ts'
 import { isSameAmount, subtract, total } from './sums.ts'
 
 /** A generation as of some positions that it has published. */

@@ -10,9 +10,8 @@ import { type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { DIFFERING_BUCKETS, DIFFERING_HELD } from '../limits.ts'
 import { asOf, type Document, type Fields } from './as-of.ts'
-import { addToDigest, documentHash } from './digest.ts'
 import { withRetries } from './read-retries.ts'
-import { documentsOf, positionFor, type Summary } from './summarize.ts'
+import { addToDigest, documentHash, documentsOf, positionFor, type Summary } from './summarize.ts'
 
 export type DocumentDifference = {
   readonly organization: string

@@ -1,7 +1,9 @@
 /**
  * Sums up the documents of a generation as of some positions: by organization their number, what is owed and paid, and
- * a digest of all. Memory holds one answer of Elasticsearch and a summary of each organization.
+ * a digest of all; and the balances that are wrong. Memory holds one answer of Elasticsearch, a summary of each
+ * organization, and its balances.
  */
+import { createHash } from 'node:crypto'
 import { addTo, type Sums, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { type Kind, kinds } from '../../schemas/stored/documents.ts'
@@ -9,7 +11,7 @@ import { type GenerationLayout, type LayoutSource, layoutOf } from '../../schema
 import type { CommandContext } from '../context.ts'
 import { createProgressLine } from '../terminal.ts'
 import { asOf, type Document } from './as-of.ts'
-import { addToDigest, documentHash } from './digest.ts'
+import { BalanceCheck, type WrongBalance } from './check-balances.ts'
 import type { RetryContext } from './read-retries.ts'
 import { scan } from './scan.ts'
 
@@ -33,8 +35,10 @@ export const summarize = async (
   identity: LayoutSource,
   positions: readonly number[],
   { prefix, say, now, ...reading }: CommandContext,
-): Promise<Map<string, Summary>> => {
+): Promise<{ readonly summaries: Map<string, Summary>; readonly wrongBalances: readonly WrongBalance[] }> => {
   const layout = layoutOf(prefix, identity)
+  // Before the records: a balance that is made meanwhile may be of changes that are not read any more.
+  const balances = await BalanceCheck.of(layout, positions, reading)
   const found = new Map<string, Adding>()
   const showProgress = createProgressLine({ say }, now)
   let read = 0
@@ -45,19 +49,29 @@ export const summarize = async (
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1
       summary.digest = addToDigest(summary.digest, documentHash(kind, document.id, document.source))
       const { body: { currency = '', net_amount = '0', amount = '0' } = {}, superseded_by_id } = document.source
+      balances.add(kind, org, document.source)
       if (kind === 'payouts' && superseded_by_id === null) addTo(summary.owed, String(currency), String(net_amount))
       if (kind === 'payroll_files') addTo(summary.paid, String(currency), String(amount))
       read++
       showProgress(`${read} documents of ${identity.generation} read`)
     }
   }
-  return new Map(
+  const summaries = new Map(
     [...found].map(([org, { counts, owed, paid, digest }]) => [
       org,
       { counts, owed: textOfSums(owed), paid: textOfSums(paid), digest: digest.toString(16).padStart(64, '0') },
     ]),
   )
+  return { summaries, wrongBalances: balances.wrong() }
 }
+
+export const documentHash = (kind: Kind, id: string, content: unknown): string =>
+  createHash('sha256')
+    .update(`${kind}\n${id}\n${JSON.stringify(content)}`)
+    .digest('hex')
+
+/** A digest is the sum of hashes, and does not depend on the order of the documents. */
+export const addToDigest = (digest: bigint, hash: string): bigint => (digest + BigInt(`0x${hash}`)) % 2n ** 256n
 
 export async function* documentsOf(
   { searchOf }: GenerationLayout,

@@ -1,5 +1,6 @@
 /**
- * Compares all documents of two generations, as of positions that both have reached. Writes only a note of the result.
+ * Compares all documents of two generations, as of positions that both have reached. Of each, counts the sums of its
+ * balances again, from its records. Writes only a note of the result.
  */
 import type { CommandContext } from '../context.ts'
 import { type DocumentDifference, documentDifferences } from '../documents/find-differences.ts'
@@ -20,12 +21,17 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   const positions = commonPositions([a, await positionsOf(ours, context)], [b, await positionsOf(theirs, context)])
   const records = recordsBefore(positions)
   context.say(`comparing ${a} and ${b} as of ${records} records`)
-  const [left, right] = [await summarize(ours, positions, context), await summarize(theirs, positions, context)]
+  const [one, other] = [await summarize(ours, positions, context), await summarize(theirs, positions, context)]
+  const [left, right] = [one.summaries, other.summaries]
+  const wrong = [
+    ...one.wrongBalances.map(balance => ({ generation: a, ...balance })),
+    ...other.wrongBalances.map(balance => ({ generation: b, ...balance })),
+  ]
 
   const organizations = [...new Set([...left.keys(), ...right.keys()])].sort()
   const differing = organizations.filter(org => left.get(org)?.digest !== right.get(org)?.digest)
   // Stored before it is printed: after an operator has read of a difference, no older note may still say `equal`.
-  const found = differing.length > 0 ? 'different' : 'equal'
+  const found = differing.length + wrong.length > 0 ? 'different' : 'equal'
   const unnoted = await noteComparison(found, { a: ours, b: theirs, positions, before }, context)
   if (json) {
     const of = (org: string) => ({ [a]: jsonOf(left.get(org)), [b]: jsonOf(right.get(org)) })
@@ -36,6 +42,12 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
     }
   } else for (const org of organizations) context.out(`${lineOf(org, left.get(org), right.get(org))}\n`)
 
+  for (const { generation, organization, sequence } of wrong.slice(0, DIFFERENCES_SHOWN)) {
+    if (json) context.out(`${JSON.stringify({ generation, organization, wrong_balance: sequence })}\n`)
+    else
+      context.out(`${generation} ${organization}: the balance after change ${sequence} is not the sum of the records\n`)
+  }
+  if (wrong.length > 0) context.say(`${wrong.length} balances are wrong: totals that are counted from them are, too`)
   if (differing.length > 0) {
     let shown = 0
     for await (const difference of differencesOf(differing)) {
@@ -49,6 +61,7 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
     context.say(`${differing.length} of ${organizations.length} organizations differ`)
     return exitCodes.failed
   }
+  if (wrong.length > 0) return exitCodes.failed
   context.say(`equal: ${organizations.length} organizations, as of ${records} records`)
   if (unnoted !== undefined) context.say(`a swap cannot use this result: ${unnoted}; run verify again`)
   return exitCodes.done

@@ -12,6 +12,8 @@ export type EarlierForm = { readonly version: number; readonly source: Fields }
 
 /** Returns undefined if the document did not exist before offset `position`. */
 export const earlierForm = (kind: IndexKind, source: Fields, position: number): EarlierForm | undefined => {
+  // Its version is its offset, and nothing touches it.
+  if (kind === 'balances') return Number(source.seq) < position ? { version: Number(source.seq), source } : undefined
   const earlier = kind === 'api-keys' ? keyAsOf(source, position) : asOf(kind, { id: '', source }, position)?.source
   return earlier && { version: Math.max(...offsetsIn(kind, earlier)), source: earlier }
 }

@@ -171,7 +171,7 @@ const removeAll = async (
 }
 
 /** The kinds of documents that a later event never touches. */
-const untouched: ReadonlySet<string> = new Set(['statements', 'payroll_files', 'parked'])
+const untouched: ReadonlySet<string> = new Set(['statements', 'payroll_files', 'parked', 'balances'])
 
 const remove = async (
   removal: Removal,

@@ -230,9 +230,9 @@ export class PartitionFlow {
     }
   }
 
-  #onDecided({ rest, counts, parkedCodes }: DecidedBatch): void {
+  #onDecided({ rest, counts, parkedCodes, documents }: DecidedBatch): void {
     if (!this.#closed) for (const later of rest) this.#read.putBack(later)
-    this.#parts.stream.onDecided(counts, parkedCodes)
+    this.#parts.stream.onDecided(counts, parkedCodes, documents)
   }
 
   /** Resolves when the documents of the batch are written. */

@@ -4,8 +4,9 @@
  * Promises: nothing waits for it. Its last metrics are forgotten with the partition.
  */
 import type { ParkCode } from '../../../schemas/errors.ts'
-import type { ProjectedBatch } from '../../ledger/index.ts'
+import type { DecidedDocument, ProjectedBatch } from '../../ledger/index.ts'
 import type { Consumption } from '../../log/index.ts'
+import type { BalanceKeeper } from '../balances/keep-balances.ts'
 import type { Committer } from '../progress/commit.ts'
 import type { StreamMetrics } from '../progress/metrics.ts'
 import type { Watchdog } from '../progress/watchdog.ts'
@@ -21,6 +22,8 @@ type Parts = {
     StreamMetrics,
     'countProjected' | 'countWritten' | 'observePublished' | 'setRecordsBehind' | 'forgetRecordsBehind'
   >
+  /** Undefined if no balances are made. */
+  readonly balances: () => Pick<BalanceKeeper, 'countChanges'> | undefined
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly fail: (error: unknown) => void
@@ -54,8 +57,14 @@ export class StreamSide {
     this.#parts.watchdog.onDisturbed()
   }
 
-  onDecided(counts: ProjectedBatch['counts'], parkedCodes: readonly ParkCode[]): void {
-    this.#parts.metrics.countProjected(counts, parkedCodes)
+  onDecided(
+    counts: ProjectedBatch['counts'],
+    parkedCodes: readonly ParkCode[],
+    documents: readonly DecidedDocument[],
+  ): void {
+    const { metrics, balances } = this.#parts
+    metrics.countProjected(counts, parkedCodes)
+    balances()?.countChanges(documents)
   }
 
   onWritten(outcome: 'written' | 'stale' | 'retried', documents: number): void {

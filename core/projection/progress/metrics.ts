@@ -47,6 +47,12 @@ export const createProjectorMetrics = (
     labelNames: ['generation', 'stream', 'outcome'],
     registers,
   })
+  const balances = new Counter({
+    name: 'commission_balances_total',
+    help: 'Balances of totals that were stored, by outcome. `different`: another content was there',
+    labelNames: ['generation', 'outcome'],
+    registers,
+  })
   const latency = new Histogram({
     name: 'commission_publish_seconds',
     help: 'Seconds from the timestamp of a record until readers see it, for the last record of each publication',
@@ -153,6 +159,9 @@ export const createProjectorMetrics = (
       },
       countWritten: (outcome: 'written' | 'stale' | 'retried', items: number) => {
         if (items > 0) documents.inc({ generation, stream, outcome }, items)
+      },
+      countBalances: (outcome: 'written' | 'different', count: number) => {
+        balances.inc({ generation, outcome }, count)
       },
       setUnowned: (topic: string, partitions: number) => unowned.set({ generation, topic }, partitions),
       setRecordsBehind: (topic: string, partition: number, milliseconds: number) =>

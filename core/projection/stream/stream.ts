@@ -28,6 +28,7 @@ import {
   retryUntilAborted,
   watchIndices,
 } from '../../store/index.ts'
+import { BalanceKeeper } from '../balances/keep-balances.ts'
 import { type FlowParts, PartitionFlow, shareOf } from '../flow/flow.ts'
 import { createFollow } from '../flow/follow.ts'
 import { PartitionStore } from '../flow/partition-store.ts'
@@ -69,6 +70,8 @@ export type StreamContext = Retrying & {
   readonly pace?: ((records: number, onWaiting: () => void) => Promise<void>) | undefined
   /** Milliseconds between two refreshes. */
   readonly freshnessMs?: number
+  /** Makes balances: changes of an organization from one to the next, and milliseconds between two looks. */
+  readonly balances?: { readonly changes: number; readonly interval: number }
 } & TestHooks
 
 /** For tests only: to stop a projector at a step, or to see it stuck sooner. */
@@ -134,10 +137,12 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
       committer,
       watchdog,
       consumption: () => (draining ? undefined : consumption),
+      balances: () => balances,
     }),
     fail: context.fail,
   })
 
+  const balances = startBalances(options, context, () => assignment.flows())
   const nameWrongTimes = createWrongTimes(identity.topic, context)
   const admitBatch = createAdmitBatch(context.elapsed)
   // The first assignment can come before `open` returns: it waits for `opened`.
@@ -189,6 +194,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     await watching
     assignment.close()
     closed.abort()
+    await balances?.stop()
     await consumption?.stop()
   }
   // The client cannot leave while the group waits for a dead member. Then our session times out instead.
@@ -215,6 +221,28 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
 const keepsPositions = ({ stream, identity }: StreamOptions): boolean =>
   stream === 'events' && identity.sandbox === undefined
 
+/** A sandbox, and a generation of layout 1, have none. */
+const startBalances = (
+  { identity, prefix, layout }: StreamOptions,
+  { elasticsearch, retryOptions, metrics, warn = () => undefined, balances }: StreamContext,
+  flows: () => [number, PartitionFlow][],
+): BalanceKeeper | undefined => {
+  if (balances === undefined || !layout.hasBalances || identity.sandbox !== undefined) return undefined
+  const { sleep } = retryOptions
+  const count = metrics.countBalances
+  return new BalanceKeeper({
+    ...balances,
+    identity,
+    prefix,
+    layout,
+    flows,
+    sleep,
+    count,
+    warn,
+    send: elasticsearch.send,
+  })
+}
+
 const sourceOf = (stream: Stream, identity: GenerationBody, partition: number): Deciding['source'] => {
   const source = { stream, topic: identity.topic, partition, partitions: identity.partitions }
   return stream === 'api-keys' ? { ...source, firstKeyRulesUntil: firstKeyRulesUntil(identity) } : source
@@ -229,6 +257,7 @@ const createFlowStarter = (
     readonly committer: Committer
     readonly watchdog: Watchdog
     readonly consumption: () => Consumption | undefined
+    readonly balances: () => BalanceKeeper | undefined
   },
 ): StartFlow => {
   const { stream, identity, rules = builtInRules, org } = options

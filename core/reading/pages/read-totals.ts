@@ -4,30 +4,38 @@
  * Promises: the sums are exact, over exactly the records that the lists hold at that position.
  * Can go wrong: Elasticsearch cannot answer completely or in time → `unavailable`.
  *
- * Elasticsearch counts how often each amount occurs, as text. Only here an amount becomes a number. Each answer is
- * added at once and dropped: the sums take memory for their rows, not for the amounts. The time grows with the
- * organization's records. So a result is cached until the organization changes, and requests for the same result share
- * one summing. A request that times out finds the result on its retry.
+ * A large organization has balances: its totals after some of its changes (core/projection/balances/). Only what lies
+ * between the last of them and the position is counted. Without a balance, everything is. Elasticsearch counts how
+ * often each amount occurs, as text; then amounts become numbers. Each answer is added at once and dropped: the sums
+ * take memory for their rows, not for the amounts. A result is cached until the organization changes, and requests for
+ * the same result share one summing. A request that times out finds the result on its retry.
  */
 
 import { LRUCache } from 'lru-cache'
-import { Exact, textOfSum } from '../../../schemas/money.ts'
 import type { Totals } from '../../../schemas/resources.ts'
-import { listKinds } from '../../../schemas/stored/documents.ts'
+import { type BalanceDocument, type BalanceRow, listKinds } from '../../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { scheduleTimer, unavailable, waitOrAbort, withTimeLimit } from '../../runtime/index.ts'
 import {
-  notReplacedRange,
+  addAmount,
+  amountFields,
+  type CountedAmount,
+  type DifferencePart,
+  groupsOf,
+  isVisible,
+  lastBalance,
+  partsSince,
   type Reading,
   type ReadPosition,
   type ReadScope,
   readingOfProcess,
+  rowsOf,
   type ScopedSearch,
   searchSmall,
   smallSearch,
   visibleRange,
 } from '../../store/index.ts'
-import { type Pace, usualPace } from '../capacity/pace.ts'
+import { usualPace } from '../capacity/pace.ts'
 import {
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
@@ -50,20 +58,33 @@ type LastChange = { readonly id: string; readonly seq: number; readonly at: numb
 /** Parameters of totals. `period`: the id of the only period to add. */
 export type TotalsAsked = { readonly asOf: Moment | undefined; readonly period?: string | undefined }
 export type ReadTotals = (scope: ReadScope, asked: TotalsAsked) => Promise<TotalsRead>
-type Row = Totals['totals'][number]
 
 /** Creates the reader of totals and its cache. */
 export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by rows: each change is a moment that a client can ask about.
-  const summed = new LRUCache<string, readonly Row[]>({
+  const summed = new LRUCache<string, readonly BalanceRow[]>({
     maxSize: TOTALS_ROWS_REMEMBERED,
     sizeCalculation: rows => rows.length + 1,
   })
-  const summing = new Map<string, Promise<readonly Row[]>>()
+  const summing = new Map<string, Promise<readonly BalanceRow[]>>()
 
-  const ask = async <Aggregations, Source = unknown>(where: SearchTarget, body: object, reading: Reading) => {
+  const ask = async <Aggregations, Source = unknown>(where: Place, body: object, reading: Reading) => {
     return smallSearch<Aggregations, Source>(await searchSmall(search, where, body, reading))
+  }
+
+  /** Returns how often some combinations of these fields occur: the next ones after a given one. */
+  const page = async <Field extends string>(
+    fields: readonly Field[],
+    where: SearchTarget,
+    query: object,
+    after: object | undefined,
+    reading: Reading,
+  ): Promise<Composite<Field>['all']> => {
+    const sources = fields.map(field => ({ [field]: { terms: { field } } }))
+    const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
+    const body = { size: 0, query, aggs: { all: { composite } } }
+    return (await ask<Composite<Field>>(where, body, reading)).aggregations.all
   }
 
   /** Counts how often each combination of these fields occurs. Hands over one answer after the other. */
@@ -75,44 +96,70 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     each: (counted: readonly Counted<Field>[]) => Promise<void> | void,
   ): Promise<void> => {
     for (let after: object | undefined; ; ) {
-      const sources = fields.map(field => ({ [field]: { terms: { field } } }))
-      const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
-      const body = { size: 0, query, aggs: { all: { composite } } }
-      const { all } = (await ask<Composite<Field>>(where, body, reading)).aggregations
-      await each(all.buckets)
-      if (all.buckets.length < TOTALS_AMOUNTS) return
-      after = all.after_key
+      const { buckets, after_key } = await page(fields, where, query, after, reading)
+      await each(buckets)
+      if (buckets.length < TOTALS_AMOUNTS) return
+      after = after_key
     }
   }
 
-  /** Asks for some periods at a time, because each search reads all records of its query. */
+  /**
+   * Counts the amounts of one part. Those after a balance are few, and fit into one answer. More are asked for in some
+   * periods at a time, because each search reads all records of its query.
+   */
   const countAmounts = async (
-    kind: 'payouts' | 'payroll_files',
-    org: string,
-    position: ReadPosition,
+    { where, filters }: DifferencePart,
+    isFew: boolean,
     period: string | undefined,
     reading: Reading,
-    each: (amounts: Amounts) => Promise<void>,
+    each: (amounts: readonly CountedAmount[]) => Promise<void>,
   ): Promise<void> => {
-    const where = position.generation.layout.searchOf([kind], org)
-    const ofPeriod = period === undefined ? [] : [{ term: { period_id: period } }]
+    const queryOf = (...more: object[]) => ({ bool: { filter: [...filters, ...more] } })
+    const all = period === undefined ? queryOf() : queryOf({ term: { period_id: period } })
+    if (isFew) {
+      const first = await page(amountFields, where, all, undefined, reading)
+      if (first.buckets.length < TOTALS_AMOUNTS) return each(first.buckets)
+    }
     const periods: Counted<'period_id'>[] = []
-    const all = queryOf(where, kind, position, ofPeriod)
     await count(['period_id'], where, all, reading, counted => void periods.push(...counted))
     for (const some of portionsOf(periods)) {
-      const query = queryOf(where, kind, position, [{ terms: { period_id: some.map(({ key }) => key.period_id) } }])
-      await count(['period_id', 'currency', 'amount'], where, query, reading, each)
+      const query = queryOf({ terms: { period_id: some.map(({ key }) => key.period_id) } })
+      await count(amountFields, where, query, reading, each)
     }
   }
 
-  const sum = (org: string, position: ReadPosition, period: string | undefined): Promise<readonly Row[]> => {
+  const readBalance = async (org: string, position: ReadPosition, reading: Reading) => {
+    const { layout } = position.generation
+    if (!layout.hasBalances) return undefined
+    const { where, body } = lastBalance(layout, org, position.publishedTo)
+    const [hit] = (await ask<unknown, BalanceDocument>(where, body, reading)).hits
+    if (hit === undefined) return undefined
+    const { org_id, seq, body: found } = hit._source
+    if (org_id !== org || !isVisible(seq, position) || !Array.isArray(found?.rows)) {
+      throw unavailable('elasticsearch_malformed_search')
+    }
+    return { seq, rows: found.rows }
+  }
+
+  const sum = (org: string, position: ReadPosition, period: string | undefined): Promise<readonly BalanceRow[]> => {
     return withTimeLimit(TOTALS_TIME_MAX, scheduleTimer, async signal => {
       const pace = usualPace(signal)
       // Several requests share the sum: its bytes count for none of them.
       const reading = readingOfProcess(signal)
-      const groups: Groups = new Map()
-      await countAmounts('payouts', org, position, period, reading, some => add(groups, some, 'owed', pace))
-      await countAmounts('payroll_files', org, position, period, reading, some => add(groups, some, 'paid', pace))
+      const balance = await readBalance(org, position, reading)
+      const rows = balance?.rows ?? []
+      const groups = groupsOf(period === undefined ? rows : rows.filter(({ period_id }) => period_id === period))
+      const parts = partsSince(position.generation.layout, org, balance?.seq, position.publishedTo)
+      const add = (part: DifferencePart) =>
+        countAmounts(part, balance !== undefined, period, reading, async amounts => {
+          // An organization can have millions of different amounts: nothing holds them afterwards.
+          for (const amount of amounts) {
+            addAmount(groups, part.what, part.sign, amount)
+            if (pace.countWork(1, 0)) await pace.rest()
+          }
+        })
+      if (balance !== undefined) await Promise.all(parts.map(add))
+      else for (const part of parts) await add(part)
       return rowsOf(groups)
     })
   }
@@ -128,7 +175,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     position: ReadPosition,
     last: string,
     period: string | undefined,
-  ): Promise<readonly Row[]> => {
+  ): Promise<readonly BalanceRow[]> => {
     // `takenBack` differs once a restored copy is adopted: a sum from before may lack records.
     const keyOfAll = `${position.generation.name}:${org}:${position.takenBack}:${last}`
     const key = period === undefined ? keyOfAll : `${keyOfAll}:${period}`
@@ -154,7 +201,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
       size: 1,
       _source: ['ordinal', 'seq', 'at'],
       sort: [{ seq: 'desc' }],
-      query: queryOf(where, 'changes', position),
+      query: { bool: { filter: [...where.filters, { range: { seq: visibleRange(position) } }] } },
     }
     const [hit] = (await ask<unknown, ChangeSource>(where, body, scope)).hits
     if (!hit) return undefined
@@ -180,6 +227,8 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
   }
 }
 
+type Place = Pick<SearchTarget, 'index' | 'routing'>
+
 type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
 
 type Composite<Field extends string> = {
@@ -201,54 +250,3 @@ const portionsOf = <Item extends { readonly doc_count: number }>(items: readonly
   }
   return portions
 }
-
-const queryOf = (
-  { filters }: SearchTarget,
-  what: 'payouts' | 'payroll_files' | 'changes',
-  position: ReadPosition,
-  more: readonly object[] = [],
-): object => ({
-  bool: {
-    filter: [
-      ...filters,
-      { range: { seq: visibleRange(position) } },
-      ...(what === 'payouts' ? [{ range: { until_seq: notReplacedRange(position) } }] : []),
-      ...more,
-    ],
-  },
-})
-
-type Amounts = readonly Counted<'period_id' | 'currency' | 'amount'>[]
-
-type Sum = { amount: Exact; count: number }
-type Group = { readonly owed: Sum; readonly paid: Sum }
-/** By period and currency. */
-type Groups = Map<string, Group>
-const nothing = (): Sum => ({ amount: new Exact(0), count: 0 })
-
-/** Adds amounts to the sums. Nothing holds them afterwards: an organization can have millions of different amounts. */
-const add = async (groups: Groups, amounts: Amounts, what: keyof Group, pace: Pace): Promise<void> => {
-  for (const { key, doc_count } of amounts) {
-    const name = `${key.period_id} ${key.currency}`
-    const group = groups.get(name) ?? { owed: nothing(), paid: nothing() }
-    groups.set(name, group)
-    group[what].amount = group[what].amount.plus(new Exact(key.amount).times(doc_count))
-    group[what].count += doc_count
-    if (pace.countWork(1, 0)) await pace.rest()
-  }
-}
-
-const rowsOf = (groups: Groups): Row[] =>
-  [...groups]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, { owed, paid }]) => {
-      const [period_id = '', currency = ''] = name.split(' ')
-      return {
-        period_id,
-        currency,
-        owed_amount: textOfSum(owed.amount),
-        owed_count: owed.count,
-        paid_amount: textOfSum(paid.amount),
-        paid_count: paid.count,
-      }
-    })

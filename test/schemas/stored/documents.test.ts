@@ -108,7 +108,7 @@ describe('the indices', () => {
 describe('the indices of a generation that is routed by organization', () => {
   const indices = generationIndices('p', { generation: 'g1', layout: 2 }, { shards: 6 })
 
-  test('refuse a document without a routing; parked records, which may have no organization, are in one shard', () => {
+  test('refuse a document without a routing; parked records, which may have no organization, and the few balances are in one shard each', () => {
     const isRouted = Object.entries(indices).map(([name, { mappings, settings }]) => [
       name,
       mappings._routing?.required === true,
@@ -119,6 +119,7 @@ describe('the indices of a generation that is routed by organization', () => {
       ['p-g1-statements', true, 6],
       ['p-g1-chains', true, 6],
       ['p-g1-parked', false, 1],
+      ['p-g1-periods', false, 1],
     ])
   })
 
@@ -140,7 +141,7 @@ describe('the indices of a generation that is routed by organization', () => {
           { shards: 6 },
         ),
       ).map(({ settings }) => settings.routing_partition_size)
-    expect(sizes()).toEqual([undefined, undefined, undefined, undefined])
-    expect(sizes(2)).toEqual([2, 2, 2, undefined])
+    expect(sizes()).toEqual([undefined, undefined, undefined, undefined, undefined])
+    expect(sizes(2)).toEqual([2, 2, 2, undefined, undefined])
   })
 })

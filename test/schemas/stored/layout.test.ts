@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   API_KEYS_GENERATION,
+  balanceId,
   chainId,
   idPrefixOf,
   type Kind,
@@ -120,7 +121,7 @@ describe('the routed layout', () => {
   })
 
   test('has one index for all that lists search, one request refreshes it, and the feed reads it alone', () => {
-    expect(layout.indices).toEqual(['p-g1-payouts', 'p-g1-statements', 'p-g1-chains', 'p-g1-parked'])
+    expect(layout.indices).toEqual(['p-g1-payouts', 'p-g1-statements', 'p-g1-chains', 'p-g1-parked', 'p-g1-periods'])
     expect(layout.searchedIndices(new Set<IndexKind>(listKinds))).toEqual(['p-g1-payouts'])
     expect(layout.searchedIndices(new Set<IndexKind>(['reps', 'chains']))).toEqual(['p-g1-payouts'])
     expect(layout.searchedIndices(new Set<IndexKind>(['chains', 'statements', 'parked']))).toEqual([])
@@ -128,6 +129,15 @@ describe('the routed layout', () => {
       index: 'p-g1-payouts',
       filters: [{ term: { org_id: 'org_1' } }],
     })
+  })
+
+  test('has balances in an index of their own that no search of kinds asks, and that roles for layout 1 open', () => {
+    const id = balanceId('org_1', 1_000)
+    expect(layout.addressOf('balances', id)).toEqual({ _index: 'p-g1-periods', _id: id, routing: undefined })
+    expect(layout.kindOf('p-g1-periods', id)).toBe('balances')
+    expect(layout.searchOf(kinds, undefined).index.split(',')).not.toContain('p-g1-periods')
+    expect(layout.searchedIndices(new Set<IndexKind>(['balances']))).toEqual([])
+    expect([layout.hasBalances, layoutOf('p', { generation: 'g1', topic: 't' }).hasBalances]).toEqual([true, false])
   })
 
   test('searches a list by the kind that its documents begin with, and expects no other ids', () => {

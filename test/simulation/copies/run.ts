@@ -18,6 +18,7 @@ import { CommandError } from '../../../tools/failures.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { rewind } from '../../../tools/generations/rewind.ts'
 import { createRandom, type Random } from '../../support/random.ts'
+import { isBalance, wrongBalance } from '../balances.ts'
 import { Broker } from '../broker.ts'
 import { Clock, SimulatedProcess } from '../clock.ts'
 import { openSimulatedCluster } from '../cluster.ts'
@@ -30,7 +31,7 @@ import { formOf, type Layouts, undividedLayoutsOf } from '../layouts.ts'
 import { createLink } from '../link.ts'
 import { Projector, settings } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
-import { Index } from '../stored.ts'
+import { Index, type Stored } from '../stored.ts'
 import { borderFrom } from '../unread-batches.ts'
 
 const MINUTE = 60_000
@@ -173,6 +174,14 @@ class World {
     if (!isCaughtUp()) this.failure ??= 'it did not catch up'
   }
 
+  #checkBalance(stored: Stored): void {
+    this.failure ??= wrongBalance(
+      stored,
+      (org, position) => this.#history.recordsAt(org, position),
+      (org, position) => this.#history.eventsOf(org, position).length,
+    )
+  }
+
   beginCopy(takes: number): Copy {
     const indices = new Map<string, Index>()
     for (const index of this.#engine.indices.values()) {
@@ -217,7 +226,11 @@ class World {
     return [...this.#engine.indices.values()]
       .filter(({ name }) => name !== controlIndexOf(PREFIX))
       .flatMap(index =>
-        [...index.documents.values()].map(document => {
+        [...index.documents.values()].flatMap(document => {
+          if (isBalance(document)) {
+            this.#checkBalance(document)
+            return []
+          }
           const { name, searchable } = index
           const { kind, source } = formOf(index, document)
           const isListed = /-(?:reps|periods|payouts|payroll_files)$/.test(name)

@@ -28,6 +28,7 @@ export const entryOf = (record: Outgoing, offset: number, time: number): Entry =
 export class RealLog {
   readonly entries: Readonly<Record<string, Entry[][]>>
   readonly #model: Model = createModel(PARTITIONS)
+  readonly #changes = new Map<string, number[]>()
 
   /** @param begin the entries that it begins with */
   constructor(begin: Entries) {
@@ -42,7 +43,11 @@ export class RealLog {
   add(topic: string, partition: number, entry: Entry): void {
     this.entries[topic]?.[partition]?.push(entry)
     const { kind, published } = entry
-    if (kind === 'record') this.#model.take(published.stream, partition, published)
+    if (kind !== 'record') return
+    const { outcome } = this.#model.take(published.stream, partition, published)
+    const org = String(published.key)
+    if (outcome === 'applied' && published.stream === 'events')
+      this.#changes.set(org, [...(this.#changes.get(org) ?? []), entry.offset])
   }
 
   endOf(topic: string, partition: number): number {
@@ -52,6 +57,11 @@ export class RealLog {
   /** Returns the records of an organization before a position of its partition. */
   view(org: string, position: number): View {
     return this.#model.view(org, position)
+  }
+
+  /** Returns the number of changes of an organization before a position. */
+  changesOf(org: string, position: number): number {
+    return (this.#changes.get(org) ?? []).filter(offset => offset < position).length
   }
 
   /** Whether a key, by the SHA-256 of its text, was ever created, and whether it is revoked. */

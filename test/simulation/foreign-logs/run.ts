@@ -259,6 +259,8 @@ const finish = async (world: World, readers: Readers, outcome: Outcome): Promise
   world.logs.splice(0, world.logs.length - 1)
   readers.isRestored = true
   await verifyAll(world)
+  const wrong = world.wrongBalance()
+  if (wrong !== undefined) world.fail(wrong)
   let refused: { readonly why: string | undefined } | undefined
   readers.askAll().then(
     why => {

@@ -17,6 +17,7 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import type { Outgoing } from '../../support/events.ts'
 import { createRandom, type Random } from '../../support/random.ts'
+import { isBalance, wrongBalance } from '../balances.ts'
 import { Broker } from '../broker.ts'
 import { Clock, type SimulatedProcess } from '../clock.ts'
 import { Coverage } from '../coverage.ts'
@@ -277,19 +278,38 @@ export class World {
     return { began: this.clock.now(), indices }
   }
 
-  /** All documents but those of the control index, with the names of g1 for the given generation. */
+  /** All documents but balances and those of the control index, with the names of g1 for the given generation. */
   content(generation: string): string[] {
     const isOfOther = (name: string): boolean => /-g\d+-/.test(name) && !name.includes(`-${generation}-`)
     return [...this.engine.indices.values()]
       .filter(({ name }) => name !== controlIndexOf(PREFIX) && !isOfOther(name))
       .flatMap(index =>
-        [...index.documents.values()].map(stored => {
-          const { kind, source } = formOf(index, stored)
-          const of = index.name.includes(`-${generation}-`) ? 'events' : 'keys'
-          return `${of} ${kind} ${stored.id} ${stored.version} ${source}`
-        }),
+        [...index.documents.values()]
+          .filter(stored => !isBalance(stored))
+          .map(stored => {
+            const { kind, source } = formOf(index, stored)
+            const of = index.name.includes(`-${generation}-`) ? 'events' : 'keys'
+            return `${of} ${kind} ${stored.id} ${stored.version} ${source}`
+          }),
       )
       .sort()
+  }
+
+  /** Returns what is wrong with a balance of a generation that is kept up; undefined if nothing is. */
+  wrongBalance(): string | undefined {
+    const ofKept = [...this.engine.indices.values()].filter(({ name }) =>
+      this.kept().some(generation => name.includes(`-${generation}-`)),
+    )
+    const balances = ofKept.flatMap(({ documents }) => [...documents.values()].filter(isBalance))
+    return balances
+      .map(stored =>
+        wrongBalance(
+          stored,
+          (org, position) => this.log.view(org, position),
+          (org, position) => this.log.changesOf(org, position),
+        ),
+      )
+      .find(wrong => wrong !== undefined)
   }
 
   /** A projector that reads another topic than the one that was projected must not say for long that it is ready. */

@@ -8,7 +8,15 @@ import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import { READ_TIME_MAX } from '../../../core/store/limits.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
-import { indexOf, type Kind, kinds, positionId, writtenId } from '../../../schemas/stored/documents.ts'
+import {
+  balanceId,
+  balancesIndexOf,
+  indexOf,
+  type Kind,
+  kinds,
+  positionId,
+  writtenId,
+} from '../../../schemas/stored/documents.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { type Removal, removeLeftovers } from '../../../tools/leftovers/remove-leftovers.ts'
 import { type Document, MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
@@ -26,7 +34,7 @@ const sized = (fields: object, body: object) => ({
 })
 const POSITION = 10
 
-type Given = readonly (readonly [kind: Kind, id: string, version: number, source: Document['source']])[]
+type Given = readonly (readonly [kind: Kind | 'balances', id: string, version: number, source: Document['source']])[]
 
 const payout = (id: string, seq: number, until?: number): Given[number] => [
   'payouts',
@@ -112,6 +120,18 @@ test('documents of later offsets are deleted, and older ones have their earlier 
   expect(said).toContain(`  removed: payouts ${org}:payout_12`)
 })
 
+test('balances of later offsets are deleted, and those before them stay', async () => {
+  const balance = (sequence: number, seq: number): Given[number] => [
+    'balances',
+    balanceId(org, sequence),
+    seq,
+    sized({ org_id: org, seq, sequence }, { rows: [] }),
+  ]
+  const { engine, remove } = given([...leftovers, balance(1_000, POSITION - 1), balance(2_000, POSITION)], 2)
+  expect(await remove()).toBe(true)
+  expect(Object.keys(engine.all(balancesIndexOf('p', 'g1')))).toEqual([balanceId(org, 1_000)])
+})
+
 test('where nothing is left over nobody waits, and nothing is written', async () => {
   const { engine, remove } = given([])
   const content = controlOf(engine)
@@ -166,8 +186,8 @@ test('a batch that somebody writes while documents are removed ends the removal 
   engine.onRequest = ({ path }) => {
     if (path !== '/_search') return
     engine.onRequest = () => undefined
-    const [kind, id, version, source] = payout('payout_14', 14)
-    engine.put(indexOf('p', 'g1', kind), id, version, source)
+    const [, id, version, source] = payout('payout_14', 14)
+    engine.put(indexOf('p', 'g1', 'payouts'), id, version, source)
     last(14, 2)
   }
   await expect(remove()).rejects.toThrow('somebody writes documents meanwhile: stop all projectors')
@@ -283,8 +303,8 @@ test('a document that somebody writes meanwhile ends the removal with the next s
   engine.onRequest = ({ path, bulk }) => {
     if (path !== '/_bulk' || !String(bulk).includes('"delete":{"_index":"p-g1')) return
     engine.onRequest = () => undefined
-    const [kind, id, , source] = payout('payout_12', 12)
-    engine.put(indexOf('p', 'g1', kind), id, 14, source)
+    const [, id, , source] = payout('payout_12', 12)
+    engine.put(indexOf('p', 'g1', 'payouts'), id, 14, source)
   }
   await expect(remove()).rejects.toThrow('somebody writes documents meanwhile: stop all projectors')
   await remove()

@@ -1,0 +1,101 @@
+/** Totals that are counted from a balance are those that are counted from the first record. */
+import { describe, expect, test } from 'vitest'
+import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
+import { createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
+import { UNTIL_FOREVER } from '../../../../schemas/limits.ts'
+import { type Asked, searchNow } from '../../../simulation/searches.ts'
+import { Ledger, layout, ORG } from '../../../support/balance-ledger.ts'
+import { generationOf } from '../../../support/layout.ts'
+import { scopeOf } from '../../../support/read-scope.ts'
+
+/** Every third change has a balance. The last event is at offset 17. */
+const ledgerOf = (): Ledger => {
+  const ledger = new Ledger()
+  ledger.rep(1)
+  ledger.payout(2, '10.50')
+  ledger.replace(3, '4', 7)
+  ledger.payroll(5, '10.50')
+  ledger.replace(7, '5', 9)
+  ledger.replace(8, '2', 14, { currency: 'USD' })
+  ledger.payout(9, '0.01', { period_id: 'period_2' })
+  ledger.payroll(11, '-10.50')
+  ledger.payout(12, '-3', { until_seq: 16 })
+  ledger.payout(14, '6')
+  ledger.payroll(15, '1')
+  ledger.payout(16, '7', { period_id: 'period_2', until_seq: UNTIL_FOREVER })
+  ledger.rep(17)
+  ledger.publish(18)
+  return ledger
+}
+
+const reader = (ledger: Ledger, hasBalances: boolean) => {
+  const asked: string[] = []
+  const generation = { ...generationOf({ rules: 2 }), layout: { ...layout, hasBalances } }
+  const at = { publishedTo: 18 }
+  const parts = {
+    readAt: async () => ({
+      position: { generation, publishedTo: at.publishedTo, time: 7, takenBack: 0 },
+      documents: [],
+    }),
+    cursors: { lookupOf: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
+    positionAsOf: async (_scope: unknown, current: unknown) => current,
+    projectionTime: async () => 7,
+  } as unknown as ReaderParts
+  const read = createReadTotals(parts, async ({ index, routing }, text) => {
+    asked.push(index)
+    const answer = searchNow(ledger, index, routing, JSON.parse(text) as Asked, () => false)
+    return Buffer.from(JSON.stringify(answer))
+  })
+  const totalsAt = async (publishedTo: number, period?: string) => {
+    at.publishedTo = publishedTo
+    return (await read(scopeOf(ORG), { asOf: undefined, period })).totals
+  }
+  return { asked, totalsAt }
+}
+
+const withBalances = async () => {
+  const ledger = ledgerOf()
+  const keeper = ledger.keeper()
+  await ledger.pass(3)
+  await keeper.stop()
+  return ledger
+}
+
+describe('totals of an organization that has balances', () => {
+  test('are the same at every position, of all periods and of one', async () => {
+    const ledger = await withBalances()
+    expect(ledger.balances().length).toBe(4)
+    const [counted, whole] = [reader(ledger, true), reader(ledger, false)]
+    for (let position = 1; position <= 18; position++) {
+      for (const period of [undefined, 'period_1', 'period_2', 'period_3']) {
+        const wanted = await whole.totalsAt(position, period)
+        expect(await counted.totalsAt(position, period), `${position} ${period}`).toEqual(wanted)
+      }
+    }
+  })
+
+  test('are the sums of the lists', async () => {
+    const { totalsAt } = reader(await withBalances(), true)
+    const row = (period_id: string, owed_amount: string, owed_count: number, paid_amount = '0', paid_count = 0) => ({
+      ...{ period_id, currency: 'EUR', owed_amount, owed_count },
+      ...{ paid_amount, paid_count },
+    })
+    expect((await totalsAt(18)).totals).toEqual([row('period_1', '16.5', 2, '1', 3), row('period_2', '7.01', 2)])
+    expect((await totalsAt(4)).totals).toEqual([row('period_1', '14.5', 2)])
+  })
+
+  test('ask for a balance only where a generation has them', async () => {
+    const ledger = await withBalances()
+    const [counted, whole] = [reader(ledger, true), reader(ledger, false)]
+    await counted.totalsAt(18)
+    await whole.totalsAt(18)
+    expect(counted.asked).toContain('p-g1-periods')
+    expect(whole.asked).not.toContain('p-g1-periods')
+  })
+
+  test('need three searches after the balance, however long the history is', async () => {
+    const { asked, totalsAt } = reader(await withBalances(), true)
+    await totalsAt(18)
+    expect(asked.slice(asked.indexOf('p-g1-periods') + 1)).toHaveLength(3)
+  })
+})

@@ -1,0 +1,97 @@
+/** Bugs in balances, with which totals would be wrong or never come: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const BALANCES = 'test/flow/promises/balances.long.test.ts'
+
+export const balanceMutants: readonly Mutant[] = [
+  {
+    name: 'totals after a balance still have the payouts that were replaced since',
+    inside: 'partsSince',
+    find: '    ...(after === undefined ? [] : [part(',
+    replace: '    ...(after === undefined || before >= 0 ? [] : [part(',
+    flow: BALANCES,
+  },
+  {
+    name: 'totals take away a payout that came and was replaced after the balance',
+    inside: 'partsSince',
+    find: '{ seq: { lte: after } }',
+    replace: '{ seq: { lt: before } }',
+    flow: BALANCES,
+  },
+  {
+    name: 'totals have the last change of a balance twice',
+    inside: 'partsSince',
+    find: '{ gt: after, lt: before }',
+    replace: '{ gte: after, lt: before }',
+    flow: BALANCES,
+  },
+  {
+    name: 'totals are counted from a balance that is after the moment',
+    inside: 'lastBalance',
+    find: '{ lt: before }',
+    replace: '{ gte: 0 }',
+    flow: BALANCES,
+  },
+  {
+    name: 'a row of which everything was replaced stays in totals',
+    inside: 'rowsOf',
+    file: 'core/store/balances/sums.ts',
+    find: 'owed.count > 0 || paid.count > 0',
+    replace: 'owed.count >= 0 || paid.count >= 0',
+  },
+  {
+    name: 'totals of one period have the balance of all periods',
+    inside: 'createReadTotals',
+    find: 'groupsOf(period === undefined ? rows : rows.filter(({ period_id }) => period_id === period))',
+    replace: 'groupsOf(rows)',
+    flow: BALANCES,
+  },
+  {
+    name: 'a balance is computed from records that are not published yet',
+    inside: 'BalanceKeeper.#next',
+    find: 'Math.min(published.position, progress.publishedTo)',
+    replace: 'Math.max(published.position, progress.readTo)',
+  },
+  {
+    name: 'a balance is computed up to a position that was set back meanwhile',
+    inside: 'BalanceKeeper.#next',
+    find: 'Math.min(published.position, progress.publishedTo)',
+    replace: 'Math.max(published.position, progress.publishedTo)',
+  },
+  {
+    name: 'a balance is computed while documents are removed that no log has',
+    inside: 'BalanceKeeper.#next',
+    find: '    if (removing || published.position < serve_from) return undefined\n',
+    replace: '    if (published.position < serve_from) return undefined\n',
+  },
+  {
+    name: 'a balance is stored after one computation',
+    inside: 'BalanceKeeper.#makeDue',
+    find: 'if (isDeepStrictEqual(again?.balances, balances)) agreed',
+    replace: 'if (again !== undefined) agreed',
+  },
+  {
+    name: 'a balance is forgotten whose changes were counted before they were published',
+    inside: 'BalanceKeeper.#makeDue',
+    find: 'if (balances.length === 0 && position > counted) this',
+    replace: 'if (balances.length === 0 && position > counted - 1_000) this',
+  },
+  {
+    name: 'another content of a balance stays unseen',
+    inside: 'BalanceKeeper.#isStored',
+    find: '    return isDeepStrictEqual(stored._source, documentOf(balance))\n',
+    replace: '    return isDeepStrictEqual(Object.keys(stored._source as object), Object.keys(documentOf(balance)))\n',
+  },
+  {
+    name: 'the balances that an earlier process did not come to are never made',
+    inside: 'BalanceKeeper.#sweepNew',
+    find: 'this.#due.set(key, this.#due.get(key) ?? 0)',
+    replace: 'this.#changes.delete(key)',
+  },
+  {
+    name: 'a balance outlives the log that it was computed from',
+    inside: 'findLeftovers',
+    find: '        if (version < (positions[partition] ?? 0)) return []\n',
+    replace: "        if (kind === 'balances' || version < (positions[partition] ?? 0)) return []\n",
+  },
+]
