@@ -84,7 +84,7 @@ export const projectorSettings = {
   RECEIPTS_PORT: optional(port),
   FRESHNESS_MS: withDefault(integer(0, 10_000), 25),
   ELASTICSEARCH_SHARDS: withDefault(integer(1, 1_024), 1),
-  ELASTICSEARCH_ROUTING_PARTITION_SIZE: optional(integer(1, 1_023)),
+  ELASTICSEARCH_ROUTING_PARTITION_SIZE: withDefault(integer(1, 1_023), 1),
   ELASTICSEARCH_REPLICAS: optional(integer(0, 10)),
 }
 

@@ -15,6 +15,8 @@ export type OtherRules = {
   readonly version: number
   /** Parks records whose value matches this expression as `record_undecodable`. */
   readonly parks?: string
+  /** 1: a first generation is made as programs before layout 2 made it. */
+  readonly layout?: 1
   readonly maxRate?: number
 }
 export type Rules = Omit<OtherRules, 'runs' | 'maxRate'>

@@ -19,7 +19,13 @@ import { rebuild } from '../../tools/generations/rebuild.ts'
 import { registerCodecs } from './codecs.ts'
 import type { OtherRules } from './other-rules-processes.ts'
 
-const { runs, version, parks, maxRate = Number.POSITIVE_INFINITY }: OtherRules = JSON.parse(process.argv[2] ?? '')
+const {
+  runs,
+  version,
+  parks,
+  layout,
+  maxRate = Number.POSITIVE_INFINITY,
+}: OtherRules = JSON.parse(process.argv[2] ?? '')
 const parked = parks === undefined ? undefined : new RegExp(parks)
 const settings = readSettings(projectorSettings, process.env)
 const log = pino({ level: 'info', base: { process: 'projector' } })
@@ -50,7 +56,7 @@ const common = {
   rulesVersion: version,
 }
 try {
-  if (runs === 'projector') await runProjector(settings, { ...common, elasticsearch, log })
+  if (runs === 'projector') await runProjector(settings, { ...common, layout, elasticsearch, log })
   else {
     process.exitCode = await rebuild(
       { maxRate, json: false },

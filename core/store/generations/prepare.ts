@@ -37,9 +37,9 @@ export type PrepareSteps = {
   readonly shards: number
   /** Replicas of each shard. If absent, as many as the nodes allow, at most one. */
   readonly replicas?: number | undefined
-  /** Of new generations (schemas/stored/layout.ts). By default 2 if `routingPartitionSize` is set, else 1. */
+  /** Of new generations (schemas/stored/layout.ts). By default 2. 1 is for tests, as older programs made it. */
   readonly layout?: 1 | 2 | undefined
-  /** Of new generations: the shards of each index that hold an organization. If absent, all shards hold it. */
+  /** Of new generations of layout 2: the shards of each index that hold an organization. By default 1. */
   readonly routingPartitionSize?: number | undefined
   /** For tests with other rules. */
   readonly rulesVersion?: number | undefined
@@ -235,15 +235,14 @@ type Layout = Pick<GenerationBody, 'layout' | 'routing_partition_size'>
 
 /** Returns the layout of a new generation. @throws StopError if its indices cannot be made */
 export const layoutOfNew = ({
-  routingPartitionSize,
-  layout = routingPartitionSize === undefined ? 1 : 2,
+  layout = 2,
+  routingPartitionSize = 1,
   shards,
 }: Pick<PrepareSteps, 'layout' | 'routingPartitionSize' | 'shards'>): Layout => {
   if (layout === 1) return {}
-  const size = routingPartitionSize ?? 1
-  if (size === 1) return { layout }
-  if (size < shards) return { layout, routing_partition_size: size }
-  const settings = `ELASTICSEARCH_ROUTING_PARTITION_SIZE is ${size}, ELASTICSEARCH_SHARDS is ${shards}`
+  if (routingPartitionSize === 1) return { layout }
+  if (routingPartitionSize < shards) return { layout, routing_partition_size: routingPartitionSize }
+  const settings = `ELASTICSEARCH_ROUTING_PARTITION_SIZE is ${routingPartitionSize}, ELASTICSEARCH_SHARDS is ${shards}`
   throw new StopError('index_unsuitable', `${settings}: an organization must have fewer shards than there are`)
 }
 

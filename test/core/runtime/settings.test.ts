@@ -59,7 +59,7 @@ describe('defaults', () => {
       ELASTICSEARCH_INDEX_PREFIX: 'commission',
       FRESHNESS_MS: 25,
       ELASTICSEARCH_SHARDS: 1,
-      ELASTICSEARCH_ROUTING_PARTITION_SIZE: undefined,
+      ELASTICSEARCH_ROUTING_PARTITION_SIZE: 1,
       ELASTICSEARCH_REPLICAS: undefined,
       LOG_LEVEL: 'info',
       PROJECTOR_ADMIN_HOST: '127.0.0.1',

@@ -310,9 +310,9 @@ describe('the layout of a generation', () => {
     expect(await prepareGeneration('g2', source, ends, true, again)).toEqual(identity)
   })
 
-  test('is 2 if the shards of an organization are set, and 1 if not', async () => {
-    expect((await made('g2', { routingPartitionSize: 1 })).identity.layout).toBe(2)
-    expect((await made('g3', {})).identity.layout).toBeUndefined()
+  test('is 2 unless a test says 1', async () => {
+    expect((await made('g2', {})).identity).toMatchObject({ layout: 2 })
+    expect((await made('g2', {})).identity).not.toHaveProperty('routing_partition_size')
   })
 
   test('has the shards of an organization, too, fewer than there are', async () => {
