@@ -9,12 +9,19 @@ import { recordId } from '../../schemas/stored/documents.ts'
 import { helpersBulk, startPipe } from '../peers.ts'
 import { authorization } from '../processes/api-process.ts'
 import { type RecordedDocuments, recordedDocuments, runBareLoop } from '../processes/bare-loop.ts'
-import { createSteadyPublisher, freePairs, type PublishSteadily, type SentPayout } from '../processes/constant-rate.ts'
+import {
+  createSteadyPublisher,
+  type EventStream,
+  freePairs,
+  type PublishSteadily,
+  type SentPayout,
+} from '../processes/constant-rate.ts'
 import { startProjection, startProjector, waitForPositions } from '../processes/projection.ts'
 import { createTopics, type Topics } from '../processes/publish.ts'
 import { serve } from '../processes/read-rig.ts'
 import { startRecordingProxy } from '../processes/recording-proxy.ts'
 import type { Bench, Measure } from '../rig/bench.ts'
+import { takeCore } from '../rig/cores.ts'
 import { createDataset, type DatasetSize } from '../rig/dataset.ts'
 import { newPrefix, type RequestCounts } from '../rig/elasticsearch.ts'
 import type { FreshnessRate } from '../rig/sizes.ts'
@@ -26,7 +33,9 @@ import {
   figuresOf,
   type Idle,
   idleFigure,
+  isComparedWithPipe,
   type Measured,
+  nameOfRate,
   PROBE_PAUSE_MS,
   PROBE_PAUSE_SHARE,
   type Probe,
@@ -134,11 +143,17 @@ const measureBare = async (
   const { rates, warmUpSeconds, bareSeconds } = sizes.freshness
   const measured = new Map<FreshnessRate, Bare>()
   const seconds = warmUpSeconds + bareSeconds
-  const events = Math.max(...rates.map(({ eventsPerSecond }) => eventsPerSecond)) * seconds
-  const documents = await recordBareDocuments(bench, size, events)
+  const recordedOf = new Map<EventStream, RecordedDocuments>()
+  for (const stream of ['mix', 'payouts'] as const) {
+    const events = Math.max(0, ...rates.filter(of => streamOf(of) === stream).map(of => of.eventsPerSecond)) * seconds
+    if (events > 0) recordedOf.set(stream, await recordBareDocuments(bench, size, stream, events))
+  }
   for (const rate of rates) {
     const prefix = newPrefix()
     const { eventsPerSecond } = rate
+    const documents = recordedOf.get(streamOf(rate))
+    if (documents === undefined) throw new Error('no documents were recorded')
+    using _ = rate.coreTaken ? takeCore() : undefined
     const stepsPerSecond = Math.max(1, Math.round(perSecondOf(ours.get(rate) ?? [], 'refreshes').value))
     const pace = { eventsPerSecond, stepsPerSecond }
     try {
@@ -157,7 +172,12 @@ const measureBare = async (
 }
 
 /** Projects events once through a recording proxy. Not measured. */
-const recordBareDocuments = async (bench: Bench, size: DatasetSize, events: number): Promise<RecordedDocuments> => {
+const recordBareDocuments = async (
+  bench: Bench,
+  size: DatasetSize,
+  stream: EventStream,
+  events: number,
+): Promise<RecordedDocuments> => {
   const { signal, elasticsearch, sizes } = bench
   await using topics = await createTopics(bench)
   const { organizations, peopleAndPeriods } = createDataset(size)
@@ -172,7 +192,8 @@ const recordBareDocuments = async (bench: Bench, size: DatasetSize, events: numb
   const before = proxy.recorded.length
   const { recalculated } = sizes.freshness
   const publish = createSteadyPublisher({ topics, organizations, shape: size, recalculated, signal })
-  await Promise.race([publish(RECORDED_PER_SECOND, events / RECORDED_PER_SECOND), projection.projector.died])
+  const published = publish(RECORDED_PER_SECOND, events / RECORDED_PER_SECOND, undefined, stream)
+  await Promise.race([published, projection.projector.died])
   await waitForPositions(bench, projection.prefix, await topics.ends())
   const { prefix, projector } = projection
   await projector.stop()
@@ -180,6 +201,8 @@ const recordBareDocuments = async (bench: Bench, size: DatasetSize, events: numb
 }
 
 const RECORDED_PER_SECOND = 1_000
+
+const streamOf = ({ stream }: FreshnessRate): EventStream => stream ?? 'mix'
 
 /** Has the machine to itself: projector and API have ended. */
 const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> => {
@@ -200,8 +223,9 @@ const measurePlain = async (bench: Bench, size: DatasetSize): Promise<Measured> 
   const { recalculated } = sizes.freshness
   const publish = createSteadyPublisher({ topics, organizations, shape: size, recalculated, signal })
   const system = { what: 'through the plain pipe', publish, ask, pids, died: plain.process.died }
+  const rates = sizes.freshness.rates.filter(isComparedWithPipe)
   // Awaited here: its resources are disposed of on return.
-  return await measureRates(bench, system, sizes.freshness.plainSecondsPerRound)
+  return await measureRates(bench, system, sizes.freshness.plainSecondsPerRound, rates)
 }
 
 type Found = { readonly hits: { readonly hits: readonly unknown[] } }
@@ -220,15 +244,20 @@ export type System = {
   readonly counts?: () => Promise<RequestCounts>
 }
 
-const measureRates = async (bench: Bench, system: System, seconds: number): Promise<Measured> => {
-  const { rates, warmUpSeconds, rounds } = bench.sizes.freshness
+const measureRates = async (
+  bench: Bench,
+  system: System,
+  seconds: number,
+  rates = bench.sizes.freshness.rates,
+): Promise<Measured> => {
+  const { warmUpSeconds, rounds } = bench.sizes.freshness
   const measured = new Map<FreshnessRate, FreshnessRound[]>()
   for (const rate of rates) {
     await measureRound(bench, system, rate, warmUpSeconds)
     const all: FreshnessRound[] = []
     for (let round = 1; round <= rounds; round++) all.push(await measureRound(bench, system, rate, seconds))
     const p50 = all.map(({ probes }) => `${percentile(timesOf(probes), 50).toFixed(0)} ms`)
-    bench.say(`${rate.eventsPerSecond} events/s, seen ${system.what}: p50 ${p50.join(', ')}`)
+    bench.say(`${nameOfRate(rate)}, seen ${system.what}: p50 ${p50.join(', ')}`)
     measured.set(rate, all)
   }
   return measured
@@ -238,9 +267,11 @@ const measureRates = async (bench: Bench, system: System, seconds: number): Prom
 export const measureRound = async (
   { signal }: Bench,
   { publish, ask, pids, died, lag, counts }: System,
-  { eventsPerSecond, probeEvery }: FreshnessRate,
+  rate: FreshnessRate,
   seconds: number,
 ): Promise<FreshnessRound> => {
+  const { eventsPerSecond, probeEvery } = rate
+  using _ = rate.coreTaken ? takeCore() : undefined
   const probes: Promise<Probe>[] = []
   let published = 0
   const onSent = (sent: SentPayout): void => {
@@ -252,7 +283,7 @@ export const measureRound = async (
   const countsBefore = await counts?.()
   const cpu = watchCpu(pids)
   const began = performance.now()
-  const perSecond = await Promise.race([publish(eventsPerSecond, seconds, onSent), died])
+  const perSecond = await Promise.race([publish(eventsPerSecond, seconds, onSent, streamOf(rate)), died])
   const counted = { cpu: cpu(), seconds: (performance.now() - began) / 1000, lag: await lag?.() }
   const countsAfter = await counts?.()
   return {

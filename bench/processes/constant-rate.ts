@@ -1,9 +1,10 @@
 /**
- * Publishes payouts of several organizations at a constant rate, without waiting for earlier ones. A given share of
- * them replaces a payout that was published before.
+ * Publishes events of several organizations at a constant rate, without waiting for earlier ones: payouts, of which a
+ * given share replaces a payout that was published before, and among them other records, if they are asked for.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type DatasetOrganization, type PayoutShape, payoutOf } from '../rig/dataset.ts'
+import type { CommissionEvent } from '../../schemas/events.ts'
+import { type DatasetOrganization, type PayoutShape, paymentOf, payoutOf, periodOf, repOf } from '../rig/dataset.ts'
 import { createDatasetRandom } from '../rig/random.ts'
 import type { Topics } from './publish.ts'
 
@@ -18,12 +19,19 @@ export type SentPayout = {
   readonly acknowledged: Promise<void>
 }
 
-/** Resolves when all are acknowledged. @returns the rate, in payouts a second */
+/**
+ * Publishes payouts alone, or a mix of all kinds of events: 90 % payouts, 4 % versions of reps, 4 % payments, 2 %
+ * versions of periods. Resolves when all are acknowledged.
+ * @param onSent called for each payout
+ * @returns the rate, in events a second
+ */
 export type PublishSteadily = (
   perSecond: number,
   seconds: number,
   onSent?: (sent: SentPayout) => void,
+  stream?: EventStream,
 ) => Promise<number>
+export type EventStream = 'mix' | 'payouts'
 
 type Parts = {
   readonly topics: Pick<Topics, 'publish'>
@@ -41,6 +49,9 @@ type Parts = {
 export const freePairs = (payouts: number, organizations: number, recalculated: number): number =>
   Math.ceil((payouts / organizations) * Math.min(1, 1.1 * (1 - recalculated))) + 100
 
+/** Of 50 events of a mix, one in 50 each: two are of reps, two are payments, one is of a period. The others are payouts. */
+const PAYOUTS_FROM = 5
+
 /** Creates a publisher. Each call continues where the one before ended. */
 export const createSteadyPublisher = ({
   topics,
@@ -56,18 +67,25 @@ export const createSteadyPublisher = ({
   const firstPair = ({ firstFree }: DatasetOrganization): number => (earlier === undefined ? firstFree : 0)
   let made = 0
 
-  const next = () => {
+  /** An event, and the id of its payout, if it is of one. */
+  const next = (stream: EventStream): { index: number; event: CommissionEvent; payout?: string } => {
     const index = made++ % organizations.length
     const organization = organizations[index]
     const payouts = current[index]
     if (organization === undefined || payouts === undefined) throw new Error('there is no organization')
+    const kind = stream === 'mix' ? random.below(50) : PAYOUTS_FROM
+    if (kind < 2) return { index, event: repOf(organization, random.below(organization.reps.length), `Rep ${made}`) }
+    if (kind < 4) return { index, event: paymentOf(organization, random) }
+    if (kind < PAYOUTS_FROM) {
+      return { index, event: periodOf(organization, random.below(organization.periods.length), `Period ${made}`) }
+    }
     const pair = payouts.length > 0 && random.chance(recalculated) ? random.below(payouts.length) : payouts.length
     const payout = payoutOf(organization, firstPair(organization) + pair, payouts[pair] ?? null, shape, random)
     payouts[pair] = payout.id
-    return { index, payout }
+    return { index, event: { type: 'commission.payout.calculated.v1', data: payout }, payout: payout.id }
   }
 
-  return async (perSecond, seconds, onSent = () => {}) => {
+  return async (perSecond, seconds, onSent = () => {}, stream = 'payouts') => {
     const total = perSecond * seconds
     const requests: Promise<void>[] = []
     const began = performance.now()
@@ -75,15 +93,16 @@ export const createSteadyPublisher = ({
       const wait = began + (1000 * sent) / perSecond - performance.now()
       if (sent > 0) await sleep(Math.max(wait, LINGER_MS), undefined, { signal })
       const due = Math.min(total, 1 + Math.floor(((performance.now() - began) * perSecond) / 1000)) - sent
-      const [first, ...more] = Array.from({ length: due }, next)
+      const [first, ...more] = Array.from({ length: due }, () => next(stream))
       if (first === undefined) continue
-      const eventOf = ({ payout: data }: typeof first) => ({ type: 'commission.payout.calculated.v1', data }) as const
       const at = performance.now()
-      const acknowledged = topics.publish(eventOf(first), ...more.map(eventOf))
+      const acknowledged = topics.publish(first.event, ...more.map(({ event }) => event))
       // `Promise.all` below reports a failure. Until then it must not be an unhandled rejection.
       acknowledged.catch(() => undefined)
       requests.push(acknowledged)
-      for (const { index, payout } of [first, ...more]) onSent({ id: payout.id, organization: index, at, acknowledged })
+      for (const { index, payout } of [first, ...more]) {
+        if (payout !== undefined) onSent({ id: payout, organization: index, at, acknowledged })
+      }
       sent += due
     }
     const lasted = performance.now() - began

@@ -2,7 +2,7 @@
  * Pins processes to cores of their own, and back. On few cores the measured process otherwise shares them with the
  * servers. Needs taskset (Linux), and servers that the bench started.
  */
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { promisify } from 'node:util'
 import type { Bench } from './bench.ts'
@@ -36,6 +36,21 @@ export const separate = async (
   for (const pid of [process.pid, ...started]) if (pid !== undefined) await put(pid, second)
   return stack.move()
 }
+
+/** Starts a process that computes all the time, until it is disposed of, or this process ends. */
+export const takeCore = (): Disposable => {
+  const child = spawn(process.execPath, ['--eval', computing], { stdio: ['pipe', 'ignore', 'ignore'] })
+  return { [Symbol.dispose]: () => void child.kill() }
+}
+
+/** Between two parts of its work it looks whether its input has ended. */
+const computing = `
+const compute = () => {
+  for (const end = Date.now() + 20; Date.now() < end; );
+  setImmediate(compute)
+}
+process.stdin.on('end', () => process.exit()).resume()
+compute()`
 
 const run = promisify(execFile)
 

@@ -75,21 +75,66 @@ const quotasOf = ({ payouts, organizations, firstShare = 1 / organizations }: Da
   return quotas
 }
 
-const recordedOf = ({ id: org_id, reps, periods }: DatasetOrganization): CommissionEvent[] => [
-  ...periods.map((id, month): CommissionEvent => {
-    const kind = 'month'
-    const data = { org_id, id, kind, name: `Month ${month + 1}`, timezone: 'Europe/Berlin' } as const
-    return {
-      type: 'commission.period.recorded.v1',
-      data: { ...data, starts_at: instantOf(month), ends_at: instantOf(month + 1) },
-    }
-  }),
-  ...reps.map((id, number): CommissionEvent => {
-    const status = 'active'
-    const data = { org_id, id, name: `Rep Number ${number}`, email: `rep${number}@example.com`, status } as const
-    return { type: 'commission.rep.recorded.v1', data: { ...data, started_on: '2024-01-15', departed_on: null } }
-  }),
+const recordedOf = (organization: DatasetOrganization): CommissionEvent[] => [
+  ...organization.periods.map((_, month) => periodOf(organization, month, `Month ${month + 1}`)),
+  ...organization.reps.map((_, number) => repOf(organization, number, `Rep Number ${number}`)),
 ]
+
+/** A version of a period. @param month counted from January 2024 */
+export const periodOf = (
+  { id: org_id, periods }: DatasetOrganization,
+  month: number,
+  name: string,
+): CommissionEvent => ({
+  type: 'commission.period.recorded.v1',
+  data: {
+    org_id,
+    id: known(periods[month]),
+    kind: 'month',
+    name,
+    timezone: 'Europe/Berlin',
+    starts_at: instantOf(month),
+    ends_at: instantOf(month + 1),
+  },
+})
+
+/** A version of a rep. */
+export const repOf = ({ id: org_id, reps }: DatasetOrganization, number: number, name: string): CommissionEvent => ({
+  type: 'commission.rep.recorded.v1',
+  data: {
+    org_id,
+    id: known(reps[number]),
+    name,
+    email: `rep${number}@example.com`,
+    status: 'active',
+    started_on: '2024-01-15',
+    departed_on: null,
+  },
+})
+
+/** A payment to a rep for a period, which is of no single payout. */
+export const paymentOf = (
+  { id: org_id, reps, periods }: DatasetOrganization,
+  random: DatasetRandom,
+): CommissionEvent => ({
+  type: 'commission.payroll.recorded.v1',
+  data: {
+    org_id,
+    id: `payroll_${random.id()}`,
+    rep_id: known(reps[random.below(reps.length)]),
+    period_id: known(periods[random.below(periods.length)]),
+    payout_id: null,
+    amount: money(random.below(2_000_000) + 1),
+    currency: 'EUR',
+    destination: { type: 'payroll_provider', label: 'Payroll run' },
+    recorded_at: '2026-02-01T08:30:00.125Z',
+  },
+})
+
+const known = (id: string | undefined): string => {
+  if (id === undefined) throw new Error('an organization has too few reps and periods')
+  return id
+}
 
 /** The first instant of a month, counted from January 2024. */
 const instantOf = (month: number): string => new Date(Date.UTC(2024, month)).toISOString().replace('.000Z', 'Z')
@@ -134,8 +179,7 @@ export const payoutOf = (
   { lines, steps }: PayoutShape,
   random: DatasetRandom,
 ): PayoutCalculatedData => {
-  const [rep_id, period_id] = [reps[pair % reps.length], periods[Math.floor(pair / reps.length)]]
-  if (rep_id === undefined || period_id === undefined) throw new Error('an organization has too few reps and periods')
+  const [rep_id, period_id] = [known(reps[pair % reps.length]), known(periods[Math.floor(pair / reps.length)])]
   const amounts = Array.from({ length: lines }, () => random.below(2_000_000) + 1)
   const sum = amounts.reduce((total, amount) => total + amount, 0)
   return {

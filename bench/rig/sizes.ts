@@ -85,8 +85,12 @@ export type Sizes = {
 
 export type FreshnessRate = {
   readonly eventsPerSecond: number
-  /** One of this many events is a probe. */
+  /** One of this many payouts is a probe. */
   readonly probeEvery: number
+  /** The events: by default a mix of all kinds. */
+  readonly stream?: 'payouts'
+  /** Another process takes one core meanwhile: "how late" must not grow without end on a machine that is nearly full. */
+  readonly coreTaken?: true
 }
 
 /** Share of payouts that replace an earlier one. */
@@ -119,7 +123,7 @@ export const wholeRun: Sizes = {
   },
   freshness: {
     // No common factor with any `probeEvery`, so that every organization gets probes.
-    organizations: 13,
+    organizations: 41,
     recalculated: 0.8,
     jvmWarmUp: { eventsPerSecond: 300, seconds: 60 },
     rates: [
@@ -127,6 +131,10 @@ export const wholeRun: Sizes = {
       { eventsPerSecond: 200, probeEvery: 20 },
       { eventsPerSecond: 1_000, probeEvery: 50 },
       { eventsPerSecond: 2_000, probeEvery: 100 },
+      { eventsPerSecond: 200, probeEvery: 20, stream: 'payouts' },
+      { eventsPerSecond: 1_000, probeEvery: 50, stream: 'payouts' },
+      { eventsPerSecond: 200, probeEvery: 20, coreTaken: true },
+      { eventsPerSecond: 1_000, probeEvery: 50, coreTaken: true },
     ],
     warmUpSeconds: 5,
     rounds: 3,
@@ -144,17 +152,17 @@ export const wholeRun: Sizes = {
     },
     payouts: 1_000_000,
     rates: [
-      { eventsPerSecond: 200, probeEvery: 20 },
-      { eventsPerSecond: 1_000, probeEvery: 50 },
+      { eventsPerSecond: 200, probeEvery: 20, stream: 'payouts' },
+      { eventsPerSecond: 1_000, probeEvery: 50, stream: 'payouts' },
     ],
-    constant: { rate: { eventsPerSecond: 2_000, probeEvery: 100 }, rounds: 5, secondsPerRound: 60 },
+    constant: { rate: { eventsPerSecond: 2_000, probeEvery: 100, stream: 'payouts' }, rounds: 5, secondsPerRound: 60 },
   },
   archive: {
     payouts: 240_000,
     shape: { lines: 1, steps: 0 },
     // The target is 20,000 records/s, and a limit is never exceeded.
     maxRate: 21_000,
-    rate: { eventsPerSecond: 200, probeEvery: 5 },
+    rate: { eventsPerSecond: 200, probeEvery: 5, stream: 'payouts' },
     warmUpSeconds: 5,
     aloneSeconds: 20,
   },
@@ -204,7 +212,10 @@ export const quickRun: Sizes = {
   freshness: {
     ...wholeRun.freshness,
     jvmWarmUp: { eventsPerSecond: 200, seconds: 3 },
-    rates: [{ eventsPerSecond: 200, probeEvery: 20 }],
+    rates: [
+      { eventsPerSecond: 200, probeEvery: 20 },
+      { eventsPerSecond: 200, probeEvery: 20, coreTaken: true },
+    ],
     warmUpSeconds: 1,
     rounds: 2,
     secondsPerRound: 3,
@@ -219,8 +230,8 @@ export const quickRun: Sizes = {
       rounds: 1,
     },
     payouts: 5_000,
-    rates: [{ eventsPerSecond: 200, probeEvery: 20 }],
-    constant: { rate: { eventsPerSecond: 500, probeEvery: 50 }, rounds: 2, secondsPerRound: 2 },
+    rates: [{ eventsPerSecond: 200, probeEvery: 20, stream: 'payouts' }],
+    constant: { rate: { eventsPerSecond: 500, probeEvery: 50, stream: 'payouts' }, rounds: 2, secondsPerRound: 2 },
   },
   archive: { ...wholeRun.archive, payouts: 20_000, warmUpSeconds: 1, aloneSeconds: 3 },
   api: {

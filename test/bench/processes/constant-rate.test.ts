@@ -4,7 +4,7 @@ import { createSteadyPublisher, type SentPayout } from '../../../bench/processes
 import { createDataset, type DatasetSize } from '../../../bench/rig/dataset.ts'
 import type { AnyEvent, PayoutCalculatedData } from '../../../schemas/events.ts'
 
-const size: DatasetSize = { payouts: 200, organizations: 3, recalculated: 0.1, free: 20, lines: 1, steps: 1 }
+const size: DatasetSize = { payouts: 200, organizations: 3, recalculated: 0.1, free: 400, lines: 1, steps: 1 }
 const { organizations, payouts } = createDataset(size)
 
 const publisherTo = (publish: (...events: AnyEvent[]) => Promise<void>) =>
@@ -33,6 +33,19 @@ test('events due at the same time go in one request, and each is reported', asyn
   expect(requests.length).toBeLessThan(10)
   expect(perSecond).toBeLessThan(2_100)
   expect(new Set(sent.map(({ organization }) => organization))).toEqual(new Set([0, 1, 2]))
+})
+
+test('a mix has all kinds of events, and reports the payouts, which are nine of ten', async () => {
+  const published: AnyEvent[] = []
+  const sent: SentPayout[] = []
+  const publish = publisherTo(async (...events) => void published.push(...events))
+  await publish(100_000, 0.01, one => sent.push(one), 'mix')
+  const shareOf = (type: string) => published.filter(event => event.type === type).length / published.length
+  expect(shareOf('commission.payout.calculated.v1')).toBeCloseTo(0.9, 1)
+  expect(sent.length).toBe(shareOf('commission.payout.calculated.v1') * published.length)
+  expect(shareOf('commission.rep.recorded.v1')).toBeCloseTo(0.04, 1)
+  expect(shareOf('commission.payroll.recorded.v1')).toBeCloseTo(0.04, 1)
+  expect(shareOf('commission.period.recorded.v1')).toBeCloseTo(0.02, 1)
 })
 
 test('publishing fails if a request fails', async () => {
