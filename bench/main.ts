@@ -9,6 +9,7 @@ import { measureFreshness } from './figures/freshness.ts'
 import { measureGrowth } from './figures/growth.ts'
 import { measurePartitions } from './figures/partitions.ts'
 import { measureReplay } from './figures/replay.ts'
+import { measureShards } from './figures/shards.ts'
 import { help, type Options, readOptions } from './options.ts'
 import { compareRatios, WORSE_PERCENT } from './report/compare.ts'
 import { reportCompared, reportFigure, reportMachine } from './report/report.ts'
@@ -33,6 +34,8 @@ const measureOf = (name: FigureName): Measure => {
       return measurePartitions
     case 'growth':
       return measureGrowth
+    case 'shards':
+      return measureShards
     case 'freshness':
       return measureFreshness
     case 'corrections':

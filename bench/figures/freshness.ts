@@ -18,7 +18,7 @@ import {
 } from '../processes/constant-rate.ts'
 import { startProjection, startProjector, waitForPositions } from '../processes/projection.ts'
 import { createTopics, type Topics } from '../processes/publish.ts'
-import { serve } from '../processes/read-rig.ts'
+import { type Served, serve } from '../processes/read-rig.ts'
 import { startRecordingProxy } from '../processes/recording-proxy.ts'
 import type { Bench, Measure } from '../rig/bench.ts'
 import { takeCore } from '../rig/cores.ts'
@@ -75,16 +75,21 @@ export const measureOurs = async (bench: Bench, size: DatasetSize): Promise<{ me
   return { measured, idle: await measureIdle(bench, system) }
 }
 
-type Ours = {
+type Ours = Pick<Served, 'holders' | 'api' | 'projection'> & {
   readonly system: System & { readonly counts: () => Promise<RequestCounts> }
   readonly topics: Topics
   readonly prefix: string
 }
 
-/** Starts projector and API on the data of `size`, and warms them up. */
-export const startOurs = async (bench: Bench, size: DatasetSize, stack: AsyncDisposableStack): Promise<Ours> => {
+/** Starts projector and API on the data of `size`, and warms them up. @param settings of the projector */
+export const startOurs = async (
+  bench: Bench,
+  size: DatasetSize,
+  stack: AsyncDisposableStack,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Ours> => {
   const { signal, services, sizes, say, elasticsearch } = bench
-  const served = stack.use(await serve(bench, size))
+  const served = stack.use(await serve(bench, size, settings))
   const { topics, holders, api, projection, died } = served
   const ask: Poll = async (organization, id) => {
     const url = `${api.url}/payouts/${id}`
@@ -105,7 +110,7 @@ export const startOurs = async (bench: Bench, size: DatasetSize, stack: AsyncDis
   await waitForPositions(bench, projection.prefix, await topics.ends())
   // A projector that has seen every record knows which documents exist. Most projectors were started later.
   await projection.projector.stop()
-  const projector = stack.use(await startProjector(bench, topics, projection.prefix))
+  const projector = stack.use(await startProjector(bench, topics, projection.prefix, { settings }))
   const pids = {
     'the projector': projector.pid,
     'the API': api.process.pid,
@@ -120,7 +125,7 @@ export const startOurs = async (bench: Bench, size: DatasetSize, stack: AsyncDis
   const ended = Promise.race([died, projector.died])
   ended.catch(() => undefined)
   const system = { what: 'through the API', publish, ask, pids, died: ended, lag, counts }
-  return { system, topics, prefix: projection.prefix }
+  return { system, topics, prefix: projection.prefix, holders, api, projection }
 }
 
 const measureIdle = async ({ sizes, signal }: Bench, { pids, counts }: Ours['system']): Promise<Idle> => {

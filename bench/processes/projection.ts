@@ -30,6 +30,7 @@ type ProjectionOptions = {
   /** Address of Elasticsearch for the projector, if not its own. */
   readonly elasticsearchUrl?: string
   readonly flags?: readonly string[]
+  readonly settings?: Readonly<Record<string, string>>
   /** Title of the progress bar; without it none is shown. */
   readonly what?: string
   /** Called, and awaited, after every read of the positions. */
@@ -41,7 +42,7 @@ export const startProjector = (
   { elasticsearch, signal }: Bench,
   topics: Topics,
   prefix: string,
-  { elasticsearchUrl = elasticsearch.url, flags = [] }: ProjectionOptions = {},
+  { elasticsearchUrl = elasticsearch.url, flags = [], settings = {} }: ProjectionOptions = {},
 ): Promise<Running> =>
   startBenchProcess({
     script: 'projector/main.ts',
@@ -54,6 +55,7 @@ export const startProjector = (
       ELASTICSEARCH_INDEX_PREFIX: prefix,
       KAFKA_GROUP_ID: prefix,
       PROJECTOR_ADMIN_PORT: '0',
+      ...settings,
     },
   })
 

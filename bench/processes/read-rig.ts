@@ -17,11 +17,16 @@ export type Served = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
+type Settings = Readonly<Record<string, string>>
+
 /** An organization and a key that reads it. */
 export type Holder = { readonly organization: DatasetOrganization; readonly key: string }
 
-/** Publishes a dataset and waits until it is projected. Projector and API run until they are disposed of. */
-export const serve = async (bench: Bench, size: DatasetSize): Promise<Served> => {
+/**
+ * Publishes a dataset and waits until it is projected. Projector and API run until they are disposed of.
+ * @param settings of the projector
+ */
+export const serve = async (bench: Bench, size: DatasetSize, settings: Settings = {}): Promise<Served> => {
   await using stack = new AsyncDisposableStack()
   const topics = stack.use(await createTopics(bench))
   const dataset = createDataset(size)
@@ -33,7 +38,7 @@ export const serve = async (bench: Bench, size: DatasetSize): Promise<Served> =>
     'publishing API keys',
   )
   await publishDataset(topics, dataset, size.payouts)
-  const projection = stack.use(await startProjection(bench, topics, { what: 'projecting' }))
+  const projection = stack.use(await startProjection(bench, topics, { what: 'projecting', settings }))
   const api = stack.use(await startApi(bench, projection.prefix, bench.elasticsearch.url))
 
   const died = Promise.race([projection.projector.died, api.process.died])

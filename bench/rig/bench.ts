@@ -9,6 +9,7 @@ export const figureNames = [
   'replay',
   'partitions',
   'growth',
+  'shards',
   'freshness',
   'corrections',
   'archive',

@@ -24,6 +24,15 @@ export type Sizes = {
     readonly restarts: number
     readonly chains: { readonly lengths: readonly number[]; readonly data: DatasetSize; readonly rounds: number }
   }
+  readonly shards: {
+    /** Of each index; the first is the one that the others are compared with. */
+    readonly counts: readonly number[]
+    readonly data: DatasetSize
+    readonly rounds: number
+    readonly pageSeconds: number
+    readonly rate: FreshnessRate
+    readonly rateSeconds: number
+  }
   readonly freshness: {
     readonly organizations: number
     /** Share of the payouts that replace an earlier one. */
@@ -121,6 +130,14 @@ export const wholeRun: Sizes = {
       rounds: 3,
     },
   },
+  shards: {
+    counts: [1, 24, 96],
+    data: { payouts: 100_000, organizations: 200, recalculated, ...large },
+    rounds: 2,
+    pageSeconds: 5,
+    rate: { eventsPerSecond: 200, probeEvery: 20 },
+    rateSeconds: 20,
+  },
   freshness: {
     // No common factor with any `probeEvery`, so that every organization gets probes.
     organizations: 41,
@@ -208,6 +225,14 @@ export const quickRun: Sizes = {
       data: { ...wholeRun.growth.chains.data, payouts: 3_000, organizations: 6 },
       rounds: 1,
     },
+  },
+  shards: {
+    ...wholeRun.shards,
+    counts: [1, 24],
+    data: { ...wholeRun.shards.data, payouts: 10_000, organizations: 20 },
+    rounds: 1,
+    pageSeconds: 1,
+    rateSeconds: 3,
   },
   freshness: {
     ...wholeRun.freshness,
