@@ -49,7 +49,7 @@ type Parts = {
 export const freePairs = (payouts: number, organizations: number, recalculated: number): number =>
   Math.ceil((payouts / organizations) * Math.min(1, 1.1 * (1 - recalculated))) + 100
 
-/** Of 50 events of a mix, one in 50 each: two are of reps, two are payments, one is of a period. The others are payouts. */
+/** Of 50 events of a mix two are of reps, two are payments, and one is of a period. The others are payouts. */
 const PAYOUTS_FROM = 5
 
 /** Creates a publisher. Each call continues where the one before ended. */

@@ -98,7 +98,7 @@ export type FreshnessRate = {
   readonly probeEvery: number
   /** The events: by default a mix of all kinds. */
   readonly stream?: 'payouts'
-  /** Another process takes one core meanwhile: "how late" must not grow without end on a machine that is nearly full. */
+  /** Another process takes one core meanwhile. On a machine that is nearly full, events must not wait ever longer. */
   readonly coreTaken?: true
 }
 
