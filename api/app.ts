@@ -55,6 +55,8 @@ type ApiParts = {
   readonly counter: RequestCounter
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
+  /** Scheme, host and port of the API, as clients know them. */
+  readonly publicUrl?: string | undefined
   /** Unknown keys that one address may try in a minute. */
   readonly failuresPerAddress?: number
   readonly shares?: ShareLimits
@@ -156,7 +158,7 @@ export const createApi = (parts: ApiParts): Api => {
     .end(answerRoute(router))
   const app = new Koa<Arrived>({ env: 'production' })
   app.use(ctx => {
-    Object.assign(ctx.state, arrivedOf(ctx.req, parts.newRequestId))
+    Object.assign(ctx.state, arrivedOf(ctx.req, parts))
     return answer(ctx)
   })
   // An error after the last step means that the connection broke while an answer was sent.

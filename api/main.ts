@@ -155,6 +155,7 @@ const start = async (): Promise<void> => {
     rate,
     counter: shared ?? createLocalCounter(rate),
     trustedProxies: settings.API_TRUSTED_PROXIES,
+    publicUrl: settings.API_PUBLIC_URL,
     shares: tls === undefined ? usualShares : encryptedShares,
     mayStore: settings.API_CACHE !== 'no-store',
     budget,

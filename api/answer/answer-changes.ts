@@ -28,6 +28,7 @@ import type { Context } from '../http/request.ts'
 import { noteRecordsForAudit } from '../http/request.ts'
 import { type Answering, answerLater, contentHash, entityTag } from './answer-page.ts'
 import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
+import { linkNext } from './link-next.ts'
 
 /** Answers a page of `/changes`. @throws Refusal `unavailable`: a malformed record, or no room for the answer */
 export const answerChanges = (
@@ -40,6 +41,7 @@ export const answerChanges = (
   noteRecordsForAudit(ctx, () => names.map(textOfName))
   const last = names.at(-1) ?? startingAfter
   const nextCursor = last ? textOfName(last) : ''
+  if (page.hasMore) linkNext(ctx, nextCursor)
   const hashes = page.hits.map((hit, index) => `${names[index]?.id} ${contentHash(hit)}`).join()
   const etag = entityTag('changes', page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
   return answerLater(ctx, page.position, etag, () => {
@@ -70,7 +72,9 @@ export const answerHistory = (
     noteShown(page.hits.slice(0, items.length))
     const end = page.hits[items.length - 1]
     const hasMore = page.hasMore || items.length < page.hits.length
-    return joinParts(reserved(ctx, listOf(items, hasMore, end ? recordIdOf(end) : nextCursor)), pace)
+    const cursor = end ? recordIdOf(end) : nextCursor
+    if (hasMore) linkNext(ctx, cursor)
+    return joinParts(reserved(ctx, listOf(items, hasMore, cursor)), pace)
   })
 }
 

@@ -72,7 +72,7 @@ export const answerErrors = ({
 const answerRefusal = (ctx: Context<Arrived>, refusal: Refusal): void => {
   const answer = refusalAnswer(refusal)
   // These headers are set if an answer was begun and then failed.
-  for (const name of ['ETag', 'Projection-Time']) ctx.remove(name)
+  for (const name of ['ETag', 'Projection-Time', 'Link']) ctx.remove(name)
   if (ctx.response.get('Cache-Control') === FIXED) ctx.set('Cache-Control', REVALIDATED)
   ctx.status = answer.status
   ctx.set('Content-Type', 'application/json; charset=utf-8')

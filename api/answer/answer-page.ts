@@ -19,11 +19,15 @@ import { allocate, type DocumentSlice, type ReadPosition, startsWith } from '../
 import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
-import type { Audited, Context, Counted, Reserved } from '../http/request.ts'
+import type { Arrived, Audited, Context, Counted, Reserved } from '../http/request.ts'
 import { noteRecordsForAudit } from '../http/request.ts'
+import { linkNext } from './link-next.ts'
 
 /** Needed by the answer to a request with a key. */
-export type Answering = Audited & Counted & Pick<Reserved, 'reservation' | 'form'>
+export type Answering = Pick<Arrived, 'path' | 'query' | 'publicUrl'> &
+  Audited &
+  Counted &
+  Pick<Reserved, 'reservation' | 'form'>
 
 const END = Buffer.from('}')
 const PAYOUT_END = Buffer.from(NOT_REPLACED)
@@ -44,6 +48,7 @@ export const answerList = (
   const tail = Buffer.from(`],"has_more":${page.hasMore},"next_cursor":"${nextCursor}"}`)
   const hashes = page.hits.map(contentHash).join()
   const etag = entityTag(kind, page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
+  if (page.hasMore) linkNext(ctx, nextCursor)
   // A list holds only records that are current at its position.
   const ending = kind === 'payouts' ? PAYOUT_END : END
   answer(ctx, page.position, etag, () => joined(LIST, page.hits, ending, tail))

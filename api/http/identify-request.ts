@@ -11,9 +11,13 @@ import { type Arrived, readTarget, type Timed } from './request.ts'
 import type { Step } from './steps.ts'
 
 /** Returns what is known of a request from the start. */
-export const arrivedOf = ({ url = '' }: IncomingMessage, newRequestId: () => string): Arrived => ({
+export const arrivedOf = (
+  { url = '' }: IncomingMessage,
+  { newRequestId, publicUrl }: { readonly newRequestId: () => string; readonly publicUrl?: string | undefined },
+): Arrived => ({
   requestId: newRequestId(),
   ...readTarget(url),
+  publicUrl,
   spent: { waited: 0, bytesRead: 0, held: undefined },
 })
 

@@ -38,6 +38,14 @@ export const headers = {
     schema: { type: 'string', pattern: '^[0-9-]{10}T[0-9:]{8}\\.[0-9]{3}Z$' },
     example: '2026-02-02T07:15:05.000Z',
   },
+  Link: text(
+    [
+      'The address of the next page (RFC 8288), only while `has_more` is true. The host is the one that the client',
+      'used; behind a proxy that does not name the scheme, the address is only a path.',
+    ].join(' '),
+    '^<[^>]+>; rel="next"$',
+    '<https://example.com/api/v1/payouts?starting_after=payout_2&limit=2>; rel="next"',
+  ),
   'RateLimit-Policy': text(
     [
       'How many units (q) a key has in how many seconds (w).',

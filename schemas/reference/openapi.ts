@@ -34,7 +34,7 @@ const data = (schema: unknown, example: unknown): Json => ({
 })
 const page = (name: ListedName, cursor: string): Json => ({
   description: 'A page of the list.',
-  headers: headerRefs(fresh),
+  headers: headerRefs([...fresh, 'Link']),
   content: json(ref('schemas', `${name}List`), {
     data: [recordExamples[name]],
     has_more: false,
@@ -46,7 +46,10 @@ const listSchema = (name: ListedName, pattern: string): Json => ({
   required: ['data', 'has_more', 'next_cursor'],
   properties: {
     data: { type: 'array', items: ref('schemas', name) },
-    has_more: { type: 'boolean', description: 'Whether more records follow this page.' },
+    has_more: {
+      type: 'boolean',
+      description: 'Whether more records follow this page. Without more, the walk ends here.',
+    },
     next_cursor: {
       type: 'string',
       pattern: `^$|${pattern}`,

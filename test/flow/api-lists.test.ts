@@ -67,6 +67,21 @@ describe('a walk', () => {
     expect(ids.length).toBe(pages === undefined ? current().length : pages * size)
   })
 
+  test('by links ends at the last page, and gives the same records as by cursors', async () => {
+    const { ask, key } = await shared
+    for (const list of ['/payouts?limit=200', '/periods?limit=7', '/changes?limit=200']) {
+      const byLinks: unknown[] = []
+      for (let path: string | undefined = list; path !== undefined; ) {
+        const answer: Awaited<ReturnType<typeof ask>> = await ask(path, key)
+        byLinks.push(...listed(answer).data)
+        const [, url] = /^<(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '') ?? []
+        path = url && `/${url.split('/api/v1/')[1]}`
+      }
+      const [name = '', limit] = list.split('?limit=')
+      expect(byLinks).toEqual((await walk(ask, name, key, Number(limit))).records)
+    }
+  })
+
   test('without a limit gives 50 records per page', async () => {
     const { ask, key } = await shared
     expect(listed(await ask('/payouts', key)).data.length).toBe(50)

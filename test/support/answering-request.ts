@@ -3,6 +3,9 @@ import type { Answering } from '../../api/answer/answer-page.ts'
 
 /** Returns the state of a request whose reads are not audited, and whose answer holds no bytes. */
 export const answering = (): Answering => ({
+  path: '/',
+  query: '',
+  publicUrl: undefined,
   read: undefined,
   refundUnit: () => undefined,
   reservation: { add: () => undefined, held: () => 0, deliver: () => undefined, close: () => undefined },

@@ -37,17 +37,25 @@ export const createDescription = async (definition: object): Promise<Describe> =
     const checks = [
       status === 200 && described.validateRequest(asked, operation),
       body !== undefined && described.validateResponse(body, operation, status),
-      described.validateResponseHeaders(Object.fromEntries(headers), operation, {
-        statusCode: status,
-        // A 429 for an address lacks the headers about the key.
-        setMatchType: status === 429 ? SetMatchType.Any : SetMatchType.Superset,
-      }),
+      // The last page of a list has no link.
+      described.validateResponseHeaders(
+        { link: '<https://a>; rel="next"', ...Object.fromEntries(headers) },
+        operation,
+        {
+          statusCode: status,
+          // A 429 for an address lacks the headers about the key.
+          setMatchType: status === 429 ? SetMatchType.Any : SetMatchType.Superset,
+        },
+      ),
     ]
     const errors = checks.flatMap(check => (check === false ? [] : (check.errors ?? [])))
     return {
       what,
       violations: [
         ...(errors.length > 0 ? [`${what}: ${JSON.stringify(errors)}`] : []),
+        ...(body === undefined || headers.has('link') === (body.has_more === true)
+          ? []
+          : [`${what} has a link, or none, and has_more is ${body.has_more}`]),
         ...(isEmpty === (text === '') ? [] : [`${what} ${isEmpty ? 'has a' : 'has no'} body`]),
         ...(isEmpty || isJson(headers) ? [] : [`${what} is ${headers.get('content-type')}`]),
         ...(status !== 429 || headers.has('retry-after') ? [] : [`${what} has no retry-after header`]),

@@ -55,6 +55,16 @@ export const url = (protocols: readonly string[]): Reader<string> => ({
   },
 })
 
+/** Without a path, so that a path can follow it. */
+export const origin: Reader<string> = {
+  expected: 'an address such as https://example.com, without a path',
+  read: value => {
+    const { protocol = '', origin = '', host = '' } = URL.parse(value) ?? {}
+    const isWhole = value === origin || value === `${protocol}//${host}/`
+    return ['http:', 'https:'].includes(protocol) && isWhole ? origin : undefined
+  },
+}
+
 export const required = <Value>(reader: Reader<Value>): Setting<Value> => ({ ...reader, absent: 'required' })
 export const optional = <Value>(reader: Reader<Value>): Setting<Value | undefined> => ({
   ...reader,

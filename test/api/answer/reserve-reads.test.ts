@@ -12,7 +12,16 @@ describe('the memory of a request', () => {
     const budget = createAnswerBudget({ onRefused: () => undefined })
     const turns = createSemaphores({ permits: 1, queue: 0, waitMax: 0 }, () => () => undefined)
     const spent: Spent = { waited: 0, bytesRead: 0, held: undefined }
-    const request = { requestId: 'r', path: '/', query: '', spent, key, route: '/', isCopied: false }
+    const request = {
+      requestId: 'r',
+      path: '/',
+      query: '',
+      publicUrl: undefined,
+      spent,
+      key,
+      route: '/',
+      isCopied: false,
+    }
     const { signal } = new AbortController()
     const nothing = { signal, renewTime: () => undefined, recheckKey: async () => undefined, methodOffered: true }
     const reservation = createReadReservation(budget, turns)

@@ -71,6 +71,7 @@ describe('the OpenAPI document', () => {
       [
         'Cache-Control',
         'ETag',
+        'Link',
         'Projection-Time',
         'RateLimit',
         'RateLimit-Policy',
