@@ -23,6 +23,7 @@ import { type Schedule, scheduleTimer } from '../core/runtime/index.ts'
 import { type AnswerBudget, batchMultiGets, type SearchClient } from '../core/store/index.ts'
 import { openapi } from '../schemas/reference/openapi.ts'
 import { createAdmitKey } from './access/admit-keys.ts'
+import { allowOrigins } from './access/allow-origins.ts'
 import { authenticate } from './access/authenticate.ts'
 import { createFailedLogins } from './access/failed-logins.ts'
 import { limitInFlight } from './access/limit-in-flight.ts'
@@ -57,6 +58,8 @@ type ApiParts = {
   readonly trustedProxies?: readonly string[]
   /** Scheme, host and port of the API, as clients know them. */
   readonly publicUrl?: string | undefined
+  /** Origins whose pages may read the API in a browser; by default none. */
+  readonly corsOrigins?: readonly string[]
   /** Unknown keys that one address may try in a minute. */
   readonly failuresPerAddress?: number
   readonly shares?: ShareLimits
@@ -157,6 +160,7 @@ export const createApi = (parts: ApiParts): Api => {
     .step(reserveReads(reservation))
     .end(answerRoute(router))
   const app = new Koa<Arrived>({ env: 'production' })
+  if (parts.corsOrigins?.length) app.use(allowOrigins(parts.corsOrigins))
   app.use(ctx => {
     Object.assign(ctx.state, arrivedOf(ctx.req, parts))
     return answer(ctx)

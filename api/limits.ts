@@ -105,3 +105,6 @@ export const AUDIT_END_TIME = 500
 /** Milliseconds that a request to Kafka may take, and its retries. An answer waits for AUDIT_WAIT_MAX at most. */
 export const AUDIT_KAFKA_TIMEOUT = 3_000
 export const AUDIT_KAFKA_RETRIES = 3
+
+/** Seconds that a browser may remember the answer to a preflight request: the longest that browsers keep. */
+export const PREFLIGHT_SECONDS = 7_200

@@ -156,6 +156,7 @@ const start = async (): Promise<void> => {
     counter: shared ?? createLocalCounter(rate),
     trustedProxies: settings.API_TRUSTED_PROXIES,
     publicUrl: settings.API_PUBLIC_URL,
+    corsOrigins: settings.API_CORS_ORIGINS,
     shares: tls === undefined ? usualShares : encryptedShares,
     mayStore: settings.API_CACHE !== 'no-store',
     budget,

@@ -61,7 +61,7 @@ export const authenticate = ({
 
   return async (ctx, next) => {
     ctx.set('Cache-Control', mayStore ? REVALIDATED : NOT_STORED)
-    ctx.set('Vary', 'Authorization')
+    ctx.vary('Authorization')
     const text = keyOf(ctx.req.rawHeaders, ctx.req.headers.authorization)
     const key = await requireHolder(ctx, text)
     onUsed(key)

@@ -126,6 +126,7 @@ export const apiSettings = {
   API_TLS_KEY_FILE: optional(anything),
   API_CACHE: withDefault(oneOf(['private', 'no-store']), 'private'),
   API_PUBLIC_URL: optional(origin),
+  API_CORS_ORIGINS: withDefault(listOf(origin), []),
   API_TRUSTED_PROXIES: withDefault(listOf(network), []),
   API_ADMIN_HOST: withDefault(anything, '127.0.0.1'),
   API_ADMIN_PORT: withDefault(port, 9464),

@@ -22,7 +22,11 @@ export const headers = {
     '^((private, )?no-cache|private, max-age=[0-9]+, immutable|no-store)$',
     'private, no-cache',
   ),
-  Vary: text('Another key may get another response.', '^Authorization$', 'Authorization'),
+  Vary: text(
+    'Another key may get another response, and so may a page of another origin.',
+    '^(Origin, )?Authorization$',
+    'Authorization',
+  ),
   ETag: text(
     'Identifies the content of the response; the same for every key of the organization.',
     '^"[A-Za-z0-9_-]+"$',

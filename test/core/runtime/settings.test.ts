@@ -84,6 +84,7 @@ describe('defaults', () => {
       API_TLS_KEY_FILE: undefined,
       API_CACHE: 'private',
       API_PUBLIC_URL: undefined,
+      API_CORS_ORIGINS: [],
       API_TRUSTED_PROXIES: [],
       API_ADMIN_HOST: '127.0.0.1',
       API_ADMIN_PORT: 9464,
