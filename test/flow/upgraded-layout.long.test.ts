@@ -73,7 +73,7 @@ test('the present projector goes on with its seven indices, and makes no other',
 
 test('a rebuild has the present layout, and is found equal', async () => {
   await projection('rebuild')
-  expect((await indicesBy('g2')).sort()).toEqual(['chains', 'parked', 'payouts', 'statements'])
+  expect((await indicesBy('g2')).sort()).toEqual(['chains', 'parked', 'payouts', 'periods', 'statements'])
   for (const line of await projection('verify', 'g1', 'g2')) expect(line).toMatchObject({ equal: true })
 })
 
