@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import { RULES_VERSION } from '../core/ledger/index.ts'
 import {
   assertOnePartition,
+  assertSameSource,
   asUnanswered,
   checkTopicConfiguration,
   createLastRecordReader,
@@ -168,15 +169,15 @@ const verifyStored = async (
 
 type Verify = (identity: GenerationBody) => Promise<void>
 
-/** Returns a function that opens the active generations, except those of other rules. Open ones stay open. */
+/** Returns a function that opens the active generations, except those of other projectors. Open ones stay open. */
 const createOpenActive = (source: Source, groupId: string, verify: Verify, steps: Steps, health: Health) => {
   const { prefix, rulesVersion } = steps
   const opened = new Map<string, StreamOptions>()
 
-  /** Opens a generation. Returns its document instead if it has other rules: then another program projects it. */
+  /** Opens a generation. Returns its document instead if it has other rules or another topic: others project it. */
   const open = async (generation: string): Promise<GenerationBody | undefined> => {
     const found = await readGeneration(generation, steps)
-    if (found === undefined || found.rules_version === rulesVersion) {
+    if (found === undefined || (found.rules_version === rulesVersion && found.topic === source.topic)) {
       const known = await openGeneration(generation, source, true, steps)
       const identity = await recordTopicId(known, source, verify, steps)
       opened.set(generation, eventsOptions(identity, groupId, prefix))
@@ -208,8 +209,11 @@ const createOpenActive = (source: Source, groupId: string, verify: Verify, steps
       }
     }
     const streams = generations.active.flatMap(generation => opened.get(generation) ?? [])
-    // Without a generation of our rules there is nothing to do.
-    if (streams.length === 0 && broken.size === 0 && other !== undefined) throw rulesChanged(other, rulesVersion)
+    // Without a generation of our rules and our topic there is nothing to do.
+    if (streams.length === 0 && broken.size === 0 && other !== undefined) {
+      assertSameSource(other, source)
+      throw rulesChanged(other, rulesVersion)
+    }
     return { live: generations.live, streams, broken }
   }
 }

@@ -99,6 +99,17 @@ const restoresTopic = {
 }
 const restoreTransactions: KafkaResource = { type: 'TransactionalId', name: 'commission-restore-', pattern: 'prefixed' }
 
+/** The new topic of `commission grow`: its name begins with that of the present one. */
+const grown: KafkaResource = { type: 'Topic', name: `\${KAFKA_EVENTS_TOPIC}-`, pattern: 'prefixed' }
+const growsTopic = {
+  Create: 'creates the new topic',
+  Read: 'compares it with the present one, and makes a generation from it',
+  Write: 'appends the records of the present one',
+  DescribeConfigs: 'checks that the topic keeps every record, and reads its settings before it changes one',
+  AlterConfigs: 'lets the records keep their times, as `restore` does',
+}
+const growTransactions: KafkaResource = { type: 'TransactionalId', name: 'commission-grow-', pattern: 'prefixed' }
+
 const prefix = `\${ELASTICSEARCH_INDEX_PREFIX}`
 const control = `${prefix}-control`
 const keys = `${prefix}-api-keys`
@@ -217,6 +228,30 @@ export const identities = {
             ...(['read', 'index', 'delete', 'maintenance'] as const),
           ],
           reason: 'makes, compares and drops generations and sandboxes',
+        },
+      ],
+    },
+  },
+  grow: {
+    programs: '`npx commission grow`',
+    kafka: [
+      ...rights(events, { Read: 'copies the records', DescribeConfigs: 'checks that the topic keeps every record' }),
+      ...rights(grown, growsTopic),
+      ...rights(groups, {
+        Read: 'joins the consumer group of the generation that it makes, and describes that of the live one',
+      }),
+      ...rights(growTransactions, {
+        Write: 'appends each part of the copy whole or not at all, and ends an earlier run',
+        Describe: 'finds the coordinator of its transactions',
+      }),
+    ],
+    elasticsearch: {
+      cluster: [monitor],
+      indices: [
+        {
+          names: everything,
+          privileges: ['create_index', 'view_index_metadata', 'read', 'index', 'maintenance'],
+          reason: 'makes a generation, compares it with the live one, and swaps them',
         },
       ],
     },

@@ -169,6 +169,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
       'subjects',
       'export',
       'archive',
+      'grow',
       'analysis',
       'validate',
       'doctor',

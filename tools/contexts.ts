@@ -42,6 +42,7 @@ import { CommandError } from './failures.ts'
 import type { TakeOverContext } from './generations/adopt.ts'
 import type { RebuildSteps } from './generations/rebuild.ts'
 import { findAny } from './generations/sandboxes.ts'
+import type { GrowSteps } from './grow/grow.ts'
 import type { SubjectsContext } from './subjects/subjects.ts'
 import type { ValidateSteps } from './validate/validate.ts'
 
@@ -120,6 +121,16 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
       openLog,
       ...generationSteps(settings),
       groupId: settings.KAFKA_GROUP_ID,
+    }
+  }
+  const growing = (): GrowSteps => {
+    const settings = readSettings({ ...projectorSettings, ...topicSettings }, process.env, readFileSync)
+    const config = kafkaConfig(settings, 'commission-grow', readFileSync)
+    const context = rebuilding(settings)
+    return {
+      ...interruptible(context, context.signal),
+      topicSettings: settings,
+      openCluster: topic => openCluster({ config, logger: context.kafka.logger() }, topic, context.signal),
     }
   }
   /** Needs no settings for Kafka. */
@@ -234,6 +245,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     targetSteps,
     groupId,
     rebuilding,
+    growing,
     replayingArchive,
     sealKeys,
     exporting,

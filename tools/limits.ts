@@ -66,6 +66,10 @@ export const DROP_WAIT_MS = 60_000
 /** Milliseconds without a change of any position until no projector runs: it writes each within a second. */
 export const QUIET_MS = 5_000
 export const QUIET_POLL_MS = 500
+/** Milliseconds that `grow --swap` waits until publishers and projectors of the old topic have stopped. */
+export const GROW_WAIT_MS = 600_000
+/** Milliseconds between two lines about what it waits for. */
+export const GROW_NEWS_MS = 10_000
 /** Documents of the control index searched for generations: a position for each partition of each generation. */
 export const REMAINS_MAX = 10_000
 /**

@@ -15,6 +15,25 @@ export type TopicsContext = {
   readonly say: (line: string) => void
 }
 
+/**
+ * Creates another topic of events with a number of partitions, configured like the first one.
+ * @returns false if it is there already
+ */
+export const createEventsTopic = async (
+  topic: string,
+  numPartitions: number,
+  settings: Pick<
+    Read<typeof kafkaSettings & typeof topicSettings>,
+    'KAFKA_MAX_MESSAGE_BYTES' | 'KAFKA_REPLICATION_FACTOR'
+  >,
+  { admin, sleep }: Pick<TopicsContext, 'admin' | 'sleep'>,
+): Promise<boolean> => {
+  const { KAFKA_MAX_MESSAGE_BYTES: messageBytes, KAFKA_REPLICATION_FACTOR: replicationFactor = -1 } = settings
+  const isNew = await create({ topic, numPartitions, isOfKeys: false }, replicationFactor, messageBytes, admin)
+  await waitForTopic(topic, admin, sleep)
+  return isNew
+}
+
 type WantedTopic = { readonly topic: string; readonly numPartitions: number; readonly isOfKeys: boolean }
 
 /**

@@ -4,7 +4,7 @@
  */
 export { createAdmitBatch } from './batch/limit-lines.ts'
 export { connectAdmin, connectProducer } from './connect.ts'
-export { createMissingTopics } from './create-topics.ts'
+export { createEventsTopic, createMissingTopics } from './create-topics.ts'
 export { archivedLog, type VerifiedLog } from './follow/archived-log.ts'
 export { consume } from './follow/consume.ts'
 export {
@@ -41,6 +41,7 @@ export { keptRecord, toRawRecord } from './kafka/stored-record.ts'
 export { type KafkaAccess, kafkaAccess, kafkaConfig } from './kafka-config.ts'
 export { credentialsOf } from './kafka-credentials.ts'
 export { asUnanswered, kafkaRetryOptions } from './kafka-retry.ts'
+export { type AppendedBatch, appendInTransactions, type LogTransactions } from './records/append-in-transactions.ts'
 export { appendLog, type LogAppender } from './records/append-log.ts'
 export { BATCH_TIME_SPAN, kafkaTime } from './records/encode-batch.ts'
 export { createLastRecordReader, type KnownRecords, type OpenLog } from './records/last-records.ts'

@@ -16,6 +16,7 @@ import {
   assertNotTruncated,
   assertOnePartition,
   assertOwnGroup,
+  assertSameSource,
   createLastRecordReader,
   describeSource,
   fetchEnds,
@@ -92,7 +93,7 @@ type Inspected = { readonly identity: GenerationBody; readonly told: readonly To
 
 /**
  * Inspects one generation, of events or of API keys: its topic, its indices, its positions, its consumer group.
- * @returns undefined for a generation of other rules, which another program projects
+ * @returns undefined for a generation of other rules or of another topic of events, which another projector projects
  */
 export const inspectStream = async (
   generation: string,
@@ -105,7 +106,8 @@ export const inspectStream = async (
   if (stream === 'api-keys') assertOnePartition(topics[stream], source.partitions)
   else {
     const found = await readGeneration(generation, steps)
-    if (found !== undefined && found.rules_version !== rulesVersion) return undefined
+    const isOurs = found?.rules_version === rulesVersion && found.topic === source.topic
+    if (found !== undefined && !isOurs) return undefined
   }
   const inspected = await inspectGeneration(generation, source, stream === 'events', { ...steps, shards: 1 })
   await inspectPositions(inspected.identity, steps)
@@ -114,12 +116,13 @@ export const inspectStream = async (
   return inspected
 }
 
-/** Without a generation of our rules there is nothing to do. @throws StopError `rules_changed` */
+/** Without a generation of our rules there is nothing to do. @throws StopError `rules_changed`, `source_changed` */
 export const assertRulesKnown = async (
   { live }: Generations,
-  steps: Pick<InspectSteps, 'request' | 'prefix' | 'rulesVersion'>,
+  steps: Pick<InspectSteps, 'request' | 'prefix' | 'rulesVersion' | 'admin' | 'topics'>,
 ): Promise<void> => {
   const found = await readGeneration(live, steps)
+  if (found !== undefined) assertSameSource(found, await describeSource(steps.admin, steps.topics.events))
   if (found !== undefined) throw rulesChanged(found, steps.rulesVersion ?? RULES_VERSION)
 }
 

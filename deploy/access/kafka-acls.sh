@@ -39,6 +39,12 @@ allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Descri
 allow commission-projection --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --operation DescribeConfigs  # adopt, rewind
 allow commission-projection --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read --operation Delete
 
+# grow: npx commission grow
+allow commission-grow --topic "${KAFKA_EVENTS_TOPIC}" --operation Read --operation DescribeConfigs
+allow commission-grow --topic "${KAFKA_EVENTS_TOPIC}-" --resource-pattern-type prefixed --operation Create --operation Read --operation Write --operation DescribeConfigs --operation AlterConfigs
+allow commission-grow --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read
+allow commission-grow --transactional-id "commission-grow-" --resource-pattern-type prefixed --operation Write --operation Describe
+
 # archive: npx commission archive
 allow commission-archive --topic "${KAFKA_EVENTS_TOPIC}" --operation Read
 allow commission-archive --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read

@@ -266,6 +266,11 @@ export type LiveDocument = {
      * its own rules decide alone.
      */
     alone?: Record<string, readonly number[]>
+    /**
+     * The topic before `commission grow`, and its ends at the swap: all before them is in the topic of the live
+     * generation. Later records were published to the wrong topic.
+     */
+    grown?: { topic: string; cluster_id: string; topic_id?: string; ends: readonly number[] }
     /** The highest number in a generation name so far: names are never reused, because readers cache by name. */
     highest?: number
   }

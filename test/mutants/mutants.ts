@@ -12,6 +12,7 @@ import { balanceMutants } from './balance-mutants.ts'
 import { commandMutants } from './command-mutants.ts'
 import { controlMutants } from './control-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
+import { growMutants } from './grow-mutants.ts'
 import { hostileMutants } from './hostile-mutants.ts'
 import { kafkaMutants } from './kafka-mutants.ts'
 import { layoutMutants } from './layout-mutants.ts'
@@ -317,6 +318,7 @@ export const mutants: readonly Mutant[] = [
   ...balanceMutants,
   ...controlMutants,
   ...generationMutants,
+  ...growMutants,
   ...hostileMutants,
   ...limitMutants,
   ...logMutants,

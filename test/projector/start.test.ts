@@ -4,7 +4,7 @@ import type { SourceAdmin } from '../../core/log/kafka/source.ts'
 import { createHealth } from '../../core/runtime/health.ts'
 import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
 import { prepare, type StartContext } from '../../projector/start.ts'
-import type { LiveDocument } from '../../schemas/stored/documents.ts'
+import type { GenerationDocument, LiveDocument } from '../../schemas/stored/documents.ts'
 import { StartedElasticsearch } from './started-elasticsearch.ts'
 
 const settings = readSettings(projectorSettings, {
@@ -53,7 +53,12 @@ const start = async () => {
   const live = (body: LiveDocument['body']): void => {
     elasticsearch.documents.set('test-control/live', { kind: 'live', body })
   }
-  return { health, list: () => list([]), live }
+  /** Adds a generation that was made from another topic. */
+  const addOther = (generation: string, topic: string): void => {
+    const { kind, body } = elasticsearch.documents.get('test-control/generation:g1') as GenerationDocument
+    elasticsearch.documents.set(`test-control/generation:${generation}`, { kind, body: { ...body, generation, topic } })
+  }
+  return { health, list: () => list([]), live, addOther }
 }
 
 test('a first start gives the streams of API keys and of the first generation', async () => {
@@ -75,4 +80,17 @@ test('a swap that cannot be finished is a reason not to be ready, until there is
   live({ generation: 'g1', previous: 'g0', floor: [0] })
   await list()
   expect(health.reasons()).toEqual({})
+})
+
+test('a projector leaves a generation of another topic to other projectors, and ends if there is none of its own', async () => {
+  const { list, live, addOther } = await start()
+  addOther('g2', 'commission.events-9')
+  live({ generation: 'g2', kept: ['g1', 'g2'] })
+  const { streams, broken } = await list()
+  expect([streams.map(({ identity }) => identity.generation), broken.size]).toEqual([['api-keys', 'g1'], 0])
+  live({ generation: 'g2', kept: ['g2'] })
+  await expect(list()).rejects.toMatchObject({
+    code: 'source_changed',
+    message: expect.stringContaining('topic: expected commission.events-9, got commission.events'),
+  })
 })

@@ -217,6 +217,11 @@ export const catalogue: readonly (readonly [task: string, commands: readonly Lis
     [
       projection,
       {
+        name: 'grow',
+        summary: 'Copies the events to a topic with more partitions, makes a generation from it, and swaps to it.',
+        load: () => import('./log/grow.ts'),
+      },
+      {
         name: 'follow',
         summary: 'Prints the changes of an organization as lines of JSON, as the API answers them, for ever.',
         load: () => import('./log/follow.ts'),

@@ -38,6 +38,11 @@ const tryResource = async (
     return rights.map(({ operation }) => notTried(`Kafka: ${operation} on ${type} ${pattern}`, why))
   }
   const isTopic = type === 'Topic'
+  if (isTopic && first.resource.pattern === 'prefixed') {
+    return rights.map(({ operation }) =>
+      notTried(`Kafka: ${operation} on topic ${pattern}*`, 'there is no such topic yet'),
+    )
+  }
   const resource = isTopic ? fillIn(pattern, values) : `${fillIn(pattern, values)}${GROUP_SUFFIX}`
   const allowed = await (isTopic ? probe.topic(resource) : probe.group(resource))
   const findings: Finding[] = []

@@ -14,7 +14,7 @@ export const settingsOf = (name: IdentityName) => {
   if (name === 'api') return apiSettings
   if (name === 'projector') return projectorSettings
   const sealed = sealUseOf(name) && sealSettings
-  if (name === 'projection') return { ...projectorSettings, ...sealed }
+  if (name === 'projection' || name === 'grow') return { ...projectorSettings, ...sealed }
   const { kafka, elasticsearch }: AccessIdentity = identities[name]
   return { ...(kafka.length > 0 && kafkaSettings), ...(elasticsearch && elasticsearchSettings), ...sealed }
 }

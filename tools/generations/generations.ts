@@ -173,11 +173,11 @@ export const listGenerations = async (
 ): Promise<ExitCode> => {
   const generations = await readAll(context)
   const remains = await findRemains(context)
-  const { partitions } = await identityOf(generations.live, context)
+  const { partitions: ofLive } = await identityOf(generations.live, context)
   const named = namesOf(generations)
   for (const name of [...named, ...[...remains.keys()].filter(name => !named.includes(name))]) {
     const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
-    const { topic = null, rules_version = null, follows } = identity ?? {}
+    const { topic = null, rules_version = null, follows, partitions = ofLive } = identity ?? {}
     const found = remains.get(name)
     const records = await recordsOf(name, found?.positions ?? [], context)
     const isFollowing = follows !== undefined && generations.independentFrom[name] === undefined

@@ -36,7 +36,7 @@ export type LogAppender = {
   readonly endOpenTransaction: (partition: number) => Promise<{ readonly stable: number; readonly end: number }>
 }
 
-type ProducerState = { readonly producerId: string; readonly producerEpoch: number; sequence: number }
+export type ProducerState = { readonly producerId: string; readonly producerEpoch: number; sequence: number }
 
 const READ_UNCOMMITTED = 0
 const READ_COMMITTED = 1
@@ -46,7 +46,7 @@ const PRODUCE = 0
 const PRODUCE_VERSION = 7
 const ALL_REPLICAS = -1
 const APPEND_TIMEOUT_MS = 10_000
-const TRANSACTION_TIMEOUT_MS = 60_000
+export const TRANSACTION_TIMEOUT_MS = 60_000
 /** Records of one batch in a hole. */
 const HOLE_RECORDS = 10_000
 /**
@@ -155,7 +155,7 @@ const startProducer = async (broker: Pick<LogBroker, 'initProducerId'>): Promise
   sequence: 0,
 })
 
-const batchProducer = (
+export const batchProducer = (
   { producerId, producerEpoch, sequence }: ProducerState,
   isTransactional: boolean,
 ): BatchProducer => ({ producerId, producerEpoch, firstSequence: sequence, transactional: isTransactional })
@@ -175,7 +175,7 @@ type Encoder = {
   writeArray(items: readonly Encoder[]): Encoder
 }
 
-const produceRequest = (
+export const produceRequest = (
   topic: string,
   partition: number,
   batch: Buffer,

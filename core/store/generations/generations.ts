@@ -31,6 +31,8 @@ export type Generations = {
   readonly minPositions: readonly number[] | null
   /** By name, `minPositions` of each generation when it first became live: from there on it decides alone. */
   readonly independentFrom: Readonly<Record<string, readonly number[]>>
+  /** The topic that the live generation's topic was grown from, with its ends at the swap. */
+  readonly grown?: NonNullable<LiveDocument['body']['grown']>
   /** The highest number ever used in a generation's name. */
   readonly highest: number
 }
@@ -130,6 +132,8 @@ export const generationsIn = ({ body }: LiveDocument): Generations => {
     compared = {},
     alone: independentFrom = {},
     highest = 1,
+    grown,
   } = body
-  return { live: generation, active, building, previous, minPositions, verified, compared, independentFrom, highest }
+  const roles = { live: generation, active, building, previous }
+  return { ...roles, minPositions, verified, compared, independentFrom, highest, ...(grown && { grown }) }
 }

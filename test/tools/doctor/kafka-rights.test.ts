@@ -40,3 +40,15 @@ test('rights that old brokers do not tell, and those of transactions, are not tr
     'not tried',
   ])
 })
+
+test('rights on the new topic of a move are not tried: there is no such topic yet', async () => {
+  const found = await tryKafkaRights('grow', values, probe(new Set(['Read', 'DescribeConfigs']), new Set(['Read'])))
+  const { ok, 'not tried': notTried } = Object.groupBy(found, ({ outcome }) => outcome)
+  expect(ok?.map(({ check }) => check)).toEqual([
+    'Kafka: Read on topic e',
+    'Kafka: DescribeConfigs on topic e',
+    'Kafka: Read on group g-api-keys',
+  ])
+  expect(notTried?.map(({ check }) => check)).toContain(`Kafka: Write on topic \${KAFKA_EVENTS_TOPIC}-*`)
+  expect(found).toHaveLength((ok?.length ?? 0) + (notTried?.length ?? 0))
+})

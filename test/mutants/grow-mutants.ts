@@ -1,0 +1,75 @@
+/** Bugs in the move to a topic with more partitions: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const GROW = 'test/flow/grow.long.test.ts'
+
+export const growMutants: readonly Mutant[] = [
+  {
+    name: 'the order of an organization breaks in a topic with more partitions',
+    inside: 'openCopy',
+    find: '      batch.push(entry)\n',
+    replace: '      batch.unshift(entry)\n',
+    flow: GROW,
+  },
+  {
+    name: 'the comparison with a topic with more partitions does not see the order of records',
+    inside: 'addToTally',
+    find: '.update(tally.digest).update(bytes)',
+    replace: '.update(bytes)',
+  },
+  {
+    name: 'a record of another partition gets into the right one in a topic with more partitions, and is applied',
+    inside: 'newPartitionOf',
+    find: '  return partition === own ? after - 1 : partition\n',
+    replace: '  return own\n',
+  },
+  {
+    name: 'a copy that was killed begins again, and appends what is there',
+    inside: 'openCopy',
+    find: '      if (firstMissing === undefined) nextFrom[was] = offset\n',
+    replace: '      if (firstMissing === undefined) nextFrom[was] = 0\n',
+  },
+  {
+    name: 'a copy keeps records whose times the broker replaced',
+    inside: 'openCopy',
+    find: '        if (keptTimes) return\n',
+    replace: '        if (keptTimes || !keptTimes) return\n',
+  },
+  {
+    name: 'generations of two topics are equal although the times of their records differ',
+    inside: 'withoutOffsets',
+    find: '{ seq, first_seq = seq, until_seq, ...own } = source',
+    replace: '{ seq, first_seq = seq, until_seq, at: __, ...own } = source',
+  },
+  {
+    name: 'records that were published to the old topic after the swap are not named',
+    inside: 'reportLate',
+    find: 'grown.ends, json, context)',
+    replace: 'grown.ends.map(() => Number.MAX_SAFE_INTEGER), json, context)',
+    flow: GROW,
+  },
+  {
+    name: 'a swap to a topic with more partitions does not look for records that came at last',
+    inside: 'refuseLate',
+    find: '  if (lagOf(ends, from) === 0) return\n',
+    replace: '  if (lagOf(ends, from) >= 0) return\n',
+  },
+  {
+    name: 'a swap to a topic with more partitions does not wait for the projectors of the old one',
+    inside: 'waitUntilStopped',
+    find: 'if (came > 0 || members > 0) quietSince',
+    replace: 'if (came > 0) quietSince',
+  },
+  {
+    name: 'after a swap to a topic with more partitions Projection-Time goes back',
+    inside: 'waitForTimes',
+    find: 'Math.min(...(await timesOf(spare))) >= seen',
+    replace: 'Math.min(...(await timesOf(spare))) >= 0',
+  },
+  {
+    name: 'a swap to a topic with more partitions accepts records of others in it',
+    inside: 'refusePublishedEarly',
+    find: '=== 0',
+    replace: '>= 0',
+  },
+]

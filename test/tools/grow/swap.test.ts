@@ -1,0 +1,187 @@
+/** The swap to the generation of a new topic, with logs, groups and control documents that the test changes. */
+import type { Admin } from 'kafkajs'
+import { expect, test } from 'vitest'
+import { encodeHeaders } from '../../../core/log/kafka/encoded-headers.ts'
+import type { LogEntry } from '../../../core/log/records/read-log.ts'
+import type { Copy } from '../../../tools/grow/copy.ts'
+import { swapGrown } from '../../../tools/grow/swap.ts'
+import { GROW_WAIT_MS, SWAP_WAIT_MS } from '../../../tools/limits.ts'
+import { primariesAnswer, sending } from '../../support/answering.ts'
+import { entriesFrom } from '../archive/any-entries.ts'
+
+const identity = (generation: string, topic: string, partitions: number) => {
+  return { generation, topic, cluster_id: 'c', partitions, rules_version: 1 }
+}
+const live = identity('g1', 'old', 1)
+const spare = identity('g2', 'new', 2)
+const record: Omit<LogEntry, 'offset'> = {
+  kind: 'record',
+  timestamp: 1,
+  key: null,
+  value: null,
+  headers: encodeHeaders([['ce_source', Buffer.from('/payroll')]]),
+}
+
+/** One old partition; all its records go to the first of two new ones. Only waiting moves the clock. */
+const given = () => {
+  const state = {
+    old: entriesFrom(0, [record, record]),
+    /** Records of the new topic; without those that somebody else published. */
+    copied: 2,
+    early: 0,
+    members: 1,
+    times: { g1: 100, g2: 100 },
+    spareLag: 0,
+    onWait: (_: number): void => undefined,
+    live: { generation: 'g1', kept: ['g1', 'g2'] } as Record<string, unknown>,
+  }
+  let [time, seqNo] = [0, 1]
+  const out: string[] = []
+  const said: string[] = []
+  const sourceOf = (id: string): object | undefined => {
+    const [kind, name, partition] = id.split(':')
+    if (kind === 'live') return { kind, body: state.live }
+    if (kind !== 'position') return undefined
+    const at = partition === '0' ? (name === 'g1' ? state.old.length : state.copied - state.spareLag) : 0
+    return { kind, body: { position: at, serve_from: 0, time: name === 'g1' ? state.times.g1 : state.times.g2 } }
+  }
+  const send = sending(async request => {
+    const { method, path, body, query } = request
+    const [, index = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
+    if (index === '_bulk') return primariesAnswer(request, (_, id) => sourceOf(id))
+    if (index === '_mget') {
+      const { docs } = body as { docs: { _id: string }[] }
+      const found = docs.map(({ _id }) => ({ _id, found: sourceOf(_id) !== undefined, _source: sourceOf(_id) }))
+      return { status: 200, body: { docs: found } }
+    }
+    if (operation === '_refresh') return { status: 200, body: { _shards: { failed: 0 } } }
+    if (operation === '_pit' || index === '_pit') return { status: 200, body: { id: 'pit' } }
+    if (index === '_search') {
+      return { status: 200, body: { timed_out: false, _shards: { failed: 0 }, pit_id: 'pit', hits: { hits: [] } } }
+    }
+    if (method === 'GET') {
+      return { status: 200, body: { _source: sourceOf(id), _seq_no: seqNo, _primary_term: 1 } }
+    }
+    if (query?.if_seq_no !== seqNo) return { status: 409, body: {} }
+    seqNo++
+    state.live = (body as { body: Record<string, unknown> }).body
+    return { status: 200, body: {} }
+  })
+  const admin = {
+    describeGroups: async () => ({ groups: [{ members: Array.from({ length: state.members }) }] }),
+    fetchTopicOffsets: async (topic: string) =>
+      topic === 'old'
+        ? [{ partition: 0, low: '0', high: String(state.old.length) }]
+        : [0, 1].map(partition => {
+            return { partition, low: '0', high: String(partition === 0 ? state.copied : state.early) }
+          }),
+    describeConfigs: async () => ({ resources: [{ configEntries: [] }] }),
+    alterConfigs: async () => undefined,
+  } as unknown as Admin
+  const copy: Copy = {
+    run: async () => {
+      const came = state.old.length - state.copied
+      state.copied = state.old.length
+      return came
+    },
+    reached: () => ({ from: [state.copied], to: [state.copied, 0] }),
+  }
+  const oldLog = {
+    topic: 'old',
+    read: async (_: number, from: number) => ({ entries: state.old.slice(from), end: state.old.length }),
+  }
+  const context = {
+    ...{ send, prefix: 'p', kafka: {} as never, topics: { events: 'old', 'api-keys': 'keys' }, groupId: 'g' },
+    out: (text: string | Buffer) => void out.push(String(text)),
+    say: (line: string) => void said.push(line),
+    sleep: async (milliseconds: number) => {
+      time += milliseconds
+      state.onWait(time)
+    },
+    now: () => time,
+    elapsed: () => time,
+    signal: new AbortController().signal,
+  }
+  const publish = (entry: Omit<LogEntry, 'offset'> = record): void => {
+    state.old = entriesFrom(0, [...state.old, entry])
+  }
+  const swap = () => swapGrown({ live, spare, source: live, copy }, oldLog, false, admin, context)
+  return { state, out, said, publish, swap, time: () => time }
+}
+
+test('the swap comes once nobody publishes to the old topic or projects it, and says where both topics were cut', async () => {
+  const { state, publish, swap, time } = given()
+  state.onWait = passed => {
+    if (passed === 1_000) publish()
+    if (passed === 20_000) state.members = 0
+  }
+  expect(await swap()).toBe(0)
+  expect(time()).toBeGreaterThan(20_000)
+  expect(state.live).toMatchObject({
+    ...{ generation: 'g2', previous: 'g1', floor: [3, 0], alone: { g2: [3, 0] } },
+    grown: { topic: 'old', cluster_id: 'c', ends: [3] },
+  })
+})
+
+test('a publisher who does not stop is named, and nothing is changed', async () => {
+  const { state, out, publish, swap } = given()
+  state.members = 0
+  state.onWait = () => publish()
+  await expect(swap()).rejects.toThrow('records came to old: stop them')
+  expect(out.at(-1)).toContain('ce_source /payroll')
+  expect(state.live.generation).toBe('g1')
+})
+
+test('a publisher who comes back just before the swap is named, and nothing is changed', async () => {
+  const { state, out, publish, swap } = given()
+  state.members = 0
+  let isLate = false
+  state.onWait = passed => {
+    if (passed < 12_000 || isLate) return
+    isLate = true
+    publish()
+  }
+  await expect(swap()).rejects.toThrow('a publisher still publishes to old (above)')
+  expect(out).toEqual([expect.stringMatching(/^old:0:2 .* ce_source \/payroll\n$/)])
+  expect(state.live.generation).toBe('g1')
+})
+
+test('projectors of the old topic that go on are told, and nothing is changed', async () => {
+  const { state, said, swap } = given()
+  await expect(swap()).rejects.toThrow('projectors keep up g1: 1')
+  expect(said).toContain('waiting: projectors keep up g1: 1')
+  expect(said.filter(line => line.startsWith('waiting')).length).toBeLessThan(GROW_WAIT_MS / 5_000)
+  expect(state.live.generation).toBe('g1')
+})
+
+test('a record that somebody published to the new topic too early is refused', async () => {
+  const { state, swap } = given()
+  state.members = 0
+  state.early = 1
+  await expect(swap()).rejects.toThrow('a publisher publishes to new already')
+  expect(state.live.generation).toBe('g1')
+})
+
+test('the swap waits until the new generation has all records, and times that are not behind those that readers saw', async () => {
+  const { state, swap, time } = given()
+  Object.assign(state, { members: 0, spareLag: 1, times: { g1: 100, g2: 50 } })
+  state.onWait = passed => {
+    if (passed === 2_000) state.spareLag = 0
+    if (passed === 30_000) state.times.g2 = 99
+    if (passed === 40_000) state.times.g2 = 100
+  }
+  expect(await swap()).toBe(0)
+  expect(state.live.generation).toBe('g2')
+  expect(time()).toBe(40_000)
+})
+
+test('without a projector of the new topic the swap ends, and says so', async () => {
+  const { state, swap } = given()
+  state.spareLag = 2
+  let ended = 0
+  state.onWait = passed => {
+    ended = passed
+  }
+  await expect(swap()).rejects.toThrow('g2 is 2 records behind: is a projector of new running?')
+  expect(ended).toBeLessThan(SWAP_WAIT_MS + 1_000)
+})

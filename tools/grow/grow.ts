@@ -1,0 +1,210 @@
+/**
+ * `commission grow`: from a topic of events to one with more partitions. Each run does what can be done now, and says
+ * the next step:
+ * 1. It makes the new topic, copies all records, and compares them (`copy.ts`).
+ * 2. It makes a generation from the new topic, beside the live one.
+ * 3. With `--swap`: it compares both generations (`compare.ts`), and swaps them once publishers have stopped
+ *    (`swap.ts`).
+ * 4. After the swap: it names what was published to the old topic since.
+ * Promises: readers see each record exactly as before, and nothing of the new topic before the swap. Every step can be
+ * killed, and is continued by the same command.
+ * Can go wrong: two of these at once: the earlier one ends. Publishers who do not stop are named.
+ */
+import type { Admin } from 'kafkajs'
+import { RULES_VERSION } from '../../core/ledger/index.ts'
+import {
+  appendInTransactions,
+  assertSameSource,
+  checkTopicConfiguration,
+  connectAdmin,
+  createEventsTopic,
+  describeSource,
+  differingField,
+  type GenerationBody,
+  type LogCluster,
+  readLog,
+  type Source,
+  TIMES_OF_PUBLISHERS,
+} from '../../core/log/index.ts'
+import { StopError } from '../../core/runtime/index.ts'
+import { type Generations, readGeneration } from '../../core/store/index.ts'
+import { keepTimes } from '../archive/record-times.ts'
+import { batchRecordsAt, createThrottle, fetchBytesAt } from '../archive/throttle.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { identityOf, namesOf, readAll } from '../generations/generations.ts'
+import { type RebuildSteps, rebuild } from '../generations/rebuild.ts'
+import { TIMES_KEPT_WAIT_MS } from '../limits.ts'
+import { createProgressLine } from '../terminal.ts'
+import { type Copy, openCopy } from './copy.ts'
+import { printLate } from './late-records.ts'
+import { type Growing, swapGrown } from './swap.ts'
+
+export type GrowOptions = {
+  /** The new topic. */
+  readonly to: string
+  /** Of the new topic. Undefined if it exists. */
+  readonly partitions: number | undefined
+  readonly swap: boolean
+  readonly maxRate: number
+  readonly json: boolean
+}
+
+export type GrowSteps = RebuildSteps & {
+  readonly openCluster: (topic: string) => Promise<LogCluster>
+  readonly topicSettings: Parameters<typeof createEventsTopic>[2]
+}
+
+export const grow = async (options: GrowOptions, context: GrowSteps): Promise<ExitCode> => {
+  const { to, swap, json } = options
+  await using stack = new AsyncDisposableStack()
+  const admin = await connectAdmin(context.kafka, stack)
+  const all = await readAll(context)
+  const live = await identityOf(all.live, context)
+  // Awaited: the clients are closed when this returns.
+  if (live.topic === to) return await reportLate(all, options, admin, context, stack)
+  const source = await describeSource(admin, context.topics.events)
+  assertSameSource(live, source)
+  const spare = await generationOfTopic(options, all, live, context)
+  const target = await prepareTopic(options, source, admin, context)
+  if (spare !== undefined && differingField(await identityOf(spare, context), target) !== undefined) {
+    throw new CommandError(`${spare} was made from another topic of the name ${to}: drop it first`)
+  }
+  const copy = await copyTo(target, source, options, admin, context, stack)
+  const copied = await copy.run()
+  context.say(`${copied} records copied: ${to} has every record of ${source.topic}, compared`)
+  const next = `npx commission grow --to ${to} --swap`
+  if (spare === undefined || spare === all.building) {
+    const topics = { ...context.topics, events: to }
+    const ended = await rebuild({ maxRate: options.maxRate, json: false }, { ...context, topics, grown: true })
+    if (ended !== exitCodes.done) return ended
+    context.say(`Next: start projectors with KAFKA_EVENTS_TOPIC=${to}, beside those of ${source.topic}. Then: ${next}`)
+  } else if (swap) {
+    const growing: Growing = { live, spare: await identityOf(spare, context), source, copy }
+    const swapped = await swapGrown(growing, await openLog(source.topic, context, stack), json, admin, context)
+    if (swapped !== exitCodes.done) return swapped
+  } else context.say(`${spare} is made from ${to}. Next, with projectors of ${to} running: ${next}`)
+  if (json) context.out(`${JSON.stringify({ topic: to, copied, live: (await readAll(context)).live })}\n`)
+  return exitCodes.done
+}
+
+/** Returns the generation of the new topic that was begun; undefined if there is none. @throws CommandError */
+const generationOfTopic = async (
+  { to }: GrowOptions,
+  all: Generations,
+  live: GenerationBody,
+  { prefix, send, rulesVersion = RULES_VERSION }: GrowSteps,
+): Promise<string | undefined> => {
+  if (live.rules_version !== rulesVersion) {
+    const versions = `${live.generation} has version ${live.rules_version} of the rules, this program ${rulesVersion}`
+    throw new CommandError(`${versions}: change the rules first, or grow with a program of that version`)
+  }
+  for (const name of namesOf(all)) {
+    const identity = await readGeneration(name, { request: send, prefix })
+    if (identity?.topic === to) return name
+    if (name !== all.building || identity === undefined) continue
+    throw new CommandError(`${name} of ${identity.topic} is still being made: continue it, or drop it, first`)
+  }
+  return undefined
+}
+
+/** Creates the topic if it is missing. @throws CommandError, StopError if it cannot be the new one */
+const prepareTopic = async (
+  { to, partitions }: GrowOptions,
+  { topic: from, partitions: before }: Source,
+  admin: Admin,
+  { topics, topicSettings, say, sleep }: GrowSteps,
+): Promise<Source> => {
+  if (to === topics['api-keys']) throw new CommandError(`${to} is the topic of API keys`)
+  if (partitions !== undefined && partitions <= before) {
+    throw new CommandError(`--partitions: expected more than ${before}, as ${from} has, got ${partitions}`)
+  }
+  if (partitions !== undefined && (await createEventsTopic(to, partitions, topicSettings, { admin, sleep }))) {
+    say(`${to} created with ${partitions} partitions`)
+  }
+  const target = await describeSource(admin, to).catch((error: unknown) => {
+    if (!(error instanceof StopError) || error.code !== 'topic_missing') throw error
+    throw new CommandError(`${to} is not there: say how many --partitions it gets`)
+  })
+  if (target.partitions <= before || (partitions ?? target.partitions) !== target.partitions) {
+    const expected = partitions === undefined ? `more than ${before}` : `${partitions}`
+    throw new CommandError(`${to}: expected ${expected} partitions, got ${target.partitions}`)
+  }
+  const warnings = await checkTopicConfiguration(admin, to, topicSettings.KAFKA_MAX_MESSAGE_BYTES)
+  for (const warning of warnings) if (warning !== TIMES_OF_PUBLISHERS) say(`${to}: ${warning}`)
+  return target
+}
+
+const copyTo = async (
+  { topic: to, partitions: after }: Source,
+  { topic: from, partitions: before, topic_id }: Source,
+  { maxRate }: GrowOptions,
+  admin: Admin,
+  context: GrowSteps,
+  stack: AsyncDisposableStack,
+): Promise<Copy> => {
+  const { say, signal } = context
+  const cluster = await context.openCluster(to)
+  stack.defer(cluster.disconnect)
+  const throttle = createThrottle(maxRate, context)
+  const showProgress = createProgressLine(context, context.elapsed)
+  let done = 0
+  say(`comparing what is in ${to}`)
+  const copy = await openCopy({
+    from: await openLog(from, context, stack, topic_id, fetchBytesAt(maxRate)),
+    to: readLog(cluster, to, fetchBytesAt(maxRate)),
+    growth: { before, after },
+    transactions: appendInTransactions(cluster, to, `commission-grow-${to}`),
+    batchRecords: batchRecordsAt(maxRate),
+    onDone: async records => {
+      done += records
+      showProgress(`${done} records compared or copied`)
+      await throttle(records)
+    },
+    signal,
+  })
+  await keepTimes(admin, to)
+  // A broker uses the new setting shortly after it shows it. An append that is too early is noticed and refused.
+  await context.sleep(TIMES_KEPT_WAIT_MS)
+  say(`copying ${from} to ${to}`)
+  return copy
+}
+
+const openLog = async (
+  topic: string,
+  { openCluster }: GrowSteps,
+  stack: AsyncDisposableStack,
+  topicId?: string,
+  fetchBytes?: number,
+) => {
+  const cluster = await openCluster(topic)
+  stack.defer(cluster.disconnect)
+  return readLog(cluster, topic, fetchBytes, topicId)
+}
+
+/** After the swap. */
+const reportLate = async (
+  { grown, live }: Generations,
+  { to, json }: GrowOptions,
+  admin: Admin,
+  context: GrowSteps,
+  stack: AsyncDisposableStack,
+): Promise<ExitCode> => {
+  const { say } = context
+  if (grown === undefined) throw new CommandError(`${live}, which is live, was made from ${to}, which was not grown`)
+  const now = await describeSource(admin, grown.topic).catch((error: unknown) => {
+    if (error instanceof StopError && error.code === 'topic_missing') return undefined
+    throw error
+  })
+  if (now === undefined || now.topic_id !== grown.topic_id || now.cluster_id !== grown.cluster_id) {
+    say(`${live} is live, made from ${to}. The topic before, ${grown.topic}, is gone`)
+    return exitCodes.done
+  }
+  const late = await printLate(await openLog(grown.topic, context, stack), grown.ends, json, context)
+  if (late === 0) {
+    say(`${live} is live, made from ${to}. Nobody has published to ${grown.topic} since the swap`)
+    return exitCodes.done
+  }
+  const what = `${late} ${late === 1 ? 'record was' : 'records were'} published to ${grown.topic} after the swap`
+  say(`${what}: no reader sees them. Their publishers must publish to ${to}, these records again`)
+  return exitCodes.failed
+}

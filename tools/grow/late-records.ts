@@ -1,0 +1,41 @@
+/**
+ * Names records that were published to the old topic after a moment.
+ * In: the old topic, and offsets by partition. Out: a line for each record from there on, with the source of its event,
+ * so that its publisher can be found.
+ */
+import type { LogEntry, LogReader } from '../../core/log/index.ts'
+import type { CommandContext } from '../context.ts'
+import { DIFFERENCES_SHOWN } from '../limits.ts'
+import { printable, timeOf } from '../terminal.ts'
+
+/** Headers of an event in binary mode. In structured mode nothing but the position is named. */
+const names = [Buffer.from('ce_source'), Buffer.from('ce_id')]
+
+/** Prints the first records. Returns the number of all. */
+export const printLate = async (
+  log: LogReader,
+  from: readonly number[],
+  json: boolean,
+  { out }: Pick<CommandContext, 'out'>,
+): Promise<number> => {
+  let count = 0
+  for (const [partition, first] of from.entries()) {
+    for (let offset = first; ; ) {
+      const { entries } = await log.read(partition, offset)
+      if (entries.length === 0) break
+      for (const entry of entries) {
+        offset = entry.offset + 1
+        if (entry.kind === 'record' && ++count <= DIFFERENCES_SHOWN) out(lineOf(log.topic, partition, entry, json))
+      }
+    }
+  }
+  return count
+}
+
+const lineOf = (topic: string, partition: number, { offset, timestamp, headers }: LogEntry, json: boolean): string => {
+  const [source = null, event_id = null] = headers.textsOf(names)
+  const [position, published_at] = [`${topic}:${partition}:${offset}`, timeOf(timestamp)]
+  if (json) return `${JSON.stringify({ position, published_at, source, event_id })}\n`
+  const event = source === null ? 'no ce_source' : `ce_source ${printable(source)}`
+  return `${position}  ${published_at}  ${event}${event_id === null ? '' : `, ce_id ${printable(event_id)}`}\n`
+}

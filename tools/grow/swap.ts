@@ -1,0 +1,209 @@
+/**
+ * Makes the generation of the new topic live.
+ * In: both generations, and the copy of the topic. Out: the swap, in one write that every API process sees with its
+ *   next request.
+ * Promises: the new generation has everything that readers have seen of the old one, which nobody writes any more. Both
+ *   were compared. No time that readers have seen goes back. What is published to the old topic from now on is found.
+ * Can go wrong: a publisher or a projector of the old topic does not stop: it is named, and nothing is changed.
+ */
+import type { Admin } from 'kafkajs'
+import { fetchEnds, type GenerationBody, type LogReader, type Source, withRight } from '../../core/log/index.ts'
+import { changeGenerations } from '../../core/store/index.ts'
+import { putTimesBack } from '../archive/record-times.ts'
+import type { KafkaContext } from '../context.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { waitUntilNobodyWrites } from '../generations/drop.ts'
+import { positionDocumentsOf, positionsOf, recordsBefore } from '../generations/generations.ts'
+import {
+  DIFFERENCES_SHOWN,
+  GROW_NEWS_MS,
+  GROW_WAIT_MS,
+  POLL_MS,
+  QUIET_MS,
+  QUIET_POLL_MS,
+  SWAP_UNCOMPARED_PART,
+  SWAP_UNCOMPARED_RECORDS,
+  SWAP_WAIT_MS,
+} from '../limits.ts'
+import { lagOf } from '../live.ts'
+import { compareGenerations } from './compare.ts'
+import type { CopiedTo, Copy } from './copy.ts'
+import { printLate } from './late-records.ts'
+
+export type Growing = {
+  readonly live: GenerationBody
+  /** The generation of the new topic. */
+  readonly spare: GenerationBody
+  /** The old topic. */
+  readonly source: Source
+  readonly copy: Copy
+}
+
+type SwapSteps = KafkaContext & { readonly groupId: string; readonly signal: AbortSignal }
+
+/** @param oldLog the old topic, read by nobody else */
+export const swapGrown = async (
+  growing: Growing,
+  oldLog: LogReader,
+  json: boolean,
+  admin: Admin,
+  context: SwapSteps,
+): Promise<ExitCode> => {
+  const { live, spare, source, copy } = growing
+  const { say } = context
+  let compared = copy.reached()
+  if (!(await areEqual(growing, compared, context))) return exitCodes.failed
+  say(`Now stop all publishers of ${source.topic}, then its projectors. Those of ${spare.topic} and the API go on`)
+  const before = await waitUntilStopped(growing, oldLog, json, admin, context)
+  const group = `${context.groupId}-${live.generation}`
+  await waitUntilNobodyWrites(live.generation, live.partitions, group, admin, context, 'run the same again')
+  await copy.run()
+  const cut = copy.reached()
+  await refuseLate(growing, oldLog, before.from, json, admin, context)
+  const since = recordsBefore(cut.to) - recordsBefore(compared.to)
+  if (since > Math.max(SWAP_UNCOMPARED_RECORDS, recordsBefore(compared.to) / SWAP_UNCOMPARED_PART)) {
+    compared = cut
+    if (!(await areEqual(growing, cut, context))) return exitCodes.failed
+  }
+  await waitUntilAt(spare, cut.to, context)
+  await waitForTimes(growing, context)
+  await putTimesBack(admin, spare.topic)
+  await refuseLate(growing, oldLog, cut.from, json, admin, context)
+  await refusePublishedEarly(growing, cut, admin)
+  const reached = await positionsOf(spare, context)
+  const { topic, cluster_id, topic_id } = source
+  await changeGenerations({ request: context.send, prefix: context.prefix }, now => {
+    if (now.live !== live.generation || !now.active.includes(spare.generation)) {
+      const what = `meanwhile ${now.live} was made live, or ${spare.generation} was dropped`
+      throw new CommandError(`${what}: nothing is changed`)
+    }
+    return {
+      ...now,
+      live: spare.generation,
+      previous: live.generation,
+      minPositions: reached,
+      independentFrom: { [spare.generation]: reached, ...now.independentFrom },
+      grown: { topic, cluster_id, ...(topic_id !== undefined && { topic_id }), ends: cut.from },
+    }
+  })
+  say(`${spare.generation} is live. Next: start publishers on ${spare.topic}, and set KAFKA_EVENTS_TOPIC everywhere`)
+  say(`Later: npx commission grow --to ${spare.topic} names whoever still publishes to ${topic}`)
+  return exitCodes.done
+}
+
+/** Compares both generations as of the same records. */
+const areEqual = async ({ live, spare }: Growing, { from, to }: CopiedTo, context: KafkaContext): Promise<boolean> => {
+  const { say, out } = context
+  await waitUntilAt(live, from, context)
+  await waitUntilAt(spare, to, context)
+  say(`comparing ${live.generation} and ${spare.generation}`)
+  const sides = [
+    { identity: live, positions: from },
+    { identity: spare, positions: to },
+  ] as const
+  const { organizations, differing } = await compareGenerations(...sides, context)
+  for (const org of differing.slice(0, DIFFERENCES_SHOWN)) out(`${org === '' ? '(no organization)' : org}: DIFFERENT\n`)
+  if (differing.length === 0) say(`equal: ${organizations} organizations`)
+  else say(`${differing.length} of ${organizations} organizations differ: nothing is changed`)
+  return differing.length === 0
+}
+
+/** @throws CommandError if the generation does not come nearer */
+const waitUntilAt = async (
+  identity: GenerationBody,
+  wanted: readonly number[],
+  context: KafkaContext,
+): Promise<void> => {
+  let nearest = Number.POSITIVE_INFINITY
+  for (let since = context.elapsed(); ; await context.sleep(POLL_MS)) {
+    const lag = lagOf(wanted, await positionsOf(identity, context))
+    if (lag === 0) return
+    if (lag < nearest) [nearest, since] = [lag, context.elapsed()]
+    if (context.elapsed() - since <= SWAP_WAIT_MS) continue
+    const { generation, topic } = identity
+    throw new CommandError(`${generation} is ${lag} records behind: is a projector of ${topic} running?`)
+  }
+}
+
+/**
+ * Copies what comes, until for a while nothing has come and no projector of the old topic runs.
+ * @returns what was reached before nothing came any more
+ */
+const waitUntilStopped = async (
+  { live, source, copy }: Growing,
+  oldLog: LogReader,
+  json: boolean,
+  admin: Admin,
+  context: SwapSteps,
+): Promise<CopiedTo> => {
+  const { say, sleep, elapsed, groupId } = context
+  const group = `${groupId}-${live.generation}`
+  const until = elapsed() + GROW_WAIT_MS
+  let [quietSince, saidAt] = [elapsed(), elapsed()]
+  let before = copy.reached()
+  for (;;) {
+    const reached = copy.reached()
+    const came = await copy.run()
+    const { groups } = await withRight('Describe', `group ${group}`, admin.describeGroups([group]))
+    const members = groups[0]?.members.length ?? 0
+    if (came > 0 || members > 0) quietSince = elapsed()
+    if (came > 0) before = reached
+    if (elapsed() - quietSince >= QUIET_MS) return copy.reached()
+    const waitsFor = [
+      ...(came > 0 ? [`${came} records came to ${source.topic}`] : []),
+      ...(members > 0 ? [`projectors keep up ${live.generation}: ${members}`] : []),
+    ]
+    if (elapsed() > until) {
+      await printLate(oldLog, before.from, json, context)
+      throw new CommandError(`${waitsFor.join(', ') || 'records come'}: stop them, and run the same again`)
+    }
+    if (waitsFor.length > 0 && elapsed() - saidAt >= GROW_NEWS_MS) {
+      saidAt = elapsed()
+      say(`waiting: ${waitsFor.join(', ')}`)
+    }
+    await sleep(QUIET_POLL_MS)
+  }
+}
+
+/** @throws CommandError if something was published to the old topic since */
+const refuseLate = async (
+  { source: { topic } }: Growing,
+  oldLog: LogReader,
+  from: readonly number[],
+  json: boolean,
+  admin: Admin,
+  context: KafkaContext,
+): Promise<void> => {
+  const ends = (await fetchEnds(admin, topic)).toSorted((a, b) => a.partition - b.partition).map(({ end }) => end)
+  if (lagOf(ends, from) === 0) return
+  const late = await printLate(oldLog, from, json, context)
+  if (late === 0) return
+  throw new CommandError(`a publisher still publishes to ${topic} (above): stop it, and run the same again`)
+}
+
+/** @throws CommandError if something was published to the new topic */
+const refusePublishedEarly = async ({ spare }: Growing, { to }: CopiedTo, admin: Admin): Promise<void> => {
+  const ends = (await fetchEnds(admin, spare.topic)).toSorted((a, b) => a.partition - b.partition)
+  if (
+    lagOf(
+      ends.map(({ end }) => end),
+      to,
+    ) === 0
+  )
+    return
+  throw new CommandError(`a publisher publishes to ${spare.topic} already: publishers begin there after the swap`)
+}
+
+/** Readers never see a Projection-Time go back. */
+const waitForTimes = async ({ live, spare }: Growing, context: KafkaContext): Promise<void> => {
+  const timesOf = async (identity: GenerationBody) =>
+    (await positionDocumentsOf(identity, context)).map(({ time }) => time)
+  const seen = Math.max(...(await timesOf(live)))
+  for (const until = context.elapsed() + SWAP_WAIT_MS; ; await context.sleep(POLL_MS)) {
+    if (Math.min(...(await timesOf(spare))) >= seen) return
+    if (context.elapsed() <= until) continue
+    throw new CommandError(
+      `the times of ${spare.generation} are behind those of ${live.generation}: is its projector running?`,
+    )
+  }
+}
