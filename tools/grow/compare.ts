@@ -10,8 +10,7 @@ import { type Kind, kinds } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import type { Document, Fields } from '../documents/as-of.ts'
-import { addToDigest, documentHash } from '../documents/digest.ts'
-import { documentsOf } from '../documents/summarize.ts'
+import { addToDigest, documentHash, documentsOf } from '../documents/summarize.ts'
 import { createProgressLine } from '../terminal.ts'
 
 export type ComparedSide = { readonly identity: GenerationBody; readonly positions: readonly number[] }
