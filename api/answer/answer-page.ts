@@ -24,7 +24,7 @@ import { noteRecordsForAudit } from '../http/request.ts'
 import { linkNext } from './link-next.ts'
 
 /** Needed by the answer to a request with a key. */
-export type Answering = Pick<Arrived, 'path' | 'query' | 'publicUrl'> &
+export type Answering = Pick<Arrived, 'path' | 'query' | 'baseAddress'> &
   Audited &
   Counted &
   Pick<Reserved, 'reservation' | 'form'>

@@ -7,17 +7,18 @@
 import type { IncomingMessage } from 'node:http'
 import { abortReason, type Schedule } from '../../core/runtime/index.ts'
 import { READ_TIME_MAX } from '../../core/store/index.ts'
+import { baseAddressOf } from './base-address.ts'
 import { type Arrived, readTarget, type Timed } from './request.ts'
 import type { Step } from './steps.ts'
 
 /** Returns what is known of a request from the start. */
 export const arrivedOf = (
-  { url = '' }: IncomingMessage,
+  request: IncomingMessage,
   { newRequestId, publicUrl }: { readonly newRequestId: () => string; readonly publicUrl?: string | undefined },
 ): Arrived => ({
   requestId: newRequestId(),
-  ...readTarget(url),
-  publicUrl,
+  ...readTarget(request.url ?? ''),
+  baseAddress: () => baseAddressOf(request, publicUrl),
   spent: { waited: 0, bytesRead: 0, held: undefined },
 })
 

@@ -20,8 +20,8 @@ export type Arrived = {
   /** The raw target before the first question mark; `query` is the rest. */
   readonly path: string
   readonly query: string
-  /** The begin of addresses for clients, without a path; undefined if no setting says it. */
-  readonly publicUrl: string | undefined
+  /** Scheme, host and port of this API as the client knows them; '' if they are not known for sure. */
+  readonly baseAddress: () => string
   readonly spent: Spent
 }
 

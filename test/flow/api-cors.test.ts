@@ -50,7 +50,7 @@ test('a preflight request needs no key and costs nothing, and is refused to othe
   const { allowed, other, api, key } = await shared()
   for (let n = 0; n < 20; n++) expect((await preflight(api.url, allowed)).status).toBe(204)
   const refused = await preflight(api.url, other)
-  expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([405, null])
+  expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, null])
   const answer = await fetch(`${api.url}/payouts?limit=1`, {
     headers: { Authorization: `Bearer ${key}`, Origin: allowed },
   })

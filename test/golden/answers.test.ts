@@ -56,7 +56,6 @@ const others = {
 const answered = async (answer: (ctx: Context<Answering>) => void | Promise<void>): Promise<string> => {
   const headers: Record<string, string> = {}
   const ctx = {
-    req: { headers: {} },
     set: (name: string, value: string) => (headers[name] = value),
     get: () => '',
     state: answering(),

@@ -5,7 +5,7 @@ import type { Answering } from '../../api/answer/answer-page.ts'
 export const answering = (): Answering => ({
   path: '/',
   query: '',
-  publicUrl: undefined,
+  baseAddress: () => '',
   read: undefined,
   refundUnit: () => undefined,
   reservation: { add: () => undefined, held: () => 0, deliver: () => undefined, close: () => undefined },

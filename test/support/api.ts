@@ -10,7 +10,6 @@ import type { Audit } from '../../api/audit/audit-reads.ts'
 import { createLog } from '../../api/http/log.ts'
 import { createApiServer, listen, stop } from '../../api/http/server.ts'
 import { type ShareLimits, usualShares } from '../../core/reading/capacity/shares.ts'
-import type { Schedule } from '../../core/runtime/time-limits.ts'
 import { createAnswerBudget } from '../../core/store/read/answer-budget.ts'
 import { createSearchClient, type SearchClient } from '../../core/store/read/search-client.ts'
 import { clientOptions } from '../../core/store/read/search-client-options.ts'
@@ -38,8 +37,6 @@ type Options = {
   /** Wraps the Elasticsearch client, to count, delay or change reads. */
   between?: (elasticsearch: SearchClient) => SearchClient
   elapsed?: () => number
-  /** The timers of the API; by default those of the process. */
-  later?: Schedule
   audit?: Audit
   /** Address of Elasticsearch; by default the one of this test run. */
   url?: string
@@ -83,7 +80,6 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     observe: () => undefined,
     onRateLimited: () => undefined,
     elapsed,
-    ...(options.later && { later: options.later }),
     random: Math.random,
     now: Date.now,
     newRequestId,

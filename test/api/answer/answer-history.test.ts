@@ -33,7 +33,7 @@ const chain = (payouts: number, lines: number) =>
 
 const historyOf = async (payouts: number, lines: number) => {
   const hits = sliceSearch(searchAnswer('i', chain(payouts, lines)), [{ name: 'i', kind: 'payouts' }], 'org_a')
-  const ctx = { req: { headers: {} }, set: () => undefined, get: () => '', state: answering(), body: Buffer.alloc(0) }
+  const ctx = { set: () => undefined, get: () => '', state: answering(), body: Buffer.alloc(0) }
   await answerHistory(
     ctx as unknown as Context<Answering>,
     { position, hits, hasMore: false, before: undefined },

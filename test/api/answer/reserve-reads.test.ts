@@ -16,7 +16,7 @@ describe('the memory of a request', () => {
       requestId: 'r',
       path: '/',
       query: '',
-      publicUrl: undefined,
+      baseAddress: () => '',
       spent,
       key,
       route: '/',
