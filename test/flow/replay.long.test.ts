@@ -5,12 +5,13 @@ import { beforeAll, expect, inject, test } from 'vitest'
 import { partitionOf } from '../../schemas/partition.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { repRecorded, withData } from '../support/events.ts'
+import { layoutOfFresh } from '../support/layout.ts'
 import { type Projector, startProcess, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { startProxy } from '../support/proxy.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
-import { allStored, call, indexWith, indicesOf, readPosition, type Stored } from '../support/stored.ts'
+import { allStored, call, indicesOf, readPosition, type Stored } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import type { Topics } from '../support/topics.ts'
 
@@ -184,7 +185,7 @@ test('only indices of sandboxes are written, and the live ones do not change', a
   const live = (await indicesOf(prefix)).filter(name => !name.startsWith(`${prefix}-sandbox`))
   expect(live.sort()).toEqual(
     [
-      ...new Set(kinds.map(kind => indexWith(`${prefix}-g1-${kind}`))),
+      ...layoutOfFresh(prefix).indices,
       ...['api-keys', 'api-keys-parked', 'control'].map(name => `${prefix}-${name}`),
     ].sort(),
   )
