@@ -29,6 +29,7 @@ export {
   differingField,
   type Ends,
   endOfPartition,
+  fetchEndOffsets,
   fetchEnds,
   type GenerationBody,
   isLastRecord,

@@ -51,8 +51,8 @@ export const growMutants: readonly Mutant[] = [
   {
     name: 'a swap to a topic with more partitions does not look for records that came at last',
     inside: 'refuseLate',
-    find: '  if (lagOf(ends, from) === 0) return\n',
-    replace: '  if (lagOf(ends, from) >= 0) return\n',
+    find: '  if (lagOf(await fetchEndOffsets(admin, topic), from) === 0) return\n',
+    replace: '  if (lagOf(await fetchEndOffsets(admin, topic), from) >= 0) return\n',
   },
   {
     name: 'a swap to a topic with more partitions does not wait for the projectors of the old one',

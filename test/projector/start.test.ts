@@ -82,7 +82,7 @@ test('a swap that cannot be finished is a reason not to be ready, until there is
   expect(health.reasons()).toEqual({})
 })
 
-test('a projector leaves a generation of another topic to other projectors, and ends if there is none of its own', async () => {
+test('a projector skips generations of another topic, and ends if there is no generation of its topic', async () => {
   const { list, live, addOther } = await start()
   addOther('g2', 'commission.events-9')
   live({ generation: 'g2', kept: ['g1', 'g2'] })

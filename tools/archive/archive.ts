@@ -11,7 +11,7 @@ import {
   createAdmitBatch,
   describeSource,
   differingField,
-  fetchEnds,
+  fetchEndOffsets,
   type LogCluster,
   type LogEntry,
   type LogPart,
@@ -138,7 +138,7 @@ const openLogs = async (
     const topic = topics[stream]
     const describe = (): Promise<Source> => describeSource(admin, topic)
     const source = await describe()
-    const ends = (await fetchEnds(admin, topic)).toSorted((a, b) => a.partition - b.partition).map(({ end }) => end)
+    const ends = await fetchEndOffsets(admin, topic)
     const cluster = await openCluster(topic)
     stack.defer(cluster.disconnect)
     const reader = readLog(cluster, topic, fetchBytesAt(maxRate))

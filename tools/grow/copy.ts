@@ -3,9 +3,9 @@
  *
  * In: both topics. The new one is empty, or an earlier run has begun to fill it. Out: each record once in the new
  *   topic, with its time, key, headers and value. The records of an organization are in their order.
- * Promises: nothing is appended before all that is in the new topic was compared with the old one. What is there says
- *   how far an earlier run came, so a run that was killed at any moment is continued, and nothing is there twice. What
- *   was appended is read again and compared.
+ * Promises: a run first compares all records of the new topic with the old one, and then appends. The records that are
+ *   there say how far an earlier run came. So a run that was killed is continued, and no record is there twice. Each
+ *   appended record is read again and compared.
  * Memory: one part of the log for each partition, one batch for each new one, and a digest for each pair of both.
  * Can go wrong: the new topic has something else: nothing is appended any more. Another process copies: `takeOver` of
  *   the transactions says so.

@@ -87,7 +87,7 @@ export const grow = async (options: GrowOptions, context: GrowSteps): Promise<Ex
   return exitCodes.done
 }
 
-/** Returns the generation of the new topic that was begun; undefined if there is none. @throws CommandError */
+/** Returns the generation of the new topic that an earlier run made or began, if there is one. @throws CommandError */
 const generationOfTopic = async (
   { to }: GrowOptions,
   all: Generations,

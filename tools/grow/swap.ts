@@ -3,11 +3,11 @@
  * In: both generations, and the copy of the topic. Out: the swap, in one write that every API process sees with its
  *   next request.
  * Promises: the new generation has everything that readers have seen of the old one, which nobody writes any more. Both
- *   were compared. No time that readers have seen goes back. What is published to the old topic from now on is found.
+ *   were compared. Projection-Time never goes back. Records that come to the old topic after the swap are found.
  * Can go wrong: a publisher or a projector of the old topic does not stop: it is named, and nothing is changed.
  */
 import type { Admin } from 'kafkajs'
-import { fetchEnds, type GenerationBody, type LogReader, type Source, withRight } from '../../core/log/index.ts'
+import { fetchEndOffsets, type GenerationBody, type LogReader, type Source, withRight } from '../../core/log/index.ts'
 import { changeGenerations } from '../../core/store/index.ts'
 import { putTimesBack } from '../archive/record-times.ts'
 import type { KafkaContext } from '../context.ts'
@@ -174,8 +174,7 @@ const refuseLate = async (
   admin: Admin,
   context: KafkaContext,
 ): Promise<void> => {
-  const ends = (await fetchEnds(admin, topic)).toSorted((a, b) => a.partition - b.partition).map(({ end }) => end)
-  if (lagOf(ends, from) === 0) return
+  if (lagOf(await fetchEndOffsets(admin, topic), from) === 0) return
   const late = await printLate(oldLog, from, json, context)
   if (late === 0) return
   throw new CommandError(`a publisher still publishes to ${topic} (above): stop it, and run the same again`)
@@ -183,14 +182,7 @@ const refuseLate = async (
 
 /** @throws CommandError if something was published to the new topic */
 const refusePublishedEarly = async ({ spare }: Growing, { to }: CopiedTo, admin: Admin): Promise<void> => {
-  const ends = (await fetchEnds(admin, spare.topic)).toSorted((a, b) => a.partition - b.partition)
-  if (
-    lagOf(
-      ends.map(({ end }) => end),
-      to,
-    ) === 0
-  )
-    return
+  if (lagOf(await fetchEndOffsets(admin, spare.topic), to) === 0) return
   throw new CommandError(`a publisher publishes to ${spare.topic} already: publishers begin there after the swap`)
 }
 

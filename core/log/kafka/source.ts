@@ -88,6 +88,10 @@ export const fetchEnds = async (admin: SourceAdmin, topic: string): Promise<Ends
   return ends
 }
 
+/** Returns the end of each partition, in the order of the partitions. @throws StopError as `fetchEnds` */
+export const fetchEndOffsets = async (admin: SourceAdmin, topic: string): Promise<number[]> =>
+  (await fetchEnds(admin, topic)).toSorted((a, b) => a.partition - b.partition).map(({ end }) => end)
+
 /** Returns the end of a partition; 0 if the topic does not have it. */
 export const endOfPartition = (partition: number, ends: Ends): number =>
   ends.find(candidate => candidate.partition === partition)?.end ?? 0

@@ -47,7 +47,7 @@ const createWorld = (growth: PartitionNumbers, random: Random) => {
       if (random.chance(0.1)) append(before, partition, hole(random.chance(0.5) ? 'aborted' : 'control'))
     }
   }
-  /** What happens to the next append. */
+  /** The outcome of the next append. */
   let fate: 'done' | 'killed before' | 'killed after' | 'other times' = 'done'
   let epoch = 0
   const transactions = (): LogTransactions => {
