@@ -13,7 +13,7 @@ import {
   STREAMS_STOP_TIMEOUT_MS,
   startStream,
 } from '../core/projection/index.ts'
-import { createHealth, type Health } from '../core/runtime/index.ts'
+import { createHealth, createProcessMetrics, type Health } from '../core/runtime/index.ts'
 import { type Clocks, createClocks, logClockChange, readGenerations } from '../core/store/index.ts'
 import { startAdmin, startReceiptsPort } from './admin/admin.ts'
 import { describeTopics } from './admin/describe-topics.ts'
@@ -38,7 +38,12 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   const clocks = createClocks({ send, now, elapsed, onChange: logClockChange(log) })
   const receipts = createReceipts(createReceiptReader(send, prefix), sleep)
   const statuses = () => keepUp.streams().flatMap(stream => stream.status())
-  const metrics = createProjectorMetrics(statuses, receipts.waiting, () => keepUp.failed(), clocks.state)
+  const metrics = createProjectorMetrics(createProcessMetrics('projector'), {
+    partitions: statuses,
+    receiptsWaiting: receipts.waiting,
+    failedSpares: () => keepUp.failed(),
+    clock: clocks.state,
+  })
   const keepUp = createKeepUp({
     start: createStarter(settings, context, { health, clocks, metrics }),
     fail: failure.reject,

@@ -3,6 +3,7 @@
  * up. A stopped rebuild continues at its positions. Several processes share the partitions.
  */
 
+import { Registry } from 'prom-client'
 import { archivedLog, type Bounds, type Ends, endWithin, type KafkaAccess, type VerifiedLog } from '../log/index.ts'
 import { createHealth, type HealthLog, type Retrying, type RetryOptions, Unanswered } from '../runtime/index.ts'
 import { type Clocks, clockMessages, createClocks, type Elasticsearch, type Positions } from '../store/index.ts'
@@ -55,7 +56,7 @@ export const rebuildGeneration = async (
     now,
     elapsed,
     health: createHealth({ warn, info: () => undefined }, elapsed),
-    metrics: createProjectorMetrics(() => []).of(options.stream, options.identity.generation),
+    metrics: createProjectorMetrics(new Registry()).of(options.stream, options.identity.generation),
   }
   const stream = await startStream(options, {
     ...ours,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Registry } from 'prom-client'
 import { createApiMetrics } from '../../api/admin/metrics.ts'
 import { createProjectorMetrics } from '../../core/projection/progress/metrics.ts'
+import { createProcessMetrics } from '../../core/runtime/process-metrics.ts'
 
 export const METRICS_PAGE = join(import.meta.dirname, '../../docs/metrics.md')
 
@@ -22,7 +23,7 @@ export const allMetrics = (): Readonly<Record<'projector' | 'API', readonly Metr
   api.watchPositions(async () => undefined)
   const metricsOf = ({ registry }: { readonly registry: Registry }) =>
     registry.getMetricsAsArray() as unknown as readonly Metric[]
-  return { projector: metricsOf(createProjectorMetrics(() => [])), API: metricsOf(api) }
+  return { projector: metricsOf(createProjectorMetrics(createProcessMetrics('projector'))), API: metricsOf(api) }
 }
 
 /** Metrics of every Node process, which prom-client describes. */

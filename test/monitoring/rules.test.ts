@@ -5,6 +5,7 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { createApiMetrics } from '../../api/admin/metrics.ts'
 import { createProjectorMetrics } from '../../core/projection/progress/metrics.ts'
@@ -110,7 +111,7 @@ test('the rules and the dashboards name only metrics and labels that the process
 })
 
 test('counters begin at 0, so that the first record and the first refusal are an increase', async () => {
-  const { registry, of } = createProjectorMetrics(() => [])
+  const { registry, of } = createProjectorMetrics(new Registry())
   of('events', 'g1')
   const projector = await registry.metrics()
   expect(projector).toContain('commission_records_total{generation="g1",stream="events",outcome="parked"} 0\n')

@@ -1,9 +1,8 @@
 /** The projector's Prometheus metrics. */
-import { Counter, Gauge, Histogram } from 'prom-client'
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { type ParkCode, parkCodes } from '../../../schemas/errors.ts'
 import type { Stream } from '../../../schemas/events.ts'
 import type { ProjectedBatch } from '../../ledger/index.ts'
-import { createProcessMetrics } from '../../runtime/index.ts'
 import type { ClockState } from '../../store/index.ts'
 
 /** Progress of a partition: the next offset of each stage. */
@@ -21,13 +20,19 @@ export type StreamStatus = {
   readonly publishedUntil: number
 }
 
+/** Functions that each scrape calls. */
+type Scraped = {
+  readonly partitions?: () => readonly StreamStatus[]
+  readonly receiptsWaiting?: () => number
+  readonly failedSpares?: () => readonly { readonly generation: string; readonly code: string }[]
+  readonly clock?: () => ClockState
+}
+
+/** Registers the metrics of a projector or of a rebuild, which nobody scrapes, and returns the functions that count. */
 export const createProjectorMetrics = (
-  partitions: () => readonly StreamStatus[],
-  receiptsWaiting = () => 0,
-  failedSpares: () => readonly { readonly generation: string; readonly code: string }[] = () => [],
-  clock?: () => ClockState,
+  registry: Registry,
+  { partitions = () => [], receiptsWaiting = () => 0, failedSpares = () => [], clock }: Scraped = {},
 ) => {
-  const registry = createProcessMetrics('projector')
   const registers = [registry]
   const records = new Counter({
     name: 'commission_records_total',

@@ -167,9 +167,11 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
   }
 }
 
-/** All processes ever started. The index is the pid. */
-const started: SimulatedProcess[] = []
+/** All processes that commands started, by the clock of their run. The index is the pid. */
+const startedIn = new WeakMap<SimulatedProcess['clock'], SimulatedProcess[]>()
 const processesOf = (host: SimulatedProcess): Processes => {
+  const started = startedIn.get(host.clock) ?? []
+  startedIn.set(host.clock, started)
   const pid = started.push(host) - 1
   return {
     self: async () => ({ host: 'simulated', place: 'simulated', pid, started: `${pid}` }),

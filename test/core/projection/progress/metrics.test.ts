@@ -1,5 +1,7 @@
+import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { createProjectorMetrics, type StreamStatus } from '../../../../core/projection/progress/metrics.ts'
+import { createProcessMetrics } from '../../../../core/runtime/process-metrics.ts'
 
 const status: StreamStatus = {
   generation: 'g1',
@@ -17,7 +19,7 @@ const linesOf = async (metrics: ReturnType<typeof createProjectorMetrics>): Prom
   (await metrics.registry.metrics()).split('\n')
 
 test('each partition has its positions, its lag and the instant up to which it is published', async () => {
-  const lines = await linesOf(createProjectorMetrics(() => [status]))
+  const lines = await linesOf(createProjectorMetrics(new Registry(), { partitions: () => [status] }))
   const labels = 'generation="g1",topic="commission.events",partition="3"'
   expect(lines).toContain(`commission_position{${labels},reached="searchableTo"} 10`)
   expect(lines).toContain(`commission_lag_records{${labels}} 5`)
@@ -25,18 +27,20 @@ test('each partition has its positions, its lag and the instant up to which it i
 })
 
 test('positions are offsets only', async () => {
-  const lines = await linesOf(createProjectorMetrics(() => [status]))
+  const lines = await linesOf(createProjectorMetrics(new Registry(), { partitions: () => [status] }))
   const reached = lines.flatMap(line => /^commission_position\{.*reached="(\w+)"/.exec(line)?.[1] ?? [])
   expect(reached).toEqual(['readTo', 'writtenTo', 'searchableTo', 'committedTo', 'end'])
 })
 
 test('a partition without a published time has no such series, so that no alert takes it for 1970', async () => {
-  const lines = await linesOf(createProjectorMetrics(() => [{ ...status, publishedUntil: 0 }]))
+  const lines = await linesOf(
+    createProjectorMetrics(new Registry(), { partitions: () => [{ ...status, publishedUntil: 0 }] }),
+  )
   expect(lines.filter(line => line.startsWith('commission_published_until_seconds'))).toEqual([])
 })
 
 test('counters tell the generations apart', async () => {
-  const metrics = createProjectorMetrics(() => [])
+  const metrics = createProjectorMetrics(new Registry())
   metrics.of('events', 'g1').countProjected({ applied: 2, duplicate: 0, parked: 1 }, ['data_invalid'])
   metrics.of('events', 'g2').countProjected({ applied: 5, duplicate: 0, parked: 0 }, [])
   metrics.of('events', 'g2').observeAge(0.4)
@@ -48,7 +52,7 @@ test('counters tell the generations apart', async () => {
 })
 
 test('a stream that ended and a partition that was lost leave no series that could be an alert', async () => {
-  const metrics = createProjectorMetrics(() => [])
+  const metrics = createProjectorMetrics(new Registry())
   const [g1, g2] = [metrics.of('events', 'g1'), metrics.of('events', 'g2')]
   for (const one of [g1, g2]) {
     one.setUnowned('commission.events', 2)
@@ -64,7 +68,7 @@ test('a stream that ended and a partition that was lost leave no series that cou
 })
 
 test('the process, its CPU and its memory are there', async () => {
-  const lines = await linesOf(createProjectorMetrics(() => []))
+  const lines = await linesOf(createProjectorMetrics(createProcessMetrics('projector')))
   expect(lines).toContainEqual(
     expect.stringMatching(/^commission_build_info\{program="projector",version="\d+\.\d+\.\d+"\} 1$/),
   )
