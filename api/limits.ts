@@ -1,7 +1,10 @@
 /** The limits of the API: what each counts, its unit, and its reason. */
 
-/** Characters of a request target. The longest valid one, with both filters, has under 400. */
-export const TARGET_LENGTH_MAX = 4_096
+/**
+ * Characters of a request target: those of IDS_MAX of the longest ids, their commas as `%2C`, and `as_of`. Any other
+ * valid one has under 400.
+ */
+export const TARGET_LENGTH_MAX = 7_680
 
 /** Bytes of the raw headers of a request, and their number. */
 export const HEADERS_BYTES_MAX = 8 * 1024

@@ -19,7 +19,7 @@ import {
 import { Refusal } from '../core/runtime/index.ts'
 import { idPrefixOf, type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
-import { answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
+import { answerByIds, answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
 import { OPENAPI_PATH } from './answer/serve-openapi.ts'
 import {
   type Answerable,
@@ -34,14 +34,14 @@ import type { Step } from './http/steps.ts'
 
 /** Creates the router with all paths of the API. */
 export const createRoutes = (
-  { list, records, history, totals }: Readers,
+  { list, byIds, records, history, totals }: Readers,
   openRecords: OpenRecords,
   watch: Pick<ChangeWatch, 'confirm' | 'remember'>,
 ): Router<Answerable> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<Answerable>({ prefix: BASE_PATH, sensitive: true, strict: true })
   /** Opens sealed texts, and remembers their state for the entity tag. */
-  const opened = async (ctx: Context<Answerable>, page: Page): Promise<Page> => {
+  const opened = async <Of extends Page>(ctx: Context<Answerable>, page: Of): Promise<Of> => {
     const { hits, state } = await openRecords.hits(orgOf(ctx), page.hits, ctx.state.signal)
     ctx.state.form.sealState = state
     return { ...page, hits }
@@ -54,6 +54,8 @@ export const createRoutes = (
   for (const kind of listKinds) {
     router.get(`/${kind}`, async ctx => {
       const parameters = rememberAsked(ctx, readListParameters(kind, ctx.state.query))
+      const { ids, asOf } = parameters
+      if (ids) return answerByIds(ctx, kind, await opened(ctx, await byIds(ctx.state.scope, { kind, ids, asOf })))
       const page = await opened(ctx, await list(ctx.state.scope, { list: kind, ...parameters }))
       answerList(ctx, kind, page, parameters.startingAfter)
     })
@@ -150,13 +152,17 @@ type RouteContext = Context<Answerable> & { params: Record<string, string> }
 
 const orgOf = (ctx: Context<Answerable>): string => ctx.state.scope.org
 
-type AskedAt = { readonly asOf: Moment | undefined; readonly period?: string | undefined }
+type AskedAt = {
+  readonly asOf: Moment | undefined
+  readonly rep?: string | undefined
+  readonly period?: string | undefined
+}
 
 /** Remembers whether the answer is as of a change, and what was asked for. Returns the same parameters. */
 const rememberAsked = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
   const { read } = ctx.state
   ctx.state.form.isFixed = asked.asOf?.kind === 'change'
-  if (read) Object.assign(read, { asOf: asked.asOf, period: asked.period })
+  if (read) Object.assign(read, { asOf: asked.asOf, rep: asked.rep, period: asked.period })
   return asked
 }
 

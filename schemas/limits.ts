@@ -46,6 +46,9 @@ export const MONEY_PRECISION = 100
 export const PAGE_LIMIT_MAX = 200
 export const PAGE_LIMIT_DEFAULT = 50
 
+/** Ids of records that one request may name: with ids of the largest size, its target has TARGET_LENGTH_MAX. */
+export const IDS_MAX = 100
+
 /** Bytes of records on one page. A page ends early at this size, with `has_more`. */
 export const PAGE_BYTES_MAX = 16 * 1024 * 1024
 

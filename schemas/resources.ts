@@ -244,6 +244,14 @@ const Total = Type.Object({
     description: 'The sum of `amount` over the list of payroll records, voids too, without trailing zeros.',
   },
   paid_count: Type.Integer({ minimum: 0, description: 'The number of these payroll records.' }),
+  open_amount: {
+    ...Sum,
+    description: [
+      '`owed_amount` less `paid_amount`, exactly, without trailing zeros: what is still to be paid.',
+      'Negative if more was paid than is owed.',
+      'A payment in another currency than the payout counts in the row of its own currency.',
+    ].join(' '),
+  },
 })
 
 export const Totals = Type.Object(
@@ -257,7 +265,7 @@ export const Totals = Type.Object(
     },
     totals: Type.Array(Total, { description: 'Ordered by period id and currency.' }),
   },
-  { description: 'Amounts owed and paid, by period and currency, at one moment.' },
+  { description: 'Amounts owed, paid and open, by period and currency, at one moment.' },
 )
 export type Totals = Static<typeof Totals>
 
@@ -309,3 +317,6 @@ export const permissionOfPath: ReadonlyMap<string, KeyPermission> = new Map([
   ['totals', 'totals:read'],
   ['changes', 'changes:read'],
 ])
+
+/** The totals of one rep are the pay of a person: they need these permissions besides that of the path. */
+export const permissionsOfRepTotals = ['payouts:read', 'payroll:read'] as const satisfies readonly KeyPermission[]

@@ -35,7 +35,7 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
   const msBeforeNextOf = (counted: RateLimiterRes): number => Math.min(counted.msBeforeNext, rate.windowSeconds * 1_000)
 
   return async (ctx, next) => {
-    const { key, route, spent } = ctx.state
+    const { key, route, query, spent } = ctx.state
     // A key id is unique only within its organization.
     const counterKey = `${key.org}:${key.id}`
     const counted = await count(counter, counterKey)
@@ -44,7 +44,7 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
     ctx.set('RateLimit-Policy', policy)
     setLeft(ctx, counted.remainingPoints, msBeforeNext)
     // 403 takes precedence over 429. A forbidden request counts, too.
-    requirePermission(key, route)
+    requirePermission(key, route, query)
     if (counted.consumedPoints > rate.requests) {
       onLimited()
       ctx.set('Retry-After', String(secondsUntil(msBeforeNext)))

@@ -9,6 +9,7 @@ import {
   type FoundStatement,
   NOT_REPLACED,
   type Page,
+  type PageOfIds,
   type RecordName,
   recordIdOf,
   replacementOf,
@@ -51,8 +52,27 @@ export const answerList = (
   if (page.hasMore) linkNext(ctx, nextCursor)
   // A list holds only records that are current at its position.
   const ending = kind === 'payouts' ? PAYOUT_END : END
-  answer(ctx, page.position, etag, () => joined(LIST, page.hits, ending, tail))
+  answer(ctx, page.position, etag, () => joined(LIST, page.hits, () => ending, tail))
 }
+
+/** Answers records by their ids. Replaced payouts are among them, so each payout says what replaced it. */
+export const answerByIds = (
+  ctx: Context<Answering>,
+  kind: ListKind,
+  { position, hits, hasMore, left }: PageOfIds,
+): void => {
+  noteRecordsForAudit(ctx, () => hits.map(recordIdOf))
+  const replacements = kind === 'payouts' ? hits.map(hit => replacementOf(hit, position)) : undefined
+  const hashes = hits.map((hit, index) => `${contentHash(hit)} ${replacements?.[index] ?? ''}`).join()
+  const etag = entityTag(`${kind} by ids`, position, `${hashes} ${hasMore}`)
+  if (hasMore) linkNext(ctx, left.join(), 'ids')
+  const endingOf = (index: number) => (replacements ? endOfPayout(replacements[index] ?? 'null') : END)
+  const tail = Buffer.from(`],"has_more":${hasMore},"next_cursor":""}`)
+  answer(ctx, position, etag, () => joined(LIST, hits, endingOf, tail))
+}
+
+/** The end of a payout, in place of its closing brace. @param replacement as JSON */
+const endOfPayout = (replacement: string): Buffer => Buffer.from(`,"superseded_by_id":${replacement}}`)
 
 /** Answers a single rep, period or payroll record. */
 export const answerRecord = (
@@ -61,7 +81,7 @@ export const answerRecord = (
   { slice, position }: FoundRecord,
 ): void => {
   answer(ctx, position, entityTag(`one of ${kind}`, position, contentHash(slice)), () =>
-    joined(RECORD, [slice], END, END),
+    joined(RECORD, [slice], () => END, END),
   )
 }
 
@@ -69,7 +89,7 @@ export const answerRecord = (
 export const answerPayout = (ctx: Context<Answering>, { slice, position }: FoundRecord): void => {
   const replacement = replacementOf(slice, position)
   const etag = entityTag('one of payouts', position, `${contentHash(slice)} ${replacement}`)
-  answer(ctx, position, etag, () => joined(RECORD, [slice], Buffer.from(`,"superseded_by_id":${replacement}}`), END))
+  answer(ctx, position, etag, () => joined(RECORD, [slice], () => endOfPayout(replacement), END))
 }
 
 /** Answers a payout with its calculation trace. */
@@ -79,7 +99,7 @@ export const answerStatement = (ctx: Context<Answering>, { slice, trace, positio
   const etag = entityTag('statement', position, `${contentHash(slice)} ${replacement}`)
   answer(ctx, position, etag, () => {
     const ending = Buffer.concat([Buffer.from(`,"superseded_by_id":${replacement},`), traceFieldsOf(trace)])
-    return joined(RECORD, [slice], ending, END)
+    return joined(RECORD, [slice], () => ending, END)
   })
 }
 
@@ -152,16 +172,24 @@ export const answerNotModified = (ctx: Context<unknown>, asked: string, refundUn
   if (!isAny(asked)) refundUnit()
 }
 
-/** Returns one buffer: head, bodies separated by commas, tail. `ending` replaces the closing brace of each body. */
-const joined = (head: Buffer, slices: readonly DocumentSlice[], ending: Buffer, tail: Buffer): Buffer => {
+/** Returns one buffer: head, bodies separated by commas, tail. An ending replaces the closing brace of each body. */
+const joined = (
+  head: Buffer,
+  slices: readonly DocumentSlice[],
+  endingOf: (index: number) => Buffer,
+  tail: Buffer,
+): Buffer => {
+  const endings = slices.map((_, index) => endingOf(index))
   let length = head.length + tail.length + Math.max(0, slices.length - 1)
-  for (const slice of slices) length += slice.bodyEnd - 1 - slice.bodyStart + ending.length
+  for (const [index, slice] of slices.entries()) {
+    length += slice.bodyEnd - 1 - slice.bodyStart + (endings[index]?.length ?? 0)
+  }
   const bytes = allocate(length)
   let at = head.copy(bytes)
   for (const [index, { bytes: from, bodyStart, bodyEnd }] of slices.entries()) {
     if (index > 0) bytes[at++] = COMMA
     at += from.copy(bytes, at, bodyStart, bodyEnd - 1)
-    at += ending.copy(bytes, at)
+    at += endings[index]?.copy(bytes, at) ?? 0
   }
   at += tail.copy(bytes, at)
   if (at !== length) throw new Error('a page is not as long as its parts')

@@ -1,13 +1,18 @@
 /**
- * In: a page that has more, and its cursor. Out: the header `Link` (RFC 8288) with the address of the next page: that
- *   of this request with all its parameters, and the cursor as `starting_after`.
+ * In: a page that has more, and its cursor, or the ids that are left. Out: the header `Link` (RFC 8288) with the
+ *   address of the next page: that of this request with all its parameters, and the cursor as `starting_after`, or
+ *   these `ids`.
  */
 import type { Arrived, Context } from '../http/request.ts'
 
 /** Only while there is more: a client that follows links ends at the last page. */
-export const linkNext = (ctx: Context<Pick<Arrived, 'path' | 'query' | 'baseAddress'>>, cursor: string): void => {
+export const linkNext = (
+  ctx: Context<Pick<Arrived, 'path' | 'query' | 'baseAddress'>>,
+  value: string,
+  parameter: 'starting_after' | 'ids' = 'starting_after',
+): void => {
   const { path, query, baseAddress } = ctx.state
   const parameters = new URLSearchParams(query)
-  parameters.set('starting_after', cursor)
+  parameters.set(parameter, value)
   ctx.set('Link', `<${baseAddress()}${path}?${parameters}>; rel="next"`)
 }

@@ -40,6 +40,7 @@ export const auditLineOf = (
     key_id: key?.id,
     address,
     as_of: read.asOf && textOfMoment(read.asOf),
+    rep_id: read.rep,
     period_id: read.period,
     count: status === OK && method !== 'HEAD' ? read.count : 0,
     ids: read.ids ?? [],

@@ -54,6 +54,8 @@ export type AuditedRead = {
   /** Number of records, or of rows, in the body of the answer. */
   count: number
   asOf: Moment | undefined
+  /** Of totals: the only rep and the only period. */
+  rep: string | undefined
   period: string | undefined
 }
 

@@ -1,7 +1,7 @@
 /** The client: every list and every record of the API, typed, for one API key. */
 import createFetchClient from 'openapi-fetch'
 import { keepingAnswers } from './entity-tags.ts'
-import { createList, type List, type PageRead } from './list.ts'
+import { createList, createListOfIds, type List, type PageRead } from './list.ts'
 import type { components, paths } from './openapi.ts'
 import { RefusedError } from './refused.ts'
 import { pause, retrying, type Send } from './retry.ts'
@@ -40,16 +40,24 @@ export type ListOptions = {
 /** Selects the records of one rep, of one period, or of both. */
 export type Filter = { readonly repId?: string; readonly periodId?: string }
 
+/**
+ * Reads the records with these ids in place of the list, in this order, each once: replaced payouts too. Those that the
+ * API does not know are left out. There may be any number of them.
+ */
+export type ByIds = { readonly ids: readonly string[]; readonly limit?: never; readonly startingAfter?: never }
+
 /** Reads an organization: as it is now, or as of a moment. Amounts, instants and dates are texts. */
 export type Client = {
-  readonly reps: (options?: ListOptions) => List<Rep>
-  readonly periods: (options?: ListOptions) => List<Period>
+  readonly reps: (options?: ListOptions | ByIds) => List<Rep>
+  readonly periods: (options?: ListOptions | ByIds) => List<Period>
   /** Current payouts only, one for each rep and period. */
-  readonly payouts: (options?: ListOptions & Filter) => List<Payout>
-  readonly payrollRecords: (options?: ListOptions & Filter) => List<PayrollRecord>
+  readonly payouts: (options?: (ListOptions & Filter) | ByIds) => List<Payout>
+  readonly payrollRecords: (options?: (ListOptions & Filter) | ByIds) => List<PayrollRecord>
   /** One entry for each applied event, in order. */
   readonly changes: (options?: ListOptions & Filter) => List<Change>
-  /** The same, for ever: waits for the next change. Ends when the loop is left, or with the signal of the client. */
+  /** The changes that were published after an instant (RFC 3339) that is over. */
+  readonly changesSince: (instant: string, options?: Omit<ListOptions, 'startingAfter'> & Filter) => List<Change>
+  /** `changes` for ever: waits for the next one. Ends when the loop is left, or with the signal of the client. */
   readonly follow: (options?: ListOptions & Filter) => AsyncIterable<Change>
   /** All payouts of the same rep and period, oldest first, each with its difference to the one before. */
   readonly history: (payoutId: string, options?: ListOptions) => List<PayoutStep>
@@ -59,8 +67,8 @@ export type Client = {
   /** The payout with every step of its calculation. */
   readonly statement: (id: string) => Promise<Statement>
   readonly payrollRecord: (id: string) => Promise<PayrollRecord>
-  /** Amounts owed and paid, of all periods or of one. */
-  readonly totals: (options?: Pick<Filter, 'periodId'>) => Promise<Totals>
+  /** Amounts owed, paid and open, by period and currency: of all reps and periods, or of one. */
+  readonly totals: (options?: Filter) => Promise<Totals>
   /** The same client as of a moment: just after a change, or an instant (RFC 3339) that is over. */
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
 }
@@ -92,26 +100,40 @@ const clientAsOf = (
 ): Client => {
   const { waitSeconds, signal } = following
   const asOf = moment === undefined ? {} : { as_of: moment }
-  const queryOf = ({ limit = 200, repId, periodId }: ListOptions & Filter, after: string | undefined) => ({
+  const filterOf = ({ repId, periodId }: Filter) => ({
+    ...(repId !== undefined && { rep_id: repId }),
+    ...(periodId !== undefined && { period_id: periodId }),
+  })
+  const queryOf = ({ limit = 200, ...filter }: ListOptions & Filter, after: string | undefined) => ({
     ...asOf,
     limit,
     ...(after !== undefined && { starting_after: after }),
-    ...(repId !== undefined && { rep_id: repId }),
-    ...(periodId !== undefined && { period_id: periodId }),
+    ...filterOf(filter),
   })
   const listOf = <Item>(
     options: ListOptions & Filter,
     read: (query: ReturnType<typeof queryOf>) => Promise<Answer<Body<Item>>>,
+    from: Parameters<typeof createList>[0] = options.startingAfter ?? undefined,
+  ): List<Item> => createList(from, async after => pageOf(await read(queryOf(options, after))))
+  const recordsOf = <Item extends { readonly id: string }>(
+    options: (ListOptions & Filter) | ByIds,
+    read: (query: ReturnType<typeof queryOf> | AskedIds) => Promise<Answer<Body<Item>>>,
   ): List<Item> =>
-    createList(options.startingAfter ?? undefined, async after => pageOf(await read(queryOf(options, after))))
+    'ids' in options
+      ? createListOfIds(options.ids, async ids => pageOf(await read({ ...asOf, ids: ids.join() })))
+      : listOf(options, read)
   const one = (id: string) => ({ params: { path: { id }, query: asOf } })
 
   return {
-    reps: (options = {}) => listOf(options, query => api.GET('/reps', { params: { query } })),
-    periods: (options = {}) => listOf(options, query => api.GET('/periods', { params: { query } })),
-    payouts: (options = {}) => listOf(options, query => api.GET('/payouts', { params: { query } })),
-    payrollRecords: (options = {}) => listOf(options, query => api.GET('/payroll_files', { params: { query } })),
+    reps: (options = {}) => recordsOf(options, query => api.GET('/reps', { params: { query } })),
+    periods: (options = {}) => recordsOf(options, query => api.GET('/periods', { params: { query } })),
+    payouts: (options = {}) => recordsOf(options, query => api.GET('/payouts', { params: { query } })),
+    payrollRecords: (options = {}) => recordsOf(options, query => api.GET('/payroll_files', { params: { query } })),
     changes: (options = {}) => listOf(options, query => api.GET('/changes', { params: { query } })),
+    changesSince: (instant, options = {}) => {
+      const from = async () => (await clientAsOf(api, instant, following).totals()).last_change_id
+      return listOf(options, query => api.GET('/changes', { params: { query } }), from)
+    },
     follow: async function* ({ startingAfter, ...options } = {}) {
       for (let after = startingAfter ?? undefined; ; ) {
         const query = { ...queryOf(options, after), wait: waitSeconds }
@@ -131,13 +153,15 @@ const clientAsOf = (
     payout: async id => answered(await api.GET('/payouts/{id}', one(id))).data,
     statement: async id => answered(await api.GET('/statements/{id}', one(id))).data,
     payrollRecord: async id => answered(await api.GET('/payroll_files/{id}', one(id))).data,
-    totals: async ({ periodId } = {}) => {
-      const query = { ...asOf, ...(periodId !== undefined && { period_id: periodId }) }
+    totals: async (filter = {}) => {
+      const query = { ...asOf, ...filterOf(filter) }
       return answered(await api.GET('/totals', { params: { query } })).data
     },
     asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id, following),
   }
 }
+
+type AskedIds = { readonly as_of?: string; readonly ids: string }
 
 type Answer<Body> = {
   readonly data?: Body

@@ -32,7 +32,7 @@ export type Copy = {
   readonly update: (onChange?: (change: Change) => void | Promise<void>) => Promise<number>
   /** Applies every change as it comes, for ever, and yields it. */
   readonly follow: () => AsyncIterable<Change>
-  /** Amounts owed and paid, by period and currency, as the copy adds them up. */
+  /** Amounts owed, paid and open, by period and currency, as the copy adds them up. */
   readonly totals: () => Total[]
   /** @throws CopyDiffersError unless the totals are those of the API as of the last change */
   readonly prove: () => Promise<void>
@@ -161,11 +161,13 @@ const add = (payouts: Iterable<Payout>, payrollRecords: Iterable<PayrollRecord>)
   }
   return [...sums].map(([group, { owed, owedCount, paid, paidCount }]) => {
     const [period_id = '', currency = ''] = group.split(' ')
-    const amounts = { owed_amount: owed.toFixed(), paid_amount: paid.toFixed() }
+    const open_amount = owed.minus(paid).toFixed()
+    const amounts = { owed_amount: owed.toFixed(), paid_amount: paid.toFixed(), open_amount }
     return { period_id, currency, owed_count: owedCount, paid_count: paidCount, ...amounts }
   })
 }
 
+/** What is open follows from them. */
 const fields = ['owed_amount', 'owed_count', 'paid_amount', 'paid_count'] as const
 
 /** Returns the first total that differs, in words; undefined if none does. */

@@ -15,13 +15,40 @@ export type List<Item> = AsyncIterable<Item> & { readonly pages: () => AsyncIter
 /** A page as it was read, and whether more records follow it. */
 export type PageRead<Item> = Page<Item> & { readonly hasMore: boolean }
 
-/** @param read reads the page after a cursor, the first page without one */
+/** Ids in one request. */
+const IDS_MAX = 100
+
+/** @param read reads the records with these ids, as far as the answer has room */
+export const createListOfIds = <Item extends { readonly id: string }>(
+  ids: readonly string[],
+  read: (ids: readonly string[]) => Promise<PageRead<Item>>,
+): List<Item> => {
+  async function* pages(): AsyncGenerator<Page<Item>> {
+    for (let left = [...new Set(ids)]; left.length > 0; ) {
+      const asked = left.slice(0, IDS_MAX)
+      const { hasMore, ...page } = await read(asked)
+      yield page
+      const last = page.data.at(-1)?.id ?? ''
+      const answered = hasMore ? asked.indexOf(last) + 1 : asked.length
+      // Otherwise the same ids would be asked for again, for ever.
+      if (answered === 0) throw new Error('has_more without a record that was asked for')
+      left = left.slice(answered)
+    }
+  }
+  return listOver(pages)
+}
+
+/**
+ * @param startingAfter a cursor, or a read of it when the list is read; without one the list begins at its first page
+ * @param read reads the page after a cursor, the first page without one
+ */
 export const createList = <Item>(
-  startingAfter: string | undefined,
+  startingAfter: string | undefined | (() => Promise<string | null>),
   read: (startingAfter: string | undefined) => Promise<PageRead<Item>>,
 ): List<Item> => {
   async function* pages(): AsyncGenerator<Page<Item>> {
-    for (let after = startingAfter; ; ) {
+    const cursor = typeof startingAfter === 'function' ? await startingAfter() : startingAfter
+    for (let after = cursor ?? undefined; ; ) {
       const { hasMore, ...page } = await read(after)
       yield page
       if (!hasMore) return
@@ -30,10 +57,12 @@ export const createList = <Item>(
       after = page.nextCursor
     }
   }
-  return {
-    pages,
-    async *[Symbol.asyncIterator]() {
-      for await (const page of pages()) yield* page.data
-    },
-  }
+  return listOver(pages)
 }
+
+const listOver = <Item>(pages: List<Item>['pages']): List<Item> => ({
+  pages,
+  async *[Symbol.asyncIterator]() {
+    for await (const page of pages()) yield* page.data
+  },
+})

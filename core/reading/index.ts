@@ -15,9 +15,11 @@ export {
 export { createCheckIndices, keysChecked } from './check-indices.ts'
 export { AS_OF_MARGIN, CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX, KEYS_REMEMBERED, READY_TIME_MAX } from './limits.ts'
 export { changeParts, textOfChange, withoutBrace } from './pages/change-text.ts'
+export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
 export { changeNameOf, type Page, recordIdOf } from './pages/read-list.ts'
 export {
+  hasParameter,
   type ListParameters,
   type Moment,
   momentOf,

@@ -6,6 +6,7 @@ import { type CheckIndices, positionsChecked } from './check-indices.ts'
 import { createPositionAsOf } from './pages/as-of.ts'
 import { createCursors } from './pages/cursors.ts'
 import { createProjectionTime } from './pages/projection-time.ts'
+import { createReadByIds, type ReadByIds } from './pages/read-by-ids.ts'
 import { createReadHistory, type ReadHistory } from './pages/read-history.ts'
 import { createReadList, type ReadList } from './pages/read-list.ts'
 import { createReadPage } from './pages/read-page.ts'
@@ -21,6 +22,7 @@ import {
 
 export type Readers = {
   readonly list: ReadList
+  readonly byIds: ReadByIds
   readonly records: ReadRecords
   readonly history: ReadHistory
   readonly totals: ReadTotals
@@ -55,6 +57,7 @@ export const createReaders = (
   }
   const readers = {
     list: createReadList(parts),
+    byIds: createReadByIds(parts, multiGet),
     records: createReadRecords(parts, multiGet),
     history: createReadHistory(parts),
     totals: createReadTotals(parts, search),

@@ -153,6 +153,7 @@ export {
   type Hit,
   idOf,
   numberOf,
+  sliceHits,
   sliceMultiGet,
   sliceSearch,
   smallDocument,

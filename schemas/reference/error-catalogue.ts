@@ -57,7 +57,7 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
     example: 'a GET request with a file as its body',
   },
   uri_too_long: {
-    cause: 'The target of the request is above 4,096 characters.',
+    cause: 'The target of the request is above 7,680 characters.',
     action: 'Shorten it.',
     example: '`GET /api/v1/payouts?limit=0000…`',
   },

@@ -99,6 +99,7 @@ export const recordExamples = {
         owed_count: 1,
         paid_amount: '1034.6',
         paid_count: 1,
+        open_amount: '0',
       },
     ],
   },

@@ -3,12 +3,20 @@
 import {
   API_KEY_LENGTH_MAX,
   API_KEY_LENGTH_MIN,
+  IDS_MAX,
   PAGE_LIMIT_DEFAULT,
   PAGE_LIMIT_MAX,
   WAIT_SECONDS_MAX,
 } from '../limits.ts'
-import { changePattern, permissionOfPath, Refused, resourceParts, resources } from '../resources.ts'
-import { filteredKinds } from '../stored/documents.ts'
+import {
+  changePattern,
+  permissionOfPath,
+  permissionsOfRepTotals,
+  Refused,
+  resourceParts,
+  resources,
+} from '../resources.ts'
+import { filteredKinds, listKinds } from '../stored/documents.ts'
 import { type IdPrefix, idPattern } from '../values.ts'
 import { recordExamples } from './examples.ts'
 import { headers } from './openapi-headers.ts'
@@ -57,6 +65,7 @@ const listSchema = (name: ListedName, pattern: string): Json => ({
         'The last id of the page, to send as `starting_after`.',
         'The last page has it, too: send it later to get new records.',
         'An empty page repeats `starting_after`, or has an empty text if there was none.',
+        'It is empty for a request with `ids`, too.',
       ].join(' '),
     },
   },
@@ -123,7 +132,7 @@ const singles = [
     'getTotals',
     'Totals',
     'payout',
-    'Amounts owed and paid, by period and currency, to prove that a copy of the lists is complete.',
+    'Amounts owed, paid and open, by period and currency. They prove that a copy of the lists is complete.',
   ],
 ] as const
 
@@ -131,7 +140,11 @@ const security = [{ apiKey: [] }]
 const ifNoneMatch = ref('parameters', 'IfNoneMatch')
 const asOf = ref('parameters', 'AsOf')
 const tagOf = (path: string): string => path.split('/')[0] ?? path
-const needsOf = (path: string): string => `Needs the permission \`${permissionOfPath.get(tagOf(path))}\` or \`read\`.`
+const needsOf = (path: string): string => {
+  const more = permissionsOfRepTotals.map(name => `\`${name}\``).join(' and ')
+  const ofRep = ` With \`rep_id\` also ${more}, or \`read\`: the amounts are the pay of a person.`
+  return `Needs the permission \`${permissionOfPath.get(tagOf(path))}\` or \`read\`.${path === 'totals' ? ofRep : ''}`
+}
 const cursorOf = (prefix: IdPrefix | 'change') =>
   prefix === 'change'
     ? { pattern: changePattern, example: recordExamples.Change.id }
@@ -162,6 +175,25 @@ const filterParameter = (name: string, prefix: 'rep' | 'period'): Json => ({
   example: idExamples[prefix],
 })
 
+/** By the path of a list; of a feed or a history no record is read by its id. */
+const idsParameterOf = (path: string, prefix: IdPrefix | 'change'): Json[] => {
+  if (prefix === 'change' || !listKinds.some(kind => kind === path)) return []
+  const id = `${prefix}_[0-9A-Za-z]{1,64}`
+  return [
+    {
+      name: 'ids',
+      in: 'query',
+      description: [
+        `Reads these records instead: 1 to ${IDS_MAX} ids, each once, separated by commas. They are returned in this order,`,
+        'replaced payouts too; an unknown id is left out. Only `as_of` may be given beside it.',
+        '`next_cursor` is empty. If `has_more` is true, the records are large: ask for the ids after the last one.',
+      ].join(' '),
+      schema: { type: 'string', pattern: `^${id}(?:,${id}){0,${IDS_MAX - 1}}$` },
+      example: idExamples[prefix],
+    },
+  ]
+}
+
 const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
   const { pattern, example } = cursorOf(prefix)
   const startingAfter = {
@@ -183,6 +215,7 @@ const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
       startingAfter,
       ref('parameters', 'Limit'),
       ...filtersOf(path),
+      ...idsParameterOf(path, prefix),
       ...(path === 'changes' ? [ref('parameters', 'Wait')] : []),
       asOf,
       ifNoneMatch,
@@ -205,7 +238,7 @@ const singlePaths = singles.map(([path, operationId, name, prefix, summary]) => 
     security,
     parameters: [
       ...idsOf(path, prefix),
-      ...(path === 'totals' ? [ref('parameters', 'PeriodId')] : []),
+      ...(path === 'totals' ? [ref('parameters', 'RepId'), ref('parameters', 'PeriodId')] : []),
       asOf,
       ifNoneMatch,
     ],

@@ -72,6 +72,50 @@ test('a list is read page by page, with the filter and the moment on each page',
   expect(asked[0]?.key).toBe('Bearer key_text')
 })
 
+test('records by ids are asked for a hundred at a time, each once, and on after an answer that was full', async () => {
+  const ids = Array.from({ length: 130 }, (_, n) => `payout_${n}`)
+  const { client, asked } = await clientOf([
+    // No room for more, and the second id is unknown.
+    page(['payout_0', 'payout_2'], true, ''),
+    page(['payout_3'], false, ''),
+    page(['payout_129'], false, ''),
+  ])
+  const found = client.asOf('payout_9').payouts({ ids: [...ids, 'payout_0'] })
+  expect((await Array.fromAsync(found)).map(({ id }) => id)).toEqual(['payout_0', 'payout_2', 'payout_3', 'payout_129'])
+  const queries = asked.map(({ url }) => Object.fromEntries(new URL(url, 'http://127.0.0.1').searchParams))
+  const wanted = [ids.slice(0, 100), ids.slice(3, 103), ids.slice(103)]
+  expect(queries).toEqual(wanted.map(some => ({ as_of: 'payout_9', ids: some.join() })))
+  const nothing = await clientOf([page([], false, '')])
+  expect(await Array.fromAsync(nothing.client.reps({ ids: [] }))).toEqual([])
+  expect(nothing.asked).toEqual([])
+  const endless = await clientOf([page([], true, '')])
+  await expect(Array.fromAsync(endless.client.reps({ ids: ['rep_1'] }))).rejects.toThrow('has_more without a record')
+})
+
+test('changes since an instant are those after the last change of that moment, or all if there was none', async () => {
+  const totals = (last_change_id: string | null) => ok({ data: { last_change_id, totals: [] } })
+  const since = '2026-02-01T08:30:00Z'
+  const { client, asked } = await clientOf([totals('payout_5'), page(['payout_6'], true), page(['payout_7'], false)])
+  const changes = client.changesSince(since, { repId: 'rep_1' })
+  expect(asked).toEqual([])
+  expect((await Array.fromAsync(changes)).map(({ id }) => id)).toEqual(['payout_6', 'payout_7'])
+  expect(asked.map(({ url }) => decodeURIComponent(url))).toEqual([
+    `/totals?as_of=${since}`,
+    '/changes?limit=200&starting_after=payout_5&rep_id=rep_1',
+    '/changes?limit=200&starting_after=payout_6&rep_id=rep_1',
+  ])
+  const before = await clientOf([totals(null), page(['payout_1'], false)])
+  expect(await Array.fromAsync(before.client.changesSince(since))).toHaveLength(1)
+  expect(before.asked[1]?.url).toBe('/changes?limit=200')
+})
+
+test('totals are those of a rep, of a period and of a moment', async () => {
+  const { client, asked } = await clientOf([ok({ data: { last_change_id: null, totals: [] } })])
+  await client.totals()
+  await client.asOf('payout_9').totals({ repId: 'rep_1', periodId: 'period_1' })
+  expect(asked.map(({ url }) => url)).toEqual(['/totals', '/totals?as_of=payout_9&rep_id=rep_1&period_id=period_1'])
+})
+
 test('the pages of a list have the cursor and the time of each', async () => {
   const { client } = await clientOf([page(['rep_1'], true), page([], false, 'rep_1')])
   const pages = await Array.fromAsync(client.reps().pages())

@@ -11,6 +11,7 @@ import * as projector from '../../projector/limits.ts'
 import {
   API_KEY_LENGTH_MAX,
   CHAIN_LENGTH_MAX,
+  IDS_MAX,
   LINE_ITEMS_MAX,
   PAGE_BYTES_MAX,
   RECORD_VALUE_BYTES_MAX,
@@ -82,7 +83,10 @@ describe('the limits of the API', () => {
     const id = 'a'.repeat(64)
     const filters = `rep_id=rep_${id}&period_id=period_${id}`
     const target = `/api/v1/payroll_files?starting_after=payroll_${id}&limit=200&${filters}&as_of=payroll_${id}`
-    expect(target.length).toBeLessThan(limits.TARGET_LENGTH_MAX / 10)
+    expect(target.length).toBeLessThan(400)
+    const ids = Array.from({ length: IDS_MAX }, () => `payroll_${id}`)
+    const several = new URLSearchParams({ ids: ids.join(), as_of: `period_${id}.123456789` })
+    expect(`/api/v1/payroll_files?${several}`.length).toBeLessThan(limits.TARGET_LENGTH_MAX)
     expect(API_KEY_LENGTH_MAX).toBeLessThan(limits.HEADERS_BYTES_MAX / 10)
   })
 

@@ -50,10 +50,15 @@ const everyPath = [
   '/statements/payout_1',
   '/statements/payout_2',
   '/payroll_files',
+  '/payroll_files?ids=payroll_1',
+  '/reps?ids=rep_1,rep_2',
+  '/periods?ids=period_1',
+  '/payouts?ids=payout_2,payout_1',
   '/payroll_files/payroll_1',
   '/payouts/payout_1/history',
   '/changes',
   '/totals',
+  '/totals?rep_id=rep_unknown',
 ]
 
 const ajv = new Ajv2020({ strict: false, formats })
@@ -144,6 +149,7 @@ describe('an answer', () => {
           owed_count: 1,
           paid_amount: '0.00000000000000001',
           paid_count: 1,
+          open_amount: '1234.49999999999999999',
         },
       ],
     })

@@ -1,14 +1,16 @@
 /** Lists of one rep, one period or both. */
 import { describe, expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'
+import type { Item } from '../support/model.ts'
 import { fileScope } from '../support/scope.ts'
+import { totalsOf } from '../support/totals.ts'
 
 const org = 'org_filters'
 const other = 'org_filters_other'
 const REPS = ['rep_1', 'rep_2', 'rep_3']
 const PERIODS = ['period_1', 'period_2']
 
-type Row = { id: string; rep: string; period: string; seq: number; isReplaced: boolean }
+type Row = { id: string; rep: string; period: string; seq: number; amount: string; isReplaced: boolean }
 
 const scope = fileScope()
 const shared = (async () => {
@@ -19,7 +21,7 @@ const shared = (async () => {
     for (const rep of REPS) {
       for (const period of PERIODS) {
         // Of each rep and period, the last payout is current.
-        const row = { id: `payout_${seq}`, rep, period, seq, isReplaced: turn < 9 }
+        const row = { id: `payout_${seq}`, rep, period, seq, amount: `${seq}.010`, isReplaced: turn < 9 }
         const next = seq + REPS.length * PERIODS.length
         store.payout(org, seq, row, row.isReplaced ? { until: next, by: `payout_${next}` } : undefined)
         rows.push(row)
@@ -123,6 +125,30 @@ describe('a filtered list', () => {
     }
   })
 
+  test('has the totals of each rep, which are the sums of the lists of the rep and add up to all totals', async () => {
+    const { rows, ask } = await shared
+    for (const moment of ['', `&as_of=${rows[20]?.id}`]) {
+      const { last_change_id, totals } = (await ask(`/totals?${moment}`)).json.data
+      for (const period of [undefined, ...PERIODS, 'period_9']) {
+        const ofPeriod = period === undefined ? moment : `&period_id=${period}${moment}`
+        const ofAll: Item[][] = [[], []]
+        for (const rep of [...REPS, 'rep_9', 'rep_unknown']) {
+          const query = `?limit=200&rep_id=${rep}${ofPeriod}`
+          const lists: Item[][] = []
+          for (const list of ['payouts', 'payroll_files']) lists.push((await ask(`/${list}${query}`)).json.data)
+          for (const [list, items] of lists.entries()) ofAll[list]?.push(...items)
+          const found = (await ask(`/totals?rep_id=${rep}${ofPeriod}`)).json.data
+          expect([rep, found]).toEqual([rep, { last_change_id, totals: totalsOf(lists[0] ?? [], lists[1] ?? []) }])
+        }
+        const wanted = totals.filter(({ period_id }: { period_id: string }) => (period ?? period_id) === period_id)
+        expect(totalsOf(ofAll[0] ?? [], ofAll[1] ?? [])).toEqual(wanted)
+      }
+    }
+    const { totals } = (await ask('/totals?rep_id=rep_1&period_id=period_1')).json.data
+    // The last payout of the rep for the period less three payments.
+    expect(totals).toMatchObject([{ owed_amount: '54.01', paid_amount: '3', open_amount: '51.01' }])
+  })
+
   test('refuses a malformed id, and a filter where records have no rep or period', async () => {
     const { ask } = await shared
     for (const path of [
@@ -134,7 +160,10 @@ describe('a filtered list', () => {
       '/periods?period_id=period_1',
       '/payouts/payout_0/history?rep_id=rep_1',
       '/payouts/payout_0?rep_id=rep_1',
-      '/totals?rep_id=rep_1',
+      '/totals?rep_id=',
+      '/totals?rep_id=period_1',
+      '/totals?rep_id=rep_1&rep_id=rep_1',
+      '/totals?deal_id=deal_1',
       '/totals?period_id=rep_1',
       '/totals?period_id=period_1&period_id=period_1',
     ]) {

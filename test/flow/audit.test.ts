@@ -47,6 +47,7 @@ const paths = [
   '/payouts',
   '/payouts?limit=7&starting_after=payout_9',
   '/payouts?rep_id=rep_1',
+  '/payouts?ids=payout_1,payout_unknown,payout_0',
   '/payroll_files',
   '/changes?limit=200',
   '/changes?rep_id=rep_1',
@@ -60,6 +61,7 @@ const paths = [
   '/payroll_files/payroll_2',
   '/totals',
   '/totals?period_id=period_1',
+  '/totals?rep_id=rep_1',
 ]
 
 describe('in a file', () => {
@@ -80,8 +82,10 @@ describe('in a file', () => {
     }
     const of = (path: string) => lines().find(line => line.request_id === answers.find(a => a.path === path)?.requestId)
     expect(of('/reps?as_of=rep_1.1')).toMatchObject({ route: '/api/v1/reps', as_of: 'rep_1.1', ids: ['rep_1'] })
+    expect(of('/payouts?ids=payout_1,payout_unknown,payout_0')?.ids).toEqual(['payout_1', 'payout_0'])
     expect(of('/totals')).toMatchObject({ count: 59, ids: [] })
     expect(of('/totals?period_id=period_1')).toMatchObject({ count: 1, period_id: 'period_1' })
+    expect(of('/totals?rep_id=rep_1')).toMatchObject({ count: 1, ids: [], rep_id: 'rep_1' })
     expect(of('/changes?limit=200')?.ids.slice(0, 3)).toEqual(['rep_1.1', 'rep_1.2', 'rep_2.1'])
 
     const page = answers[3]

@@ -48,6 +48,14 @@ test('copies follow every change and add up to the totals, whenever they were be
     Array.fromAsync(client.periods()),
   ])
   expect(payouts.length).toBeGreaterThan(3)
+  const all = await Array.fromAsync(client.changes())
+  const since = all[all.length >> 1]?.published_at ?? ''
+  const later = all.filter(({ published_at }) => published_at > since)
+  expect(later.length).toBeGreaterThan(3)
+  expect(await Array.fromAsync(client.changesSince(since))).toEqual(later)
+  const some = payouts.slice(1, 4).toReversed()
+  expect(await Array.fromAsync(client.payouts({ ids: some.map(({ id }) => id) }))).toEqual(some)
+
   for (const copy of copies) {
     await copy.update()
     await copy.prove()

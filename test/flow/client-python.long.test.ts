@@ -50,6 +50,30 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
     expect(await runProgram(example)).toEqual(printed)
   })
 
+  test('reads records by ids, the totals of a rep, and the changes since an instant', async () => {
+    const { runProgram } = await shared()
+    const program = [
+      'import os',
+      'from commission_client import Client',
+      'client = Client(os.environ["API"], os.environ["KEY"])',
+      'asked = ["payout_2", "payout_none", "payout_1", "payout_2"]',
+      'print(*[(payout.id, payout.superseded_by_id) for payout in client.payouts(ids=asked)])',
+      'print(*[rep.id for rep in client.reps(ids=["rep_none"])])',
+      'for rep_id in ("rep_1", "rep_none"):',
+      '    print(*[f"{row.owed_amount} {row.paid_amount} {row.open_amount}" for row in client.totals(rep_id=rep_id).totals])',
+      'print(*[change.id for change in client.changes_since("2026-01-01T00:00:00.002Z")])',
+      'print(*[change.id for change in client.changes_since("2025-12-31T23:59:59Z")])',
+    ].join('\n')
+    expect(await runProgram(program)).toEqual([
+      "('payout_2', None) ('payout_1', 'payout_2')",
+      '',
+      '12.5 -1.5 14',
+      '',
+      'payout_2 payroll_1',
+      'rep_1.1 period_1.1 payout_1 payout_2 payroll_1',
+    ])
+  })
+
   test('tells type checkers the types of all its methods', async () => {
     const { runProgram } = await shared()
     const program = [

@@ -139,6 +139,7 @@ test('the parked records are published again and applied in order, and the total
       owed_count: 3,
       paid_amount: '300',
       paid_count: 5,
+      open_amount: '0',
     },
   ])
   expect(jsonLines(await again('--publish')).map(({ outcome }) => outcome)).toEqual([

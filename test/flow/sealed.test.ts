@@ -82,6 +82,9 @@ describe('a client', () => {
     const one = rep('rep_1', 'Canary One', 'one@example.com')
     expect(await dataOf('/reps')).toEqual([one, rep('rep_2', 'Canary Two'), rep('rep_3', 'Canary Three')])
     expect(await dataOf('/reps/rep_1')).toEqual(one)
+    expect(await dataOf('/reps?ids=rep_3,rep_1')).toEqual([rep('rep_3', 'Canary Three'), one])
+    expect(await dataOf('/reps?ids=rep_3,rep_1&as_of=rep_1.1')).toEqual([rep('rep_1', 'Canary Old')])
+    expect(await dataOf('/payroll_files?ids=payroll_2')).toEqual([await dataOf('/payroll_files/payroll_2')])
     expect(await dataOf('/reps/rep_1?as_of=rep_1.1')).toEqual(rep('rep_1', 'Canary Old'))
     const paid = await dataOf('/payroll_files')
     expect(paid.map((record: { destination: unknown }) => record.destination)).toEqual(
@@ -160,6 +163,8 @@ test('while a key is missing without a receipt, its records are refused, never s
   // Other records are answered.
   expect((await otherClient.ask('/reps/rep_1')).status).toBe(200)
   expect((await client.ask('/reps')).status).toBe(200)
+  expect((await otherClient.ask('/reps?ids=rep_1')).status).toBe(200)
+  expect((await otherClient.ask('/reps?ids=rep_1,rep_2')).status).toBe(503)
   const lost = await subjects('erase', other, 'rep_2', '--confirm', 'rep_2')
   expect([lost.code, lost.said]).toEqual([1, expect.stringContaining('neither kb nor a receipt')])
   keys.put('kb')
@@ -167,7 +172,8 @@ test('while a key is missing without a receipt, its records are refused, never s
 })
 
 test('an erased person is empty and marked in every answer, with another tag; others keep their bytes', async () => {
-  const paths = ['/reps/rep_2', '/reps', '/changes', '/reps/rep_2?as_of=rep_2.1', '/reps/rep_1', '/payouts']
+  const withRep = ['/reps/rep_2', '/reps', '/changes', '/reps/rep_2?as_of=rep_2.1', '/reps?ids=rep_1,rep_2']
+  const paths = [...withRep, '/reps/rep_1', '/reps?ids=rep_3,rep_1', '/payouts']
   const before = new Map(await Promise.all(paths.map(async path => [path, await client.ask(path)] as const)))
   const stored = await everythingProjected(prefix)
   const dry = await subjects('erase', org, 'rep_2')
@@ -182,7 +188,7 @@ test('an erased person is empty and marked in every answer, with another tag; ot
   expect(JSON.stringify(erased)).not.toContain('Canary')
   const gone = { ...rep('rep_2', ''), erased: true }
   await eventually(async () => expect(await dataOf('/reps/rep_2')).toEqual(gone))
-  for (const path of paths.slice(0, 4)) {
+  for (const path of withRep) {
     const tag = before.get(path)?.headers.get('etag') ?? ''
     const now = await client.ask(path, { 'if-none-match': tag })
     expect([path, now.status]).toEqual([path, 200])
@@ -195,7 +201,7 @@ test('an erased person is empty and marked in every answer, with another tag; ot
     )
     expect((await client.ask(path, { 'if-none-match': now.headers.get('etag') ?? '' })).status).toBe(304)
   }
-  for (const path of paths.slice(4)) {
+  for (const path of paths.slice(withRep.length)) {
     const now = await client.ask(path)
     expect([now.text, now.headers.get('etag')]).toEqual([before.get(path)?.text, before.get(path)?.headers.get('etag')])
   }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { answerChanges, answerHistory, answerTotals } from '../../api/answer/answer-changes.ts'
 import type { Answering } from '../../api/answer/answer-page.ts'
-import { answerList, answerPayout, answerRecord, answerStatement } from '../../api/answer/answer-page.ts'
+import { answerByIds, answerList, answerPayout, answerRecord, answerStatement } from '../../api/answer/answer-page.ts'
 import type { Context } from '../../api/http/request.ts'
 import { usualPace } from '../../core/reading/capacity/pace.ts'
 import { type Hit, sliceSearch } from '../../core/store/read/slice-documents.ts'
@@ -17,6 +17,7 @@ import { generationOf } from '../support/layout.ts'
 /** SHA-256 of all answers, by version of their form. Never change a line that was released. */
 const FORMS: Readonly<Record<number, string>> = {
   1: '3670f4a5aae51936380980c4c0cb26989efbc6e75405e73bfe2cd258f1c7abaf',
+  2: 'a1f0828a13c9a81538d99b84c1b939bf6ffa48a9761817dcc94969337a50f446',
 }
 
 const position = {
@@ -75,6 +76,7 @@ test('the bytes and entity tags of answers change only together with ANSWER_FORM
     owed_count: 1,
     paid_amount: '0',
     paid_count: 0,
+    open_amount: '9',
   }
   const read = { position, totals: { last_change_id: 'payout_2', totals: [row, row] }, last: undefined }
   const answers = await Promise.all([
@@ -91,6 +93,8 @@ test('the bytes and entity tags of answers change only together with ANSWER_FORM
     answered(ctx =>
       answerList(ctx, 'payouts', { position, hits: [], hasMore: false }, { kind: 'payouts', id: 'payout_9' }),
     ),
+    answered(ctx => answerByIds(ctx, 'payouts', { position, hits: payouts(), hasMore: true, left: ['payout_3'] })),
+    answered(ctx => answerByIds(ctx, 'reps', { position, hits: [others.reps()], hasMore: false, left: [] })),
     ...(['reps', 'periods', 'payroll_files'] as const).map(kind =>
       answered(ctx => answerRecord(ctx, kind, { position, slice: others[kind]() })),
     ),

@@ -1,5 +1,8 @@
-/** Bugs in the budget and delivery of answers, and in the stop of a process: see `mutants.ts`. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in records by ids, in the budget and delivery of answers, and in the stop of a process: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
+
+const IDS = 'test/flow/api-ids.test.ts'
 
 export const answerMutants: readonly Mutant[] = [
   {
@@ -154,5 +157,72 @@ export const answerMutants: readonly Mutant[] = [
     inside: 'renewCertificate',
     find: ' : whyUnfit(found)\n',
     replace: ' : undefined\n',
+  },
+  {
+    name: 'records by ids have a payout that is published later',
+    inside: 'isPublishedAt',
+    find: 'isVisible(hit.sortValue, position)',
+    replace: 'hit.sortValue >= 0 && position.publishedTo >= 0',
+    flow: IDS,
+  },
+  {
+    name: 'records by ids have a rep in its latest version, also as of an earlier moment',
+    inside: 'createReadByIds',
+    find: 'versionsIn(head).findLast(({ seq }) => isVisible(seq, position))',
+    replace: 'versionsIn(head).at(-1)',
+    flow: IDS,
+  },
+  {
+    name: 'a replaced payout by its id looks current',
+    inside: 'answerByIds',
+    find: 'replacementOf(hit, position))',
+    replace: "(hit.start >= 0 ? 'null' : ''))",
+    flow: IDS,
+  },
+  {
+    name: 'records by ids have the tag of the list',
+    inside: 'answerByIds',
+    find: '`${hashes} ${hasMore}`',
+    replace: "''",
+    flow: IDS,
+  },
+  {
+    name: 'large records by ids end without the rest',
+    inside: 'createReadByIds',
+    find: 'hasMore: left.length > 0',
+    replace: 'hasMore: left.length > 100',
+    flow: IDS,
+  },
+  {
+    name: 'records by ids that are too large for one answer are refused for ever',
+    inside: 'createReadByIds',
+    find: "if (!isTooMuch || kind !== 'payouts') throw error",
+    replace: 'if (isTooMuch || records.length > 0) throw error',
+    flow: IDS,
+  },
+  {
+    name: 'records by ids that are not audited',
+    inside: 'answerByIds',
+    find: 'noteRecordsForAudit(ctx, () => hits.map(recordIdOf))',
+    replace: 'noteRecordsForAudit(ctx, () => hits.slice(0, 0).map(recordIdOf))',
+    flow: 'test/flow/audit.test.ts',
+  },
+  {
+    name: 'a filter beside ids is ignored',
+    inside: 'idsIn',
+    find: "name !== 'ids' && name !== 'as_of'",
+    replace: "name !== 'ids' && name !== 'as_of' && name !== 'rep_id'",
+  },
+  {
+    name: 'an id may be asked for twice',
+    inside: 'idsIn',
+    find: 'if (again !== -1) {',
+    replace: 'if (again < -1) {',
+  },
+  {
+    name: 'after large records by ids, the next records expect as many bytes each',
+    inside: 'holdReads',
+    find: 'records > RECORDS_OF_ONE_EVENT ?',
+    replace: 'records > 1e6 ?',
   },
 ]

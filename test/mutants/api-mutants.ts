@@ -263,8 +263,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a single record is read without a check of the permissions of the key',
     inside: 'limitRate',
-    find: '    requirePermission(key, route)',
-    replace: "    if (!route?.endsWith(':id')) requirePermission(key, route)",
+    find: '    requirePermission(key, route, query)',
+    replace: "    if (!route?.endsWith(':id')) requirePermission(key, route, query)",
     flow: PROBES,
   },
   {
@@ -275,6 +275,13 @@ export const apiMutants: readonly Mutant[] = [
     flow: PROBES,
   },
   ...permissionMutants,
+  {
+    name: 'a key for totals reads the pay of each rep',
+    inside: 'requirePermission',
+    find: '...(isOfRep ? permissionsOfRepTotals : [])',
+    replace: '...(isOfRep ? permissionsOfRepTotals.slice(2) : [])',
+    flow: PROBES,
+  },
   {
     name: 'a key is still valid at the instant of its expiry',
     inside: 'createApiKeyCache',

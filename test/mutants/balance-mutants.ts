@@ -1,6 +1,9 @@
-/** Bugs in balances, with which totals would be wrong or never come: see `mutants.ts`. */
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in totals and balances, with which totals would be wrong or never come: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
+const FILTERS = 'test/flow/api-filters.test.ts'
+const ANSWERS = 'test/flow/api-answers.test.ts'
 const BALANCES = 'test/flow/promises/balances.long.test.ts'
 
 export const balanceMutants: readonly Mutant[] = [
@@ -40,11 +43,39 @@ export const balanceMutants: readonly Mutant[] = [
     replace: 'owed.count >= 0 || paid.count >= 0',
   },
   {
+    name: 'what is open is the amount paid less the amount owed',
+    inside: 'withOpenAmounts',
+    find: 'differenceOf(row.paid_amount, row.owed_amount)',
+    replace: 'differenceOf(row.owed_amount, row.paid_amount)',
+    flow: ANSWERS,
+  },
+  {
     name: 'totals of one period have the balance of all periods',
     inside: 'createReadTotals',
-    find: 'groupsOf(period === undefined ? rows : rows.filter(({ period_id }) => period_id === period))',
-    replace: 'groupsOf(rows)',
+    find: 'groupsOf(ofPeriod(balance?.rows ?? [], only.period))',
+    replace: 'groupsOf(balance?.rows ?? [])',
     flow: BALANCES,
+  },
+  {
+    name: 'totals of one rep are counted from the balance of all reps',
+    inside: 'createReadTotals',
+    find: 'const balance = only.rep === undefined ? await',
+    replace: 'const balance = only.rep !== null ? await',
+    flow: BALANCES,
+  },
+  {
+    name: 'totals of one rep are those of all reps',
+    inside: 'createReadTotals',
+    find: '[{ term: { rep_id: only.rep } }]',
+    replace: '[{ range: { seq: { gte: 0 } } }]',
+    flow: FILTERS,
+  },
+  {
+    name: 'totals of another rep come from the cache',
+    inside: 'createReadTotals',
+    find: '`${keyOfAll}:${only.rep}`',
+    replace: '`${keyOfAll}:${typeof only.rep}`',
+    flow: FILTERS,
   },
   {
     name: 'a balance is computed from records that are not published yet',

@@ -1,7 +1,7 @@
 /** Balances of totals among the stored documents: each must be what the model has after its change. */
 import type { BalanceDocument } from '../../schemas/stored/documents.ts'
 import type { Item } from '../support/model.ts'
-import { totalsOf } from '../support/totals.ts'
+import { balanceRowsOf } from '../support/totals.ts'
 import { textOf } from './history.ts'
 import type { Stored } from './stored.ts'
 
@@ -24,6 +24,6 @@ export const wrongBalance = (
   if (changesOf(org, seq + 1) !== sequence || changesOf(org, seq) !== sequence - 1 || version !== seq) {
     return `the balance ${id} of version ${version} is not after change ${sequence}`
   }
-  const [got, wanted] = [textOf(body.rows), textOf(totalsOf(payouts, payroll_files))]
+  const [got, wanted] = [textOf(body.rows), textOf(balanceRowsOf(payouts, payroll_files))]
   return got === wanted ? undefined : `the balance ${id} at ${seq} has ${got}, and not ${wanted}`
 }

@@ -79,7 +79,9 @@ export const happenings = [
   'walks with a filter',
   'walks from a replaced record',
   'totals compared with the model',
+  'totals of one rep compared with the model',
   'reads by id',
+  'records by ids compared with the model',
   'keys looked up',
   'reads answered unavailable',
 ] as const

@@ -125,6 +125,13 @@ export class History {
     return { payouts: itemsOf(payouts), payroll_files: itemsOf(payroll_files) }
   }
 
+  /** The texts of these records at a position, replaced payouts too, in this order and without unknown ones. */
+  byIds(org: string, position: number, list: List, ids: readonly string[]): string[] {
+    const { lists, payouts } = this.at(org, position)
+    const found = list === 'payouts' ? payouts : new Map(lists[list].map(item => [item.id, item]))
+    return ids.flatMap(id => found.get(id)?.text ?? [])
+  }
+
   /** Returns the offset that orders a record in its list, at any position; undefined if no event made it. */
   placeOf(org: string, id: string): number | undefined {
     return this.#places.get(`${org} ${id}`)

@@ -4,9 +4,10 @@
  * walk with the contract for walks. Not simulated: HTTP, the rate limit, and the time limit of a read.
  */
 
-import { answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
+import { answerByIds, answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { type ApiKeyCache, createApiKeyCache } from '../../core/reading/api-key-cache.ts'
 import { KEY_CACHE_TIME } from '../../core/reading/limits.ts'
+import type { ReadByIds } from '../../core/reading/pages/read-by-ids.ts'
 import type { ReadList } from '../../core/reading/pages/read-list.ts'
 import type { ReadRecords } from '../../core/reading/pages/read-record.ts'
 import type { ReadTotals } from '../../core/reading/pages/read-totals.ts'
@@ -15,6 +16,7 @@ import { Refusal } from '../../core/runtime/refusals.ts'
 import type { ReadPosition } from '../../core/store/positions/position.ts'
 import { uncounted } from '../../core/store/read/scope.ts'
 import { API_KEYS_GENERATION, FIRST_GENERATION, listKinds } from '../../schemas/stored/documents.ts'
+import type { Item } from '../support/model.ts'
 import type { Random } from '../support/random.ts'
 import { scopeOf } from '../support/read-scope.ts'
 import { totalsOf } from '../support/totals.ts'
@@ -30,6 +32,7 @@ import { answered, type Filter, matchesFilter, repAndPeriodOf, type Walk } from 
 
 type Api = {
   readonly readList: ReadList
+  readonly readByIds: ReadByIds
   readonly read: ReadRecords
   readonly readTotals: ReadTotals
   readonly keys: ApiKeyCache
@@ -71,6 +74,7 @@ export class Readers {
   start(walkers: number): void {
     for (let count = 0; count < walkers; count++) this.#keepDoing(() => this.#walk(this.#anyWalk()))
     this.#keepDoing(() => this.#lookBack())
+    this.#keepDoing(() => this.#readByIds())
     this.#keepDoing(() => this.#addUp(this.#world.random.pick(this.#world.history.organizations)))
     this.#keepDoing(async () => {
       await this.#lookUpKey()
@@ -100,7 +104,7 @@ export class Readers {
     const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
     const { readers } = createReaders(PREFIX, uncounted({ search, multiGet }), () => undefined, clock.now, later)
     const keys = createApiKeyCache(PREFIX, multiGet, clock.now, clock.now)
-    return { readList: readers.list, read: readers.records, readTotals: readers.totals, keys }
+    return { readList: readers.list, readByIds: readers.byIds, read: readers.records, readTotals: readers.totals, keys }
   }
 
   #keepDoing(once: () => Promise<void>): void {
@@ -307,6 +311,22 @@ export class Readers {
     if (data.superseded_by_id !== null) await this.#readAgain(org, String(data.superseded_by_id))
   }
 
+  /** Some records by their ids must be those of the model at the position of the answer, in the order asked. */
+  async #readByIds(): Promise<void> {
+    const { random, history, coverage } = this.#world
+    const [org, kind] = [random.pick(history.organizations), random.pick(listKinds)]
+    const known = history.organizations.flatMap(one => [...(this.#listed.get(`${one} ${kind}`) ?? [])])
+    if (known.length === 0) return
+    const ids = [...new Set(Array.from({ length: 1 + random.below(5) }, () => random.pick(known)))]
+    const page = await this.#ask(({ readByIds }) => readByIds(scopeOf(org), { kind, ids, asOf: undefined }))
+    if (page === undefined) return
+    if (page instanceof Refusal) return this.#fail(`${kind} of ${org} by ids are refused with ${page.code}`)
+    const { data } = answered(ctx => answerByIds(ctx, kind, page))
+    coverage.count('records by ids compared with the model')
+    const wanted = history.byIds(org, page.position.publishedTo, kind, ids)
+    if (textOf(data.map(textOfItem)) !== textOf(wanted)) this.#fail(`${kind} of ${org} by ids differ from the model`)
+  }
+
   /** An instant must have the events up to it, or be refused where their times do not say which these are. */
   async #lookBack(): Promise<void> {
     const { random, history, coverage, clock } = this.#world
@@ -331,20 +351,24 @@ export class Readers {
       this.#fail(`${org} as of ${instant}: ${got} of its events, and not ${wanted}`)
   }
 
-  /** Totals, now or as of a listed payout, must be the sums of the lists at that position. */
+  /** Totals, now or as of a listed payout, of all or of one rep, must be the sums of the lists at that position. */
   async #addUp(org: string): Promise<void> {
     const { random, history, coverage } = this.#world
     const paid = [...(this.#listed.get(`${org} payouts`) ?? [])]
     const id = paid.length > 0 && random.chance(0.5) ? random.pick(paid) : undefined
     const asOf = id === undefined ? undefined : ({ kind: 'change', name: { kind: 'payouts', id } } as const)
-    const found = await this.#ask(({ readTotals }) => readTotals(scopeOf(org), { asOf }))
+    const current = history.at(org, this.#positionOf(org)).lists.payouts
+    const rep = current.length > 0 && random.chance(0.3) ? repAndPeriodOf(random.pick(current)).rep_id : undefined
+    const found = await this.#ask(({ readTotals }) => readTotals(scopeOf(org), { asOf, rep }))
     if (found === undefined) return
-    const what = `totals of ${org}${id === undefined ? '' : ` as of ${id}`}`
+    const what = `totals of ${rep ?? 'all reps'} of ${org}${id === undefined ? '' : ` as of ${id}`}`
     if (found instanceof Refusal) return this.#fail(`${what} are refused with ${found.code}`)
     const { position, totals } = found
     const { payouts, payroll_files } = history.recordsAt(org, position.publishedTo)
+    const ofRep = (items: readonly Item[]) => items.filter(({ rep_id }) => (rep ?? rep_id) === rep_id)
     coverage.count('totals compared with the model')
-    if (textOf(totals.totals) !== textOf(totalsOf(payouts, payroll_files)))
+    if (rep !== undefined) coverage.count('totals of one rep compared with the model')
+    if (textOf(totals.totals) !== textOf(totalsOf(ofRep(payouts), ofRep(payroll_files))))
       return this.#fail(`${what} at ${position.publishedTo} differ from the model: ${textOf(totals.totals)}`)
   }
 

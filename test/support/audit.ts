@@ -18,6 +18,7 @@ export type AuditLine = {
   readonly key_id?: string
   readonly address: string
   readonly as_of?: string
+  readonly rep_id?: string
   readonly period_id?: string
   readonly count: number
   readonly ids: readonly string[]

@@ -43,9 +43,9 @@ export class Ledger {
     this.#put('payouts', `${ORG}:payout_${seq}`, by, { kind: 'payouts', seq, ...fields, ...more })
   }
 
-  payroll(seq: number, amount: string): void {
+  payroll(seq: number, amount: string, more: object = {}): void {
     const fields = { rep_id: 'rep_1', period_id: 'period_1', amount, currency: 'EUR' }
-    this.#put('payroll_files', `${ORG}:payroll_${seq}`, seq, { kind: 'payroll_files', seq, ...fields })
+    this.#put('payroll_files', `${ORG}:payroll_${seq}`, seq, { kind: 'payroll_files', seq, ...fields, ...more })
   }
 
   rep(seq: number): void {

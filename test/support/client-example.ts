@@ -4,7 +4,7 @@ import type { Scope } from './scope.ts'
 
 /** Serves it. `environment` has the variables of the examples. */
 export const serveExample = async (scope: Scope) => {
-  const store = await useStore(scope)
+  const store = await useStore(scope, { timeOfFirst: Date.UTC(2026, 0, 1) })
   const org = 'org_example'
   store.rep(org, 'rep_1', [{ seq: 0, name: 'Ada' }])
   store.period(org, 'period_1', [{ seq: 1, name: 'January' }])

@@ -19,11 +19,19 @@ export const differenceOfAmounts = (before: unknown, after: unknown): string =>
 const sumOf = (amounts: readonly unknown[]): string =>
   amountOf(amounts.reduce((sum: bigint, of) => sum + units(String(of)), 0n))
 
-export const totalsOf = (payouts: readonly Item[], payroll: readonly Item[]): unknown[] => {
+/** The rows of totals. */
+export const totalsOf = (payouts: readonly Item[], payroll: readonly Item[]) =>
+  balanceRowsOf(payouts, payroll).map(row => ({
+    ...row,
+    open_amount: differenceOfAmounts(row.paid_amount, row.owed_amount),
+  }))
+
+/** The rows of a balance: what is open is not stored. */
+export const balanceRowsOf = (payouts: readonly Item[], payroll: readonly Item[]) => {
   const groupOf = ({ period_id, currency }: Item): string => `${period_id} ${currency}`
   return [...new Set([...payouts, ...payroll].map(groupOf))].toSorted().map(group => {
     const [owed, paid] = [payouts, payroll].map(items => items.filter(item => groupOf(item) === group))
-    const [period_id, currency] = group.split(' ')
+    const [period_id = '', currency = ''] = group.split(' ')
     return {
       period_id,
       currency,

@@ -4,7 +4,6 @@
 
 import { type Moment, momentOf, recordIdOf } from '../../core/reading/index.ts'
 import { bodyOf } from '../../core/store/index.ts'
-import { differenceOf } from '../../schemas/money.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { aligned, fitColumn, printable } from '../terminal.ts'
@@ -41,7 +40,7 @@ export const showTotals = async (
     .map(row => ({
       ...row,
       period: printable(periods.get(row.period_id)?.name ?? row.period_id),
-      still_owed: differenceOf(row.paid_amount, row.owed_amount),
+      still_owed: row.open_amount,
     }))
     .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))
   if (svg !== undefined) {

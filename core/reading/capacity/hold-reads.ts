@@ -46,6 +46,9 @@ export const createReadMemory = (holding: Holding): ReadMemory => ({
   hold: (expected, ask) => hold(holding, expected, ask),
 })
 
+/** A payout and its statement. */
+const RECORDS_OF_ONE_EVENT = 2
+
 /** Returns the same reads, counted in the memory of their request. */
 export const holdReads = ({ search, multiGets }: Reads): ScopedReads => {
   const lastRead = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
@@ -61,8 +64,11 @@ export const holdReads = ({ search, multiGets }: Reads): ScopedReads => {
     const answer = await memory.hold(before, (arrived, expected) =>
       multiGets.ofRequest(names, signal, { expected, arrived }),
     )
+    // Of many records, the average counts: the next request may ask for one.
+    const records = names.filter(({ form }) => form === 'record').length
+    const bytes = records > RECORDS_OF_ONE_EVENT ? answer.length / records : answer.length
     // One small record says little about the next one: the expectation decreases slowly.
-    lastRead.set(org, Math.max(answer.length, RECORD_BYTES_EXPECTED, before / 2))
+    lastRead.set(org, Math.max(bytes, RECORD_BYTES_EXPECTED, before / 2))
     return answer
   }
   return { search: heldSearch, multiGet: heldMultiGet }

@@ -5,7 +5,7 @@
  *   must not start over.
  */
 
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, WAIT_SECONDS_MAX } from '../../../schemas/limits.ts'
+import { IDS_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, WAIT_SECONDS_MAX } from '../../../schemas/limits.ts'
 import { keysOf } from '../../../schemas/objects.ts'
 import { filteredKinds, idPrefixOf, type ListKind } from '../../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../../schemas/values.ts'
@@ -32,6 +32,8 @@ export type ListParameters = {
   readonly startingAfter: RecordName | undefined
   readonly asOf: Moment | undefined
   readonly filter?: ListFilter
+  /** The ids of the records to read, in this order. */
+  readonly ids?: readonly string[]
   /** Seconds to wait for a change if there is none. */
   readonly wait?: number
 }
@@ -42,8 +44,12 @@ const filteredLists: ReadonlySet<ListName> = new Set([...filteredKinds, 'changes
 /** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
 export const readListParameters = (list: ListName, query: string): ListParameters => {
   const isFiltered = filteredLists.has(list)
-  const canWait = list === 'changes'
-  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : []), ...(canWait ? ['wait'] : [])])
+  const more = list === 'changes' ? 'wait' : 'ids'
+  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : []), more])
+  if (list !== 'changes' && given.has('ids')) {
+    const ids = idsIn(list, given)
+    return { limit: ids.length, startingAfter: undefined, asOf: asOfIn(given), ids }
+  }
   return {
     ...(isFiltered && { filter: filterIn(given) }),
     ...(given.has('wait') && { wait: waitIn(given) }),
@@ -66,9 +72,9 @@ const pageIn = (list: ListName, given: Given): ListParameters => {
   return { limit, startingAfter, asOf }
 }
 
-const filterIn = (given: Given, fields: readonly FilterField[] = filterFields): ListFilter => {
+const filterIn = (given: Given): ListFilter => {
   const filter: ListFilter = {}
-  for (const field of fields) {
+  for (const field of filterFields) {
     if (!given.has(field)) continue
     const id = given.get(field)
     const prefix = filterPrefixes[field]
@@ -79,6 +85,32 @@ const filterIn = (given: Given, fields: readonly FilterField[] = filterFields): 
     filter[field] = id
   }
   return filter
+}
+
+/** Returns the ids of the records to read. Only a moment may stand beside them. */
+const idsIn = (list: ListKind, given: Given): readonly string[] => {
+  const refuse = (message: string) => new Refusal('invalid_request', { message: `\`ids\` ${message}` })
+  const other = [...given.keys()].find(name => name !== 'ids' && name !== 'as_of')
+  if (other !== undefined) throw refuse(`and \`${other}\` cannot be combined: beside \`ids\` there is only \`as_of\`.`)
+  const text = given.get('ids') ?? ''
+  const ids = text === '' ? [] : text.split(',')
+  if (ids.length === 0 || ids.length > IDS_MAX) {
+    throw refuse(`must have 1 to ${IDS_MAX} ids, separated by commas; it has ${ids.length}.`)
+  }
+  const prefix = idPrefixOf[list]
+  const wrong = ids.findIndex(id => !isId(prefix, id))
+  if (wrong !== -1) {
+    const form = `\`${prefix}_\` and 1 to 64 of 0-9A-Za-z`
+    throw refuse(
+      `must have ids of this list, separated by commas: ${form}. Number ${wrong + 1} of ${ids.length} is none.`,
+    )
+  }
+  const again = ids.findIndex((id, index) => ids.indexOf(id) < index)
+  if (again !== -1) {
+    const first = ids.indexOf(ids[again] ?? '') + 1
+    throw refuse(`must have each id once: number ${again + 1} of ${ids.length} is the same as number ${first}.`)
+  }
+  return ids
 }
 
 const waitIn = (given: Given): number => {
@@ -99,9 +131,17 @@ export const readRecordParameters = (query: string): { asOf: Moment | undefined 
 })
 
 /** Returns the parameters of the totals. @throws Refusal `invalid_request` */
-export const readTotalsParameters = (query: string): { asOf: Moment | undefined; period: string | undefined } => {
-  const given = readQuery(query, ['as_of', 'period_id'])
-  return { asOf: asOfIn(given), period: filterIn(given, ['period_id']).period_id }
+export const readTotalsParameters = (query: string): TotalsAsked => {
+  const given = readQuery(query, ['as_of', ...filterFields])
+  const { rep_id, period_id } = filterIn(given)
+  return { asOf: asOfIn(given), period: period_id, rep: rep_id }
+}
+
+/** Parameters of totals. `period` and `rep`: the id of the only one to add. */
+export type TotalsAsked = {
+  readonly asOf: Moment | undefined
+  readonly period?: string | undefined
+  readonly rep?: string | undefined
 }
 
 /** Refuses every query parameter. */
@@ -166,18 +206,28 @@ const readLimit = (text: string | undefined): number => {
 /** Returns the parameters by name. A value that cannot be decoded is undefined, and its reader refuses it. */
 const readQuery = (query: string, known: readonly string[]): Given => {
   const given = new Map<string, string | undefined>()
-  for (const part of query.split('&')) {
-    if (part === '') continue
-    const equals = part.indexOf('=')
-    const name = decode(equals === -1 ? part : part.slice(0, equals))
+  for (const { name, value } of parametersIn(query)) {
     if (name === undefined || !known.includes(name)) throw unknownParameter(name)
     if (given.has(name)) {
       throw new Refusal('invalid_request', { message: `The parameter \`${name}\` is given more than once.` })
     }
-    given.set(name, decode(equals === -1 ? '' : part.slice(equals + 1)))
+    given.set(name, value)
   }
   return given
 }
+
+/** Whether a query has a parameter, with whatever value. */
+export const hasParameter = (query: string, name: string): boolean =>
+  parametersIn(query).some(parameter => parameter.name === name)
+
+/** A name or a value that cannot be decoded is undefined. */
+const parametersIn = (query: string) =>
+  query.split('&').flatMap(part => {
+    if (part === '') return []
+    const equals = part.indexOf('=')
+    const [name, value] = equals === -1 ? [part, ''] : [part.slice(0, equals), part.slice(equals + 1)]
+    return [{ name: decode(name), value: decode(value) }]
+  })
 
 /** Shows the client the first letters, digits and `_.[]-` of the name, and fewer characters than a key has. */
 const unknownParameter = (name = ''): Refusal => {

@@ -1,17 +1,19 @@
 /**
- * In: an organization, and optionally a moment and one period. Out: by period and currency, the amount owed and the
- *   amount that has left, and the number of records behind each.
+ * In: an organization, and optionally a moment, one rep and one period. Out: by period and currency, the amount owed,
+ *   the amount that has left and the difference of both, and the number of records behind each.
  * Promises: the sums are exact, over exactly the records that the lists hold at that position.
  * Can go wrong: Elasticsearch cannot answer completely or in time → `unavailable`.
  *
  * A large organization has balances: its totals after some of its changes (core/projection/balances/). Only what lies
- * between the last of them and the position is counted. Without a balance, everything is. Elasticsearch counts how
- * often each amount occurs, as text; then amounts become numbers. Each answer is added at once and dropped: the sums
- * take memory for their rows, not for the amounts. A result is cached until the organization changes, and requests for
- * the same result share one summing. A request that times out finds the result on its retry.
+ * between the last of them and the position is counted. Without a balance, everything is; so are the records of one
+ * rep, because a balance has the sums of all reps. Elasticsearch counts how often each amount occurs, as text; then
+ * amounts become numbers. Each answer is added at once and dropped: the sums take memory for their rows, not for the
+ * amounts. A result is cached until the organization changes, and requests for the same result share one summing. A
+ * request that times out finds the result on its retry.
  */
 
 import { LRUCache } from 'lru-cache'
+import { differenceOf } from '../../../schemas/money.ts'
 import type { Totals } from '../../../schemas/resources.ts'
 import { type BalanceDocument, type BalanceRow, listKinds } from '../../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
@@ -35,7 +37,7 @@ import {
   smallSearch,
   visibleRange,
 } from '../../store/index.ts'
-import { usualPace } from '../capacity/pace.ts'
+import { type Pace, usualPace } from '../capacity/pace.ts'
 import {
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
@@ -45,7 +47,7 @@ import {
   TOTALS_TIME_MAX,
 } from '../limits.ts'
 import type { ReaderParts } from './read-list.ts'
-import { type Moment, type RecordName, textOfName } from './read-parameters.ts'
+import { type RecordName, type TotalsAsked, textOfName } from './read-parameters.ts'
 import { createReadDocumentsAsOf } from './read-record.ts'
 
 export type TotalsRead = {
@@ -55,19 +57,17 @@ export type TotalsRead = {
 }
 /** `at` in milliseconds. */
 type LastChange = { readonly id: string; readonly seq: number; readonly at: number }
-/** Parameters of totals. `period`: the id of the only period to add. */
-export type TotalsAsked = { readonly asOf: Moment | undefined; readonly period?: string | undefined }
 export type ReadTotals = (scope: ReadScope, asked: TotalsAsked) => Promise<TotalsRead>
 
 /** Creates the reader of totals and its cache. */
 export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by rows: each change is a moment that a client can ask about.
-  const summed = new LRUCache<string, readonly BalanceRow[]>({
+  const summed = new LRUCache<string, readonly Row[]>({
     maxSize: TOTALS_ROWS_REMEMBERED,
     sizeCalculation: rows => rows.length + 1,
   })
-  const summing = new Map<string, Promise<readonly BalanceRow[]>>()
+  const summing = new Map<string, Promise<readonly Row[]>>()
 
   const ask = async <Aggregations, Source = unknown>(where: Place, body: object, reading: Reading) => {
     return smallSearch<Aggregations, Source>(await searchSmall(search, where, body, reading))
@@ -104,18 +104,20 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
   }
 
   /**
-   * Counts the amounts of one part. Those after a balance are few, and fit into one answer. More are asked for in some
-   * periods at a time, because each search reads all records of its query.
+   * Counts the amounts of one part. Those after a balance, and those of a rep, are few, and fit into one answer. More
+   * are asked for in some periods at a time, because each search reads all records of its query.
    */
   const countAmounts = async (
     { where, filters }: DifferencePart,
     isFew: boolean,
-    period: string | undefined,
+    only: Only,
     reading: Reading,
     each: (amounts: readonly CountedAmount[]) => Promise<void>,
   ): Promise<void> => {
-    const queryOf = (...more: object[]) => ({ bool: { filter: [...filters, ...more] } })
-    const all = period === undefined ? queryOf() : queryOf({ term: { period_id: period } })
+    const repTerm = only.rep === undefined ? [] : [{ term: { rep_id: only.rep } }]
+    const periodTerm = only.period === undefined ? [] : [{ term: { period_id: only.period } }]
+    const queryOf = (...more: object[]) => ({ bool: { filter: [...filters, ...repTerm, ...more] } })
+    const all = queryOf(...periodTerm)
     if (isFew) {
       const first = await page(amountFields, where, all, undefined, reading)
       if (first.buckets.length < TOTALS_AMOUNTS) return each(first.buckets)
@@ -141,26 +143,26 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     return { seq, rows: found.rows }
   }
 
-  const sum = (org: string, position: ReadPosition, period: string | undefined): Promise<readonly BalanceRow[]> => {
+  const sum = (org: string, position: ReadPosition, only: Only): Promise<readonly Row[]> => {
     return withTimeLimit(TOTALS_TIME_MAX, scheduleTimer, async signal => {
       const pace = usualPace(signal)
       // Several requests share the sum: its bytes count for none of them.
       const reading = readingOfProcess(signal)
-      const balance = await readBalance(org, position, reading)
-      const rows = balance?.rows ?? []
-      const groups = groupsOf(period === undefined ? rows : rows.filter(({ period_id }) => period_id === period))
+      const balance = only.rep === undefined ? await readBalance(org, position, reading) : undefined
+      const groups = groupsOf(ofPeriod(balance?.rows ?? [], only.period))
+      const isFew = balance !== undefined || only.rep !== undefined
       const parts = partsSince(position.generation.layout, org, balance?.seq, position.publishedTo)
       const add = (part: DifferencePart) =>
-        countAmounts(part, balance !== undefined, period, reading, async amounts => {
+        countAmounts(part, isFew, only, reading, async amounts => {
           // An organization can have millions of different amounts: nothing holds them afterwards.
           for (const amount of amounts) {
             addAmount(groups, part.what, part.sign, amount)
             if (pace.countWork(1, 0)) await pace.rest()
           }
         })
-      if (balance !== undefined) await Promise.all(parts.map(add))
+      if (isFew) await Promise.all(parts.map(add))
       else for (const part of parts) await add(part)
-      return rowsOf(groups)
+      return withOpenAmounts(rowsOf(groups), pace)
     })
   }
 
@@ -174,13 +176,16 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     { org, signal }: ReadScope,
     position: ReadPosition,
     last: string,
-    period: string | undefined,
-  ): Promise<readonly BalanceRow[]> => {
+    only: Only,
+  ): Promise<readonly Row[]> => {
     // `takenBack` differs once a restored copy is adopted: a sum from before may lack records.
     const keyOfAll = `${position.generation.name}:${org}:${position.takenBack}:${last}`
-    const key = period === undefined ? keyOfAll : `${keyOfAll}:${period}`
+    // The prefixes of the ids tell a rep from a period.
+    const keyOfPeriods = only.rep === undefined ? keyOfAll : `${keyOfAll}:${only.rep}`
+    const key = only.period === undefined ? keyOfPeriods : `${keyOfPeriods}:${only.period}`
     for (;;) {
-      const known = summed.get(key) ?? summed.get(keyOfAll)?.filter(({ period_id }) => period_id === period)
+      const periods = summed.get(keyOfPeriods)
+      const known = summed.get(key) ?? (periods && ofPeriod(periods, only.period))
       if (known) return known
       const running = summing.get(key)
       if (running !== undefined) return waitOrAbort(running, signal)
@@ -188,7 +193,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
       const others = [...summing.values()].map(other => other.catch(() => undefined))
       await waitOrAbort(Promise.race(others), signal)
     }
-    const began = sum(org, position, period).finally(() => summing.delete(key))
+    const began = sum(org, position, only).finally(() => summing.delete(key))
     summing.set(key, began)
     began.then(rows => summed.set(key, rows)).catch(() => undefined)
     return waitOrAbort(began, signal)
@@ -218,15 +223,18 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     return { id: textOfName(name), seq, at }
   }
 
-  return async (scope, { asOf, period }) => {
+  return async (scope, { asOf, ...only }) => {
     const { current, position } = await readDocumentsAsOf(scope, () => [], asOf)
     const last = await lastChange(scope, position)
     const time = await parts.projectionTime(scope, current, last ? 'records' : 'unknown')
-    const totals = last ? await sumOnce(scope, position, last.id, period) : []
+    const totals = last ? await sumOnce(scope, position, last.id, only) : []
     return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
   }
 }
 
+type Row = Totals['totals'][number]
+/** The only rep and the only period to add. */
+type Only = Omit<TotalsAsked, 'asOf'>
 type Place = Pick<SearchTarget, 'index' | 'routing'>
 
 type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
@@ -235,6 +243,20 @@ type Composite<Field extends string> = {
   readonly all: { readonly buckets: readonly Counted<Field>[]; readonly after_key?: object }
 }
 type ChangeSource = { readonly ordinal?: number; readonly seq: number; readonly at: number }
+
+/** Returns the rows of a period; all of them without one. */
+const ofPeriod = <Of extends BalanceRow>(rows: readonly Of[], period: string | undefined): readonly Of[] =>
+  period === undefined ? rows : rows.filter(({ period_id }) => period_id === period)
+
+/** The open amounts are not stored: a balance has what it is made of. */
+const withOpenAmounts = async (rows: readonly BalanceRow[], pace: Pace): Promise<Row[]> => {
+  const totals: Row[] = []
+  for (const row of rows) {
+    totals.push({ ...row, open_amount: differenceOf(row.paid_amount, row.owed_amount) })
+    if (pace.countWork(1, 0)) await pace.rest()
+  }
+  return totals
+}
 
 /** Groups neighbours with up to TOTALS_RECORDS records in all. A larger one is alone. */
 const portionsOf = <Item extends { readonly doc_count: number }>(items: readonly Item[]): Item[][] => {

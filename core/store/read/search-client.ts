@@ -147,7 +147,7 @@ const multiGetBody = (names: readonly DocumentName[]): string =>
   JSON.stringify({
     docs: names.map(({ _index, _id, routing, form }) => ({ _index, _id, routing, ...(form === 'size' && SIZE_ONLY) })),
   })
-const SIZE_ONLY = { _source: ['body_bytes'] }
+const SIZE_ONLY = { _source: ['seq', 'body_bytes'] }
 
 /** Keeps only the kind of a client error, because the error contains request and answer. */
 const asRefusal = (error: unknown): Refusal => {

@@ -26,7 +26,7 @@ export type Hit = DocumentSlice & { readonly kind: ListKind; readonly idStart: n
 
 /**
  * A document that a multi-get asks for. A record has the length of its body and is never scanned. A small document (of
- * the control or the API key index) is parsed as a whole. `size`: only `body_bytes` of a document is read.
+ * the control or the API key index) is parsed as a whole. `size`: only `seq` and `body_bytes` of a document are read.
  */
 export type DocumentName = Address & { readonly form: 'record' | 'small' | 'size' }
 
@@ -173,7 +173,25 @@ export type ReadDocument = DocumentSlice | undefined | 'unreadable'
 export const sliceMultiGet = (bytes: Buffer, names: readonly DocumentName[]): (DocumentSlice | undefined)[] =>
   sliceEachOf(bytes, names).map(requireReadable)
 
-/** The same, for a caller that must look at some documents before it knows whether it needs the others. */
+/**
+ * Returns the records of a multi-get as hits, in the order of `names`; undefined for a missing one.
+ * @param kind of all these records
+ * @param org whose records they are: its id is part of each document's id
+ */
+export const sliceHits = (
+  bytes: Buffer,
+  names: readonly DocumentName[],
+  kind: ListKind,
+  org: string,
+): (Hit | undefined)[] =>
+  documentsIn(bytes, names).map(({ from, slice }, index) => {
+    const document = requireReadable(slice)
+    if (document === undefined) return undefined
+    const beforeId = `{"_index":${JSON.stringify(names[index]?._index)},"_id":"${org}:`
+    return { ...document, kind, idStart: from + beforeId.length, sortValue: numberOf(document, 'seq') }
+  })
+
+/** As `sliceMultiGet`, for a caller that must look at some documents before it knows whether it needs the others. */
 export const sliceEachOf = (bytes: Buffer, names: readonly DocumentName[]): ReadDocument[] =>
   documentsIn(bytes, names).map(({ slice }) => slice)
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import type { Answering } from '../../../api/answer/answer-page.ts'
-import { answerList, isNotModified } from '../../../api/answer/answer-page.ts'
+import { answerByIds, answerList, isNotModified } from '../../../api/answer/answer-page.ts'
 import type { Context } from '../../../api/http/request.ts'
-import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
+import { sliceHits, sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import { answering } from '../../support/answering-request.ts'
-import { generationOf } from '../../support/layout.ts'
-import { recordText, searchAnswer } from '../answers.ts'
+import { addressIn, generationOf } from '../../support/layout.ts'
+import { multiGetAnswer, recordText, searchAnswer } from '../answers.ts'
 
 const generation = generationOf()
 const position = { generation, publishedTo: 1_000, time: 0, takenBack: 0 }
@@ -37,6 +37,31 @@ describe('the bytes of a page', () => {
     const cursor = count === 0 ? '' : `payout_${count - 1}`
     expect(answered(page, answers)).toBe(`{"data":[${data}],"has_more":false,"next_cursor":"${cursor}"}`)
   })
+})
+
+test('an answer by ids says of each payout what replaced it, and has no cursor', () => {
+  const fields = { until_seq: 500, superseded_by_id: 'payout_9' }
+  const stored = {
+    'org_a:payout_2': recordText(2, '{"b":2}', { until_seq: 1_000, superseded_by_id: 'payout_3' }),
+    'org_a:payout_1': recordText(1, '{"a":1}', fields),
+  }
+  const names = Object.keys(stored).map(id => ({ ...addressIn('i', id), form: 'record' }) as const)
+  const hits = sliceHits(multiGetAnswer(names, stored), names, 'payouts', 'org_a').filter(hit => hit !== undefined)
+  const headers = new Map<string, string>()
+  const state = { ...answering(), path: '/api/v1/payouts', query: 'ids=payout_2,payout_1,payout_7,payout_8' }
+  const set = (name: string, value: string) => void headers.set(name, value)
+  const answer = (left: readonly string[]): string => {
+    const ctx = { set, get: () => '', state, body: Buffer.alloc(0) }
+    const page = { position, hits, hasMore: left.length > 0, left }
+    answerByIds(ctx as unknown as Context<Answering>, 'payouts', page)
+    return ctx.body.toString()
+  }
+  // Published up to offset 1,000: nobody may know yet what replaced the first one.
+  const data = '[{"b":2,"superseded_by_id":null},{"a":1,"superseded_by_id":"payout_9"}]'
+  expect(answer([])).toBe(`{"data":${data},"has_more":false,"next_cursor":""}`)
+  expect(headers.has('Link')).toBe(false)
+  expect(answer(['payout_7', 'payout_8'])).toBe(`{"data":${data},"has_more":true,"next_cursor":""}`)
+  expect(headers.get('Link')).toBe('</api/v1/payouts?ids=payout_7%2Cpayout_8>; rel="next"')
 })
 
 describe('If-None-Match', () => {

@@ -61,7 +61,11 @@ test('a line has ids, times and numbers, in one form', async () => {
   const { run, lines, parsed } = created(true)
   await run({ key: KEY }, ctx => {
     showing('payout_1', 'payout_2')(ctx)
-    Object.assign(ctx.state.read ?? {}, { asOf: { kind: 'instant', milliseconds: 0 }, period: 'period_1' })
+    Object.assign(ctx.state.read ?? {}, {
+      asOf: { kind: 'instant', milliseconds: 0 },
+      rep: 'rep_1',
+      period: 'period_1',
+    })
   })
   expect(lines[0]?.org).toBe('org_1')
   expect(lines[0]?.text).toMatch(/^\{"audit":true,.*\}\n$/)
@@ -77,6 +81,7 @@ test('a line has ids, times and numbers, in one form', async () => {
       key_id: 'key_1',
       address: '10.0.0.7',
       as_of: '1970-01-01T00:00:00.000Z',
+      rep_id: 'rep_1',
       period_id: 'period_1',
       count: 2,
       ids: ['payout_1', 'payout_2'],

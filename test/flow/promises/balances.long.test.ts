@@ -17,7 +17,7 @@ import { eventually, fileScope } from '../../support/scope.ts'
 import { call } from '../../support/stored.ts'
 import { createStream, organizationsIn } from '../../support/streams.ts'
 import type { Topics } from '../../support/topics.ts'
-import { totalsOf } from '../../support/totals.ts'
+import { balanceRowsOf, totalsOf } from '../../support/totals.ts'
 
 /** Changes from one balance to the next. */
 const CHANGES = 1_000
@@ -76,12 +76,16 @@ const expectTotals = async (): Promise<void> => {
   for (const change of asked) {
     if (change === undefined) throw new Error('too few changes')
     const view = model.view(org, change.seq + 1)
-    const wanted = totalsOf(view.payouts, view.payroll_files) as { period_id: string }[]
+    const wanted = totalsOf(view.payouts, view.payroll_files)
     const { totals } = (await client.read(`/totals?as_of=${change.id}`)) as { totals: { period_id: string }[] }
     expect(totals, `as of ${change.id}`).toEqual(wanted)
     const period = random.pick([...wanted.map(({ period_id }) => period_id), 'period_1'])
     const one = (await client.read(`/totals?as_of=${change.id}&period_id=${period}`)) as { totals: unknown }
     expect(one.totals).toEqual(wanted.filter(({ period_id }) => period_id === period))
+    const rep = random.pick([...view.payouts, ...view.payroll_files].map(({ rep_id }) => String(rep_id)))
+    const [owed, paid] = [view.payouts, view.payroll_files].map(items => items.filter(({ rep_id }) => rep_id === rep))
+    const ofRep = (await client.read(`/totals?as_of=${change.id}&rep_id=${rep}`)) as { totals: unknown }
+    expect(ofRep.totals, `${rep} as of ${change.id}`).toEqual(totalsOf(owed ?? [], paid ?? []))
   }
   const view = model.view(org)
   const now = (await client.read('/totals')) as { totals: unknown; last_change_id: string }
@@ -96,7 +100,7 @@ test('each balance has the sums of the records after its change, also across a r
     expect(sequence).toBe((place + 1) * CHANGES)
     expect(seq).toBe(model.changes(org)[sequence - 1]?.seq)
     const view = model.view(org, seq + 1)
-    expect(body.rows).toEqual(totalsOf(view.payouts, view.payroll_files))
+    expect(body.rows).toEqual(balanceRowsOf(view.payouts, view.payroll_files))
   }
 })
 

@@ -30,6 +30,7 @@ describe('the OpenAPI document', () => {
     const router = createRoutes(
       {
         list: nothing,
+        byIds: nothing,
         records: { version: nothing, record: nothing, statement: nothing },
         history: nothing,
         totals: nothing,

@@ -4,11 +4,12 @@ import type { OrgName, ProbeKey } from './store.ts'
 /** `ids` is undefined for a refusal and for a HEAD. */
 export type Expected = { readonly status: number; readonly ids?: readonly string[]; readonly message?: string }
 
+type Needs = string | readonly string[] | undefined
 export type Probe = {
   readonly method: string
   readonly path: string
-  /** The permission of the path; undefined if there is no such path. */
-  readonly needs: string | undefined
+  /** The permission of the path, or all that it needs; undefined if there is no such path. */
+  readonly needs: Needs
   /** The status and the ids for a key that may read it. */
   readonly answer: (org: OrgName) => Expected
 }
@@ -18,8 +19,9 @@ export const expectedOf = (probe: Probe, key: ProbeKey | 'none', now: number): E
   if (key === 'none' || key.isRevoked || now >= key.ends) return { status: 401 }
   const { method, needs } = probe
   if (key.permissions.length === 0) return { status: 403, message: 'This API key has no permission.' }
-  const mayRead = needs === undefined || [needs, 'read'].some(name => key.permissions.some(held => held === name))
-  if (!mayRead) return { status: 403, message: `This API key lacks the permission ${needs}.` }
+  const holds = (name: string): boolean => key.permissions.some(held => held === name || held === 'read')
+  const missing = needs === undefined ? undefined : [needs].flat().find(name => !holds(name))
+  if (missing !== undefined) return { status: 403, message: `This API key lacks the permission ${missing}.` }
   if (needs === undefined) return { status: 404 }
   if (method !== 'GET' && method !== 'HEAD') return { status: 405 }
   const { status, ids } = probe.answer(key.org)
@@ -55,8 +57,11 @@ const changesOf = (org: string): string[] => [
   `payroll_${org}`,
 ]
 
+/** The totals of one rep are the pay of a person. */
+const repTotals = ['totals:read', 'payouts:read', 'payroll:read']
+
 /** Path, permission, answer. */
-const paths: readonly (readonly [path: string, needs: string | undefined, answer: Answers])[] = [
+const paths: readonly (readonly [path: string, needs: Needs, answer: Answers])[] = [
   ['/reps', 'reps:read', list(org => [`rep_${org}`])],
   ['/periods', 'periods:read', list(org => [`period_${org}`])],
   ['/payouts', 'payouts:read', list(org => [`payout_${org}2`])],
@@ -81,6 +86,23 @@ const paths: readonly (readonly [path: string, needs: string | undefined, answer
     [`/payouts?as_of=payout_${org}1`, 'payouts:read', after(org, [`payout_${org}1`])],
     [`/totals?as_of=payout_${org}1`, 'totals:read', after(org, [`period_${org}`])],
     [
+      `/payouts?ids=payout_${org}2,payout_none,payout_${org}1`,
+      'payouts:read',
+      asked => ({ status: 200, ids: asked === org ? [`payout_${org}2`, `payout_${org}1`] : [] }),
+    ],
+    ...(['reps', 'periods', 'payroll_files'] as const).map((list): (typeof paths)[number] => {
+      const name = list === 'payroll_files' ? 'payroll' : list
+      const id = `${name.replace(/s$/, '')}_${org}`
+      return [`/${list}?ids=${id}`, `${name}:read`, asked => ({ status: 200, ids: asked === org ? [id] : [] })]
+    }),
+    ...[`/totals?rep_id=rep_${org}`, `/totals?period_id=period_${org}&%72ep_id=rep_${org}`].map(
+      (path): (typeof paths)[number] => [
+        path,
+        repTotals,
+        asked => ({ status: 200, ids: asked === org ? [`period_${org}`] : [] }),
+      ],
+    ),
+    [
       `/payouts?rep_id=rep_${org}`,
       'payouts:read',
       asked => ({ status: 200, ids: asked === org ? [`payout_${org}2`] : [] }),
@@ -95,9 +117,11 @@ const paths: readonly (readonly [path: string, needs: string | undefined, answer
   ['/payroll_files/payroll_none', 'payroll:read', nothing],
   ['/reps?limit=0', 'reps:read', invalid],
   ['/payouts?lmit=1', 'payouts:read', invalid],
+  ['/payouts?ids=payout_a1,payout_a1', 'payouts:read', invalid],
   ['/statements/payout_a1?limit=1', 'statements:read', invalid],
   ['/changes?wait=x', 'changes:read', invalid],
-  ['/totals?rep_id=rep_a', 'totals:read', invalid],
+  ['/totals?rep_id=', repTotals, invalid],
+  ['/totals?deal_id=deal_a', 'totals:read', invalid],
   ['', undefined, nothing],
   ['/', undefined, nothing],
   ['/payouts/', undefined, nothing],

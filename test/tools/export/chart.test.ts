@@ -9,6 +9,7 @@ const row = (period: string, currency: string, owed_amount: string, paid_amount:
   owed_count: 1,
   paid_amount,
   paid_count: 1,
+  open_amount: '0',
   still_owed: '0',
 })
 const OWED = '#4c78a8'

@@ -4,7 +4,10 @@ import { showTotals } from '../../../tools/export/totals.ts'
 
 test('the table takes as many rows as there are', async () => {
   const row = { period_id: 'period_1', currency: 'EUR', owed_count: 1, paid_count: 0, paid_amount: '0.00' }
-  const rows = Array.from({ length: 150_000 }, (_, at) => ({ ...row, owed_amount: at === 7 ? '1.125' : '2.50' }))
+  const rows = Array.from({ length: 150_000 }, (_, at) => {
+    const owed_amount = at === 7 ? '1.125' : '2.50'
+    return { ...row, owed_amount, open_amount: owed_amount }
+  })
   const out: string[] = []
   const steps = {
     readTotals: async () => ({

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import httpx
@@ -31,6 +31,9 @@ from .generated.models import (
 from .generated.types import UNSET, Unset
 from .refused import RefusedError
 from .retry import RetryingTransport
+
+#: Ids in one request.
+IDS_MAX = 100
 
 #: Longest wait for the next change, in seconds: proxies often end a silent connection after a minute.
 WAIT_SECONDS_MAX = 30
@@ -65,32 +68,40 @@ class Client:
         client._as_of = moment if isinstance(moment, str) else moment.id
         return client
 
-    def reps(self, *, starting_after: str | None = None, limit: int = 200) -> Iterator[Rep]:
-        return self._walk(list_reps, starting_after, limit)
+    def reps(
+        self, *, ids: Iterable[str] | None = None, starting_after: str | None = None, limit: int = 200
+    ) -> Iterator[Rep]:
+        """All reps. With `ids` only these, in this order, without unknown ones."""
+        return self._walk(list_reps, starting_after, limit, ids=ids)
 
-    def periods(self, *, starting_after: str | None = None, limit: int = 200) -> Iterator[Period]:
-        return self._walk(list_periods, starting_after, limit)
+    def periods(
+        self, *, ids: Iterable[str] | None = None, starting_after: str | None = None, limit: int = 200
+    ) -> Iterator[Period]:
+        """All periods. With `ids` only these, in this order, without unknown ones."""
+        return self._walk(list_periods, starting_after, limit, ids=ids)
 
     def payouts(
         self,
         *,
+        ids: Iterable[str] | None = None,
         rep_id: str | None = None,
         period_id: str | None = None,
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[Payout]:
-        """Current payouts only, one for each rep and period."""
-        return self._walk(list_payouts, starting_after, limit, rep_id=rep_id, period_id=period_id)
+        """Current payouts only, one for each rep and period. With `ids` these, in this order, also replaced ones."""
+        return self._walk(list_payouts, starting_after, limit, ids=ids, rep_id=rep_id, period_id=period_id)
 
     def payroll_records(
         self,
         *,
+        ids: Iterable[str] | None = None,
         rep_id: str | None = None,
         period_id: str | None = None,
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[PayrollRecord]:
-        return self._walk(list_payroll_records, starting_after, limit, rep_id=rep_id, period_id=period_id)
+        return self._walk(list_payroll_records, starting_after, limit, ids=ids, rep_id=rep_id, period_id=period_id)
 
     def changes(
         self,
@@ -102,6 +113,18 @@ class Client:
     ) -> Iterator[Change]:
         """One entry for each applied event, in order."""
         return self._walk(list_changes, starting_after, limit, rep_id=rep_id, period_id=period_id)
+
+    def changes_since(
+        self,
+        instant: str,
+        *,
+        rep_id: str | None = None,
+        period_id: str | None = None,
+        limit: int = 200,
+    ) -> Iterator[Change]:
+        """The changes that were published after an instant (RFC 3339) that is over."""
+        last = self.as_of(instant).totals().last_change_id
+        return self.changes(rep_id=rep_id, period_id=period_id, starting_after=last, limit=limit)
 
     def follow(
         self,
@@ -142,9 +165,9 @@ class Client:
     def payroll_record(self, id: str) -> PayrollRecord:
         return self._one(get_payroll_record, id)
 
-    def totals(self, *, period_id: str | None = None) -> Totals:
-        """Amounts owed and paid, of all periods or of one."""
-        return self._one(get_totals, **_given(period_id=period_id))
+    def totals(self, *, rep_id: str | None = None, period_id: str | None = None) -> Totals:
+        """Amounts owed, paid and open, by period and currency: of all reps and periods, or of one."""
+        return self._one(get_totals, **_given(rep_id=rep_id, period_id=period_id))
 
     def _walk(
         self,
@@ -152,8 +175,15 @@ class Client:
         starting_after: str | None,
         limit: int,
         path: tuple[str, ...] = (),
+        ids: Iterable[str] | None = None,
         **filters: str | None,
     ) -> Iterator[Any]:
+        if ids is not None:
+            # With another parameter than `as_of`, the API refuses the request.
+            if starting_after is not None or _given(**filters):
+                raise ValueError("ids are read without starting_after, rep_id and period_id")
+            yield from self._several(operation, ids)
+            return
         while True:
             page = self._page(operation, starting_after, limit, path, **filters)
             yield from page.data
@@ -163,6 +193,17 @@ class Client:
             if page.next_cursor in ("", starting_after):
                 raise RuntimeError("has_more without a new next_cursor")
             starting_after = page.next_cursor
+
+    def _several(self, operation: Any, ids: Iterable[str]) -> Iterator[Any]:
+        left = list(dict.fromkeys(ids))
+        while left:
+            asked = left[:IDS_MAX]
+            # The generated code would send its default of `limit`.
+            page = self._answer(operation, ids=",".join(asked), limit=UNSET)
+            yield from page.data
+            # Large records: the answer ends after the last one that it had room for.
+            answered = asked.index(page.data[-1].id) + 1 if page.has_more else len(asked)
+            left = left[answered:]
 
     def _page(
         self,

@@ -73,6 +73,16 @@ test('the bytes reserved for a record follow the records last read for the organ
   expect(heldWhenAsked).toEqual([RECORD_BYTES_EXPECTED, 3_000_000, 1_500_000])
 })
 
+test('many records that are read at once say how large one is: the next request may ask for one', async () => {
+  const { heldWhenAsked, reads, request } = given(() => Buffer.alloc(3_000_000))
+  for (const names of [Array.from({ length: 10 }, () => record), [record]]) {
+    const { scope, reservation } = request()
+    await reads.multiGet(names, scope)
+    reservation.close()
+  }
+  expect(heldWhenAsked).toEqual([RECORD_BYTES_EXPECTED, 300_000])
+})
+
 test('only responses whose memory can be freed are remembered, so that many small ones take none', async () => {
   const [small, large] = [Buffer.alloc(100), allocate(SLICE.bytes + 1)]
   const answers = [small, large, small]

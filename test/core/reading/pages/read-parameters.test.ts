@@ -1,14 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { PARAMETER_NAME_SHOWN } from '../../../../core/reading/limits.ts'
 import {
+  hasParameter,
   readHistoryParameters,
   readId,
   readListParameters,
   readRecordParameters,
+  readTotalsParameters,
   refuseParameters,
 } from '../../../../core/reading/pages/read-parameters.ts'
 import { Refusal } from '../../../../core/runtime/refusals.ts'
-import { API_KEY_LENGTH_MIN } from '../../../../schemas/limits.ts'
+import { API_KEY_LENGTH_MIN, IDS_MAX } from '../../../../schemas/limits.ts'
 
 const refused = (act: () => unknown): string | undefined => {
   try {
@@ -205,6 +207,71 @@ describe('a filter', () => {
   test('by another field is refused: one that changes, or the organization', () => {
     for (const query of ['status=active', 'amount=1', 'currency=EUR', 'superseded_by_id=payout_1', 'org_id=org_1']) {
       expect([query, refused(() => list(query))]).toEqual([query, 'invalid_request'])
+    }
+  })
+})
+
+describe('ids', () => {
+  test('are of the kind that is listed, and stand beside a moment only', () => {
+    expect(list('ids=payout_2,payout_1')).toEqual({
+      limit: 2,
+      startingAfter: undefined,
+      asOf: undefined,
+      ids: ['payout_2', 'payout_1'],
+    })
+    expect(readListParameters('reps', 'as_of=payout_1&ids=rep_1')).toMatchObject({
+      ids: ['rep_1'],
+      asOf: { kind: 'change' },
+    })
+    expect(list('ids=payout_2%2Cpayout_1').ids).toEqual(['payout_2', 'payout_1'])
+    expect(list('').ids).toBeUndefined()
+  })
+
+  const many = (count: number) => Array.from({ length: count }, (_, n) => `payout_${n}`).join()
+  test.each([
+    ['ids=', '1 to 100 ids, separated by commas; it has 0.'],
+    ['ids=%zz', '1 to 100 ids, separated by commas; it has 0.'],
+    [`ids=${many(101)}`, '1 to 100 ids, separated by commas; it has 101.'],
+    ['ids=payout_1,payout_2,payout_1', 'each id once: number 3 of 3 is the same as number 1.'],
+    ['ids=payout_1,', 'Number 2 of 2 is none.'],
+    ['ids=rep_1', '`payout_` and 1 to 64 of 0-9A-Za-z. Number 1 of 1 is none.'],
+    ['ids=payout_1, payout_2', 'Number 2 of 2 is none.'],
+    ['ids=payout_1&limit=2', '`ids` and `limit` cannot be combined'],
+    ['ids=payout_1&starting_after=payout_1', '`ids` and `starting_after` cannot be combined'],
+    ['rep_id=rep_1&ids=payout_1', '`ids` and `rep_id` cannot be combined'],
+    ['ids=payout_1&ids=payout_1', 'The parameter `ids` is given more than once.'],
+  ])('%s is refused, and the message says why', (query, message) => {
+    expect(() => list(query)).toThrow(message)
+    expect(refused(() => list(query))).toBe('invalid_request')
+  })
+
+  test(`may be ${IDS_MAX}, and are no parameter of the feed or a history`, () => {
+    expect(list(`ids=${many(IDS_MAX)}`).ids).toHaveLength(IDS_MAX)
+    expect(refused(() => readListParameters('changes', 'ids=payout_1'))).toBe('invalid_request')
+    expect(refused(() => readHistoryParameters('ids=payout_1'))).toBe('invalid_request')
+  })
+})
+
+describe('totals', () => {
+  test('take a moment, a rep and a period', () => {
+    const rep = { rep: 'rep_1', period: undefined }
+    expect(readTotalsParameters('rep_id=rep_1')).toEqual({ asOf: undefined, ...rep })
+    expect(readTotalsParameters('period_id=period_1&rep_id=rep_1&as_of=payout_1')).toMatchObject({
+      asOf: { kind: 'change' },
+      rep: 'rep_1',
+      period: 'period_1',
+    })
+    for (const query of ['rep_id=', 'rep_id=period_1', 'deal_id=deal_1', 'limit=1', 'rep_id=rep_1&rep_id=rep_1']) {
+      expect([query, refused(() => readTotalsParameters(query))]).toEqual([query, 'invalid_request'])
+    }
+  })
+
+  test('have a rep if a name of the query is decoded to it', () => {
+    for (const query of ['rep_id=', 'a=1&rep_id', '%72ep_id=x', '&rep_id=rep_1']) {
+      expect([query, hasParameter(query, 'rep_id')]).toEqual([query, true])
+    }
+    for (const query of ['', 'REP_ID=1', 'rep=rep_id', 'x=rep_id=1']) {
+      expect([query, hasParameter(query, 'rep_id')]).toEqual([query, false])
     }
   })
 })

@@ -17,11 +17,11 @@ const ledgerOf = (): Ledger => {
   ledger.payroll(5, '10.50')
   ledger.replace(7, '5', 9)
   ledger.replace(8, '2', 14, { currency: 'USD' })
-  ledger.payout(9, '0.01', { period_id: 'period_2' })
+  ledger.payout(9, '0.01', { period_id: 'period_2', rep_id: 'rep_2' })
   ledger.payroll(11, '-10.50')
-  ledger.payout(12, '-3', { until_seq: 16 })
-  ledger.payout(14, '6')
-  ledger.payroll(15, '1')
+  ledger.payout(12, '-3', { until_seq: 16, rep_id: 'rep_2' })
+  ledger.payout(14, '6', { rep_id: 'rep_2' })
+  ledger.payroll(15, '1', { rep_id: 'rep_2' })
   ledger.payout(16, '7', { period_id: 'period_2', until_seq: UNTIL_FOREVER })
   ledger.rep(17)
   ledger.publish(18)
@@ -46,12 +46,22 @@ const reader = (ledger: Ledger, hasBalances: boolean) => {
     const answer = searchNow(ledger, index, routing, JSON.parse(text) as Asked, () => false)
     return Buffer.from(JSON.stringify(answer))
   })
-  const totalsAt = async (publishedTo: number, period?: string) => {
+  const totalsAt = async (publishedTo: number, period?: string, rep?: string) => {
     at.publishedTo = publishedTo
-    return (await read(scopeOf(ORG), { asOf: undefined, period })).totals
+    return (await read(scopeOf(ORG), { asOf: undefined, period, rep })).totals
   }
   return { asked, totalsAt }
 }
+
+type Row = Awaited<ReturnType<ReturnType<typeof reader>['totalsAt']>>['totals'][number]
+/** The sums of rows by period and currency, in cents. */
+const centsOf = (rows: readonly Row[]) =>
+  [...Map.groupBy(rows, ({ period_id, currency }) => `${period_id} ${currency}`)].toSorted().map(([group, of]) => {
+    const cents = (amount: (row: Row) => string | number) =>
+      of.reduce((sum, row) => sum + Math.round(Number(amount(row)) * 100), 0)
+    const sums = [cents(row => row.owed_amount), cents(row => row.paid_amount), cents(row => row.open_amount)]
+    return [group, ...sums, cents(row => row.owed_count), cents(row => row.paid_count)]
+  })
 
 const withBalances = async () => {
   const ledger = ledgerOf()
@@ -76,12 +86,20 @@ describe('totals of an organization that has balances', () => {
 
   test('are the sums of the lists', async () => {
     const { totalsAt } = reader(await withBalances(), true)
-    const row = (period_id: string, owed_amount: string, owed_count: number, paid_amount = '0', paid_count = 0) => ({
-      ...{ period_id, currency: 'EUR', owed_amount, owed_count },
-      ...{ paid_amount, paid_count },
+    const row = (
+      period_id: string,
+      owed: readonly [string, number],
+      paid: readonly [string, number],
+      open: string,
+    ) => ({
+      ...{ period_id, currency: 'EUR', owed_amount: owed[0], owed_count: owed[1] },
+      ...{ paid_amount: paid[0], paid_count: paid[1], open_amount: open },
     })
-    expect((await totalsAt(18)).totals).toEqual([row('period_1', '16.5', 2, '1', 3), row('period_2', '7.01', 2)])
-    expect((await totalsAt(4)).totals).toEqual([row('period_1', '14.5', 2)])
+    expect((await totalsAt(18)).totals).toEqual([
+      row('period_1', ['16.5', 2], ['1', 3], '15.5'),
+      row('period_2', ['7.01', 2], ['0', 0], '7.01'),
+    ])
+    expect((await totalsAt(4)).totals).toEqual([row('period_1', ['14.5', 2], ['0', 0], '14.5')])
   })
 
   test('ask for a balance only where a generation has them', async () => {
@@ -91,6 +109,32 @@ describe('totals of an organization that has balances', () => {
     await whole.totalsAt(18)
     expect(counted.asked).toContain('p-g1-periods')
     expect(whole.asked).not.toContain('p-g1-periods')
+  })
+
+  test('of all reps add up to those of the organization, at every position, of all periods and of one', async () => {
+    const { totalsAt } = reader(await withBalances(), true)
+    for (let position = 1; position <= 18; position++) {
+      for (const period of [undefined, 'period_1', 'period_2', 'period_3']) {
+        const rows = []
+        for (const rep of ['rep_1', 'rep_2', 'rep_3']) rows.push(...(await totalsAt(position, period, rep)).totals)
+        const { totals } = await totalsAt(position, period)
+        expect(centsOf(rows), `${position} ${period}`).toEqual(centsOf(totals))
+      }
+    }
+  })
+
+  test('of one rep are the sums of its records, and come from no balance', async () => {
+    const { asked, totalsAt } = reader(await withBalances(), true)
+    const openOf = async (rep: string, period?: string) =>
+      (await totalsAt(18, period, rep)).totals.map(
+        row => `${row.owed_amount} - ${row.paid_amount} = ${row.open_amount}`,
+      )
+    // First while nothing is cached, then out of the totals of all periods.
+    expect(await openOf('rep_2', 'period_2')).toEqual(['0.01 - 0 = 0.01'])
+    expect(await openOf('rep_2')).toEqual(['6 - 1 = 5', '0.01 - 0 = 0.01'])
+    expect(await openOf('rep_2', 'period_1')).toEqual(['6 - 1 = 5'])
+    expect(await openOf('rep_3')).toEqual([])
+    expect(asked).not.toContain('p-g1-periods')
   })
 
   test('need three searches after the balance, however long the history is', async () => {

@@ -105,6 +105,27 @@ test('totals are the amounts times their counts, in order of period', async () =
   ])
 })
 
+test('what is open is the amount owed less the amount paid, and below zero if more was paid', async () => {
+  const owed = [
+    { period: 'period_1', amount: '10.50', count: 1 },
+    { period: 'period_2', amount: '3', count: 1 },
+    { period: 'period_3', amount: '0.3', count: 1 },
+  ]
+  const paid = [
+    { period: 'period_1', amount: '10.5000', count: 1 },
+    { period: 'period_2', currency: 'USD', amount: '3', count: 1 },
+    { period: 'period_3', amount: '0.1', count: 4 },
+  ]
+  const { totals } = await totalsOver(owed, undefined, paid).read()
+  expect(totals.totals.map(({ period_id, currency, open_amount }) => [period_id, currency, open_amount])).toEqual([
+    ['period_1', 'EUR', '0'],
+    // Paid in another currency: nothing says how much of the debt this is.
+    ['period_2', 'EUR', '3'],
+    ['period_2', 'USD', '-3'],
+    ['period_3', 'EUR', '-0.1'],
+  ])
+})
+
 test.each([
   ['p-g2-payouts', {}],
   ['p-g1-reps', {}],
@@ -244,6 +265,11 @@ const sumOf = (amounts: readonly Amount[]): string => {
   return sum < 0n ? `-${text}` : text
 }
 
+const negated = (one: Amount): Amount => ({
+  ...one,
+  amount: one.amount.startsWith('-') ? one.amount.slice(1) : `-${one.amount}`,
+})
+
 test.each([1, 2, 3])('totals of random amounts on many pages are exact to the last digit (seed %i)', async seed => {
   const random = createRandom(seed)
   const digits = (length: number): string => Array.from({ length }, () => random.below(10)).join('')
@@ -264,7 +290,9 @@ test.each([1, 2, 3])('totals of random amounts on many pages are exact to the la
     ['EUR', 'INR', 'USD'].map(currency => {
       const [owed_amount, owed_count] = ofRow(owed, `period_${period}`, currency)
       const [paid_amount, paid_count] = ofRow(paid, `period_${period}`, currency)
-      return { period_id: `period_${period}`, currency, owed_amount, owed_count, paid_amount, paid_count }
+      const [open_amount] = ofRow([...owed, ...paid.map(negated)], `period_${period}`, currency)
+      const amounts = { owed_amount, owed_count, paid_amount, paid_count, open_amount }
+      return { period_id: `period_${period}`, currency, ...amounts }
     }),
   )
   expect(JSON.stringify(totals.totals)).toBe(JSON.stringify(expected))

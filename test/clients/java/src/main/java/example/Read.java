@@ -43,7 +43,7 @@ public class Read {
 
     walk(
         after -> {
-          RepList page = new RepsApi(client).listReps(after, 2, null, null);
+          RepList page = new RepsApi(client).listReps(after, 2, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         rep -> print("reps", rep.getId(), rep.getStartedOn()));
@@ -55,7 +55,7 @@ public class Read {
         period -> print("periods", period.getId(), period.getStartsAt()));
     walk(
         after -> {
-          PayoutList page = payouts.listPayouts(after, 2, null, null, null, null);
+          PayoutList page = payouts.listPayouts(after, 2, null, null, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         payout -> {
@@ -98,7 +98,7 @@ public class Read {
             print("changes", c.getId(), c.getKind(), c.getPublishedAt(), c.getRecord().getId(), c.getRecord().getAmount());
           }
         });
-    for (Total total : new TotalsApi(client).getTotals(null, null, null).getData().getTotals()) {
+    for (Total total : new TotalsApi(client).getTotals(null, null, null, null).getData().getTotals()) {
       print("totals", total.getPeriodId(), total.getOwedAmount(), total.getPaidCount());
     }
   }
