@@ -82,7 +82,8 @@ const expectTotals = async (): Promise<void> => {
     const period = random.pick([...wanted.map(({ period_id }) => period_id), 'period_1'])
     const one = (await client.read(`/totals?as_of=${change.id}&period_id=${period}`)) as { totals: unknown }
     expect(one.totals).toEqual(wanted.filter(({ period_id }) => period_id === period))
-    const rep = random.pick([...view.payouts, ...view.payroll_files].map(({ rep_id }) => String(rep_id)))
+    const reps = [...view.payouts, ...view.payroll_files].map(({ rep_id }) => String(rep_id))
+    const rep = random.pick([...reps, 'rep_unknown'])
     const [owed, paid] = [view.payouts, view.payroll_files].map(items => items.filter(({ rep_id }) => rep_id === rep))
     const ofRep = (await client.read(`/totals?as_of=${change.id}&rep_id=${rep}`)) as { totals: unknown }
     expect(ofRep.totals, `${rep} as of ${change.id}`).toEqual(totalsOf(owed ?? [], paid ?? []))
