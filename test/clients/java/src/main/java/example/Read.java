@@ -49,7 +49,7 @@ public class Read {
         rep -> print("reps", rep.getId(), rep.getStartedOn()));
     walk(
         after -> {
-          PeriodList page = new PeriodsApi(client).listPeriods(after, 2, null, null);
+          PeriodList page = new PeriodsApi(client).listPeriods(after, 2, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         period -> print("periods", period.getId(), period.getStartsAt()));
@@ -76,7 +76,7 @@ public class Read {
         });
     walk(
         after -> {
-          PayrollRecordList page = new PayrollFilesApi(client).listPayrollRecords(after, 2, null, null, null, null);
+          PayrollRecordList page = new PayrollFilesApi(client).listPayrollRecords(after, 2, null, null, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         record -> print("payroll_files", record.getId(), record.getAmount(), record.getDestination().getType()));
