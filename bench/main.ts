@@ -10,6 +10,7 @@ import { measureGrowth } from './figures/growth.ts'
 import { measurePartitions } from './figures/partitions.ts'
 import { measureReplay } from './figures/replay.ts'
 import { measureShards } from './figures/shards.ts'
+import { measureTotals } from './figures/totals.ts'
 import { help, type Options, readOptions } from './options.ts'
 import { compareRatios, WORSE_PERCENT } from './report/compare.ts'
 import { reportCompared, reportFigure, reportMachine } from './report/report.ts'
@@ -36,6 +37,8 @@ const measureOf = (name: FigureName): Measure => {
       return measureGrowth
     case 'shards':
       return measureShards
+    case 'totals':
+      return measureTotals
     case 'freshness':
       return measureFreshness
     case 'corrections':

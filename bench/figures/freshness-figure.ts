@@ -6,9 +6,13 @@ import type { FreshnessRate } from '../rig/sizes.ts'
 import { percentile, type Spread, spreadOf } from '../rig/statistics.ts'
 import type { Cpu } from '../rig/usage.ts'
 
-/** Milliseconds between two requests for one probe: a tenth of its age, so that requests do not slow answers down. */
+/**
+ * Milliseconds between two requests for one probe: a tenth of its age, and this long for each probe that waits. So all
+ * probes together send at most 100 requests a second: with more, late answers made further ones later.
+ */
 export const PROBE_PAUSE_MS = 5
 export const PROBE_PAUSE_SHARE = 0.1
+export const SHARED_PAUSE_MS = 10
 /** Targets by rate: p50 and p99 beside the bare loop's, CPU of Elasticsearch beside the bare loop's, milliseconds. */
 type Targets = {
   readonly p50?: number
@@ -193,7 +197,7 @@ const notesOf = ({ sizes }: Bench, ours: Measured): string[] => {
       `The probes are ${every.join(', ')}, ${all.length} in all.`,
       'Each is requested by id from its acknowledgement on.',
       `After an answer without it, the next request follows ${PROBE_PAUSE_MS} ms later,`,
-      `or after a tenth of its age: ${asked.toFixed(1)} requests each.`,
+      `or after a tenth of its age: ${asked.toFixed(1)} requests each, of all at most ${1000 / SHARED_PAUSE_MS} a second.`,
       `Precision: half of them were still missing ${percentile(unsure, 50).toFixed(0)} ms before.`,
       'Publisher and probes are one process on the same cores, the bench; the rows have its CPU.',
       'The compilers of the JVMs have a row of their own.',

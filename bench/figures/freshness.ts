@@ -40,6 +40,7 @@ import {
   PROBE_PAUSE_SHARE,
   type Probe,
   perSecondOf,
+  SHARED_PAUSE_MS,
   timesOf,
 } from './freshness-figure.ts'
 
@@ -278,10 +279,11 @@ export const measureRound = async (
   const { eventsPerSecond, probeEvery } = rate
   using _ = rate.coreTaken ? takeCore() : undefined
   const probes: Promise<Probe>[] = []
+  const waiting = new Set<string>()
   let published = 0
   const onSent = (sent: SentPayout): void => {
     if (published++ % probeEvery !== 0) return
-    const probe = sent.acknowledged.then(() => pollUntilVisible(sent, ask, signal))
+    const probe = sent.acknowledged.then(() => pollUntilVisible(sent, ask, waiting, signal))
     probe.catch(() => undefined)
     probes.push(probe)
   }
@@ -306,23 +308,30 @@ const difference = (before: RequestCounts, after: RequestCounts): RequestCounts 
   chainsMissing: after.chainsMissing - before.chainsMissing,
 })
 
-/** Requests the record until it is visible. */
+/** Requests the record until it is visible. All that are `waiting` share the requests that probes may send. */
 const pollUntilVisible = async (
   { id, organization, at }: SentPayout,
   ask: Poll,
+  waiting: Set<string>,
   signal: AbortSignal,
 ): Promise<Probe> => {
+  waiting.add(id)
   let notYet = 0
   let refused = 0
   for (let asked = 1; ; asked++) {
     const askedAt = performance.now() - at
     const answer = await ask(organization, id)
     const seen = performance.now() - at
-    if (answer === 'there') return { seen, notYet, requests: asked, refused }
+    if (answer === 'there') {
+      waiting.delete(id)
+      return { seen, notYet, requests: asked, refused }
+    }
     if (answer === 'refused') refused++
     if (seen > VISIBLE_TIMEOUT_MS)
       throw new Error(`${id} is not visible ${VISIBLE_TIMEOUT_MS / 1000} s after it was published`)
     notYet = askedAt
-    await sleep(Math.max(PROBE_PAUSE_MS, PROBE_PAUSE_SHARE * seen), undefined, { signal })
+    await sleep(Math.max(PROBE_PAUSE_MS, PROBE_PAUSE_SHARE * seen, SHARED_PAUSE_MS * waiting.size), undefined, {
+      signal,
+    })
   }
 }

@@ -33,6 +33,14 @@ export type Sizes = {
     readonly rate: FreshnessRate
     readonly rateSeconds: number
   }
+  readonly totals: {
+    /** Payouts of one organization, the smallest size first. */
+    readonly payouts: readonly number[]
+    readonly shape: PayoutShape
+    readonly recalculated: number
+    /** Requests of each kind. */
+    readonly moments: number
+  }
   readonly freshness: {
     readonly organizations: number
     /** Share of the payouts that replace an earlier one. */
@@ -138,6 +146,7 @@ export const wholeRun: Sizes = {
     rate: { eventsPerSecond: 200, probeEvery: 20 },
     rateSeconds: 20,
   },
+  totals: { payouts: [100_000, 1_000_000], shape: { lines: 1, steps: 0 }, recalculated: 0.1, moments: 300 },
   freshness: {
     // No common factor with any `probeEvery`, so that every organization gets probes.
     organizations: 41,
@@ -234,6 +243,7 @@ export const quickRun: Sizes = {
     pageSeconds: 1,
     rateSeconds: 3,
   },
+  totals: { ...wholeRun.totals, payouts: [1_000, 10_000], moments: 20 },
   freshness: {
     ...wholeRun.freshness,
     jvmWarmUp: { eventsPerSecond: 200, seconds: 3 },
