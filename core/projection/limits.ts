@@ -17,8 +17,11 @@ export const PARTITION_BYTES_IN_FLIGHT = 4 * MiB
  */
 export const DECIDED_BYTES = 6 * MiB
 
-/** Batches of one partition that may be written at the same time. */
-export const WRITES_IN_FLIGHT_PER_PARTITION = 4
+/**
+ * Batches of one partition that may be written at the same time. Large ones are bounded by their bytes. Small ones wait
+ * for the refresh under way: with four, further records were decided only after the next bulk request.
+ */
+export const WRITES_IN_FLIGHT_PER_PARTITION = 32
 
 /** Concurrent bulk requests over all partitions. With four, Elasticsearch hardly ever waits for the next. */
 export const BULKS_IN_FLIGHT = 4

@@ -7,8 +7,12 @@ const MiB = 1024 * 1024
 export const BULK_BYTES = 8 * MiB
 export const BULK_DOCUMENTS = 2_000
 
-/** Requests of several partitions are combined up to this: bytes of bulk requests, documents of others. */
-export const BATCHED_BYTES = 256 * 1024
+/**
+ * Requests of several partitions are combined up to this: bytes of bulk requests, documents of others. A larger bulk
+ * request than SMALL_BULK_BYTES is sent alone: then there is much to write, and several are in flight.
+ */
+export const SMALL_BULK_BYTES = 256 * 1024
+export const BATCHED_BYTES = 2 * MiB
 export const BATCHED_IDS = 200
 
 /**

@@ -76,6 +76,12 @@ export const mutants: readonly Mutant[] = [
     replace: 'const answer = answers[0]',
   },
   {
+    name: 'a write that comes while the writes before it wait for a refresh goes one request later',
+    inside: 'createBatcher',
+    find: '      if (ready !== undefined) await ready()\n      await sendGroup(take())\n',
+    replace: '      const group = take()\n      if (ready !== undefined) await ready()\n      await sendGroup(group)\n',
+  },
+  {
     name: 'the part of a batch that was not loaded is forgotten',
     inside: 'decideBatch',
     find: 'rest: [notFollowed, notLoaded]',

@@ -43,12 +43,11 @@ export class StreamStore {
     this.refreshing = createRefreshing(context)
     this.replace = createBatcher(replacements, elasticsearch.send)
     this.sendRead = createBatcher(primaryReads, elasticsearch.send)
-    this.sendWrite = createBatcher(bulks, async (request, signal) => {
-      await this.refreshing.untilRefreshed()
-      return limitBulks(() =>
+    const sendBulk: Send = (request, signal) =>
+      limitBulks(() =>
         health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS),
       )
-    })
+    this.sendWrite = createBatcher(bulks, sendBulk, this.refreshing.untilRefreshed)
   }
 }
 

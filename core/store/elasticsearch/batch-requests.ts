@@ -9,14 +9,15 @@
  */
 
 import { Unanswered } from '../../runtime/index.ts'
-import { BATCHED_BYTES, BATCHED_IDS, MGET_BYTES } from '../limits.ts'
+import { BATCHED_BYTES, BATCHED_IDS, MGET_BYTES, SMALL_BULK_BYTES } from '../limits.ts'
 import type { BulkItem } from './answers.ts'
 import { type Answer, errorType, isTransient, type Request, type Send } from './client.ts'
 
 /** Requests that can be combined, and how their answer is divided. */
 export type BatchableKind = {
   readonly sizeOf: (request: Request) => number
-  /** The largest size of a combined request. */
+  /** The largest size of a request that is combined with others, and of a combined request. */
+  readonly smallSize: number
   readonly maxSize: number
   readonly combine: (requests: readonly [Request, ...Request[]]) => Request
   /** The answer of each request, or the error it would have had alone; undefined if the answer cannot be divided. */
@@ -33,13 +34,21 @@ type Waiting = {
   readonly reject: (error: unknown) => void
 }
 
-export const createBatcher = ({ sizeOf, maxSize, combine, divide }: BatchableKind, send: Send): Send => {
+/** @param ready resolves when a request may be sent. All that came until then go together */
+export const createBatcher = (
+  { sizeOf, smallSize, maxSize, combine, divide }: BatchableKind,
+  send: Send,
+  ready?: () => Promise<void>,
+): Send => {
   let waiting: Waiting[] = []
   let isSending = false
 
   const sendAll = async (): Promise<void> => {
     isSending = true
-    for (let group = take(); group.length > 0; group = take()) await sendGroup(group)
+    while (waiting.length > 0) {
+      if (ready !== undefined) await ready()
+      await sendGroup(take())
+    }
     isSending = false
   }
   const take = (): Waiting[] => {
@@ -77,8 +86,13 @@ export const createBatcher = ({ sizeOf, maxSize, combine, divide }: BatchableKin
     await Promise.all(group.map(one => resolveWith(one, send(one.request, one.signal))))
   }
 
+  const sendAlone = async <Body>(request: Request, signal?: AbortSignal): Promise<Answer<Body>> => {
+    if (ready !== undefined) await ready()
+    return await send<Body>(request, signal)
+  }
+
   return <Body>(request: Request, signal?: AbortSignal) => {
-    if (sizeOf(request) > maxSize) return send<Body>(request, signal)
+    if (sizeOf(request) > smallSize) return sendAlone<Body>(request, signal)
     const { promise, resolve, reject } = Promise.withResolvers<Answer<Body>>()
     // The caller knows the form of its own answer, also if it is a part of a combined one.
     waiting.push({ request, signal, resolve: resolve as Waiting['resolve'], reject })
@@ -109,6 +123,7 @@ const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Di
 
 export const bulks: BatchableKind = {
   sizeOf: ({ bulk }) => bulk?.length ?? 0,
+  smallSize: SMALL_BULK_BYTES,
   maxSize: BATCHED_BYTES,
   combine: requests => ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }),
   divide: (answer, requests) => {
@@ -121,6 +136,7 @@ export const bulks: BatchableKind = {
 export const primaryReads: BatchableKind = {
   ...bulks,
   sizeOf: ({ bulk }) => countLines(bulk) / 2,
+  smallSize: BATCHED_IDS,
   maxSize: BATCHED_IDS,
   combine: requests => ({ ...bulks.combine(requests), answerBytesMax: MGET_BYTES }),
 }
@@ -128,6 +144,7 @@ export const primaryReads: BatchableKind = {
 /** PUTs of single documents, conditional on seq_no, which are combined into a bulk request. */
 export const replacements: BatchableKind = {
   sizeOf: () => 1,
+  smallSize: 1,
   maxSize: BATCHED_IDS,
   combine: requests => ({
     method: 'POST',

@@ -9,18 +9,19 @@ import {
   replacements,
 } from '../../../../core/store/elasticsearch/batch-requests.ts'
 import { type Answer, AnswerTooLong, type Request } from '../../../../core/store/elasticsearch/client.ts'
-import { BATCHED_BYTES, BATCHED_IDS, MGET_BYTES } from '../../../../core/store/limits.ts'
+import { BATCHED_BYTES, BATCHED_IDS, MGET_BYTES, SMALL_BULK_BYTES } from '../../../../core/store/limits.ts'
 import { everythingRuns, Held } from '../../../projector/held.ts'
 import { sending } from '../../../support/answering.ts'
 
 type Sent = { readonly request: Request; readonly signal: AbortSignal | undefined }
 
 /** Batches requests. The test holds each one on its way to Elasticsearch. */
-const setUp = (kind: BatchableKind) => {
+const setUp = (kind: BatchableKind, ready?: () => Promise<void>) => {
   const sent = new Held<Sent, Answer>()
   const send = createBatcher(
     kind,
     sending((request, signal) => sent.call({ request, signal })),
+    ready,
   )
   const outcomes: Record<string, unknown> = {}
   const ask = async (name: string, request: Request, signal?: AbortSignal): Promise<void> => {
@@ -80,10 +81,34 @@ describe('requests of several partitions', () => {
 
   test('do not wait for a large one, and it does not wait for them', async () => {
     const { ask, underWay } = setUp(bulks)
-    const large = { ...bulkOf(), bulk: Buffer.alloc(BATCHED_BYTES + 1) }
+    const large = { ...bulkOf(), bulk: Buffer.alloc(SMALL_BULK_BYTES + 1) }
     await ask('small', bulkOf('1'))
     await ask('large', large)
     expect(underWay()).toEqual([bulkOf('1'), large])
+  })
+
+  test('go as one with all that came until they may be sent; so a slow refresh makes one larger request', async () => {
+    const refresh = Promise.withResolvers<void>()
+    const { ask, underWay } = setUp(bulks, () => refresh.promise)
+    const large = { ...bulkOf(), bulk: Buffer.alloc(SMALL_BULK_BYTES + 1) }
+    await ask('a', bulkOf('1'))
+    await ask('large', large)
+    await ask('b', bulkOf('2'))
+    expect(underWay()).toEqual([])
+    refresh.resolve()
+    await everythingRuns()
+    expect(underWay()).toEqual(expect.arrayContaining([bulkOf('1', '2'), large]))
+    expect(underWay()).toHaveLength(2)
+  })
+
+  test('that are small fill one request up to its largest size', async () => {
+    const { ask, sent, underWay } = setUp(bulks)
+    const bytes = SMALL_BULK_BYTES
+    const count = BATCHED_BYTES / bytes
+    await ask('first', bulkOf('1'))
+    for (let at = 0; at <= count; at++) await ask(String(at), { ...bulkOf(), bulk: Buffer.alloc(bytes) })
+    await sent.at(0).letGo(items('1'))
+    expect(underWay().map(({ bulk }) => bulk?.length)).toEqual([BATCHED_BYTES])
   })
 
   test('that are too large together go in groups, one after the other', async () => {
