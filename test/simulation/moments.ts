@@ -24,3 +24,14 @@ export const eventsUpTo = (
   const [only] = counts
   return counts.length === 1 && only !== undefined ? only : 'refused'
 }
+
+/**
+ * Whether an answer with this many events was right earlier. A process remembers an answer: a later event with an
+ * earlier time does not change it. While no event was later than the instant, clocks decided that it was over: then the
+ * answer has all events of that time.
+ */
+export const mayBeRemembered = (events: readonly TimedEvent[], instant: number, now: number, count: number): boolean =>
+  events.some((_, end) => {
+    const then = eventsUpTo(events.slice(0, end), instant, now)
+    return then === count || (then === 'unknown' && end === count)
+  })

@@ -25,7 +25,7 @@ import type { Coverage } from './coverage.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import { API_KEYS, EVENTS, type Expectation, type History, type List, textOf, textOfItem } from './history.ts'
-import { eventsUpTo } from './moments.ts'
+import { eventsUpTo, mayBeRemembered } from './moments.ts'
 import { PREFIX, type Promises } from './promises.ts'
 import { createSearches } from './searches.ts'
 import { answered, type Filter, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
@@ -345,8 +345,7 @@ export class Readers {
     if (wanted === 'refused') coverage.count('instants that times do not decide')
     const got =
       page instanceof Refusal ? 'refused' : after.events.filter(({ seq }) => seq < page.position.publishedTo).length
-    // A process remembers an answer: a later event with an earlier time does not change it.
-    const wasAnswer = after.events.some((_, end) => eventsUpTo(after.events.slice(0, end), instant, after.now) === got)
+    const wasAnswer = got !== 'refused' && mayBeRemembered(after.events, instant, after.now, got)
     if (got !== wanted && !(wanted === 'refused' && wasAnswer))
       this.#fail(`${org} as of ${instant}: ${got} of its events, and not ${wanted}`)
   }
