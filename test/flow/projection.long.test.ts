@@ -154,12 +154,21 @@ test('an API process answers every route, before it gets no more requests', asyn
   for (const [path, { status }] of Object.entries(await answersOf(idle))) expect([path, status]).toEqual([path, 200])
 })
 
-test('walkers do not notice a swap and a rollback during recalculations', { timeout: 300_000 }, async () => {
+test('walkers do not notice a swap and a rollback during recalculations', { timeout: 300_000 }, async t => {
   const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 6, every: 5 })
   let publishing = true
+  // Ten records for ten pages: a walk ends only if it reads faster than its list grows.
   const published = (async () => {
-    while (publishing) await publish(stream.take(10))
+    while (publishing) {
+      const { pages } = walkers.soFar()
+      await publish(stream.take(10))
+      await eventually(() => expect(publishing && walkers.soFar().pages < pages + 10).toBe(false))
+    }
   })()
+  t.onTestFinished(() => {
+    publishing = false
+    return published
+  })
   const walksSince = async (count: number) => {
     const from = walkers.soFar().walks.length
     await eventually(() => expect(walkers.soFar().walks.length).toBeGreaterThan(from + count))

@@ -2,8 +2,16 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { ConfigResourceTypes } from 'kafkajs'
-import { expect, test } from 'vitest'
+import kafkajs, { ConfigResourceTypes } from 'kafkajs'
+import { expect, inject, test } from 'vitest'
+import {
+  type AppendedBatch,
+  appendInTransactions,
+  appendLog,
+  encodeHeaders,
+  type LogCluster,
+  openCluster,
+} from '../../core/log/index.ts'
 import { compareTopics, done, newDirectory, settingsOf } from '../support/archives.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, type Outgoing, payoutRecorded, periodRecorded, repRecorded } from '../support/events.ts'
@@ -40,6 +48,10 @@ const publishLog = async (t: Scope, topics: Topics): Promise<void> => {
   const aborted = timed(repRecorded({ org_id: ours, id: 'rep_aborted' }), now - 585_000)
   await transaction.send({ topic: topics.events, messages: [toMessage(place(aborted, 1))] })
   await transaction.abort()
+  // Kafka writes the end of a transaction after it has answered. Without a wait, the next record can come before it.
+  await eventually(async () =>
+    expect(await topics.admin.fetchTopicOffsets(topics.events)).toMatchObject([{ high: '8' }]),
+  )
   await topics.publish([
     timed(payoutRecorded({ org_id: ours, id: 'payout_1' }), now - 580_000),
     timed(payoutRecorded({ org_id: ours, id: 'payout_2', supersedes_id: 'payout_1' }), now - 100_000),
@@ -119,4 +131,46 @@ test('a restore that is stopped puts the settings back, and the next run those t
   await done(['restore', '--from', archive], restored)
   expect(await ownSettings(restored)).toEqual(before)
   expect(await compareTopics(t, topics, restored)).toEqual({ records: 8, holes: 2 })
+})
+
+test('an append whose answer was lost has kept its times, and one to a topic with times of Kafka has not', async t => {
+  const headers = encodeHeaders([])
+  const records = [now - 1000, now - 5000].map((timestamp, offset) => ({
+    offset,
+    key: null,
+    value: null,
+    headers,
+    timestamp,
+  }))
+  for (const [kept, configuration] of [
+    [true, ANY_TIMES],
+    [false, { 'message.timestamp.type': 'LogAppendTime' }],
+  ] as const) {
+    const { kafka, events } = await createTopics(t, { partitions: 1, configuration })
+    const access = { config: { brokers: inject('kafkaBrokers').split(',') }, logger: kafka.logger() }
+    const cluster = await openCluster(access, events, new AbortController().signal)
+    t.onTestFinished(() => cluster.disconnect())
+    let lost = 0
+    const losing: LogCluster = {
+      ...cluster,
+      onLeader: (partition, ask) => {
+        let isFirst = true
+        return cluster.onLeader(partition, async leader => {
+          const answer = await ask(leader)
+          if (!isFirst) return answer
+          isFirst = false
+          lost++
+          throw new kafkajs.KafkaJSError('the answer is lost', { retriable: true })
+        })
+      },
+    }
+    expect(await appendLog(losing, events).append(0, records)).toEqual({ base: 0, keptTimes: kept })
+    const transactions = appendInTransactions(losing, events, `${events}-lost`)
+    await transactions.takeOver()
+    const checked: AppendedBatch[] = []
+    await transactions.append(new Map([[0, records]]), batch => checked.push(batch))
+    expect(checked).toEqual([{ partition: 0, base: 2, keptTimes: kept }])
+    // The number of the producer, and two batches.
+    expect(lost).toBe(3)
+  }
 })

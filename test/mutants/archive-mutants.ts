@@ -10,6 +10,13 @@ const ADOPTED = 'test/flow/adopt-archive.long.test.ts'
 
 export const archiveMutants: readonly Mutant[] = [
   {
+    name: 'a batch that was appended twice, because an answer was lost, counts as one with other times',
+    inside: 'keepsTimes',
+    find: ' || appended?.logAppendTime === String(latestOf(records))',
+    replace: '',
+    flow: 'test/flow/restored-times.long.test.ts',
+  },
+  {
     name: 'an archive does not compare the topic id',
     inside: 'assertSameLog',
     find: '  if (field === undefined) return\n',

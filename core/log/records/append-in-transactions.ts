@@ -12,7 +12,7 @@ import kafkajs from 'kafkajs'
 import type { RawRecord } from '../../ledger/index.ts'
 import { StopError } from '../../runtime/index.ts'
 import { withRight } from '../kafka/access-refusal.ts'
-import { batchProducer, type ProducerState, produceRequest, TRANSACTION_TIMEOUT_MS } from './append-log.ts'
+import { batchProducer, keepsTimes, type ProducerState, produceRequest, TRANSACTION_TIMEOUT_MS } from './append-log.ts'
 import { encodeRecordBatch } from './encode-batch.ts'
 import type { LogCluster } from './open-cluster.ts'
 
@@ -73,7 +73,7 @@ export const appendInTransactions = (cluster: LogCluster, topic: string, transac
         const answer = await unlessReplaced(withRight('Write', `topic ${topic}`, sent))
         sequences.set(partition, sequence + records.length)
         const [appended] = answer.topics[0]?.partitions ?? []
-        check({ partition, base: Number(appended?.baseOffset), keptTimes: appended?.logAppendTime === '-1' })
+        check({ partition, base: Number(appended?.baseOffset), keptTimes: keepsTimes(appended, records) })
       })
       // No request is under way any more when the transaction ends.
       await Promise.allSettled(appends)

@@ -15,7 +15,7 @@ import { withRight } from '../kafka/access-refusal.ts'
 import { NO_HEADERS } from '../kafka/encoded-headers.ts'
 import { loadKafkajs } from '../kafka/load-kafkajs.ts'
 import type { ProtocolRequest } from '../kafka/protocol-request.ts'
-import { type BatchProducer, encodeRecordBatch } from './encode-batch.ts'
+import { type BatchProducer, encodeRecordBatch, latestOf } from './encode-batch.ts'
 import type { LogBroker, LogCluster } from './open-cluster.ts'
 
 export type LogAppender = {
@@ -80,8 +80,7 @@ export const appendLog = (
     const request = produceRequest(topic, partition, batch, transactionalId)
     const answer = cluster.onLeader(partition, leader => leader.connectionPool.send(request))
     const { topics } = await withRight('Write', `topic ${topic}`, answer)
-    const [appended] = topics[0]?.partitions ?? []
-    return { base: Number(appended?.baseOffset), keptTimes: appended?.logAppendTime === '-1' }
+    return topics[0]?.partitions[0]
   }
   const initTransactions = async (partition: number): Promise<ProducerState> => {
     const transactionalId = restoreTransactionOf(topic, partition)
@@ -124,7 +123,7 @@ export const appendLog = (
       plain.set(partition, state)
       const appended = await produce(partition, encodeRecordBatch(records, batchProducer(state, false)), null)
       state.sequence += records.length
-      return appended
+      return { base: Number(appended?.baseOffset), keptTimes: keepsTimes(appended, records) }
     },
     appendHole: async (partition, end, timestamp) => {
       for (let attempt = 1; ; attempt++) {
@@ -162,11 +161,17 @@ export const batchProducer = (
 
 const EMPTY_RECORD = { key: null, value: null, headers: NO_HEADERS }
 
-type Produced = {
-  readonly topics: readonly {
-    readonly partitions: readonly { readonly baseOffset: string; readonly logAppendTime: string }[]
-  }[]
-}
+type AnswerOfPartition = { readonly baseOffset: string; readonly logAppendTime: string }
+type Produced = { readonly topics: readonly { readonly partitions: readonly AnswerOfPartition[] }[] }
+
+/**
+ * Whether the broker kept the times of a batch. It then answers -1. To a batch that it had before, because an answer
+ * was lost, it answers the latest time of that batch.
+ */
+export const keepsTimes = (
+  appended: Pick<AnswerOfPartition, 'logAppendTime'> | undefined,
+  records: readonly Pick<RawRecord, 'timestamp'>[],
+): boolean => appended?.logAppendTime === '-1' || appended?.logAppendTime === String(latestOf(records))
 type Encoder = {
   writeString(text: string | null): Encoder
   writeInt16(value: number): Encoder

@@ -38,13 +38,12 @@ export const encodeRecordBatch = (records: readonly BatchRecord[], producer: Bat
   const compressed = plain.length > PLAIN_BYTES
   const body = compressed ? zstdCompressSync(plain) : plain
   const batch = Buffer.alloc(HEADER_BYTES + body.length)
-  const latest = records.reduce((max, { timestamp }) => Math.max(max, timestamp), first.timestamp)
   batch.writeInt32BE(batch.length - 12, 8)
   batch.writeInt8(FORMAT, 16)
   batch.writeInt16BE((compressed ? ZSTD : 0) | (producer.transactional ? TRANSACTIONAL : 0), PREFIX_BYTES)
   batch.writeInt32BE(records.length - 1, 23)
   batch.writeBigInt64BE(base, 27)
-  batch.writeBigInt64BE(kafkaTime(latest), 35)
+  batch.writeBigInt64BE(latestOf(records), 35)
   batch.writeBigInt64BE(BigInt(producer.producerId), 43)
   batch.writeInt16BE(producer.producerEpoch, 51)
   batch.writeInt32BE(producer.firstSequence, 53)
@@ -53,6 +52,10 @@ export const encodeRecordBatch = (records: readonly BatchRecord[], producer: Bat
   batch.writeUInt32BE(checksum(batch.subarray(PREFIX_BYTES)) >>> 0, 17)
   return batch
 }
+
+/** Returns the latest time of the records of a batch. */
+export const latestOf = (records: readonly Pick<RawRecord, 'timestamp'>[]): bigint =>
+  kafkaTime(records.reduce((max, { timestamp }) => Math.max(max, timestamp), Number.NEGATIVE_INFINITY))
 
 /**
  * Returns a time in 64 bits. Above 2^53 (nanoseconds) the time of a record is read rounded, and written so: it is read
