@@ -8,6 +8,7 @@ import type { expectedOf } from './data/expected.ts'
 import { createPublisher } from './data/publish.ts'
 import { differenceLines, figureTable, suggestionsOf } from './report.ts'
 import { removeIndices, removeTopics } from './run/cleanup.ts'
+import { startExplorer } from './run/explorer.ts'
 import { type DemoInstallation, install, namesFor } from './run/installation.ts'
 import { rethrow } from './run/processes.ts'
 import { runScenario, type ScenarioResult } from './run/scenario.ts'
@@ -65,7 +66,11 @@ export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<r
   for (const line of ['', ...figureTable(shown), '', ...differenceLines(shown.differences)]) say(line)
   if (options.once) return shown.differences
 
-  for (const line of ['', ...suggestionsOf(installation, shown), '', 'Running until interrupted (Ctrl-C).']) say(line)
+  const { base, folder } = installation
+  const [node] = parts.node
+  const explorer = await Promise.race([startExplorer(stack, { base, folder, node, say }), interrupted])
+  const suggestions = suggestionsOf({ ...installation, explorer }, shown)
+  for (const line of ['', ...suggestions, '', 'Running until interrupted (Ctrl-C).']) say(line)
   await Promise.race([parts.interrupted, rejectOnDeath(services), installation.died.then(rethrow)])
   return shown.differences
 }

@@ -64,7 +64,7 @@ export const differenceLines = (differences: readonly AnswerDifference[]): strin
 
 /** Returns commands that read the first organization. */
 export const suggestionsOf = (
-  { base, apiAdmin, projectorAdmin, folder, settings }: DemoInstallation,
+  { base, apiAdmin, projectorAdmin, folder, settings, explorer }: DemoInstallation & { readonly explorer: string },
   { cases: [first] }: Pick<ScenarioResult, 'cases'>,
 ): string[] => {
   if (first === undefined) return []
@@ -78,6 +78,9 @@ export const suggestionsOf = (
   return [
     `What to try next, as ${organization.name}:`,
     '',
+    '  # in a browser: a payout that was replaced, and everything else. Only in the demo, links have a key',
+    `  ${explorer}/#/history/${replaced}?key=${organization.keys.reading.text}`,
+    `  ${explorer}/#key=${organization.keys.reading.text}`,
     '  # the first payouts that are owed, and the page after the tenth',
     withKey('/payouts?limit=10'),
     withKey(`/payouts?limit=10&starting_after=${tenth}`),

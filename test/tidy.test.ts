@@ -28,7 +28,8 @@ const into = (...folders: string[]) =>
 const outOf = (folder: string) => imports.filter(({ from }) => from.startsWith(`${folder}/`))
 
 test('finds source files in each folder', () => {
-  for (const folder of ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'test']) {
+  const all = ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'explorer/src', 'test']
+  for (const folder of all) {
     expect([folder, within(folder).length > 0]).toEqual([folder, true])
   }
   expect(outOf('core').length).toBeGreaterThan(50)
@@ -36,7 +37,7 @@ test('finds source files in each folder', () => {
 
 /** The libraries. Each may import the ones before it, and `schemas/`. */
 const libraries = ['runtime', 'ledger', 'log', 'store', 'reading', 'projection']
-const parts = ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'test']
+const parts = ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'explorer', 'test']
 /** The parts that each part may import, beside itself. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   core: ['schemas'],
@@ -83,10 +84,13 @@ describe('folders', () => {
     expect(inside).toEqual([])
   })
 
-  test('client/ imports only itself and its two dependencies', () => {
-    const allowed = /^(?:client\/src\/|openapi-fetch$|decimal\.js$)/
-    expect(outOf('client').length).toBeGreaterThan(5)
-    expect(outOf('client').filter(({ target }) => !allowed.test(target))).toEqual([])
+  test.each([
+    ['client', /^(?:client\/src\/|openapi-fetch$|decimal\.js$)/],
+    ['explorer/src', /^(?:explorer\/src\/|client\/src\/index\.ts$|preact(?:\/hooks)?$|decimal\.js$)/],
+  ])('%s/ imports only itself and its two dependencies; the explorer also the client', (folder, allowed) => {
+    const found = outOf(folder).filter(({ target }) => /^[\w@./-]+$/.test(target))
+    expect(found.length).toBeGreaterThan(5)
+    expect(found.filter(({ target }) => !allowed.test(target))).toEqual([])
   })
 
   test.each([
@@ -96,6 +100,7 @@ describe('folders', () => {
     ['bench/', ['bench'], 'bench/package.json'],
     ['services/', ['services'], 'services/package.json'],
     ['client/', ['client'], 'client/package.json'],
+    ['explorer/', ['explorer'], 'explorer/package.json'],
   ])('%s imports only packages that its package.json names', (_, folders, manifest) => {
     const { dependencies } = JSON.parse(sourceOf(manifest).text)
     const packages = within(...folders).flatMap(({ spoken }) =>
@@ -110,7 +115,7 @@ describe('folders', () => {
   test('a package has one version in all workspaces', () => {
     const all = [
       'package.json',
-      ...['tools', 'demo', 'bench', 'services', 'client'].map(name => `${name}/package.json`),
+      ...['tools', 'demo', 'bench', 'services', 'client', 'explorer'].map(name => `${name}/package.json`),
     ]
     const versions = new Map<string, Set<string>>()
     for (const file of all)
@@ -191,6 +196,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
   },
   demo: { order: ['data', 'check', 'run'], ground: [] },
   bench: { order: ['rig', 'processes', 'report', 'figures'], ground: ['peers'] },
+  'explorer/src': { order: ['state', 'parts', 'pictures', 'views'], ground: ['amounts', 'texts'] },
 }
 
 describe('rooms', () => {
@@ -199,7 +205,7 @@ describe('rooms', () => {
     const found = new Set(
       within(part)
         .map(({ path }) => roomOf(path))
-        .filter(name => !name.endsWith('.ts') && name !== 'peers'),
+        .filter(name => !/\.tsx?$/.test(name) && name !== 'peers'),
     )
     expect([...found].sort()).toEqual(order.toSorted())
     const mayImport = (from: string, target: string): boolean =>
@@ -221,7 +227,7 @@ describe('rooms', () => {
 
   test('have at most 16 files', () => {
     const folders = Map.groupBy(
-      within('schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench'),
+      within('schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'explorer'),
       ({ path }) => dirname(path),
     )
     expect(
@@ -345,9 +351,8 @@ describe('files', () => {
   })
 
   test('say their purpose at the top', () => {
-    const silent = within('schemas', 'core', 'projector', 'api', 'client', 'tools', 'services', 'demo', 'bench').filter(
-      ({ text }) => !text.startsWith('/**'),
-    )
+    const parts = ['schemas', 'core', 'projector', 'api', 'client', 'tools', 'services', 'demo', 'bench', 'explorer']
+    const silent = within(...parts).filter(({ text }) => !text.startsWith('/**'))
     expect(silent.map(({ path }) => path)).toEqual([])
   })
 

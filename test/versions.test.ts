@@ -42,7 +42,7 @@ test('package.json, clients, image, chart, pages and the last closed part of the
     ['package.json', quoted],
     ['package-lock.json', quoted],
     ['client/package.json', quoted],
-    ...['tools', 'demo', 'bench', 'services'].map(name => [`${name}/package.json`, quoted] as const),
+    ...['tools', 'demo', 'bench', 'services', 'explorer'].map(name => [`${name}/package.json`, quoted] as const),
     ['client/python/pyproject.toml', /^version = "([\d.]+)"/m],
     ['Dockerfile', /image\.version=([\d.]+)/],
     ['deploy/chart/Chart.yaml', /^version: ([\d.]+)/m],

@@ -1,7 +1,7 @@
 /** The client: every list and every record of the API, typed, for one API key. */
 import createFetchClient from 'openapi-fetch'
 import { keepingAnswers } from './entity-tags.ts'
-import { createList, createListOfIds, type List, type PageRead } from './list.ts'
+import { createList, createListOfIds, type List, type Page } from './list.ts'
 import type { components, paths } from './openapi.ts'
 import { RefusedError } from './refused.ts'
 import { pause, retrying, type Send } from './retry.ts'
@@ -183,7 +183,7 @@ const isRefusal = (body: unknown): body is Schemas['Refusal'] => {
 
 type Body<Item> = { readonly data: Item[]; readonly has_more: boolean; readonly next_cursor: string }
 
-const pageOf = <Item>(answer: Answer<Body<Item>>): PageRead<Item> => {
+const pageOf = <Item>(answer: Answer<Body<Item>>): Page<Item> => {
   const { data, has_more, next_cursor } = answered(answer)
   // Without has_more the list would end here, as if it were whole.
   if (!Array.isArray(data) || typeof has_more !== 'boolean' || typeof next_cursor !== 'string')

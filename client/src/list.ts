@@ -6,14 +6,13 @@ export type Page<Item> = {
    * from its beginning on: leave `startingAfter` out then.
    */
   readonly nextCursor: string
+  /** Whether more records follow this page now. */
+  readonly hasMore: boolean
   /** Everything published up to this instant is included. */
   readonly projectionTime: string
 }
 
 export type List<Item> = AsyncIterable<Item> & { readonly pages: () => AsyncIterable<Page<Item>> }
-
-/** A page as it was read, and whether more records follow it. */
-export type PageRead<Item> = Page<Item> & { readonly hasMore: boolean }
 
 /** Ids in one request. */
 const IDS_MAX = 100
@@ -21,18 +20,18 @@ const IDS_MAX = 100
 /** @param read reads the records with these ids, as far as the answer has room */
 export const createListOfIds = <Item extends { readonly id: string }>(
   ids: readonly string[],
-  read: (ids: readonly string[]) => Promise<PageRead<Item>>,
+  read: (ids: readonly string[]) => Promise<Page<Item>>,
 ): List<Item> => {
   async function* pages(): AsyncGenerator<Page<Item>> {
     for (let left = [...new Set(ids)]; left.length > 0; ) {
       const asked = left.slice(0, IDS_MAX)
-      const { hasMore, ...page } = await read(asked)
-      yield page
+      const page = await read(asked)
       const last = page.data.at(-1)?.id ?? ''
-      const answered = hasMore ? asked.indexOf(last) + 1 : asked.length
+      const answered = page.hasMore ? asked.indexOf(last) + 1 : asked.length
+      left = left.slice(answered)
+      yield { ...page, hasMore: left.length > 0 }
       // Otherwise the same ids would be asked for again, for ever.
       if (answered === 0) throw new Error('has_more without a record that was asked for')
-      left = left.slice(answered)
     }
   }
   return listOver(pages)
@@ -44,14 +43,14 @@ export const createListOfIds = <Item extends { readonly id: string }>(
  */
 export const createList = <Item>(
   startingAfter: string | undefined | (() => Promise<string | null>),
-  read: (startingAfter: string | undefined) => Promise<PageRead<Item>>,
+  read: (startingAfter: string | undefined) => Promise<Page<Item>>,
 ): List<Item> => {
   async function* pages(): AsyncGenerator<Page<Item>> {
     const cursor = typeof startingAfter === 'function' ? await startingAfter() : startingAfter
     for (let after = cursor ?? undefined; ; ) {
-      const { hasMore, ...page } = await read(after)
+      const page = await read(after)
       yield page
-      if (!hasMore) return
+      if (!page.hasMore) return
       // Otherwise the walk would start again, for ever.
       if (page.nextCursor === '' || page.nextCursor === after) throw new Error('has_more without a new next_cursor')
       after = page.nextCursor

@@ -116,13 +116,13 @@ test('totals are those of a rep, of a period and of a moment', async () => {
   expect(asked.map(({ url }) => url)).toEqual(['/totals', '/totals?as_of=payout_9&rep_id=rep_1&period_id=period_1'])
 })
 
-test('the pages of a list have the cursor and the time of each', async () => {
+test('the pages of a list have the cursor and the time of each, and say whether more follow', async () => {
   const { client } = await clientOf([page(['rep_1'], true), page([], false, 'rep_1')])
   const pages = await Array.fromAsync(client.reps().pages())
   const projectionTime = '2026-01-01T00:00:00Z'
   expect(pages).toEqual([
-    { data: [{ id: 'rep_1' }], nextCursor: 'rep_1', projectionTime },
-    { data: [], nextCursor: 'rep_1', projectionTime },
+    { data: [{ id: 'rep_1' }], nextCursor: 'rep_1', hasMore: true, projectionTime },
+    { data: [], nextCursor: 'rep_1', hasMore: false, projectionTime },
   ])
 })
 

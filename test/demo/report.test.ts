@@ -38,13 +38,14 @@ test('percentiles are measured values', () => {
   expect([percentileOf(values, 50), percentileOf(values, 99), percentileOf(values, 100)]).toEqual([50, 99, 100])
 })
 
-test('the printed line for the examples sets the addresses and the names that the documents use', () => {
+test('the printed lines have a link to the explorer, and set the addresses and the names that the documents use', () => {
   const installation = {
     base: 'http://api/v1',
     apiAdmin: 'http://api-admin',
     projectorAdmin: 'http://projector-admin',
     folder: '/tmp/logs',
     settings: "KAFKA_BROKERS='k'",
+    explorer: 'http://explorer',
     died: new Promise<Error>(() => undefined),
   }
   const replaced = { id: 'payout_1', rep_id: 'rep_1', period_id: 'period_1' }
@@ -58,7 +59,9 @@ test('the printed line for the examples sets the addresses and the names that th
   }
   const organization = { name: 'Acme', id: 'org_1', sent: [], keys: { reading: { text: 'ck_1' } } }
   const cases = [{ organization, expected }] as unknown as Case[]
-  const line = suggestionsOf(installation, { cases }).find(text => text.startsWith('  export API='))
+  const suggestions = suggestionsOf(installation, { cases })
+  expect(suggestions).toContain('  http://explorer/#/history/payout_1?key=ck_1')
+  const line = suggestions.find(text => text.startsWith('  export API='))
   const variables = Object.fromEntries(
     Array.from(line?.matchAll(/(\w+)='([^']*)'/g) ?? [], ([, name, value]) => [name, value]),
   )

@@ -56,7 +56,11 @@ const needed = [
     name: 'prometheus',
     tests: 'the rules and dashboards of deploy/monitoring',
   },
-  { program: browserProgram, name: 'chromium', tests: 'the pages of the admin port and of diff in a browser' },
+  {
+    program: browserProgram,
+    name: 'chromium',
+    tests: 'the pages of the admin port and of diff and the explorer in a browser',
+  },
 ]
 
 /** Returns in one line which tests this machine skips; undefined if none. */

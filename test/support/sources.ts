@@ -31,7 +31,7 @@ export type Source = ReturnType<typeof sourceOf>
 export const files = filesIn('.')
 /** A generator writes these types. */
 const GENERATED = 'client/src/openapi.ts'
-export const sources = files.filter(path => path.endsWith('.ts') && path !== GENERATED).map(sourceOf)
+export const sources = files.filter(path => /\.tsx?$/.test(path) && path !== GENERATED).map(sourceOf)
 export const within = (...folders: string[]): Source[] =>
   sources.filter(({ path }) => folders.some(folder => path.startsWith(`${folder}/`)))
 

@@ -1,0 +1,73 @@
+/**
+ * Amounts are decimal texts. Texts are grouped and aligned, and a decimal type adds them. No amount becomes a number,
+ * except for the length of a drawn bar (`drawnShare`).
+ */
+import { Decimal } from 'decimal.js'
+
+/** Adds exactly: an amount has at most 40 digits before the point and 40 after it, and a sum some more. */
+const Exact = Decimal.clone({ precision: 200, toExpPos: 200, toExpNeg: -200 })
+
+/** Groups the digits before the point by three. All digits stay: `-1234567.5000` becomes `-1,234,567.5000`. */
+export const groupDigits = (amount: string): string => {
+  const point = amount.indexOf('.')
+  const whole = point === -1 ? amount : amount.slice(0, point)
+  return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}${amount.slice(whole.length)}`
+}
+
+/** The same, and a plus sign before an amount above zero. */
+export const groupSigned = (amount: string): string =>
+  `${isNegative(amount) || isZero(amount) ? '' : '+'}${groupDigits(amount)}`
+
+/** The point and the digits after it; empty for a whole number. */
+const fractionOf = (amount: string): string => /\.\d+$/.exec(amount)?.[0] ?? ''
+
+const longestFraction = (amounts: readonly string[]): number =>
+  Math.max(0, ...amounts.map(amount => fractionOf(amount).length))
+
+/** The text that an amount lacks behind its end to stand with its decimal point below those of others: `.00`, `0`. */
+export const paddingFor = (amount: string, others: readonly string[]): string => {
+  const fraction = fractionOf(amount)
+  const missing = longestFraction(others) - fraction.length
+  if (missing <= 0) return ''
+  return fraction === '' ? `.${'0'.repeat(missing - 1)}` : '0'.repeat(missing)
+}
+
+/** Sums have no trailing zeros. Gives them as many decimals as the longest has, and two if any has decimals. */
+export const withEqualDecimals = (sums: readonly string[]): string[] => {
+  const longest = longestFraction(sums)
+  const decimals = longest === 0 ? [] : [`.${'0'.repeat(Math.max(2, longest - 1))}`]
+  return sums.map(sum => `${sum}${paddingFor(sum, decimals)}`)
+}
+
+export const isZero = (amount: string): boolean => /^-?0+(?:\.0+)?$/.test(amount)
+export const isNegative = (amount: string): boolean => amount.startsWith('-')
+
+/** The exact sum, without trailing zeros. */
+export const addAmounts = (amounts: readonly string[]): string =>
+  amounts.reduce((sum, amount) => sum.plus(amount), new Exact(0)).toFixed()
+
+/** `from` less `amount`, exactly, without trailing zeros. */
+export const subtractAmount = (from: string, amount: string): string => new Exact(from).minus(amount).toFixed()
+
+/** The sums after each amount, from the first one on. */
+export const runningSums = (amounts: readonly string[]): string[] => {
+  let sum = new Exact(0)
+  return amounts.map(amount => {
+    sum = sum.plus(amount)
+    return sum.toFixed()
+  })
+}
+
+/** The amount that is farthest from zero; `0` for none. */
+export const farthestFromZero = (amounts: readonly string[]): string =>
+  amounts.reduce((farthest, amount) => (new Exact(amount).abs().gt(new Exact(farthest).abs()) ? amount : farthest), '0')
+
+/** Whether the first amount is larger. */
+export const isAbove = (one: string, other: string): boolean => new Exact(one).gt(other)
+
+/**
+ * The only number that is made of an amount: a length in a picture, as a share of the length that stands for `whole`.
+ * No text is made of it.
+ */
+export const drawnShare = (amount: string, whole: string): number =>
+  isZero(whole) ? 0 : new Exact(amount).div(new Exact(whole).abs()).toNumber()

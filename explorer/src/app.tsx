@@ -1,0 +1,192 @@
+/** The whole page: the key, the moment, the state of the service, and the view of the address. */
+import type { TargetedSubmitEvent } from 'preact'
+import { useEffect, useErrorBoundary, useMemo, useState } from 'preact/hooks'
+import { instantText, Link, NamesProvider } from './parts/identity.tsx'
+import { fragmentOf, readAddress, takeKey, type ViewAddress } from './state/address.ts'
+import { useLive } from './state/live.ts'
+import { ReaderContext, useReader, type ViewReader } from './state/reading.ts'
+import { type Observed, openSession, type Session } from './state/session.ts'
+import { texts } from './texts.ts'
+import { ChangesView } from './views/changes.tsx'
+import { HistoryView } from './views/history.tsx'
+import { OverviewView } from './views/overview.tsx'
+import { PayoutView } from './views/payout.tsx'
+import { PayoutsView } from './views/payouts.tsx'
+
+type Opened = { readonly session: Session; readonly observed: Observed }
+
+export const App = ({ base, givenKey }: { readonly base: string; readonly givenKey: string | undefined }) => {
+  const address = useAddress()
+  const [observed, setObserved] = useState<Observed>({ upTo: undefined, busy: undefined })
+  const [session, setSession] = useState(() =>
+    givenKey === undefined ? undefined : openSession(base, givenKey, setObserved),
+  )
+  const [error] = useErrorBoundary()
+  if (error !== undefined) return <p class="refused">{texts.refused.defect}</p>
+  if (session === undefined) return <KeyForm onKey={key => setSession(openSession(base, key, setObserved))} />
+  return <Open session={session} observed={observed} address={address} />
+}
+
+/** The address of the page, as it changes. */
+const useAddress = (): ViewAddress => {
+  const [address, setAddress] = useState(() => readAddress(location.hash))
+  useEffect(() => {
+    const follow = (): void => {
+      // A link with a key was opened in this page. A new page takes it, so that nothing of the former key is left.
+      if (takeKey(location.hash).key !== undefined) location.reload()
+      else setAddress(readAddress(location.hash))
+    }
+    addEventListener('hashchange', follow)
+    return () => removeEventListener('hashchange', follow)
+  }, [])
+  return address
+}
+
+const KeyForm = ({ onKey }: { readonly onKey: (key: string) => void }) => {
+  const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault()
+    const key = String(new FormData(event.currentTarget).get('key') ?? '').trim()
+    event.currentTarget.reset()
+    if (key !== '') onKey(key)
+  }
+  return (
+    <main class="key">
+      <h1>{texts.title}</h1>
+      <p>{texts.key.intro}</p>
+      <form onSubmit={submit}>
+        <label for="key">{texts.key.label}</label>
+        {/* Not a password field: a browser would offer to store it. */}
+        <input
+          id="key"
+          name="key"
+          class="secret"
+          required
+          pattern="\s*[!-~]+\s*"
+          autocomplete="off"
+          spellcheck={false}
+        />
+        <button type="submit">{texts.key.open}</button>
+      </form>
+      <p class="quiet">{texts.key.hint}</p>
+    </main>
+  )
+}
+
+const Open = ({ session, observed, address }: Opened & { readonly address: ViewAddress }) => {
+  const { asOf, view, id } = address
+  const client = useMemo(() => (asOf === undefined ? session.client : session.client.asOf(asOf)), [session, asOf])
+  const { live, latest, version } = useLive(session, asOf === undefined)
+  const reader: ViewReader = { client, address, version, latest, live }
+  useEffect(() => {
+    document.title = `${texts.views[view]} · ${texts.title}`
+    document.querySelector('h1')?.focus({ preventScroll: true })
+    scrollTo(0, 0)
+  }, [view, id])
+  return (
+    <ReaderContext.Provider value={reader}>
+      <button type="button" class="skip" onClick={skip}>
+        {texts.skip}
+      </button>
+      <Header />
+      <State observed={observed} />
+      <main>
+        <NamesProvider>
+          <View key={`${view} ${id ?? ''}`} address={address} />
+        </NamesProvider>
+      </main>
+    </ReaderContext.Provider>
+  )
+}
+
+/** The fragment is the address of the view, so a button moves the focus, not a link. */
+const skip = (): void => document.querySelector('h1')?.focus()
+
+const View = ({ address: { view, id = '' } }: { readonly address: ViewAddress }) => {
+  switch (view) {
+    case 'overview':
+      return <OverviewView />
+    case 'payouts':
+      return <PayoutsView />
+    case 'payout':
+      return <PayoutView id={id} />
+    case 'history':
+      return <HistoryView id={id} />
+    case 'changes':
+      return <ChangesView />
+  }
+}
+
+const Header = () => {
+  const { address } = useReader()
+  const shown = address.view === 'payout' || address.view === 'history' ? 'payouts' : address.view
+  return (
+    <header>
+      <strong class="brand">{texts.title}</strong>
+      <nav>
+        {(['overview', 'payouts', 'changes'] as const).map(view => (
+          <Link key={view} to={{ view }} isHere={view === shown}>
+            {texts.views[view]}
+          </Link>
+        ))}
+      </nav>
+      <MomentForm key={address.asOf ?? ''} />
+      {/* A new page: nothing of this key or of its data is left in memory. */}
+      <button type="button" class="leave" onClick={() => location.reload()}>
+        {texts.key.another}
+      </button>
+    </header>
+  )
+}
+
+const MomentForm = () => {
+  const { address } = useReader()
+  const { asOf, ...now } = address
+  const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
+    event.preventDefault()
+    const moment = String(new FormData(event.currentTarget).get('moment') ?? '').trim()
+    location.hash = fragmentOf(moment === '' ? now : { ...now, asOf: moment })
+  }
+  return (
+    <form class="moment" onSubmit={submit}>
+      <label for="moment">{texts.moment.label}</label>
+      <input
+        id="moment"
+        name="moment"
+        defaultValue={asOf ?? ''}
+        placeholder={texts.moment.isNow}
+        title={texts.moment.hint}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <button type="submit">{texts.moment.show}</button>
+    </form>
+  )
+}
+
+const State = ({ observed: { upTo, busy } }: { readonly observed: Observed }) => {
+  const { address, live } = useReader()
+  const { asOf, ...now } = address
+  const words = texts.state
+  return (
+    <div class="state">
+      {asOf !== undefined && (
+        <p class="past" role="status">
+          {texts.moment.shown(instantText(asOf))} <a href={fragmentOf(now)}>{texts.moment.now}</a>
+        </p>
+      )}
+      {upTo !== undefined && asOf === undefined && (
+        <p class="quiet">
+          {words.upTo(instantText(upTo))}
+          {live.state === 'on' && <span class="live"> {words.live}</span>}
+        </p>
+      )}
+      {live.state === 'again' && <p class="notice">{words.again}</p>}
+      {live.state === 'refused' && <p class="quiet">{words.notLive}</p>}
+      {busy !== undefined && (
+        <p class="notice" role="status">
+          {words.busy(busy.status, busy.seconds)}
+        </p>
+      )}
+    </div>
+  )
+}

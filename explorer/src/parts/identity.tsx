@@ -1,0 +1,111 @@
+/** Names of reps and periods in place of their ids, links between views, ids and instants. */
+import { type ComponentChildren, createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Client, Period, Rep } from '../../../client/src/index.ts'
+import { fragmentOf, type ViewAddress } from '../state/address.ts'
+import { useReader, useReading } from '../state/reading.ts'
+import { texts } from '../texts.ts'
+
+export type Names = {
+  readonly reps: ReadonlyMap<string, Rep>
+  /** The latest one first. */
+  readonly periods: ReadonlyMap<string, Period>
+}
+
+const NamesContext = createContext<Names>({ reps: new Map(), periods: new Map() })
+export const useNames = (): Names => useContext(NamesContext)
+
+/** Records that are read for their names. Others are shown with their ids. */
+const NAMES_MAX = 2_000
+
+const readNames = async (client: Client): Promise<Names> => {
+  // A key that may not read them sees ids.
+  const read = async <Item extends { readonly id: string }>(list: AsyncIterable<Item>): Promise<Item[]> => {
+    const items: Item[] = []
+    try {
+      for await (const item of list) if (items.push(item) >= NAMES_MAX) break
+    } catch {}
+    return items
+  }
+  const [reps, periods] = await Promise.all([read(client.reps()), read(client.periods())])
+  // Only to order them: instants have offsets.
+  const begin = ({ starts_at }: Period): number => Date.parse(starts_at)
+  return {
+    reps: new Map(reps.map(rep => [rep.id, rep])),
+    periods: new Map(periods.toSorted((one, other) => begin(other) - begin(one)).map(period => [period.id, period])),
+  }
+}
+
+export const NamesProvider = ({ children }: { readonly children: ComponentChildren }) => {
+  const { value } = useReading('names', readNames)
+  return (
+    <NamesContext.Provider value={value ?? { reps: new Map(), periods: new Map() }}>{children}</NamesContext.Provider>
+  )
+}
+
+/** The text of a name for a title: without marks. */
+export const nameOfRep = ({ reps }: Names, id: string): string => {
+  const rep = reps.get(id)
+  return rep?.name || (rep?.erased ? `${id} (${texts.sealed.erased})` : id)
+}
+export const nameOfPeriod = ({ periods }: Names, id: string): string => periods.get(id)?.name || id
+
+export const RepName = ({ id }: { readonly id: string }) => {
+  const rep = useNames().reps.get(id)
+  // The mark is about the name only if there is none: it may be about the e-mail address.
+  return (
+    <span title={id}>
+      {rep?.name || (
+        <>
+          <SealedMark of={rep} /> <IdText id={id} />
+        </>
+      )}
+    </span>
+  )
+}
+
+export const PeriodName = ({ id }: { readonly id: string }) => {
+  const period = useNames().periods.get(id)
+  return <span title={id}>{period?.name || <IdText id={id} />}</span>
+}
+
+/** Says that a text is gone, or that nobody can read it. */
+export const SealedMark = ({
+  of,
+}: {
+  readonly of: { readonly erased?: true; readonly unreadable?: true } | undefined
+}) => {
+  if (of?.erased) return <em title={texts.sealed.erasedHint}>{texts.sealed.erased}</em>
+  if (of?.unreadable) return <em title={texts.sealed.unreadableHint}>{texts.sealed.unreadable}</em>
+  return null
+}
+
+/** An id: quiet, and in one line. */
+export const IdText = ({ id }: { readonly id: string }) => (
+  <code class="id" title={id}>
+    {id}
+  </code>
+)
+
+/** An instant as it was published, easier to read: `2026-02-01 08:30:00 UTC`. */
+export const instantText = (instant: string): string =>
+  instant
+    .replace('T', ' ')
+    .replace(/Z$/, ' UTC')
+    .replace(/([+-]\d\d:\d\d)$/, ' $1')
+
+/** A link to a view, as of the same moment. */
+export const Link = ({ to, isHere = false, children }: LinkProps) => {
+  const { asOf } = useReader().address
+  return (
+    <a href={fragmentOf(asOf === undefined ? to : { ...to, asOf })} {...(isHere && { 'aria-current': 'page' })}>
+      {children}
+    </a>
+  )
+}
+type LinkProps = {
+  readonly to: Omit<ViewAddress, 'asOf'>
+  /** Whether the page shows this view. */
+  readonly isHere?: boolean
+  readonly children: ComponentChildren
+}

@@ -1,0 +1,44 @@
+/** Says in words why something cannot be shown, and what to do. */
+import { RefusedError } from '../../../client/src/index.ts'
+import type { ViewReading } from '../state/reading.ts'
+import { texts } from '../texts.ts'
+
+/** @param what names what was read: `payouts` */
+export const wordsFor = (error: unknown, what: string): string => {
+  const words = texts.refused
+  if (!(error instanceof RefusedError)) return isOfConnection(error) ? words.connection : words.defect
+  const message = error.message.replace(/^\d+ \w+: /, '')
+  const byCode: Readonly<Record<string, string>> = {
+    unauthorized: words.unauthorized,
+    forbidden: words.forbidden(what, /\b[a-z]+:read\b/.exec(message)?.[0]),
+    not_found: words.notFound,
+    invalid_request: words.moment(message),
+    invalid_cursor: words.moment(message),
+    rate_limited: words.rateLimited,
+    unavailable: words.unavailable,
+  }
+  return byCode[error.code] ?? words.unknown(error.status)
+}
+
+/** `fetch` rejects with a TypeError; the time limit of the client and a closed page with the others. */
+const isOfConnection = (error: unknown): boolean =>
+  error instanceof TypeError || (error instanceof DOMException && ['TimeoutError', 'AbortError'].includes(error.name))
+
+type Props = { readonly reading: ViewReading<unknown>; readonly what: string }
+
+/** The state of a reading that has nothing to show yet: it reads, or was refused. Nothing when it has a value. */
+export const ReadingState = ({ reading: { value, error, isReading, again }, what }: Props) => {
+  if (error !== undefined) {
+    const id = error instanceof RefusedError ? error.requestId : null
+    return (
+      <div class="refused" role="alert">
+        <p>{wordsFor(error, what)}</p>
+        {id !== null && <p class="quiet">{texts.refused.request(id)}</p>}
+        <button type="button" onClick={again} disabled={isReading}>
+          {texts.tryAgain}
+        </button>
+      </div>
+    )
+  }
+  return value === undefined ? <p class="quiet">{texts.reading}</p> : null
+}

@@ -1,0 +1,70 @@
+/** A picture of amounts: one bar for each item, from left to right, and a narrow bar within it. */
+import { drawnShare, farthestFromZero, groupDigits } from '../amounts.ts'
+
+export type DrawnBar = {
+  readonly key: string
+  /** Below the bar, if there is room. */
+  readonly label: string
+  /** All that the bar says, in words. */
+  readonly title: string
+  readonly amount: string
+  readonly within?: string
+}
+
+const HEIGHT = 180
+const TOP = 22
+const BOTTOM = 22
+/** Labels that fit side by side on the narrowest screen. */
+const LABELS_MAX = 4
+/** Of the whole width, in percent: a picture of few bars keeps its measure. */
+const BAR_MAX = 12
+
+/** @param caption says what the picture shows; a table beside it says the same in texts */
+export const Bars = ({ caption, bars }: { readonly caption: string; readonly bars: readonly DrawnBar[] }) => {
+  const amounts = bars.flatMap(({ amount, within }) => (within === undefined ? [amount] : [amount, within]))
+  const farthest = farthestFromZero(amounts)
+  const shares = amounts.map(amount => drawnShare(amount, farthest))
+  const [low, high] = [Math.min(0, ...shares), Math.max(0, ...shares)]
+  const range = high - low || 1
+  const y = (share: number): number => TOP + ((high - share) / range) * (HEIGHT - TOP - BOTTOM)
+  const slot = 100 / Math.max(1, bars.length)
+  const labelled = (at: number): boolean => at % Math.ceil(bars.length / LABELS_MAX) === 0
+
+  const rect = (at: number, amount: string, width: number, name: string) => {
+    const share = drawnShare(amount, farthest)
+    const [top, bottom] = [y(Math.max(0, share)), y(Math.min(0, share))]
+    const wide = Math.min(slot, BAR_MAX) * width
+    const x = `${slot * (at + 0.5) - wide / 2}%`
+    return <rect class={name} x={x} y={top} width={`${wide}%`} height={Math.max(1, bottom - top)} />
+  }
+  // Within the picture also at its ends.
+  const labelAt = (at: number): { readonly x: string; readonly 'text-anchor': 'start' | 'middle' | 'end' } => {
+    const middle = slot * (at + 0.5)
+    const half = (Math.min(slot, BAR_MAX) * 0.7) / 2
+    if (middle < 20) return { x: `${middle - half}%`, 'text-anchor': 'start' }
+    if (middle > 80) return { x: `${middle + half}%`, 'text-anchor': 'end' }
+    return { x: `${middle}%`, 'text-anchor': 'middle' }
+  }
+  return (
+    <svg class="bars" role="img" aria-label={caption} width="100%" height={HEIGHT}>
+      <title>{caption}</title>
+      <line class="grid" x1="0" x2="100%" y1={y(high)} y2={y(high)} />
+      <line class="axis" x1="0" x2="100%" y1={y(0)} y2={y(0)} />
+      <text class="scale" x="0" y={TOP - 8}>
+        {groupDigits(farthest)}
+      </text>
+      {bars.map(({ key, label, title, amount, within }, at) => (
+        <g key={key}>
+          <title>{title}</title>
+          {rect(at, amount, 0.7, 'outer')}
+          {within !== undefined && rect(at, within, 0.36, 'inner')}
+          {labelled(at) && (
+            <text class="label" {...labelAt(at)} y={HEIGHT - 6}>
+              {label}
+            </text>
+          )}
+        </g>
+      ))}
+    </svg>
+  )
+}

@@ -1,0 +1,70 @@
+/**
+ * The address of a view: the fragment of the page. It says everything that is shown, the moment too, so that it can be
+ * sent to a colleague. It never has a key: `takeKey` removes one.
+ */
+export type ViewName = 'overview' | 'payouts' | 'payout' | 'history' | 'changes'
+
+export type ViewAddress = {
+  readonly view: ViewName
+  /** Of a payout: views of one payout have it. */
+  readonly id?: string
+  readonly rep?: string
+  readonly period?: string
+  /** The two payouts of a history that are compared. */
+  readonly from?: string
+  readonly to?: string
+  /** An instant, or the id of a change. Absent: now. */
+  readonly asOf?: string
+}
+
+const views: readonly ViewName[] = ['overview', 'payouts', 'payout', 'history', 'changes']
+const parameters = { rep: 'rep', period: 'period', from: 'from', to: 'to', as_of: 'asOf' } as const
+
+/** Returns the path of a fragment, and its parameters. `#key=…` has no path. */
+const split = (fragment: string): { readonly path: string; readonly query: URLSearchParams } => {
+  const text = fragment.replace(/^#/, '')
+  const at = text.startsWith('/') ? text.indexOf('?') : -1
+  if (!text.startsWith('/')) return { path: '/', query: new URLSearchParams(text) }
+  return { path: at === -1 ? text : text.slice(0, at), query: new URLSearchParams(at === -1 ? '' : text.slice(at + 1)) }
+}
+
+/** Any fragment is an address: unknown ones are the overview. */
+export const readAddress = (fragment: string): ViewAddress => {
+  const { path, query } = split(fragment)
+  const [, name, id] = path.split('/')
+  const view = views.find(known => known === name) ?? 'overview'
+  const found = Object.entries(parameters).flatMap(([parameter, field]) => {
+    const value = query.get(parameter)
+    return value === null || value === '' ? [] : [[field, value]]
+  })
+  const needsId = view === 'payout' || view === 'history'
+  if (needsId && !id) return { view: 'payouts', ...Object.fromEntries(found) }
+  return { view, ...(needsId && { id: decode(id ?? '') }), ...Object.fromEntries(found) }
+}
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+export const fragmentOf = (address: ViewAddress): string => {
+  const query = new URLSearchParams()
+  for (const [parameter, field] of Object.entries(parameters)) {
+    const value = address[field]
+    if (value !== undefined) query.set(parameter, value)
+  }
+  const path = address.id === undefined ? address.view : `${address.view}/${encodeURIComponent(address.id)}`
+  return `#/${path}${query.size === 0 ? '' : `?${query}`}`
+}
+
+/** Returns the key of a fragment, and the fragment without it. */
+export const takeKey = (fragment: string): { readonly key: string | undefined; readonly rest: string } => {
+  const { path, query } = split(fragment)
+  const key = query.get('key') ?? undefined
+  if (key === undefined) return { key, rest: fragment }
+  query.delete('key')
+  return { key, rest: `#${path}${query.size === 0 ? '' : `?${query}`}` }
+}

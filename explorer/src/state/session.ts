@@ -1,0 +1,50 @@
+/**
+ * One key at work. Only the closure of its clients has the key: no storage, no address and no element of the page. Its
+ * answers are in its clients. A page has one session, and another key begins with a new page.
+ */
+import { type Client, createClient } from '../../../client/src/index.ts'
+
+/** The headers of the latest answer, and its refusal. */
+export type Observed = {
+  /** Everything published up to this instant is included; undefined before the first answer. */
+  readonly upTo: string | undefined
+  /** The service refused a request for now, and has not answered it since. The client sends it again. */
+  readonly busy: { readonly status: number; readonly seconds: string | undefined } | undefined
+}
+
+export type Session = {
+  readonly client: Client
+  /** A client whose requests end with a signal. */
+  readonly clientUntil: (signal: AbortSignal) => Client
+}
+
+type Refused = { readonly status: number; readonly seconds: string | undefined; readonly at: number }
+
+/** The client sends a request again for at most this time. */
+const GIVEN_UP_MS = 120_000
+
+/** @param base the address of the API with its path */
+export const openSession = (base: string, key: string, onObserved: (observed: Observed) => void): Session => {
+  let upTo: string | undefined
+  // By address: the answer to another request does not end the wait of this one.
+  const refused = new Map<string, Refused>()
+  const send = async (request: Request): Promise<Response> => {
+    // The browser must not write pay to its disk: answers as of a change may be stored.
+    const answer = await fetch(request, { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' })
+    upTo = answer.headers.get('Projection-Time') ?? upTo
+    refused.delete(request.url)
+    if ([429, 502, 503, 504].includes(answer.status)) {
+      const seconds = answer.headers.get('Retry-After') ?? undefined
+      refused.set(request.url, { status: answer.status, seconds, at: performance.now() })
+    }
+    // The client has given up the older ones.
+    for (const [url, { at }] of refused) if (performance.now() - at > GIVEN_UP_MS) refused.delete(url)
+    onObserved({ upTo, busy: [...refused.values()].at(-1) })
+    return answer
+  }
+  const options = { baseUrl: base, key, fetch: send }
+  return {
+    client: createClient(options),
+    clientUntil: signal => createClient({ ...options, signal, keptCharacters: 0 }),
+  }
+}

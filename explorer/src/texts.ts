@@ -1,0 +1,176 @@
+/** All texts that the page shows, in English. */
+export const texts = {
+  title: 'Commission explorer',
+  skip: 'Skip to the content',
+  views: { overview: 'Overview', payouts: 'Payouts', payout: 'Payout', history: 'History', changes: 'Changes' },
+  reading: 'Reading…',
+  tryAgain: 'Try again',
+  more: 'Show more',
+  none: 'None.',
+
+  key: {
+    label: 'API key',
+    open: 'Open',
+    another: 'Use another key',
+    hint: 'The key stays in the memory of this page: it is not stored, and the address of the page never has it. Reload or close the page to forget it.',
+    intro: 'Reads what is owed, why, what it was before, and what was paid. The key says whose data you see.',
+  },
+
+  moment: {
+    label: 'As of',
+    hint: 'An instant such as 2026-02-01T08:30:00Z, or the id of a change',
+    show: 'Show',
+    now: 'Back to now',
+    isNow: 'Now',
+    shown: (moment: string) => `As of ${moment}: everything here is as it was published then.`,
+    asOfThis: 'As of this change',
+  },
+
+  state: {
+    upTo: (instant: string) => `Includes everything published up to ${instant}`,
+    upToShort: (instant: string) => `Up to ${instant}`,
+    live: 'live',
+    again: 'The page lost its connection for changes, and tries again.',
+    notLive: 'This key may not follow changes, so the page shows new ones only after a reload.',
+    busy: (status: number, seconds: string | undefined) =>
+      status === 429
+        ? `Too many requests (429). The page asks again${inSeconds(seconds)}: wait.`
+        : `The service cannot answer now (${status}). The page asks again${inSeconds(seconds)}: wait.`,
+  },
+
+  refused: {
+    unauthorized: 'This key is unknown, revoked or expired. Check it, or ask the operator for another one.',
+    forbidden: (what: string, permission: string | undefined) =>
+      `This key may not read ${what}${permission === undefined ? '' : `: it lacks the permission ${permission}`}. Ask the operator for a key that may. Other parts of the page may be open to it.`,
+    notFound:
+      'There is no such record that this key can read, or there was none at this moment. Check the id and the moment.',
+    moment: (message: string) =>
+      `The service does not accept this request: ${message} Correct the moment or the address.`,
+    rateLimited: 'This key has sent too many requests. Wait a minute, and try again.',
+    unavailable: 'The service cannot read the records now. Nothing is lost: wait a little, and try again.',
+    connection: 'The service does not answer. Check the connection, and try again.',
+    unknown: (status: number) =>
+      `The service answered in a way that this page does not know (${status}). Try again, or tell the operator.`,
+    defect: 'This page has met an error that it does not know. Reload it, or tell the operator.',
+    request: (id: string) => `For the operator: request ${id}`,
+  },
+
+  sealed: {
+    erased: 'erased',
+    erasedHint: 'This person was forgotten: the text is lost for ever.',
+    unreadable: 'unreadable',
+    unreadableHint: 'The publisher sealed this text wrongly: nobody can read it.',
+  },
+
+  words: {
+    rep: 'Rep',
+    period: 'Period',
+    currency: 'Currency',
+    owed: 'Owed',
+    paid: 'Paid',
+    open: 'Open',
+    all: 'All',
+    amount: 'Amount',
+    earned: 'Earned',
+    deal: 'Deal',
+    status: 'Status',
+    kind: 'Kind',
+    total: 'Total',
+    payout: 'Payout',
+  },
+
+  overview: {
+    picture: (currency: string) => `Owed and paid by period in ${currency}`,
+    pictureOf: (count: number, of: number) => `The latest ${count} of ${of} periods`,
+    allPeriods: (count: number) => `Show all ${count} periods`,
+    fewPeriods: (count: number) => `Show the latest ${count} periods`,
+    nothing: 'Nothing is owed and nothing was paid.',
+    counts: (owed: number, paid: number) => `${count(owed, 'payout')}, ${count(paid, 'payroll record')}`,
+    explained: 'Open is owed less paid. A minus sign means that more was paid than is owed.',
+    totalOf: (currency: string) => `All periods in ${currency}`,
+    latest: 'Changes since this page was opened',
+  },
+
+  payouts: {
+    title: 'Current payouts',
+    filter: 'Filter',
+    anyRep: 'All reps',
+    anyPeriod: 'All periods',
+    explain: 'Explain',
+    history: 'History',
+    shown: (count: number, hasMore: boolean) => `${count} shown${hasMore ? ', and there are more' : ': all'}`,
+    none: 'No payout matches.',
+  },
+
+  payout: {
+    title: (rep: string, period: string) => `${rep}, ${period}`,
+    owed: 'Owed',
+    earnedAmount: 'Earned by the period',
+    calculated: 'Calculated',
+    recorded: 'Recorded',
+    current: 'Current',
+    replacedBy: 'Replaced by',
+    replaces: 'Replaces',
+    isReplaced: 'This payout was replaced, and is no longer owed. Its replacement is',
+    lines: 'From nothing to what is owed',
+    line: 'Line',
+    category: { earned: 'earned', recovered: 'recovered', adjusted: 'adjusted' },
+    sum: 'Sum so far',
+    picture: 'Picture',
+    noLines: 'This payout has no lines.',
+    linesShown: (shown: number, of: number) => `${shown} of ${of} lines`,
+    trace: 'How it was calculated',
+    step: 'Step',
+    strategy: (name: string, version: string) => `${name}, version ${version}`,
+    inputs: 'Inputs',
+    output: 'Result',
+    traceHint:
+      'The steps in the order in which they were taken. The lines above add up to what is owed; the steps do not.',
+    notCalculated:
+      'This payout was recorded, and nothing was calculated here. That it has no steps does not mean that no deal contributed.',
+    noSteps: 'The calculation has no steps.',
+    payroll: 'What was paid to this rep for this period',
+    noPayroll: 'Nothing was paid yet.',
+    destination: 'Destination',
+    void: 'reverses',
+    paidSum: (currency: string) => `Paid in ${currency}`,
+    openSum: (currency: string) => `Open in ${currency}`,
+    history: 'All payouts of this rep and period',
+    dealOnly: (deal: string) => `Lines and steps of ${deal}`,
+  },
+
+  history: {
+    title: (rep: string, period: string) => `History of ${rep}, ${period}`,
+    picture: 'What was owed after each payout, the oldest first',
+    first: 'First payout',
+    replaced: (id: string) => `Replaced ${id}`,
+    compare: 'Compare two payouts',
+    from: 'From',
+    to: 'To',
+    added: 'added',
+    removed: 'removed',
+    changed: 'changed',
+    before: 'Before',
+    after: 'After',
+    difference: 'Difference',
+    change: 'Change',
+    same: 'Both have the same lines.',
+    otherCurrency: (from: string, to: string) => `The currency changed from ${from} to ${to}: there is no difference.`,
+  },
+
+  changes: {
+    title: 'Changes',
+    latest: 'Since this page was opened',
+    waiting: 'No change yet. The page shows each one as it comes.',
+    all: 'From the first one on',
+    when: 'Published',
+    what: 'What',
+    kind: { reps: 'Rep', periods: 'Period', payouts: 'Payout', payroll_files: 'Payroll record' },
+    recalculated: 'Payout, replaces',
+    void: 'Void of',
+    notNow: 'A page as of a moment does not change. Go back to now to see changes as they come.',
+  },
+} as const
+
+const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`
+const inSeconds = (seconds: string | undefined): string => (seconds === undefined ? ' soon' : ` in ${seconds} s`)

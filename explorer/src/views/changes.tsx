@@ -1,0 +1,38 @@
+/** The feed of the organization: changes as they come, and all from the first one on. */
+import { ChangeTable } from '../parts/change-table.tsx'
+import { ReadingState, wordsFor } from '../parts/refused.tsx'
+import { PAGE_RECORDS, usePages } from '../state/pages.ts'
+import { useReader } from '../state/reading.ts'
+import { texts } from '../texts.ts'
+
+export const ChangesView = () => {
+  const { latest, live, address } = useReader()
+  const words = texts.changes
+  const pages = usePages('changes', client => client.changes({ limit: PAGE_RECORDS }))
+  const isNow = address.asOf === undefined
+  return (
+    <>
+      <h1 tabIndex={-1}>{words.title}</h1>
+      <section aria-live="polite">
+        <h2>{words.latest}</h2>
+        {!isNow && <p class="quiet">{words.notNow}</p>}
+        {live.state === 'refused' && <p class="notice">{wordsFor(live.why, 'changes')}</p>}
+        {isNow && live.state !== 'refused' && latest.length === 0 && <p class="quiet">{words.waiting}</p>}
+        {isNow && latest.length > 0 && <ChangeTable changes={latest} caption={words.latest} />}
+      </section>
+      <section>
+        <h2>{words.all}</h2>
+        <ReadingState reading={pages} what="changes" />
+        {pages.value?.items.length === 0 && <p>{texts.none}</p>}
+        {pages.value !== undefined && pages.value.items.length > 0 && (
+          <ChangeTable changes={pages.value.items} caption={words.all} />
+        )}
+        {pages.value?.hasMore && (
+          <button type="button" onClick={pages.more} disabled={pages.isReading}>
+            {texts.more}
+          </button>
+        )}
+      </section>
+    </>
+  )
+}

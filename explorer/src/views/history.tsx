@@ -1,0 +1,189 @@
+/** All payouts of a rep and period, oldest first, the difference of each to the one before, and of any two. */
+import type { PayoutStep } from '../../../client/src/index.ts'
+import { groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { Amount } from '../parts/amount.tsx'
+import { IdText, instantText, Link, nameOfPeriod, nameOfRep, useNames } from '../parts/identity.tsx'
+import { ReadingState } from '../parts/refused.tsx'
+import { Table } from '../parts/table.tsx'
+import { Bars } from '../pictures/bars.tsx'
+import { fragmentOf } from '../state/address.ts'
+import { useReader, useReading } from '../state/reading.ts'
+import { texts } from '../texts.ts'
+
+export const HistoryView = ({ id }: { readonly id: string }) => {
+  const names = useNames()
+  const reading = useReading(`history ${id}`, client => Array.fromAsync(client.history(id)))
+  const words = texts.history
+  const steps = reading.value ?? []
+  const [first] = steps
+  const title = first && words.title(nameOfRep(names, first.rep_id), nameOfPeriod(names, first.period_id))
+  return (
+    <>
+      <h1 tabIndex={-1}>{title ?? texts.views.history}</h1>
+      <ReadingState reading={reading} what="payouts" />
+      {steps.length > 0 && (
+        <>
+          <figure>
+            <Bars
+              caption={words.picture}
+              bars={steps.map(step => ({
+                key: step.id,
+                label: dayOf(step),
+                title: `${step.id}: ${groupDigits(step.net_amount)} ${step.currency}`,
+                amount: step.net_amount,
+              }))}
+            />
+            <figcaption>{words.picture}</figcaption>
+          </figure>
+          <Steps steps={steps} />
+        </>
+      )}
+      {steps.length > 1 && <Comparison steps={steps} />}
+    </>
+  )
+}
+
+const instantOf = ({ calculated_at, recorded_at }: PayoutStep): string => calculated_at ?? recorded_at ?? ''
+const dayOf = (step: PayoutStep): string => instantOf(step).slice(0, 10)
+
+const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
+  const words = texts.history
+  const even = withEqualDecimals(steps.map(({ difference }) => difference?.net_amount ?? '0'))
+  return (
+    <Table
+      caption={texts.views.history}
+      rows={steps}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: texts.words.payout,
+          cell: ({ id }) => (
+            <Link to={{ view: 'payout', id }}>
+              <IdText id={id} />
+            </Link>
+          ),
+        },
+        { head: `${texts.payout.calculated} / ${texts.payout.recorded}`, cell: step => instantText(instantOf(step)) },
+        { head: texts.words.owed, amount: ({ net_amount }) => net_amount },
+        { head: texts.words.currency, cell: ({ currency }) => currency },
+        {
+          head: words.difference,
+          isDifference: true,
+          amount: ({ difference }, at) => (difference?.net_amount ? (even[at] ?? null) : null),
+        },
+        {
+          head: texts.words.status,
+          cell: ({ supersedes_id, superseded_by_id }) => (
+            <>
+              {supersedes_id === null ? words.first : <Replaced id={supersedes_id} />}
+              {superseded_by_id === null && <strong> {texts.payout.current}</strong>}
+            </>
+          ),
+        },
+      ]}
+    />
+  )
+}
+
+const Replaced = ({ id }: { readonly id: string }) => (
+  <>
+    {texts.payout.replaces} <IdText id={id} />
+  </>
+)
+
+type LineItem = PayoutStep['line_items'][number]
+type LineDifference = {
+  readonly id: string
+  readonly line: LineItem
+  readonly kind: 'added' | 'removed' | 'changed'
+  readonly before: string | null
+  readonly after: string | null
+  readonly difference: string
+}
+
+/** The lines that differ, by their ids: in the order of the later payout, then those that it lacks. */
+const compareLines = (from: readonly LineItem[], to: readonly LineItem[]): LineDifference[] => {
+  const before = new Map(from.map(line => [line.id, line]))
+  const after = new Map(to.map(line => [line.id, line]))
+  const isSame = (one: LineItem, other: LineItem): boolean =>
+    (['amount', 'category', 'description', 'deal_id'] as const).every(field => one[field] === other[field])
+  const inLater = to.flatMap((line): LineDifference[] => {
+    const old = before.get(line.id)
+    if (old !== undefined && isSame(old, line)) return []
+    const difference = subtractAmount(line.amount, old?.amount ?? '0')
+    const kind = old === undefined ? 'added' : 'changed'
+    return [{ id: line.id, line, kind, before: old?.amount ?? null, after: line.amount, difference }]
+  })
+  const removed = from.flatMap((line): LineDifference[] => {
+    if (after.has(line.id)) return []
+    const difference = subtractAmount('0', line.amount)
+    return [{ id: line.id, line, kind: 'removed', before: line.amount, after: null, difference }]
+  })
+  return [...inLater, ...removed]
+}
+
+const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
+  const { address } = useReader()
+  const words = texts.history
+  const byId = (id: string | undefined): PayoutStep | undefined => steps.find(step => step.id === id)
+  const to = byId(address.to) ?? steps.at(-1)
+  const from = byId(address.from) ?? steps[Math.max(0, steps.findIndex(({ id }) => id === to?.id) - 1)]
+  if (from === undefined || to === undefined) return null
+  const choose = (field: 'from' | 'to', id: string): void => {
+    location.hash = fragmentOf({ ...address, from: from.id, to: to.id, [field]: id })
+  }
+  const rows = compareLines(from.line_items, to.line_items)
+  const even = withEqualDecimals(rows.map(({ difference }) => difference))
+  const choice = (label: string, field: 'from' | 'to', value: string) => (
+    <div>
+      <label for={`choice-${field}`}>{label}</label>
+      <select id={`choice-${field}`} value={value} onChange={event => choose(field, event.currentTarget.value)}>
+        {steps.map(({ id, net_amount, currency }) => (
+          <option key={id} value={id}>
+            {`${groupDigits(net_amount)} ${currency}, ${id}`}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+  return (
+    <section>
+      <h2>{words.compare}</h2>
+      <form class="filters" aria-label={words.compare} onSubmit={event => event.preventDefault()}>
+        {choice(words.from, 'from', from.id)}
+        {choice(words.to, 'to', to.id)}
+      </form>
+      {from.currency === to.currency ? (
+        <p class="compared">
+          {words.difference}:{' '}
+          <strong>
+            <Amount amount={subtractAmount(to.net_amount, from.net_amount)} isDifference />
+          </strong>{' '}
+          {to.currency}
+        </p>
+      ) : (
+        <p class="notice">{words.otherCurrency(from.currency, to.currency)}</p>
+      )}
+      {rows.length === 0 && <p>{words.same}</p>}
+      {rows.length > 0 && (
+        <Table
+          caption={words.compare}
+          rows={rows}
+          keyOf={({ id }) => id}
+          classOf={({ kind }) => kind}
+          columns={[
+            { head: texts.payout.line, cell: ({ line }) => line.description || <IdText id={line.id} /> },
+            { head: words.change, cell: ({ kind }) => words[kind] },
+            {
+              head: texts.words.deal,
+              cell: ({ line }) => (line.deal_id === null ? '–' : <IdText id={line.deal_id} />),
+            },
+            { head: words.before, amount: ({ before }) => before },
+            { head: words.after, amount: ({ after }) => after },
+            { head: words.difference, isDifference: true, amount: (_, at) => even[at] ?? null },
+          ]}
+        />
+      )}
+    </section>
+  )
+}

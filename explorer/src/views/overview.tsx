@@ -1,0 +1,130 @@
+/** What is owed, paid and open, by period and currency: a picture and a table that say the same. */
+import { useState } from 'preact/hooks'
+import type { Total } from '../../../client/src/index.ts'
+import { addAmounts, groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { Amount } from '../parts/amount.tsx'
+import { ChangeTable } from '../parts/change-table.tsx'
+import { Link, type Names, nameOfPeriod, PeriodName, useNames } from '../parts/identity.tsx'
+import { ReadingState } from '../parts/refused.tsx'
+import { Table } from '../parts/table.tsx'
+import { Bars } from '../pictures/bars.tsx'
+import { useReader, useReading } from '../state/reading.ts'
+import { texts } from '../texts.ts'
+
+/** Periods that are shown at first: a year of months. */
+const PERIODS_SHOWN = 12
+/** Changes of the overview; the view of changes has more. */
+const CHANGES_SHOWN = 5
+
+type Row = { readonly period: string; readonly owed: string; readonly paid: string; readonly open: string }
+
+export const OverviewView = () => {
+  const reading = useReading('totals', client => client.totals())
+  const { latest } = useReader()
+  const names = useNames()
+  const byCurrency = Map.groupBy(reading.value?.totals ?? [], ({ currency }) => currency)
+  return (
+    <>
+      <h1 tabIndex={-1}>{texts.views.overview}</h1>
+      <ReadingState reading={reading} what="totals" />
+      {reading.value?.totals.length === 0 && <p>{texts.overview.nothing}</p>}
+      {[...byCurrency].map(([currency, totals]) => (
+        <CurrencySection key={currency} currency={currency} totals={totals} names={names} />
+      ))}
+      {latest.length > 0 && (
+        <section>
+          <h2>{texts.overview.latest}</h2>
+          <ChangeTable changes={latest.slice(0, CHANGES_SHOWN)} caption={texts.overview.latest} />
+        </section>
+      )}
+    </>
+  )
+}
+
+/** The latest period first. Periods without a name stay in the order of the API. */
+const rowsOf = (totals: readonly Total[], { periods }: Names): Row[] => {
+  const order = [...periods.keys()]
+  const rank = ({ period_id }: Total): number => {
+    const at = order.indexOf(period_id)
+    return at === -1 ? order.length : at
+  }
+  const ordered = totals.toSorted((one, other) => rank(one) - rank(other))
+  const amounts = withEqualDecimals(
+    ordered.flatMap(({ owed_amount: owed, paid_amount: paid }) => [owed, paid, subtractAmount(owed, paid)]),
+  )
+  return ordered.map(({ period_id }, at) => {
+    const [owed = '', paid = '', open = ''] = amounts.slice(3 * at)
+    return { period: period_id, owed, paid, open }
+  })
+}
+
+type SectionProps = { readonly currency: string; readonly totals: readonly Total[]; readonly names: Names }
+
+const CurrencySection = ({ currency, totals, names }: SectionProps) => {
+  const [isWhole, setIsWhole] = useState(false)
+  const { words, overview } = texts
+  const all = rowsOf(totals, names)
+  const shown = isWhole ? all : all.slice(0, PERIODS_SHOWN)
+  const sums = withEqualDecimals([
+    addAmounts(totals.map(({ owed_amount }) => owed_amount)),
+    addAmounts(totals.map(({ paid_amount }) => paid_amount)),
+    addAmounts(all.map(({ open }) => open)),
+  ])
+  const heads = [words.owed, words.paid, words.open]
+  const titleOf = ({ period, owed, paid, open }: Row): string =>
+    `${nameOfPeriod(names, period)}: ${[owed, paid, open].map((amount, at) => `${heads[at]} ${groupDigits(amount)}`).join(', ')}`
+  return (
+    <section data-currency={currency}>
+      <h2>{overview.totalOf(currency)}</h2>
+      <dl class="sums">
+        {sums.map((sum, at) => (
+          <div key={heads[at]} class={`sum-${at}`}>
+            <dt>{heads[at]}</dt>
+            <dd>
+              <Amount amount={sum} /> <span class="quiet">{currency}</span>
+            </dd>
+          </div>
+        ))}
+      </dl>
+      <figure>
+        <Bars
+          caption={overview.picture(currency)}
+          bars={shown.toReversed().map(row => ({
+            key: row.period,
+            label: nameOfPeriod(names, row.period),
+            title: titleOf(row),
+            amount: row.owed,
+            within: row.paid,
+          }))}
+        />
+        <figcaption>
+          <span class="swatch outer" /> {words.owed} <span class="swatch inner" /> {words.paid}.{' '}
+          {overview.pictureOf(shown.length, all.length)}. {overview.explained}
+        </figcaption>
+      </figure>
+      <Table
+        caption={overview.picture(currency)}
+        rows={shown}
+        keyOf={row => row.period}
+        columns={[
+          {
+            head: words.period,
+            cell: ({ period }) => (
+              <Link to={{ view: 'payouts', period }}>
+                <PeriodName id={period} />
+              </Link>
+            ),
+          },
+          { head: words.owed, amount: row => row.owed },
+          { head: words.paid, amount: row => row.paid },
+          { head: words.open, amount: row => row.open },
+        ]}
+      />
+      {all.length > PERIODS_SHOWN && (
+        <button type="button" onClick={() => setIsWhole(!isWhole)}>
+          {isWhole ? overview.fewPeriods(PERIODS_SHOWN) : overview.allPeriods(all.length)}
+        </button>
+      )}
+    </section>
+  )
+}

@@ -1,0 +1,224 @@
+/** One payout, explained: its lines from nothing to what is owed, the steps of its calculation, and what was paid. */
+import { useState } from 'preact/hooks'
+import type { PayrollRecord, Statement } from '../../../client/src/index.ts'
+import { addAmounts, runningSums, subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { Amount } from '../parts/amount.tsx'
+import { IdText, instantText, Link, nameOfPeriod, nameOfRep, SealedMark, useNames } from '../parts/identity.tsx'
+import { ReadingState } from '../parts/refused.tsx'
+import { Table } from '../parts/table.tsx'
+import { WaterfallStep } from '../pictures/waterfall.tsx'
+import { useReading } from '../state/reading.ts'
+import { texts } from '../texts.ts'
+
+/** Lines and steps that are shown at first: a payout can have ten thousand. */
+const ROWS_SHOWN = 100
+
+type Explained = Omit<Statement, 'calculation_trace' | 'calculation_trace_recorded'>
+
+export const PayoutView = ({ id }: { readonly id: string }) => {
+  const names = useNames()
+  const payout = useReading(`payout ${id}`, client => client.payout(id))
+  const { value } = payout
+  const title = value && texts.payout.title(nameOfRep(names, value.rep_id), nameOfPeriod(names, value.period_id))
+  return (
+    <>
+      <h1 tabIndex={-1}>{title ?? texts.views.payout}</h1>
+      <ReadingState reading={payout} what="payouts" />
+      {value !== undefined && (
+        <>
+          <Summary payout={value} />
+          <Lines payout={value} />
+          <Trace id={id} />
+          <Payroll payout={value} />
+        </>
+      )}
+    </>
+  )
+}
+
+const Summary = ({ payout }: { readonly payout: Explained }) => {
+  const words = texts.payout
+  const { net_amount, earned_amount, currency, supersedes_id, superseded_by_id, calculated_at, recorded_at } = payout
+  const column = [net_amount, earned_amount]
+  return (
+    <>
+      {superseded_by_id !== null && (
+        <p class="notice">
+          {words.isReplaced} <Link to={{ view: 'payout', id: superseded_by_id }}>{superseded_by_id}</Link>.
+        </p>
+      )}
+      <dl class="facts">
+        <dt>{words.owed}</dt>
+        <dd>
+          <strong>
+            <Amount amount={net_amount} column={column} />
+          </strong>{' '}
+          {currency}
+        </dd>
+        <dt>{words.earnedAmount}</dt>
+        <dd>
+          <Amount amount={earned_amount} column={column} /> {currency}
+        </dd>
+        {calculated_at !== null && <dt>{words.calculated}</dt>}
+        {calculated_at !== null && <dd>{instantText(calculated_at)}</dd>}
+        {recorded_at !== null && <dt>{words.recorded}</dt>}
+        {recorded_at !== null && <dd>{instantText(recorded_at)}</dd>}
+        <dt>{texts.words.payout}</dt>
+        <dd>
+          <IdText id={payout.id} /> <Link to={{ view: 'history', id: payout.id }}>{words.history}</Link>
+        </dd>
+        {supersedes_id !== null && <dt>{words.replaces}</dt>}
+        {supersedes_id !== null && (
+          <dd>
+            <Link to={{ view: 'payout', id: supersedes_id }}>
+              <IdText id={supersedes_id} />
+            </Link>
+          </dd>
+        )}
+      </dl>
+    </>
+  )
+}
+
+const Lines = ({ payout: { line_items: lines } }: { readonly payout: Explained }) => {
+  const [shown, setShown] = useState(ROWS_SHOWN)
+  const words = texts.payout
+  const sums = runningSums(lines.map(({ amount }) => amount))
+  const rows = lines.slice(0, shown).map((line, at) => ({ line, from: sums[at - 1] ?? '0', to: sums[at] ?? '0' }))
+  const even = withEqualDecimals(rows.map(({ to }) => to))
+  const scale = ['0', ...rows.map(({ to }) => to)]
+  return (
+    <section>
+      <h2>{words.lines}</h2>
+      {lines.length === 0 && <p>{words.noLines}</p>}
+      {lines.length > 0 && (
+        <Table
+          caption={words.lines}
+          rows={rows}
+          keyOf={({ line }) => line.id}
+          columns={[
+            { head: words.line, cell: ({ line }) => line.description || <IdText id={line.id} /> },
+            { head: texts.words.kind, cell: ({ line }) => words.category[line.category] },
+            {
+              head: texts.words.deal,
+              cell: ({ line }) => (line.deal_id === null ? '–' : <IdText id={line.deal_id} />),
+            },
+            {
+              head: words.picture,
+              isPicture: true,
+              cell: ({ line, from, to }) => <WaterfallStep from={from} to={to} sums={scale} name={line.category} />,
+            },
+            { head: texts.words.amount, amount: ({ line }) => line.amount },
+            { head: words.sum, amount: (_, at) => even[at] ?? null },
+          ]}
+        />
+      )}
+      <More shown={shown} of={lines.length} onMore={() => setShown(10 * shown)} />
+    </section>
+  )
+}
+
+const More = (props: { readonly shown: number; readonly of: number; readonly onMore: () => void }) =>
+  props.of <= props.shown ? null : (
+    <p>
+      {texts.payout.linesShown(props.shown, props.of)}{' '}
+      <button type="button" onClick={props.onMore}>
+        {texts.more}
+      </button>
+    </p>
+  )
+
+const Trace = ({ id }: { readonly id: string }) => {
+  const [shown, setShown] = useState(ROWS_SHOWN)
+  const statement = useReading(`statement ${id}`, client => client.statement(id))
+  const words = texts.payout
+  const { value } = statement
+  const steps = value?.calculation_trace ?? []
+  const outputs = steps.slice(0, shown).map(({ output_amount }) => output_amount)
+  return (
+    <section>
+      <h2>{words.trace}</h2>
+      <ReadingState reading={statement} what="statements" />
+      {value?.calculation_trace_recorded === false && <p class="notice">{words.notCalculated}</p>}
+      {value?.calculation_trace_recorded === true && steps.length === 0 && <p>{words.noSteps}</p>}
+      {steps.length > 0 && <p class="quiet">{words.traceHint}</p>}
+      <ol class="trace">
+        {steps.slice(0, shown).map(({ step, name, strategy, strategy_version, inputs, output_amount, deal_id }) => (
+          <li key={step} value={step}>
+            <h3>{name}</h3>
+            <p class="quiet">
+              {words.strategy(strategy, strategy_version)} {deal_id !== null && <IdText id={deal_id} />}
+            </p>
+            <dl class="inputs">
+              {Object.entries(inputs).map(([input, text]) => (
+                <div key={input}>
+                  <dt>{input}</dt>
+                  <dd>{text}</dd>
+                </div>
+              ))}
+            </dl>
+            <p class="output">
+              <span class="quiet">{words.output}</span> <Amount amount={output_amount} column={outputs} />
+            </p>
+          </li>
+        ))}
+      </ol>
+      <More shown={shown} of={steps.length} onMore={() => setShown(10 * shown)} />
+    </section>
+  )
+}
+
+const Payroll = ({ payout }: { readonly payout: Explained }) => {
+  const { rep_id, period_id, net_amount, currency, superseded_by_id } = payout
+  const words = texts.payout
+  const reading = useReading(`payroll ${rep_id} ${period_id}`, client =>
+    Array.fromAsync(client.payrollRecords({ repId: rep_id, periodId: period_id })),
+  )
+  const rows = reading.value ?? []
+  const paid = addAmounts(rows.filter(record => record.currency === currency).map(({ amount }) => amount))
+  const [paidEven = '', openEven = ''] = withEqualDecimals([paid, subtractAmount(net_amount, paid)])
+  return (
+    <section>
+      <h2>{words.payroll}</h2>
+      <ReadingState reading={reading} what="payroll records" />
+      {reading.value !== undefined && rows.length === 0 && <p>{words.noPayroll}</p>}
+      {rows.length > 0 && (
+        <Table
+          caption={words.payroll}
+          rows={rows}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: words.recorded, cell: ({ recorded_at }) => instantText(recorded_at) },
+            { head: words.destination, cell: record => <Destination record={record} /> },
+            { head: texts.words.amount, amount: ({ amount }) => amount },
+            { head: texts.words.currency, cell: record => record.currency },
+            { head: texts.changes.kind.payroll_files, cell: ({ id }) => <IdText id={id} /> },
+          ]}
+        />
+      )}
+      {reading.value !== undefined && superseded_by_id === null && (
+        <dl class="facts paid-and-open">
+          <dt>{words.paidSum(currency)}</dt>
+          <dd>
+            <Amount amount={paidEven} column={[paidEven, openEven]} />
+          </dd>
+          <dt>{words.openSum(currency)}</dt>
+          <dd>
+            <Amount amount={openEven} column={[paidEven, openEven]} />
+          </dd>
+        </dl>
+      )}
+    </section>
+  )
+}
+
+const Destination = ({ record: { destination, reverses_id } }: { readonly record: PayrollRecord }) => (
+  <>
+    {reverses_id !== null && (
+      <>
+        {texts.payout.void} <IdText id={reverses_id} />{' '}
+      </>
+    )}
+    {destination.label} <SealedMark of={destination} />
+  </>
+)

@@ -1,0 +1,129 @@
+/** The current payouts, of a rep, of a period or all, page by page. */
+import type { Payout } from '../../../client/src/index.ts'
+import { IdText, Link, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
+import { ReadingState } from '../parts/refused.tsx'
+import { Table } from '../parts/table.tsx'
+import { fragmentOf } from '../state/address.ts'
+import { PAGE_RECORDS, usePages } from '../state/pages.ts'
+import { useReader } from '../state/reading.ts'
+import { texts } from '../texts.ts'
+
+export const PayoutsView = () => {
+  const { address } = useReader()
+  const { rep, period } = address
+  const filter = { ...(rep !== undefined && { repId: rep }), ...(period !== undefined && { periodId: period }) }
+  const pages = usePages(`payouts ${rep ?? ''} ${period ?? ''}`, client =>
+    client.payouts({ limit: PAGE_RECORDS, ...filter }),
+  )
+  const { words, payouts } = texts
+  const rows = currentOf(pages.value?.items ?? [])
+  return (
+    <>
+      <h1 tabIndex={-1}>{payouts.title}</h1>
+      <Filters />
+      <ReadingState reading={pages} what="payouts" />
+      {pages.value !== undefined && rows.length === 0 && <p>{payouts.none}</p>}
+      {rows.length > 0 && (
+        <Table
+          caption={payouts.title}
+          rows={rows}
+          keyOf={({ id }) => id}
+          columns={[
+            { head: words.rep, cell: payout => <RepName id={payout.rep_id} /> },
+            { head: words.period, cell: payout => <PeriodName id={payout.period_id} /> },
+            { head: words.owed, amount: payout => payout.net_amount },
+            { head: words.currency, cell: payout => payout.currency },
+            {
+              head: words.payout,
+              cell: ({ id, supersedes_id }) => (
+                <>
+                  <Link to={{ view: 'payout', id }}>{payouts.explain}</Link>
+                  {supersedes_id !== null && (
+                    <>
+                      {' '}
+                      <Link to={{ view: 'history', id }}>{payouts.history}</Link>
+                    </>
+                  )}{' '}
+                  <IdText id={id} />
+                </>
+              ),
+            },
+          ]}
+        />
+      )}
+      {pages.value !== undefined && rows.length > 0 && (
+        <p class="quiet" aria-live="polite">
+          {payouts.shown(rows.length, pages.value.hasMore)}
+        </p>
+      )}
+      {pages.value?.hasMore && (
+        <button type="button" onClick={pages.more} disabled={pages.isReading}>
+          {texts.more}
+        </button>
+      )}
+    </>
+  )
+}
+
+/** A payout that is recalculated during the walk moves to the end of the list: the walk may return both. */
+const currentOf = (payouts: readonly Payout[]): Payout[] => {
+  const replaced = new Set(payouts.map(({ supersedes_id }) => supersedes_id))
+  return payouts.filter(({ id }) => !replaced.has(id))
+}
+
+const Filters = () => {
+  const { address } = useReader()
+  const names = useNames()
+  const go = (field: 'rep' | 'period', value: string): void => {
+    const { [field]: _, ...others } = address
+    location.hash = fragmentOf(value === '' ? others : { ...others, [field]: value })
+  }
+  const reps = [...names.reps.keys()].map(id => [id, nameOfRep(names, id)] as const)
+  const periods = [...names.periods.values()].map(({ id, name }) => [id, name || id] as const)
+  const { words, payouts } = texts
+  return (
+    <form class="filters" aria-label={payouts.filter} onSubmit={event => event.preventDefault()}>
+      <Choice
+        label={words.rep}
+        any={payouts.anyRep}
+        value={address.rep}
+        options={reps}
+        onChoice={id => go('rep', id)}
+      />
+      <Choice
+        label={words.period}
+        any={payouts.anyPeriod}
+        value={address.period}
+        options={periods}
+        onChoice={id => go('period', id)}
+      />
+    </form>
+  )
+}
+
+type ChoiceProps = {
+  readonly label: string
+  readonly any: string
+  readonly value: string | undefined
+  readonly options: readonly (readonly [id: string, name: string])[]
+  readonly onChoice: (id: string) => void
+}
+
+const Choice = ({ label, any, value = '', options, onChoice }: ChoiceProps) => {
+  // An id of the address stays, also when its name is not known.
+  const all = value === '' || options.some(([id]) => id === value) ? options : [[value, value] as const, ...options]
+  const id = `choice-${label}`
+  return (
+    <div>
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={event => onChoice(event.currentTarget.value)}>
+        <option value="">{any}</option>
+        {all.map(([option, name]) => (
+          <option key={option} value={option}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}

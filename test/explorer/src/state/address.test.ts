@@ -1,0 +1,36 @@
+import { describe, expect, test } from 'vitest'
+import { fragmentOf, readAddress, takeKey, type ViewAddress } from '../../../../explorer/src/state/address.ts'
+
+test('the fragment of an address is read as the same address', () => {
+  const all: ViewAddress[] = [
+    { view: 'overview' },
+    { view: 'payouts', rep: 'rep_1', period: 'period_1', asOf: '2026-02-01T09:30:00+01:00' },
+    { view: 'payout', id: 'payout_1', asOf: 'rep_1.2' },
+    { view: 'history', id: 'payout_1', from: 'payout_1', to: 'payout_2' },
+    { view: 'changes' },
+  ]
+  expect(all.map(address => readAddress(fragmentOf(address)))).toEqual(all)
+})
+
+test('any other fragment is an address, too', () => {
+  const views = ['', '#', '#/', '#/nothing/x', '#/payout', '#/payout/', '#x', '#/payout/%'].map(readAddress)
+  expect(views.map(({ view }) => view)).toEqual([
+    ...['overview', 'overview', 'overview', 'overview', 'payouts', 'payouts', 'overview', 'payout'],
+  ])
+})
+
+describe('a key', () => {
+  test('is taken out of a fragment, and the rest is the address', () => {
+    expect(takeKey('#key=ck_1')).toEqual({ key: 'ck_1', rest: '#/' })
+    expect(takeKey('#/history/payout_1?key=ck_1&as_of=payout_2')).toEqual({
+      key: 'ck_1',
+      rest: '#/history/payout_1?as_of=payout_2',
+    })
+    expect(takeKey('#/payouts?rep=rep_1')).toEqual({ key: undefined, rest: '#/payouts?rep=rep_1' })
+  })
+
+  test('is never written into a fragment', () => {
+    const address = readAddress('#/payouts?key=ck_1&rep=rep_1')
+    expect(fragmentOf(address)).toBe('#/payouts?rep=rep_1')
+  })
+})

@@ -1,0 +1,315 @@
+/** The explorer in a real browser, on a real API, with recalculations. SCREENSHOTS=folder stores screenshots. */
+import { join } from 'node:path'
+import { Decimal } from 'decimal.js'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { createClient } from '../../client/src/index.ts'
+import {
+  keyCreated,
+  line,
+  newKeyText,
+  payoutCalculated,
+  payoutRecorded,
+  payrollRecorded,
+  periodRecorded,
+  repRecorded,
+  step,
+} from '../support/events.ts'
+import { leftBehind, memoryOf, startExplorerBrowser } from '../support/explorer.ts'
+import { startApi } from '../support/processes.ts'
+import { browserProgram } from '../support/programs.ts'
+import { startProjection } from '../support/projection.ts'
+import { fileScope } from '../support/scope.ts'
+import { createKeys, seal } from '../support/seal.ts'
+
+const scope = fileScope()
+const org_id = 'org_seen'
+const other = 'org_other'
+
+const keys = { whole: newKeyText(), payoutsOnly: newKeyText(), other: newKeyText() }
+/** More digits than a double has. */
+const LARGE = '99999999999999999999999999.01'
+const january = [
+  line({ id: 'line_1', description: 'Deal 17', amount: '1300000.0000', deal_id: 'deal_17' }),
+  line({ id: 'line_2', description: 'Advance', category: 'recovered', amount: '-65432.5' }),
+]
+const recalculated = [line({ id: 'line_1', description: 'Deal 17', amount: '1300010.2500', deal_id: 'deal_17' })]
+const trace = [
+  step({ step: 1, name: 'Commission', inputs: { rate: '0.1', base: '13000000' }, output_amount: '1300000.00004' }),
+  step({ step: 2, name: 'Rounding', strategy: 'half-even', strategy_version: '3', output_amount: '1300000' }),
+]
+const records = [
+  keyCreated({ org_id, id: 'key_1', text: keys.whole }),
+  keyCreated({ org_id, id: 'key_2', text: keys.payoutsOnly, permissions: ['payouts:read'] }),
+  keyCreated({ org_id: other, id: 'key_3', text: keys.other }),
+  repRecorded({ org_id, id: 'rep_1', name: 'Canary Ada' }),
+  repRecorded({ org_id, id: 'rep_2', name: seal('Bo', { org: org_id, record: 'rep_2', field: 'name', keyId: 'k2' }) }),
+  periodRecorded({ org_id, id: 'period_1', name: 'January 2026' }),
+  periodRecorded({
+    ...{ org_id, id: 'period_2', name: 'February 2026' },
+    ...{ starts_at: '2026-02-01T00:00:00+01:00', ends_at: '2026-03-01T00:00:00+01:00' },
+  }),
+  payoutCalculated({ org_id, net_amount: '1234567.5000', line_items: january, calculation_trace: trace }),
+  payrollRecorded({ org_id, amount: '1000000' }),
+  payoutCalculated({
+    ...{ org_id, id: 'payout_2', supersedes_id: 'payout_1', net_amount: '1300010.25' },
+    ...{ line_items: recalculated, calculation_trace: trace },
+  }),
+  payoutRecorded({ org_id, id: 'payout_3', rep_id: 'rep_2', period_id: 'period_2', net_amount: LARGE }),
+  repRecorded({ org_id: other, id: 'rep_9', name: 'Canary Zoe' }),
+  periodRecorded({ org_id: other }),
+  payoutCalculated({ org_id: other, id: 'payout_9', rep_id: 'rep_9', net_amount: '9.99' }),
+]
+
+const setUp = async () => {
+  const seals = createKeys(scope, [])
+  // The key of this person was destroyed.
+  seals.putReceipt('k2')
+  const [projection, explorer] = await Promise.all([startProjection(scope, records), startExplorerBrowser(scope)])
+  const settings = { SEAL_KEYS_DIR: seals.directory }
+  const api = await startApi(scope, projection.prefix, { settings })
+  return { ...projection, explorer, api, settings, origin: await explorer.serve(api.url) }
+}
+let started: ReturnType<typeof setUp> | undefined
+const shared = () => (started ??= setUp())
+
+const clientOf = async (key: string) => createClient({ baseUrl: (await shared()).api.url, key })
+
+const keep = async (page: Page, name: string): Promise<void> => {
+  const folder = process.env.SCREENSHOTS
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `explorer-${name}.png`), fullPage: true })
+}
+
+/** The shown amounts of a column, without the commas. */
+const columnOf = async (page: Page, caption: string, head: string): Promise<string[]> => {
+  const cells = page.getByRole('table', { name: caption }).locator(`td[data-head="${head}"] .amount`)
+  await cells.first().waitFor()
+  return (await cells.allInnerTexts()).map(text => text.replaceAll(',', '').replace(/^\+/, ''))
+}
+const asDecimals = (amounts: readonly string[]): string[] => amounts.map(amount => new Decimal(amount).toFixed())
+Decimal.set({ precision: 200, toExpPos: 200, toExpNeg: -200 })
+
+const goTo = (page: Page, fragment: string): Promise<void> =>
+  page.evaluate(`void (location.hash = ${JSON.stringify(fragment)})`)
+
+const overview = 'Owed and paid by period in EUR'
+
+describe.skipIf(browserProgram === undefined)('in a browser', () => {
+  test('the overview shows the totals of the API, and what is open, in a table and in a picture', async () => {
+    const { explorer, origin } = await shared()
+    const { page, wrong } = await explorer.open(`${origin}/#key=${keys.whole}`)
+    const { totals } = await (await clientOf(keys.whole)).totals()
+    expect(totals.map(({ owed_amount }) => owed_amount)).toEqual(['1300010.25', LARGE])
+    const newestFirst = totals.toReversed()
+    await page.getByRole('link', { name: 'February 2026' }).waitFor()
+    expect(asDecimals(await columnOf(page, overview, 'Owed'))).toEqual(newestFirst.map(total => total.owed_amount))
+    expect(asDecimals(await columnOf(page, overview, 'Paid'))).toEqual(newestFirst.map(total => total.paid_amount))
+    const open = newestFirst.map(({ owed_amount, paid_amount }) => new Decimal(owed_amount).minus(paid_amount))
+    expect(asDecimals(await columnOf(page, overview, 'Open'))).toEqual(open.map(amount => amount.toFixed()))
+    await page.getByText('99,999,999,999,999,999,999,999,999.01').first().waitFor()
+
+    // The picture says the same in words.
+    const said = await page.locator('svg.bars g > title').allTextContents()
+    expect(said).toEqual([
+      'January 2026: Owed 1,300,010.25, Paid 1,000,000.00, Open 300,010.25',
+      `February 2026: Owed 99,999,999,999,999,999,999,999,999.01, Paid 0.00, Open 99,999,999,999,999,999,999,999,999.01`,
+    ])
+    await page.getByText(/^Includes everything published up to \d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+ UTC live$/).waitFor()
+    await keep(page, 'overview')
+    expect(wrong).toEqual([])
+  })
+
+  test('the key is in the memory of the page only: in no storage, and not in the address', async () => {
+    const { explorer, origin } = await shared()
+    const { page } = await explorer.open(`${origin}/#/payouts?key=${keys.whole}&rep=rep_1`)
+    await page.getByRole('link', { name: 'Explain' }).waitFor()
+    expect(page.url()).toBe(`${origin}/#/payouts?rep=rep_1`)
+    expect(await leftBehind(page)).not.toContain(keys.whole)
+    expect(await page.content()).not.toContain(keys.whole)
+    expect(await memoryOf(page)).toContain(keys.whole)
+    // A reload forgets it, and keeps the view.
+    await page.reload()
+    await page.getByLabel('API key').fill(keys.whole)
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.getByRole('link', { name: 'Explain' }).waitFor()
+    expect(page.url()).toBe(`${origin}/#/payouts?rep=rep_1`)
+    expect(await leftBehind(page)).not.toContain(keys.whole)
+    expect(await page.content()).not.toContain(keys.whole)
+  })
+
+  test('another key begins with nothing of the former one, neither shown nor in memory', async () => {
+    const { explorer, origin } = await shared()
+    const { page, wrong } = await explorer.open(`${origin}/#key=${keys.whole}`)
+    await goTo(page, '#/payouts')
+    await page.locator('td', { hasText: 'Canary Ada' }).first().waitFor()
+    expect(await memoryOf(page)).toContain('Canary Ada')
+    await page.getByRole('button', { name: 'Use another key' }).click()
+    await page.getByLabel('API key').fill(keys.other)
+    await page.getByRole('button', { name: 'Open' }).click()
+    await page.locator('td', { hasText: 'Canary Zoe' }).first().waitFor()
+    const former = ['Canary Ada', keys.whole, LARGE, 'payout_3']
+    const left = async (): Promise<string[]> => {
+      const texts = [await memoryOf(page), await page.content(), await leftBehind(page)].join(' ')
+      return former.filter(text => texts.includes(text))
+    }
+    await expect.poll(left, { timeout: 30_000 }).toEqual([])
+    // A link with a key that is opened in the same page, too.
+    await goTo(page, `#/payouts?key=${keys.whole}`)
+    await page.locator('td', { hasText: 'Canary Ada' }).first().waitFor()
+    expect(page.url()).toBe(`${origin}/#/payouts`)
+    await expect.poll(async () => (await memoryOf(page)).includes('Canary Zoe'), { timeout: 30_000 }).toBe(false)
+    expect(wrong).toEqual([])
+  })
+
+  test('a payout is explained: its lines, the steps of its calculation in order, and what was paid', async () => {
+    const { explorer, origin } = await shared()
+    const client = await clientOf(keys.whole)
+    const { page, wrong } = await explorer.open(`${origin}/#/payouts?key=${keys.whole}`)
+    const payouts = await Array.fromAsync(client.payouts())
+    expect(await columnOf(page, 'Current payouts', 'Owed')).toEqual(payouts.map(({ net_amount }) => net_amount))
+    await keep(page, 'payouts')
+    await page.getByLabel('Rep', { exact: true }).selectOption({ label: 'Canary Ada' })
+    await page.getByText('1 shown: all').waitFor()
+    await page.getByRole('link', { name: 'Explain' }).click()
+    await page.getByRole('heading', { name: 'Canary Ada, January 2026' }).waitFor()
+
+    const { net_amount, calculation_trace } = await client.statement('payout_2')
+    const lines = await columnOf(page, 'From nothing to what is owed', 'Amount')
+    expect(lines).toEqual(recalculated.map(({ amount }) => amount))
+    expect(asDecimals(await columnOf(page, 'From nothing to what is owed', 'Sum so far'))).toEqual([net_amount])
+    const steps = page.locator('.trace li')
+    await steps.first().waitFor()
+    expect(await steps.locator('h3').allInnerTexts()).toEqual(calculation_trace.map(({ name }) => name))
+    const results = (await steps.locator('.amount').allInnerTexts()).map(text => text.replaceAll(',', ''))
+    expect(results).toEqual(calculation_trace.map(({ output_amount }) => output_amount))
+    expect(await steps.nth(1).innerText()).toContain('half-even, version 3')
+    const paid = page.locator('.paid-and-open')
+    expect(await paid.locator('.amount').allInnerTexts()).toEqual(['1,000,000.00', '300,010.25'])
+    await keep(page, 'payout')
+
+    // A payout that was only recorded, of a person who was forgotten.
+    await goTo(page, '#/payout/payout_3')
+    await page.getByText('nothing was calculated here').waitFor()
+    await page.getByRole('heading', { name: 'rep_2 (erased), February 2026' }).waitFor()
+    expect(wrong).toEqual([])
+  })
+
+  test('a history shows each difference of the API, and those of two payouts', async () => {
+    const { explorer, origin } = await shared()
+    const { page, wrong } = await explorer.open(`${origin}/#/history/payout_1?key=${keys.whole}`)
+    const steps = await Array.fromAsync((await clientOf(keys.whole)).history('payout_1'))
+    expect(await columnOf(page, 'History', 'Owed')).toEqual(steps.map(({ net_amount }) => net_amount))
+    const differences = steps.flatMap(({ difference }) => difference?.net_amount ?? [])
+    expect(differences).toHaveLength(1)
+    expect(asDecimals(await columnOf(page, 'History', 'Difference'))).toEqual(differences)
+    const compared = page.getByRole('table', { name: 'Compare two payouts' })
+    expect((await compared.locator('tbody tr').allInnerTexts()).map(row => row.replace(/\s+/g, ' '))).toEqual([
+      'Deal 17 changed deal_17 1,300,000.0000 1,300,010.2500 +10.25',
+      'Advance removed – -65,432.5 – +65,432.50',
+    ])
+    await keep(page, 'history')
+    expect(wrong).toEqual([])
+  })
+
+  test('as of a moment, the whole page is of then, and the address says so', async () => {
+    const { explorer, origin } = await shared()
+    const { page, wrong } = await explorer.open(`${origin}/#key=${keys.whole}`)
+    await page.getByLabel('As of').fill('payout_1')
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByText('As of payout_1: everything here is as it was published then.').waitFor()
+    expect(page.url()).toBe(`${origin}/#/overview?as_of=payout_1`)
+    await expect.poll(() => columnOf(page, overview, 'Owed')).toEqual(['1234567.50'])
+    expect(asDecimals(await columnOf(page, overview, 'Paid'))).toEqual(['0'])
+    await page.getByRole('link', { name: 'January 2026' }).click()
+    expect(await columnOf(page, 'Current payouts', 'Owed')).toEqual(['1234567.5000'])
+    expect(page.url()).toBe(`${origin}/#/payouts?period=period_1&as_of=payout_1`)
+    await keep(page, 'as-of')
+
+    await page.getByLabel('As of').fill('2999-01-01T00:00:00Z')
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByText('Correct the moment or the address.').waitFor()
+    await page.getByRole('link', { name: 'Back to now' }).click()
+    await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25'])
+    expect(wrong).toEqual([])
+  })
+
+  test('a recalculation is shown without a reload', async () => {
+    const { explorer, origin, topics } = await shared()
+    const live = newKeyText()
+    const org = 'org_live'
+    await topics.publish([
+      keyCreated({ org_id: org, id: 'key_4', text: live }),
+      repRecorded({ org_id: org }),
+      periodRecorded({ org_id: org }),
+      payoutCalculated({ org_id: org, net_amount: '10.00' }),
+    ])
+    const client = await clientOf(live)
+    await expect.poll(() => client.totals().then(({ totals }) => totals.length, String), { timeout: 60_000 }).toBe(1)
+    const { page, wrong } = await explorer.open(`${origin}/#key=${live}`)
+    expect(await columnOf(page, overview, 'Owed')).toEqual(['10'])
+    await page.getByText('live', { exact: true }).waitFor()
+    await topics.publish([
+      payoutCalculated({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1', net_amount: '12.50' }),
+    ])
+    await expect.poll(() => columnOf(page, overview, 'Owed'), { timeout: 60_000 }).toEqual(['12.50'])
+    const latest = page.getByRole('table', { name: 'Changes since this page was opened' })
+    expect(await latest.locator('tbody tr').first().innerText()).toContain('Payout, replaces payout_1')
+    await keep(page, 'live')
+    expect(wrong).toEqual([])
+  })
+
+  test('refusals are said in words, with what to do, and the rest of the page works', async () => {
+    const { explorer, origin, settings, prefix } = await shared()
+    const { page } = await explorer.open(`${origin}/#key=${keys.payoutsOnly}`)
+    await page.getByText('it lacks the permission totals:read. Ask the operator').first().waitFor()
+    await page.getByText('This key may not follow changes').waitFor()
+    await keep(page, 'forbidden')
+    await page.getByRole('link', { name: 'Payouts' }).click()
+    expect(await columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25', LARGE])
+
+    const unknown = await explorer.open(`${origin}/#key=an_unknown_key_of_24_characters`)
+    await unknown.page.getByText('This key is unknown, revoked or expired.').first().waitFor()
+    await goTo(page, '#/payout/payout_none')
+    await page.getByText('There is no such record').first().waitFor()
+
+    const slow = await startApi(scope, prefix, { settings: { ...settings, RATE_LIMIT_REQUESTS: '2' } })
+    const limited = await explorer.open(`${await explorer.serve(slow.url)}/#/payouts?key=${keys.whole}`)
+    await limited.page.getByText(/^Too many requests \(429\)\. The page asks again in \d+ s: wait\.$/).waitFor()
+    await slow.stop()
+    await limited.page.reload()
+    await limited.page.getByLabel('API key').fill(keys.whole)
+    await limited.page.getByRole('button', { name: 'Open' }).click()
+    await limited.page.getByText(/^The service cannot answer now \(502\)\. The page asks again soon: wait\.$/).waitFor()
+  })
+
+  test('amounts stand with their decimal points below one another, and nothing is cut at 320 pixels', async () => {
+    const { explorer, origin } = await shared()
+    const { page } = await explorer.open(`${origin}/#/payout/payout_1?key=${keys.whole}`)
+    const lines = page.getByRole('table', { name: 'From nothing to what is owed' })
+    await lines.waitFor()
+    const points = await page.evaluate<number[]>(`
+      [...document.querySelectorAll('td[data-head="Amount"] .amount')].slice(0, 2).map(({ firstChild: text }) => {
+        const range = document.createRange()
+        range.setStart(text, text.data.indexOf('.'))
+        range.setEnd(text, text.data.indexOf('.') + 1)
+        return Math.round(range.getBoundingClientRect().left)
+      })`)
+    expect(points).toHaveLength(2)
+    expect(new Set(points).size).toBe(1)
+
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await page.setViewportSize({ width: 320, height: 700 })
+      for (const view of ['overview', 'payouts', 'payout/payout_1', 'history/payout_1', 'changes']) {
+        await goTo(page, `#/${view}`)
+        await page.getByRole('table').first().waitFor()
+        await keep(page, `narrow-${colorScheme}-${view.split('/')[0]}`)
+        expect(await page.evaluate('document.documentElement.scrollWidth'), view).toBeLessThanOrEqual(320)
+      }
+      await page.setViewportSize({ width: 1280, height: 900 })
+      await goTo(page, '#/overview')
+      await page.getByRole('table').first().waitFor()
+      await keep(page, `wide-${colorScheme}-overview`)
+    }
+  })
+})

@@ -1,0 +1,41 @@
+/** Bugs in the explorer: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const EXPLORER = 'test/flow/explorer.test.ts'
+
+export const explorerMutants: readonly Mutant[] = [
+  {
+    name: 'an amount of the explorer goes through a double',
+    inside: 'groupDigits',
+    find: "  const point = amount.indexOf('.')\n",
+    replace: "  amount = String(parseFloat(amount))\n  const point = amount.indexOf('.')\n",
+  },
+  {
+    name: 'the key stays in the address of the explorer',
+    file: 'explorer/src/main.tsx',
+    find: "history.replaceState(null, '', rest)",
+    replace: 'void rest',
+    flow: EXPLORER,
+  },
+  {
+    name: 'the explorer stores its key',
+    inside: 'openSession',
+    find: '  let upTo: string | undefined\n',
+    replace: "  let upTo: string | undefined\n  sessionStorage.setItem('key', key)\n",
+    flow: EXPLORER,
+  },
+  {
+    name: 'the former organization stays in memory when a link with another key is opened',
+    inside: 'useAddress',
+    find: 'location.reload()',
+    replace: 'setAddress(readAddress(takeKey(location.hash).rest))',
+    flow: EXPLORER,
+  },
+  {
+    name: 'the explorer shows one moment and reads another',
+    inside: 'Open',
+    find: 'session.client.asOf(asOf)',
+    replace: 'session.client',
+    flow: EXPLORER,
+  },
+]

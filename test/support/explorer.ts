@@ -1,0 +1,71 @@
+/** The explorer in a real browser: the built page on an origin of its own, and all that it must not do. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { buildPage } from '../../explorer/build-page.ts'
+import { serveExplorer } from '../../explorer/serve.ts'
+import { browserProgram } from './programs.ts'
+import type { Scope } from './scope.ts'
+
+export type Explorer = {
+  /** Serves the page before an API. Returns the origin of both. */
+  readonly serve: (api: string) => Promise<string>
+  /** Opens an address of the page. `wrong` collects errors, and requests to other origins. */
+  readonly open: (address: string) => Promise<{ readonly page: Page; readonly wrong: readonly string[] }>
+}
+
+export const startExplorerBrowser = async (scope: Scope): Promise<Explorer> => {
+  const folder = await mkdtemp(join(tmpdir(), 'explorer-'))
+  scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  await buildPage(process.execPath, folder, new AbortController().signal)
+  // The sandbox of Chromium refuses to run as root, the usual user in a container.
+  const browser = await chromium.launch({ executablePath: browserProgram ?? '', args: ['--no-sandbox'] })
+  scope.onTestFinished(() => browser.close())
+  return {
+    serve: async api => {
+      const { origin, close } = await serveExplorer({ folder, api })
+      scope.onTestFinished(async () => close())
+      return origin
+    },
+    open: address => openPage(browser, address),
+  }
+}
+
+const openPage = async (browser: Browser, address: string): ReturnType<Explorer['open']> => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  const { origin } = new URL(address)
+  const wrong: string[] = []
+  // A refused request is an error of the console; each test says which ones it expects.
+  page.on('console', message => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) wrong.push(message.text())
+  })
+  page.on('pageerror', error => void wrong.push(String(error)))
+  page.on('request', request => void (request.url().startsWith(`${origin}/`) || wrong.push(request.url())))
+  page.on('request', request => {
+    const [sent = ''] = request.url().split('#')
+    if (sent.includes('ck_')) wrong.push(`a key in ${sent}`)
+  })
+  await page.goto(address)
+  return { page, wrong }
+}
+
+/** Everything that the page has stored in the browser, its address, and those that it had. */
+export const leftBehind = async (page: Page): Promise<string> => {
+  const stored = await page.evaluate<string>(`Promise.all([indexedDB.databases(), caches.keys()]).then(names =>
+    JSON.stringify([localStorage, sessionStorage, document.cookie, document.referrer, location.href, names,
+      navigation.entries().map(({ url }) => url)]))`)
+  return `${stored} ${JSON.stringify(await page.context().storageState())}`
+}
+
+/** The memory of the page as text, after its garbage was collected. */
+export const memoryOf = async (page: Page): Promise<string> => {
+  const session = await page.context().newCDPSession(page)
+  const chunks: string[] = []
+  session.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk))
+  await session.send('HeapProfiler.enable')
+  await session.send('HeapProfiler.collectGarbage')
+  await session.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false })
+  await session.detach()
+  return chunks.join('')
+}
