@@ -3,6 +3,7 @@
  * from the results, and a test compares them: a figure of another day does not stay on the first screen.
  */
 import type { Figure } from '../rig/bench.ts'
+import { type MeasuredFigures, scaleTable } from './scale-model.ts'
 
 type Quoted = {
   /** From the root. */
@@ -35,6 +36,20 @@ const onePartition = (figures: readonly Figure[]): string =>
   twoDigits(measured(figures, /^Two projectors against one/, 'one projector, one partition', 'payout events/s'))
 const ofPage = (figures: readonly Figure[], read: string, what: string): string =>
   twoDigits(measured(figures, new RegExp(`^API: ${read}, compared`), `8 connections: ${what}`, 'ms per request'))
+const figuresOf = (figures: readonly Figure[]): MeasuredFigures => {
+  const ofReplay = (what: string, unit: string): number => measured(figures, REPLAY, what, unit)
+  const page = (what: string, unit: string): number =>
+    measured(figures, /^API: page of 200, compared/, `8 connections: ${what}`, unit)
+  return {
+    replayRate: ofReplay('projector', 'payout events/s'),
+    projectorTime: ofReplay('CPU of the projector, projecting', 'ms per event'),
+    elasticsearchTime: ofReplay('CPU of Elasticsearch, projecting', 'ms per event'),
+    apiTime: page('CPU of the API', 'ms per request'),
+    pageTime: page('CPU of Elasticsearch for the API', 'ms per request'),
+    pageP50: page('API, p50', 'ms'),
+    pageP99: page('API, p99', 'ms'),
+  }
+}
 const rates = ['20', '200', '1,000', '2,000']
 
 export const quotedFigures: readonly Quoted[] = [
@@ -45,7 +60,7 @@ export const quotedFigures: readonly Quoted[] = [
       const replay = twoDigits(measured(figures, REPLAY, 'projector', 'payout events/s'))
       const visible = twoDigits(measured(figures, freshness('200'), 'publish → visible, p50', 'ms'))
       const pages = twoDigits(measured(figures, /^API: pages of 200 while/, 'alone', 'requests/s'))
-      return `On two cores for everything: a replay projects ${replay} payouts/s; at 200 payouts/s, half of them are visible after ${visible} ms; the API answers ${pages} pages of 200 a second`
+      return `On two cores for everything: a replay projects ${replay} payouts/s; at 200 events/s, half of them are visible after ${visible} ms; the API answers ${pages} pages of 200 a second`
     },
   },
   cellOf('r', figures => twoDigits(measured(figures, REPLAY, 'projector', 'payout events/s')), 4),
@@ -80,8 +95,13 @@ export const quotedFigures: readonly Quoted[] = [
   cellOf('s', figures => `${ofPage(figures, 'page of 200', 'CPU of Elasticsearch for the API')} ms`, 3),
   {
     file: 'docs/scale.md',
-    line: /One partition was measured at [0-9,]+ events\/s/m,
-    text: figures => `One partition was measured at ${onePartition(figures)} events/s`,
+    line: /^\| [0-9,]+ events\/s of one organization \|/m,
+    text: figures => `| ${onePartition(figures)} events/s of one organization |`,
+  },
+  {
+    file: 'docs/scale.md',
+    line: /^\| \| 10 million \|.*\n(?:\|.*\n)+/m,
+    text: figures => scaleTable(figuresOf(figures)),
   },
 ]
 

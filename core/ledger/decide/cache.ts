@@ -27,7 +27,7 @@ export class Cache {
     this.#payouts = new RecentDocuments(CACHE_PAYOUT_BYTES_PER_PARTITION * share)
     this.#chains = new RecentDocuments(CACHE_CHAIN_BYTES_PER_PARTITION * share)
     this.#heads = new RecentDocuments(CACHE_HEAD_BYTES_PER_PARTITION * share)
-    this.#seen = fromFirstRecord ? new KeyFilter() : undefined
+    this.#seen = fromFirstRecord ? new KeyFilter(share) : undefined
   }
 
   /** Returns the document; null if none exists; undefined if Elasticsearch must be asked. */

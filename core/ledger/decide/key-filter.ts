@@ -7,13 +7,16 @@
 /**
  * Bits of each layer, and the number of keys after which the next one begins: a few keys take 64 KiB and not 4 MiB. The
  * first layers stay nearly empty, so that they hardly add to the errors of the last one. The last layer takes all other
- * keys: with two million, about three in a thousand unseen keys count as seen.
+ * keys, and depends on the part of the full size that the filter may take. About three in a thousand unseen keys count
+ * as seen with two million keys, and again with sixteen million in a layer of 32 MiB.
  */
 const LAYERS = [
   { bits: 2 ** 19, keys: 8_000 },
   { bits: 2 ** 22, keys: 64_000 },
-  { bits: 2 ** 25, keys: Number.POSITIVE_INFINITY },
+  { bits: 2 ** 25, keys: 2_000_000 },
 ]
+const LAST_BITS_MAX = 2 ** 28
+const LAST_BITS_MIN = 2 ** 25
 /** All bits of a key lie in one CPU cache line of this many words: each further line would be a cache miss. */
 const LINE_WORDS = 16
 const HASHES = 4
@@ -21,8 +24,15 @@ const HASHES = 4
 export class KeyFilter {
   /** A layer is allocated with its first key: an empty partition takes no memory. The first one is the newest. */
   readonly #layers: Uint32Array[] = []
-  /** Keys that the newest layer may still take. */
+  /** Keys that the newest layer may still take. The last layer takes more. */
   #left = 0
+  readonly #sizes: readonly { readonly bits: number; readonly keys: number }[]
+
+  /** @param share the part of the full size that this filter may take, up to 1 */
+  constructor(share = 1) {
+    const bits = 2 ** Math.floor(Math.log2(LAST_BITS_MAX * share))
+    this.#sizes = bits < LAST_BITS_MIN ? LAYERS : [...LAYERS, { bits, keys: Number.POSITIVE_INFINITY }]
+  }
 
   add(key: string): void {
     const hash = hashOf(key)
@@ -48,7 +58,7 @@ export class KeyFilter {
   }
 
   #layerWithRoom(): Uint32Array {
-    const next = this.#left === 0 ? LAYERS[this.#layers.length] : undefined
+    const next = this.#left === 0 ? this.#sizes[this.#layers.length] : undefined
     if (next !== undefined) {
       this.#layers.unshift(new Uint32Array(next.bits / 32))
       this.#left = next.keys

@@ -199,16 +199,32 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     return waitOrAbort(began, signal)
   }
 
+  /** The change that the last balance ends with, which is not far before the last one. */
+  const changeOfBalance = async (scope: ReadScope, { generation, publishedTo }: ReadPosition) => {
+    if (!generation.layout.hasBalances) return undefined
+    const { where, body } = lastBalance(generation.layout, scope.org, publishedTo)
+    const [hit] = (await ask<unknown, { readonly seq: number }>(where, { ...body, _source: ['seq'] }, scope)).hits
+    return hit?._source.seq
+  }
+
   const lastChange = async (scope: ReadScope, position: ReadPosition): Promise<LastChange | undefined> => {
     const { layout } = position.generation
     const where = layout.searchOf(listKinds, scope.org)
-    const body = {
-      size: 1,
-      _source: ['ordinal', 'seq', 'at'],
-      sort: [{ seq: 'desc' }],
-      query: { bool: { filter: [...where.filters, { range: { seq: visibleRange(position) } }] } },
+    const ofRange = async (range: object) => {
+      const body = {
+        size: 1,
+        _source: ['ordinal', 'seq', 'at'],
+        sort: [{ seq: 'desc' }],
+        query: { bool: { filter: [...where.filters, { range: { seq: range } }] } },
+      }
+      return (await ask<unknown, ChangeSource>(where, body, scope)).hits[0]
     }
-    const [hit] = (await ask<unknown, ChangeSource>(where, body, scope)).hits
+    // An index is sorted from the first change on: without a start, Elasticsearch reads all changes. Measured with a
+    // million: 70 ms in place of 25.
+    const visible = visibleRange(position)
+    const start = await changeOfBalance(scope, position)
+    const near = start === undefined ? undefined : await ofRange({ ...visible, gte: start })
+    const hit = near ?? (await ofRange(visible))
     if (!hit) return undefined
     const found = layout.kindOf(hit._index, hit._id)
     const kind = listKinds.find(of => of === found)

@@ -18,6 +18,20 @@ test('of two million keys that were not added, fewer than three in a thousand ar
   expect(keys(2_000_000, 100_000).filter(key => filter.hasSeen(key)).length).toBeLessThan(300)
 })
 
+test('of ten million keys that were not added, one in a hundred is reported as seen at most; with a tenth of the size more are', {
+  timeout: 120_000,
+}, () => {
+  const wrong = [1, 0.1].map(share => {
+    const filter = new KeyFilter(share)
+    for (let part = 0; part < 100; part++) for (const key of keys(part * 100_000, 100_000)) filter.add(key)
+    expect(keys(0, 10_000).filter(key => !filter.hasSeen(key))).toEqual([])
+    return keys(10_000_000, 100_000).filter(key => filter.hasSeen(key)).length
+  })
+
+  expect(wrong[0]).toBeLessThan(1_000)
+  expect(wrong[1]).toBeGreaterThan(10_000)
+})
+
 test('an empty filter has seen no key, not even the empty one', () => {
   expect(new KeyFilter().hasSeen('')).toBe(false)
 })

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { installationFor, type MeasuredFigures, scaleTable } from '../../../bench/report/scale-model.ts'
+
+const figures: MeasuredFigures = {
+  replayRate: 10_000,
+  projectorTime: 0.1,
+  elasticsearchTime: 0.1,
+  apiTime: 1,
+  pageTime: 3,
+  pageP50: 20,
+  pageP99: 60,
+}
+
+test('ten times the payouts take ten times the disk, cores and days, and never less than three nodes', () => {
+  const [small, one, ten] = [10e6, 1e9, 10e9].map(payouts => installationFor(payouts, figures))
+  expect(small).toMatchObject({ nodes: 3, partitions: 6, shards: 1, projectorCores: 1, rebuildSeconds: 1_000 })
+  expect(one).toMatchObject({ shards: 23, elasticsearchBytes: 4.55e12, kafkaBytes: 9.3e12 })
+  expect(ten).toMatchObject({ shards: 230, elasticsearchBytes: 45.5e12, rebuildSeconds: 1e6, nodes: 23 })
+  expect(ten?.projectorCores).toBe(7)
+})
+
+test('a slow shard slows the pages of its organizations only: of many shards, no page of a hundred', () => {
+  const p99 = (payouts: number) => installationFor(payouts, figures).pageP99
+  expect(p99(10e6)).toBe(600)
+  expect(p99(1e9)).toBeGreaterThan(200)
+  expect(p99(1e9)).toBeLessThan(600)
+  expect(p99(10e9)).toBe(60)
+  expect(installationFor(10e9, figures).pageP99OfAllShards).toBe(600)
+})
+
+test('the table has a column for each size, and a row for each question', () => {
+  const [titles = '', line, ...rows] = scaleTable(figures).trimEnd().split('\n')
+  expect(titles).toBe('| | 10 million | 1 billion | 10 billion in one | 10 billion in 20 groups, each |')
+  expect(line).toBe('| --- | --- | --- | --- | --- |')
+  expect(rows).toContain('| events/s at the busiest | 46 | 4,600 | 46,000 | 2,300 |')
+  expect(rows).toContain('| a rebuild by one process, at least | 17 minutes | 28 hours | 12 days | 14 hours |')
+  for (const row of rows) expect(row.split('|')).toHaveLength(7)
+})
