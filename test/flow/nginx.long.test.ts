@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { buildPage } from '../../explorer/build-page.ts'
 import { freePort } from '../../services/ports.ts'
 import { serveApi, useStore } from '../support/api.ts'
 import { nginxProgram } from '../support/programs.ts'
@@ -29,6 +30,8 @@ const setUp = async () => {
   const configuration = example
     .replace('127.0.0.1:3000', `127.0.0.1:${apiPort}`)
     .replace('127.0.0.1:8080', `127.0.0.1:${port}`)
+    .replace('/usr/share/commission-explorer/', `${folder}/explorer/`)
+  await buildPage(process.execPath, join(folder, 'explorer'), AbortSignal.timeout(60_000))
   await writeFile(join(folder, 'nginx.conf'), configuration)
   const own = `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;`
   const nginx = spawn(nginxProgram ?? '', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr', '-g', own])
@@ -50,10 +53,20 @@ const setUp = async () => {
       sent.on('error', reject).end()
     })
   await eventually(() => ask('/reps'))
-  return { store, org, ask, apiPort }
+  return { store, org, ask, apiPort, origin: `http://127.0.0.1:${port}` }
 }
 let started: ReturnType<typeof setUp> | undefined
 const shared = () => (started ??= setUp())
+/** Sends a path as it is: `fetch` would shorten it. */
+const statusOf = (origin: string, path: string) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const { hostname, port } = new URL(origin)
+    const sent = request({ host: hostname, port, path }, answer => {
+      answer.resume()
+      resolve(answer.statusCode)
+    })
+    sent.on('error', reject).end()
+  })
 const compressed = { 'accept-encoding': 'gzip' }
 
 describe.skipIf(nginxProgram === undefined)('nginx in front of the API', () => {
@@ -76,6 +89,27 @@ describe.skipIf(nginxProgram === undefined)('nginx in front of the API', () => {
     expect(weak).toBe(`W/${etag}`)
     const again = await ask('/payouts', { ...compressed, 'if-none-match': String(weak) })
     expect([again.status, again.body.length]).toEqual([304, 0])
+  })
+
+  test('serves the explorer with its policy, and no other file', async () => {
+    const { origin } = await shared()
+    const page = await fetch(`${origin}/explorer`)
+    expect([page.status, page.url]).toEqual([200, `${origin}/explorer/`])
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.headers.get('content-security-policy')).toBe("frame-ancestors 'none'")
+    expect(page.headers.get('x-content-type-options')).toBe('nosniff')
+    const html = await page.text()
+    expect(html).toContain('http-equiv="Content-Security-Policy"')
+    for (const [path, type] of [
+      [/src="(\.\/[^"]+\.js)"/.exec(html)?.[1], 'text/javascript'],
+      [/href="(\.\/[^"]+\.css)"/.exec(html)?.[1], 'text/css'],
+    ] as const) {
+      const file = await fetch(new URL(path ?? '', page.url))
+      expect([file.status, file.headers.get('content-type')]).toEqual([200, `${type}; charset=utf-8`])
+    }
+    for (const path of ['/explorer/nothing', '/explorer../nginx.conf', '/explorer/%2e%2e/nginx.conf', '/']) {
+      expect([path, await statusOf(origin, path)]).toEqual([path, 404])
+    }
   })
 
   test('lets a request wait for a change', async () => {

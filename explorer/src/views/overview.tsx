@@ -1,7 +1,7 @@
 /** What is owed, paid and open, by period and currency: a picture and a table that say the same. */
 import { useState } from 'preact/hooks'
 import type { Total } from '../../../client/src/index.ts'
-import { addAmounts, groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { addAmounts, groupDigits, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
 import { ChangeTable } from '../parts/change-table.tsx'
 import { Link, type Names, nameOfPeriod, PeriodName, useNames } from '../parts/identity.tsx'
@@ -50,7 +50,7 @@ const rowsOf = (totals: readonly Total[], { periods }: Names): Row[] => {
   }
   const ordered = totals.toSorted((one, other) => rank(one) - rank(other))
   const amounts = withEqualDecimals(
-    ordered.flatMap(({ owed_amount: owed, paid_amount: paid }) => [owed, paid, subtractAmount(owed, paid)]),
+    ordered.flatMap(({ owed_amount, paid_amount, open_amount }) => [owed_amount, paid_amount, open_amount]),
   )
   return ordered.map(({ period_id }, at) => {
     const [owed = '', paid = '', open = ''] = amounts.slice(3 * at)
