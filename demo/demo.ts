@@ -12,6 +12,7 @@ import { startExplorer } from './run/explorer.ts'
 import { type DemoInstallation, install, namesFor } from './run/installation.ts'
 import { rethrow } from './run/processes.ts'
 import { runScenario, type ScenarioResult } from './run/scenario.ts'
+import { storyOf } from './story.ts'
 
 export type DemoOptions = {
   readonly seed: number
@@ -70,7 +71,9 @@ export const runDemo = async (options: DemoOptions, parts: DemoParts): Promise<r
   const [node] = parts.node
   const explorer = await Promise.race([startExplorer(stack, { base, folder, node, say }), interrupted])
   const suggestions = suggestionsOf({ ...installation, explorer }, shown)
-  for (const line of ['', ...suggestions, '', 'Running until interrupted (Ctrl-C).']) say(line)
+  const [first] = shown.cases
+  const story = first === undefined ? [] : ['', ...storyOf(first, explorer)]
+  for (const line of [...story, '', ...suggestions, '', 'Running until interrupted (Ctrl-C).']) say(line)
   await Promise.race([parts.interrupted, rejectOnDeath(services), installation.died.then(rethrow)])
   return shown.differences
 }

@@ -33,7 +33,10 @@ export const figureTable = ({ figures, cases }: ScenarioResult): string[] => {
 }
 
 const money = (sums: ReadonlyMap<string, string>): string =>
-  sums.size === 0 ? 'nothing' : [...sums].map(([currency, sum]) => `${currency} ${grouped(withCents(sum))}`).join('   ')
+  sums.size === 0 ? 'nothing' : [...sums].map(([currency, sum]) => `${currency} ${amountText(sum)}`).join('   ')
+
+/** An amount in groups, with all its decimals, and with at least two. */
+export const amountText = (amount: string): string => grouped(withCents(amount))
 
 /** An amount with at least two decimals. */
 const withCents = (amount: string): string => {
@@ -78,8 +81,7 @@ export const suggestionsOf = (
   return [
     `What to try next, as ${organization.name}:`,
     '',
-    '  # in a browser: a payout that was replaced, and everything else. Only in the demo, links have a key',
-    `  ${explorer}/#/history/${replaced}?key=${organization.keys.reading.text}`,
+    '  # in a browser. Only in the demo, a link has a key',
     `  ${explorer}/#key=${organization.keys.reading.text}`,
     '  # the first payouts that are owed, and the page after the tenth',
     withKey('/payouts?limit=10'),

@@ -60,7 +60,7 @@ test('the printed lines have a link to the explorer, and set the addresses and t
   const organization = { name: 'Acme', id: 'org_1', sent: [], keys: { reading: { text: 'ck_1' } } }
   const cases = [{ organization, expected }] as unknown as Case[]
   const suggestions = suggestionsOf(installation, { cases })
-  expect(suggestions).toContain('  http://explorer/#/history/payout_1?key=ck_1')
+  expect(suggestions).toContain('  http://explorer/#key=ck_1')
   const line = suggestions.find(text => text.startsWith('  export API='))
   const variables = Object.fromEntries(
     Array.from(line?.matchAll(/(\w+)='([^']*)'/g) ?? [], ([, name, value]) => [name, value]),
