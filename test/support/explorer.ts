@@ -52,9 +52,12 @@ const openPage = async (browser: Browser, address: string): ReturnType<Explorer[
 
 /** Everything that the page has stored in the browser, its address, and those that it had. */
 export const leftBehind = async (page: Page): Promise<string> => {
+  // An item whose name is that of a method, such as `key`, is no property of a storage.
   const stored = await page.evaluate<string>(`Promise.all([indexedDB.databases(), caches.keys()]).then(names =>
-    JSON.stringify([localStorage, sessionStorage, document.cookie, document.referrer, location.href, names,
-      navigation.entries().map(({ url }) => url)]))`)
+    JSON.stringify([
+      ...[localStorage, sessionStorage].map(items =>
+        Array.from(items, (_, at) => [items.key(at), items.getItem(items.key(at))])),
+      document.cookie, document.referrer, location.href, names, navigation.entries().map(({ url }) => url)]))`)
   return `${stored} ${JSON.stringify(await page.context().storageState())}`
 }
 
