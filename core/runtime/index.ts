@@ -48,6 +48,7 @@ export {
   sealSettings,
   topicSettings,
 } from './settings.ts'
+export { ageText, STATUS_PAGE_POLICY, statusPageHtml } from './status-page.ts'
 export {
   abortReason,
   abortRefusal,

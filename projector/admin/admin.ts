@@ -1,19 +1,27 @@
 /**
  * The projector's HTTP servers.
  *
- * - The admin port must not be public: `/livez`, `/readyz` (200, or 503 with the reasons), `/metrics`, `/status` (per
- *   partition what is searchable, the end, the lag, the parked records), and the paths for publishers.
+ * - The admin port must not be public: `/` (a page for people), `/livez`, `/readyz` (200, or 503 with the reasons),
+ *   `/metrics`, `/status` (per partition what is searchable, the end, the lag, the parked records), and the paths for
+ *   publishers.
  * - The port of receipts has the paths for publishers only: `/receipts/…` (the outcome of a record or of a run) and
  *   `/asyncapi.json` (the topics and events).
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { Registry } from 'prom-client'
-import { type ErrorLocation, errorLocation, type Health, StopError } from '../../core/runtime/index.ts'
+import {
+  type ErrorLocation,
+  errorLocation,
+  type Health,
+  STATUS_PAGE_POLICY,
+  StopError,
+} from '../../core/runtime/index.ts'
 import type { ClockState } from '../../core/store/index.ts'
 import type { FailedSpare } from '../keep-up.ts'
 import { answerReceipt, notKnownNow, RECEIPT_PATHS, type ReceiptSteps } from './answer-receipt.ts'
 import type { PartitionStatus } from './status.ts'
+import { projectorPage } from './status-page.ts'
 
 export type AdminSteps = {
   readonly health: Pick<Health, 'reasons'>
@@ -98,6 +106,24 @@ const answerPublisher = async (
 const ASYNCAPI_PATH = '/asyncapi.json'
 
 const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>([
+  [
+    '/',
+    async ({ health, failed, clocks, status }) => ({
+      code: 200,
+      type: 'text/html; charset=utf-8',
+      headers: {
+        'content-security-policy': STATUS_PAGE_POLICY,
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-cache',
+      },
+      body: projectorPage({
+        reasons: health.reasons(),
+        failed: failed(),
+        clocks: clocks(),
+        partitions: await status(),
+      }),
+    }),
+  ],
   ['/livez', () => ({ code: 200, body: JSON.stringify({ live: true }) })],
   [
     '/readyz',

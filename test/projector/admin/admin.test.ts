@@ -59,6 +59,29 @@ test('its status has every partition, or is 503 if it is unknown', async () => {
   expect((await (await start({ status: async () => undefined })).ask('/status')).status).toBe(503)
 })
 
+test('its page says whether it is ready, what else is wrong, and where each partition is; texts are escaped', async () => {
+  const partition = { generation: 'g1', topic: '<t>', partition: 0, searchable_to: 1, end: 4, lag: 3, parked: 2 }
+  const given: Partial<AdminSteps> = {
+    health: { reasons: () => ({ kafka: 'does not answer' }) },
+    failed: () => [{ generation: 'g2', code: 'index_missing' }],
+    clocks: () => ({ elasticsearch_ahead_ms: 9_000, agree: false }),
+    status: async () => [partition],
+  }
+  const { ask } = await start(given)
+  const { status, body } = await ask('/')
+  expect(status).toBe(200)
+  expect(body).toContain('<title>Commission projector: not ready</title>')
+  expect(body).toContain('not ready: kafka: does not answer</h1>')
+  expect(body).toContain('Generation g2 is not live, and has failed: index_missing.')
+  expect(body).toContain('do not agree')
+  expect(body).toContain('<td>g1</td><td>&#60;t&#62;</td><td>0</td><td>1</td><td>4</td><td>3</td><td>2</td>')
+  server?.close()
+  const calm = (await (await start({ status: async () => undefined })).ask('/')).body
+  expect(calm).toContain('Commission projector: ready</h1>')
+  expect(calm).toContain('The positions cannot be read now.')
+  expect(calm).not.toContain('class="warning"')
+})
+
 test('it stays ready if a generation that is not live has failed, and gives its code', async () => {
   const { ask } = await start({ failed: () => [{ generation: 'g2', code: 'index_missing' }] })
   const failed = { g2: 'index_missing' }
@@ -82,9 +105,9 @@ test('a part that fails gives a 500 and one log line, both without its message',
   expect(JSON.stringify(lines)).not.toContain('quotes')
 })
 
-test.each(['/', '/status/', '/livez?x', '/__proto__', '/toString'])('%s gives a 404 with all paths', async path => {
+test.each(['/status/', '/livez?x', '/__proto__', '/toString'])('%s gives a 404 with all paths', async path => {
   const { ask } = await start()
-  const paths = ['/livez', '/readyz', '/metrics', '/status', '/asyncapi.json', ...RECEIPT_PATHS]
+  const paths = ['/', '/livez', '/readyz', '/metrics', '/status', '/asyncapi.json', ...RECEIPT_PATHS]
   expect(await ask(path)).toEqual({ status: 404, body: JSON.stringify({ paths }) })
 })
 
