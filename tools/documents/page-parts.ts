@@ -4,32 +4,74 @@ import { PAGE_CHARACTERS } from '../limits.ts'
 import { Markup, markup } from '../markup.ts'
 import type { DifferenceRow } from './rows.ts'
 
-/** A text, or a whole `td`. */
-export type TableCell = string | null | Markup
+/** An amount as its text has it. It stands with its decimal point below those of its column. */
+type AmountCell = { readonly amount: string | null; readonly isDifference: boolean }
+/** A text, an amount, or a whole `td`. */
+export type TableCell = string | null | Markup | AmountCell
 
-/** Nothing at all without rows. */
+/** Nothing at all without rows. On a narrow screen the table moves within its own frame. */
 export const table = <Row>(
   head: readonly string[],
   rows: readonly Row[],
   cells: (row: Row) => readonly TableCell[],
 ): Markup => {
   if (rows.length === 0) return markup``
-  return markup`<table><tr>${head.map(name => markup`<th>${name}</th>`)}</tr>
-${rows.map(row => markup`<tr>${cells(row).map(tableCell)}</tr>\n`)}</table>`
+  const lines = rows.map(cells)
+  const fractions = head.map((_, at) => lines.reduce((most, line) => Math.max(most, fractionIn(line[at]).length), 0))
+  const isAmount = (at: number): boolean => isAmountCell(lines[0]?.[at])
+  return markup`<div class="wide" tabindex="0"><table><tr>${head.map((name, at) => markup`<th${isAmount(at) ? AMOUNT : ''}>${name}</th>`)}</tr>
+${lines.map(line => markup`<tr>${line.map((cell, at) => tableCell(cell, fractions[at] ?? 0))}</tr>\n`)}</table></div>`
 }
-const tableCell = (cell: TableCell): Markup =>
-  typeof cell === 'string' || cell === null ? markup`<td>${short(cell ?? '-')}</td>` : cell
+const AMOUNT = new Markup(' class="amount"')
+
+const isAmountCell = (cell: TableCell | undefined): cell is AmountCell =>
+  typeof cell === 'object' && cell !== null && !(cell instanceof Markup)
+
+/** The decimal point of an amount, and the digits after it. */
+const fractionIn = (cell: TableCell | undefined): string =>
+  isAmountCell(cell) ? (/\.\d+$/.exec(cell.amount ?? '')?.[0] ?? '') : ''
+
+/** @param fraction the length of the longest fraction of the column, with its point */
+const tableCell = (cell: TableCell, fraction: number): Markup => {
+  if (typeof cell === 'string' || cell === null) return markup`<td>${short(cell ?? '-')}</td>`
+  if (cell instanceof Markup) return cell
+  const { amount, isDifference } = cell
+  if (amount === null) return markup`<td class="amount">-</td>`
+  const own = fractionIn(cell)
+  // Shown as room only: it is no text of the page.
+  const room = `${own === '' && fraction > 0 ? '.' : ''}${'0'.repeat(Math.max(0, fraction - Math.max(1, own.length)))}`
+  const kind = isDifference ? kindOf(amount) : ''
+  return markup`<td class="amount ${kind}"><span data-room="${room}">${isDifference ? signed(amount) : grouped(amount)}</span></td>`
+}
+
+export const kindOf = (difference: string): 'above' | 'below' | '' => {
+  const amount = new Exact(difference)
+  return amount.isZero() ? '' : amount.gt(0) ? 'above' : 'below'
+}
+
+/** Groups the digits before the point by three, and keeps all of them. */
+const grouped = (amount: string): string => {
+  const [whole = '', ...fraction] = amount.split('.')
+  return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...fraction].join('.')
+}
+const signed = (amount: string): string => `${kindOf(amount) === 'above' ? '+' : ''}${grouped(amount)}`
+
+/** The picture of a difference: a bar from the middle, to the left if it is below zero. @param share 0 to 1 */
+export const barCell = (difference: string, share: number): Markup => {
+  const width = Math.max(0.5, 50 * share)
+  const x = kindOf(difference) === 'below' ? 50 - width : 50
+  return markup`<td class="picture"><svg aria-hidden="true" width="100%" height="14"><rect class="${kindOf(difference)}" x="${x}%" width="${width}%" height="14"/></svg></td>`
+}
 
 export const nameCell = (name: string | undefined, id: string): Markup =>
   markup`<td>${short(name ?? '')} <code>${id}</code></td>`
 
 /** Amounts of a and b, and b minus a. */
-export const amountCells = ({ a, b, difference }: Pick<DifferenceRow, 'a' | 'b' | 'difference'>): Markup[] => {
-  const sign = difference !== null && new Exact(difference).gt(0) ? '+' : ''
-  return [a, b, difference === null ? null : `${sign}${difference}`].map(
-    amount => markup`<td class="amount">${amount ?? '-'}</td>`,
-  )
-}
+export const amountCells = ({ a, b, difference }: Pick<DifferenceRow, 'a' | 'b' | 'difference'>): AmountCell[] => [
+  { amount: a, isDifference: false },
+  { amount: b, isDifference: false },
+  { amount: difference, isDifference: true },
+]
 
 export const sidesHead = (first: string, [a, b]: readonly [string, string]): string[] => {
   const of = (what: string): string[] => [`${what} in ${a}`, `${what} in ${b}`, 'difference']
@@ -42,14 +84,21 @@ const short = (text: string): string => {
   return characters.length <= PAGE_CHARACTERS ? text : `${characters.slice(0, PAGE_CHARACTERS).join('')}…`
 }
 
-const style = `body { font: 14px/1.4 sans-serif; margin: 2em; color: #222; }
-table { border-collapse: collapse; margin: 0.5em 0 1em; }
-th, td { border: 1px solid #ddd; padding: 0.2em 0.6em; text-align: left; overflow-wrap: anywhere; }
-th { background: #f4f4f4; white-space: nowrap; }
+const style = `:root { color-scheme: light dark; }
+body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em auto; padding: 0 1em; max-width: 92em; background: light-dark(#fff, #14171b); color: light-dark(#1a1f26, #e9ecef); }
+.wide { overflow-x: auto; margin: 0.5em 0 1em; }
+table { border-collapse: collapse; }
+th, td { border-bottom: 1px solid light-dark(#d8dde3, #363d47); padding: 0.25em 0.7em; text-align: left; }
+th { color: light-dark(#56606c, #a7b0bc); font-weight: 600; white-space: nowrap; }
 .amount { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-.left-out { border: 1px solid #d90; background: #ffc; padding: 0.5em 1em; }
-code { color: #666; font-size: 12px; }
-h2 { border-top: 2px solid #ccc; padding-top: 1em; }`
+[data-room]::after { content: attr(data-room); visibility: hidden; }
+.above { color: light-dark(#1b7340, #7fd6a0); fill: currentcolor; }
+.below { color: light-dark(#b3261e, #ff9d94); fill: currentcolor; }
+.picture { width: 12em; min-width: 8em; }
+.left-out { border-left: 4px solid light-dark(#d9a514, #b98d1c); background: light-dark(#fff4d6, #3a3118); padding: 0.5em 1em; }
+code { color: light-dark(#56606c, #a7b0bc); font-size: 12px; white-space: nowrap; }
+h2 { border-top: 2px solid light-dark(#d8dde3, #363d47); padding-top: 1em; }
+@media print { .wide { overflow: visible; } }`
 
 /** A document that may load nothing and run nothing. */
 export const documentOf = (title: string, body: Markup): string =>
@@ -57,6 +106,7 @@ export const documentOf = (title: string, body: Markup): string =>
 <html lang="en">
 <head>
 <meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>${title}</title>
 <style>

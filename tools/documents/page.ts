@@ -3,14 +3,17 @@
  * after the other. Out: a page that loads nothing. Promises: every text is escaped; totals are complete and exact; the
  * page says how much its lists leave out.
  */
-import { Exact } from '../../schemas/money.ts'
 import { PAGE_PERIODS, PAGE_ROWS, PAGE_SECTIONS } from '../limits.ts'
 import { type Markup, markup } from '../markup.ts'
 import type { OrganizationComparison } from './compare.ts'
-import { amountCells, documentOf, nameCell, sidesHead, type TableCell, table } from './page-parts.ts'
+import { type LargeDifference, largestDifferences, sizeOf } from './largest-differences.ts'
+import { amountCells, barCell, documentOf, nameCell, sidesHead, type TableCell, table } from './page-parts.ts'
 import type { DifferenceRow } from './rows.ts'
 import { subtract } from './sums.ts'
 import { type ComparedTotals, currencyTotals, isDifferent, periodTotals } from './totals.ts'
+
+/** Differences in the picture of a currency. */
+const LARGEST = 10
 
 type OrganizationSums = Omit<OrganizationComparison, 'rows'>
 /** Sums over all organizations, by `owed EUR`. */
@@ -33,6 +36,7 @@ export const createPage = (sides: readonly [a: string, b: string], notes: readon
   const parts: Markup[] = []
   const room = { sections: PAGE_SECTIONS, rows: PAGE_ROWS, periods: PAGE_PERIODS }
   const leftOut = { 'reps and periods': 0, lines: 0, records: 0, 'totals of periods': 0 }
+  const largest = largestDifferences(LARGEST)
   let current: OrganizationSums = { organization: '', money: [new Map(), new Map()], names: new Map() }
   let money: DifferenceRow[] = []
   let others: DifferenceRow[] = []
@@ -86,8 +90,11 @@ ${table(['record', '', 'change', ...sides], records, recordCells)}
       sections = undefined
     },
     row: row => {
-      if (row.row === 'owed' || row.row === 'paid') money.push(row)
-      else if (row.row === 'line') {
+      if (row.row === 'owed' || row.row === 'paid') {
+        money.push(row)
+        const { names } = current
+        largest.add({ row, rep: names.get(row.rep ?? '')?.name, period: names.get(row.period ?? '')?.name })
+      } else if (row.row === 'line') {
         add(sectionFor(row)?.lines, row, 'lines')
       } else add(opened().get(keyOf(row))?.records ?? others, row, 'records')
     },
@@ -99,7 +106,7 @@ ${table(['record', '', 'change', ...sides], records, recordCells)}
       room.periods -= periods.length
       leftOut['totals of periods'] += different.length - periods.length
       parts.push(markup`<h2>${current.organization === '' ? '(no organization)' : current.organization}</h2>
-${table(sidesHead('total', sides), currencyTotals(totals), row => ['all periods', ...totalsCells(row)])}
+${totals.length === periods.length && totals.length === 1 ? '' : table(sidesHead('total', sides), currencyTotals(totals), row => ['all periods', ...totalsCells(row)])}
 ${table(sidesHead('period', sides), periods, row => [nameCell(current.names.get(row.period)?.name, row.period), ...totalsCells(row)])}
 ${different.length === totals.length ? '' : markup`<p>${totals.length - different.length} other totals of a period and currency are equal.</p>`}
 ${[...opened()].map(sectionText)}
@@ -126,14 +133,31 @@ ${
 }
 <h2>All organizations</h2>
 ${table(['', 'currency', ...sides, 'difference'], all, cells => cells)}
+${largest.all().map(largestText)}
 ${parts}`,
       )
     },
   }
 }
 
+/** One difference needs no picture. */
+const largestText = ([currency, all]: readonly [string, readonly LargeDifference[]]): Markup => {
+  const [first] = all
+  if (first === undefined || all.length === 1) return markup``
+  const whole = sizeOf(first.row)
+  return markup`<h2>Largest differences in ${currency}</h2>
+${table(['', 'difference', '', 'rep', 'period'], all, ({ row, rep, period }) => [
+  row.row,
+  { amount: row.difference, isDifference: true },
+  // A length in a picture is the only number that is made of an amount.
+  barCell(row.difference ?? '0', whole.isZero() ? 0 : sizeOf(row).div(whole).toNumber()),
+  nameCell(rep, row.rep ?? ''),
+  nameCell(period, row.period ?? ''),
+])}
+`
+}
+
 const keyOf = ({ rep, period }: DifferenceRow): string => `${rep} ${period}`
-const sizeOf = ({ difference }: DifferenceRow): Exact => new Exact(difference ?? 0).abs()
 
 const totalsCells = ({ currency, owed, paid }: ComparedTotals): TableCell[] => [
   currency,
