@@ -71,3 +71,12 @@ export const isAbove = (one: string, other: string): boolean => new Exact(one).g
  */
 export const drawnShare = (amount: string, whole: string): number =>
   isZero(whole) ? 0 : new Exact(amount).div(new Exact(whole).abs()).toNumber()
+
+/** Where amounts stand between the lowest of them and the highest, from 0 to 1: the positions of a picture. */
+export const drawnPositions = (amounts: readonly string[]): number[] => {
+  const farthest = farthestFromZero(amounts)
+  const shares = amounts.map(amount => drawnShare(amount, farthest))
+  const low = shares.reduce((lowest, share) => Math.min(lowest, share), 0)
+  const high = shares.reduce((highest, share) => Math.max(highest, share), 0)
+  return shares.map(share => (share - low) / (high - low || 1))
+}

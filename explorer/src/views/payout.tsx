@@ -6,7 +6,7 @@ import { Amount } from '../parts/amount.tsx'
 import { IdText, instantText, Link, nameOfPeriod, nameOfRep, SealedMark, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
-import { WaterfallStep } from '../pictures/waterfall.tsx'
+import { WaterfallStep, waterfallOf } from '../pictures/waterfall.tsx'
 import { useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -84,9 +84,12 @@ const Lines = ({ payout: { line_items: lines } }: { readonly payout: Explained }
   const [shown, setShown] = useState(ROWS_SHOWN)
   const words = texts.payout
   const sums = runningSums(lines.map(({ amount }) => amount))
-  const rows = lines.slice(0, shown).map((line, at) => ({ line, from: sums[at - 1] ?? '0', to: sums[at] ?? '0' }))
-  const even = withEqualDecimals(rows.map(({ to }) => to))
-  const scale = ['0', ...rows.map(({ to }) => to)]
+  const rows = lines.slice(0, shown)
+  const shownSums = sums.slice(0, shown)
+  const even = withEqualDecimals(shownSums)
+  // Positions of nothing, then of each sum: a step goes from one position to the next.
+  const positions = waterfallOf(shownSums)
+  const [zero = 0] = positions
   return (
     <section>
       <h2>{words.lines}</h2>
@@ -95,20 +98,22 @@ const Lines = ({ payout: { line_items: lines } }: { readonly payout: Explained }
         <Table
           caption={words.lines}
           rows={rows}
-          keyOf={({ line }) => line.id}
+          keyOf={line => line.id}
           columns={[
-            { head: words.line, cell: ({ line }) => line.description || <IdText id={line.id} /> },
-            { head: texts.words.kind, cell: ({ line }) => words.category[line.category] },
+            { head: words.line, cell: line => line.description || <IdText id={line.id} /> },
+            { head: texts.words.kind, cell: line => words.category[line.category] },
             {
               head: texts.words.deal,
-              cell: ({ line }) => (line.deal_id === null ? '–' : <IdText id={line.deal_id} />),
+              cell: line => (line.deal_id === null ? '–' : <IdText id={line.deal_id} />),
             },
             {
               head: words.picture,
               isPicture: true,
-              cell: ({ line, from, to }) => <WaterfallStep from={from} to={to} sums={scale} name={line.category} />,
+              cell: ({ category }, at) => (
+                <WaterfallStep from={positions[at] ?? 0} to={positions[at + 1] ?? 0} zero={zero} name={category} />
+              ),
             },
-            { head: texts.words.amount, amount: ({ line }) => line.amount },
+            { head: texts.words.amount, amount: line => line.amount },
             { head: words.sum, amount: (_, at) => even[at] ?? null },
           ]}
         />

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
   addAmounts,
+  drawnPositions,
   drawnShare,
   groupDigits,
   groupSigned,
@@ -94,4 +95,11 @@ test('no other code of the page makes a number of a text, or formats one', () =>
 test('no code of the page stores anything in the browser', () => {
   const stores = /\b(?:localStorage|sessionStorage|indexedDB|caches|cookie|cookieStore|serviceWorker|pushState)\b/
   expect(find(within('explorer/src'), 'code', stores)).toEqual([])
+})
+
+test('positions of a picture go from the lowest amount to the highest, and nothing alone is at the beginning', () => {
+  expect(drawnPositions(['0', '10', '-10', '5'])).toEqual([0.5, 1, 0, 0.75])
+  expect(drawnPositions(['0', '-4'])).toEqual([1, 0])
+  expect(drawnPositions(['0', '0.00'])).toEqual([0, 0])
+  expect(drawnPositions([])).toEqual([])
 })
