@@ -22,7 +22,7 @@ export const groupSigned = (amount: string): string =>
 const fractionOf = (amount: string): string => /\.\d+$/.exec(amount)?.[0] ?? ''
 
 const longestFraction = (amounts: readonly string[]): number =>
-  Math.max(0, ...amounts.map(amount => fractionOf(amount).length))
+  amounts.reduce((longest, amount) => Math.max(longest, fractionOf(amount).length), 0)
 
 /** The text that an amount lacks behind its end to stand with its decimal point below those of others: `.00`, `0`. */
 export const paddingFor = (amount: string, others: readonly string[]): string => {
@@ -30,6 +30,12 @@ export const paddingFor = (amount: string, others: readonly string[]): string =>
   const missing = longestFraction(others) - fraction.length
   if (missing <= 0) return ''
   return fraction === '' ? `.${'0'.repeat(missing - 1)}` : '0'.repeat(missing)
+}
+
+/** The amount whose text is longest after its point, alone; none of none. All others stand with it as with each other. */
+export const widestOf = (amounts: readonly string[]): string[] => {
+  const longest = longestFraction(amounts)
+  return amounts.filter(amount => fractionOf(amount).length === longest).slice(0, 1)
 }
 
 /** Sums have no trailing zeros. Gives them as many decimals as the longest has, and two if any has decimals. */

@@ -1,7 +1,7 @@
 /** Names of reps and periods in place of their ids, links between views, ids and instants. */
 import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Client, Period, Rep } from '../../../client/src/index.ts'
+import { type Client, type Period, RefusedError, type Rep } from '../../../client/src/index.ts'
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -19,12 +19,14 @@ export const useNames = (): Names => useContext(NamesContext)
 const NAMES_MAX = 2_000
 
 const readNames = async (client: Client): Promise<Names> => {
-  // A key that may not read them sees ids.
+  // A key that may not read them sees ids. After another error, the names that are known stay.
   const read = async <Item extends { readonly id: string }>(list: AsyncIterable<Item>): Promise<Item[]> => {
     const items: Item[] = []
     try {
       for await (const item of list) if (items.push(item) >= NAMES_MAX) break
-    } catch {}
+    } catch (error) {
+      if (!(error instanceof RefusedError && error.status === 403)) throw error
+    }
     return items
   }
   const [reps, periods] = await Promise.all([read(client.reps()), read(client.periods())])

@@ -1,5 +1,6 @@
 /** A table that becomes a list of cards on a narrow screen. Amounts of a column are aligned. */
 import type { ComponentChildren } from 'preact'
+import { widestOf } from '../amounts.ts'
 import { Amount } from './amount.tsx'
 
 export type TableColumn<Row> = {
@@ -24,7 +25,8 @@ type Props<Row> = {
 // The roles stay when the style sheet turns rows into cards.
 export const Table = <Row,>({ caption, rows, columns, keyOf, classOf }: Props<Row>) => {
   const amounts = columns.map(({ amount }) => (amount === undefined ? [] : rows.map(amount)))
-  const known = amounts.map(all => all.filter(amount => amount !== null))
+  // Once for a column: each of its cells would look at all others.
+  const known = amounts.map(all => widestOf(all.filter(amount => amount !== null)))
   const kind = ({ amount, isPicture }: TableColumn<Row>): string => (amount ? 'number' : isPicture ? 'picture' : 'text')
   return (
     // biome-ignore-start lint/a11y/noRedundantRoles: without a role, a row that is drawn as a card is no row.

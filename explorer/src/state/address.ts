@@ -24,9 +24,14 @@ const parameters = { rep: 'rep', period: 'period', from: 'from', to: 'to', as_of
 const split = (fragment: string): { readonly path: string; readonly query: URLSearchParams } => {
   const text = fragment.replace(/^#/, '')
   const at = text.startsWith('/') ? text.indexOf('?') : -1
-  if (!text.startsWith('/')) return { path: '/', query: new URLSearchParams(text) }
-  return { path: at === -1 ? text : text.slice(0, at), query: new URLSearchParams(at === -1 ? '' : text.slice(at + 1)) }
+  if (!text.startsWith('/')) return { path: '/', query: queryOf(text) }
+  return { path: at === -1 ? text : text.slice(0, at), query: queryOf(at === -1 ? '' : text.slice(at + 1)) }
 }
+
+/** A plus sign is itself, as in an instant that somebody types: `+01:00`. */
+const queryOf = (text: string): URLSearchParams => new URLSearchParams(text.replaceAll('+', '%2B'))
+/** Each plus sign that `URLSearchParams` writes is a space. */
+const textOf = (query: URLSearchParams): string => (query.size === 0 ? '' : `?${String(query).replaceAll('+', '%20')}`)
 
 /** Any fragment is an address: unknown ones are the overview. */
 export const readAddress = (fragment: string): ViewAddress => {
@@ -57,8 +62,11 @@ export const fragmentOf = (address: ViewAddress): string => {
     if (value !== undefined) query.set(parameter, value)
   }
   const path = address.id === undefined ? address.view : `${address.view}/${encodeURIComponent(address.id)}`
-  return `#/${path}${query.size === 0 ? '' : `?${query}`}`
+  return `#/${path}${textOf(query)}`
 }
+
+/** Whether a text can be a key: a header takes no other characters. */
+export const isKeyText = (text: string): boolean => /^[!-~]+$/.test(text)
 
 /** Returns the key of a fragment, and the fragment without it. */
 export const takeKey = (fragment: string): { readonly key: string | undefined; readonly rest: string } => {
@@ -66,5 +74,5 @@ export const takeKey = (fragment: string): { readonly key: string | undefined; r
   const key = query.get('key') ?? undefined
   if (key === undefined) return { key, rest: fragment }
   query.delete('key')
-  return { key, rest: `#${path}${query.size === 0 ? '' : `?${query}`}` }
+  return { key, rest: `#${path}${textOf(query)}` }
 }

@@ -1,8 +1,9 @@
 /** How a view reads: the client of its moment, read again when a change was published. */
 import { createContext } from 'preact'
-import { useContext, useEffect, useState } from 'preact/hooks'
-import type { Change, Client } from '../../../client/src/index.ts'
+import { useContext, useEffect, useRef, useState } from 'preact/hooks'
+import { type Change, type Client, RefusedError } from '../../../client/src/index.ts'
 import type { ViewAddress } from './address.ts'
+import { type Outcome, runInTurn } from './run-in-turn.ts'
 
 /** How the page follows changes. `refused` has the reason why it does not. */
 export type LiveState =
@@ -37,33 +38,41 @@ export type ViewReading<Value> = {
   readonly again: () => void
 }
 
-type Outcome<Value> = { readonly value?: Value; readonly error?: unknown }
+type Shown<Value> = Outcome<Value> & { readonly of?: Client; readonly what?: string }
 
 /** @param what names everything that `read` depends on, beside the client */
 export const useReading = <Value>(what: string, read: (client: Client) => Promise<Value>): ViewReading<Value> => {
   const { client, version } = useReader()
   const [attempt, setAttempt] = useState(0)
-  const [outcome, setOutcome] = useState<Outcome<Value> & { readonly of?: Client; readonly what?: string }>({})
+  const [shown, setShown] = useState<Shown<Value>>({})
   const [isReading, setIsReading] = useState(true)
-  // `version` and `attempt` are not read: a new one reads again.
+  const latest = useRef(read)
+  latest.current = read
+  const turns = useRef<ReturnType<typeof runInTurn<Value>> | undefined>(undefined)
+
   useEffect(() => {
-    let isCurrent = true
+    const settle = (outcome: Outcome<Value>, isLast: boolean): void => {
+      setShown(before => ({ ...kept(before, client, what, outcome), ...outcome, of: client, what }))
+      if (isLast) setIsReading(false)
+    }
+    const mine = runInTurn(async () => latest.current(client), settle)
+    turns.current = mine
+    return mine.end
+  }, [client, what])
+  // Changes can come faster than a reading ends: each of them is shown before the next one begins.
+  useEffect(() => {
     setIsReading(true)
-    const settle = (settled: Outcome<Value>): void => {
-      if (!isCurrent) return
-      setOutcome({ ...settled, of: client, what })
-      setIsReading(false)
-    }
-    read(client).then(
-      value => settle({ value }),
-      error => settle({ error }),
-    )
-    return () => {
-      isCurrent = false
-    }
+    turns.current?.want()
   }, [client, what, version, attempt])
 
-  const isMine = outcome.of === client && outcome.what === what
-  const { value, error } = isMine ? outcome : {}
+  const isMine = shown.of === client && shown.what === what
+  const { value, error } = isMine ? shown : {}
   return { value, error, isReading: isReading || !isMine, again: () => setAttempt(attempt + 1) }
+}
+
+/** What was shown stays beside an error that says nothing about it: the service does not answer now. */
+const kept = <Value>(before: Shown<Value>, client: Client, what: string, { error }: Outcome<Value>): Shown<Value> => {
+  const isRefused = error instanceof RefusedError && error.status < 500 && error.status !== 429
+  const isSame = before.of === client && before.what === what && before.value !== undefined
+  return error !== undefined && isSame && !isRefused ? { value: before.value as Value } : {}
 }

@@ -18,16 +18,21 @@ export type Session = {
   readonly clientUntil: (signal: AbortSignal) => Client
 }
 
-type Refused = { readonly status: number; readonly seconds: string | undefined; readonly at: number }
+type Refused = { readonly status: number; readonly seconds: string | undefined; readonly until: number }
 
-/** The client sends a request again for at most this time. */
-const GIVEN_UP_MS = 120_000
+/** The client sends a refused request again at the latest so much after the time that the answer named. */
+const SENT_AGAIN_MS = 15_000
 
 /** @param base the address of the API with its path */
 export const openSession = (base: string, key: string, onObserved: (observed: Observed) => void): Session => {
   let upTo: string | undefined
   // By address: the answer to another request does not end the wait of this one.
   const refused = new Map<string, Refused>()
+  const observe = (): void => {
+    // The client has given up the older ones, or nothing on the page waits for them.
+    for (const [url, { until }] of refused) if (performance.now() >= until) refused.delete(url)
+    onObserved({ upTo, busy: [...refused.values()].at(-1) })
+  }
   const send = async (request: Request): Promise<Response> => {
     // The browser must not write pay to its disk: answers as of a change may be stored.
     const answer = await fetch(request, { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' })
@@ -35,11 +40,11 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
     refused.delete(request.url)
     if ([429, 502, 503, 504].includes(answer.status)) {
       const seconds = answer.headers.get('Retry-After') ?? undefined
-      refused.set(request.url, { status: answer.status, seconds, at: performance.now() })
+      const wait = 1_000 * (Number(seconds) || 1) + SENT_AGAIN_MS
+      refused.set(request.url, { status: answer.status, seconds, until: performance.now() + wait })
+      setTimeout(observe, wait)
     }
-    // The client has given up the older ones.
-    for (const [url, { at }] of refused) if (performance.now() - at > GIVEN_UP_MS) refused.delete(url)
-    onObserved({ upTo, busy: [...refused.values()].at(-1) })
+    observe()
     return answer
   }
   const options = { baseUrl: base, key, fetch: send }

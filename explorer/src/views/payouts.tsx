@@ -12,7 +12,7 @@ export const PayoutsView = () => {
   const { address } = useReader()
   const { rep, period } = address
   const filter = { ...(rep !== undefined && { repId: rep }), ...(period !== undefined && { periodId: period }) }
-  const pages = usePages(`payouts ${rep ?? ''} ${period ?? ''}`, client =>
+  const pages = usePages(JSON.stringify(['payouts', rep, period]), client =>
     client.payouts({ limit: PAGE_RECORDS, ...filter }),
   )
   const { words, payouts } = texts

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { fragmentOf, readAddress, takeKey, type ViewAddress } from '../../../../explorer/src/state/address.ts'
+import {
+  fragmentOf,
+  isKeyText,
+  readAddress,
+  takeKey,
+  type ViewAddress,
+} from '../../../../explorer/src/state/address.ts'
 
 test('the fragment of an address is read as the same address', () => {
   const all: ViewAddress[] = [
@@ -8,8 +14,14 @@ test('the fragment of an address is read as the same address', () => {
     { view: 'payout', id: 'payout_1', asOf: 'rep_1.2' },
     { view: 'history', id: 'payout_1', from: 'payout_1', to: 'payout_2' },
     { view: 'changes' },
+    { view: 'payouts', rep: 'a b+c&d=%2B#ü', period: '100% of /it' },
   ]
   expect(all.map(address => readAddress(fragmentOf(address)))).toEqual(all)
+})
+
+test('a plus sign that somebody types is itself, as in an instant', () => {
+  expect(readAddress('#/overview?as_of=2026-02-01T09:30:00+01:00').asOf).toBe('2026-02-01T09:30:00+01:00')
+  expect(fragmentOf({ view: 'payouts', rep: 'a b' })).toBe('#/payouts?rep=a%20b')
 })
 
 test('any other fragment is an address, too', () => {
@@ -27,6 +39,10 @@ describe('a key', () => {
       rest: '#/history/payout_1?as_of=payout_2',
     })
     expect(takeKey('#/payouts?rep=rep_1')).toEqual({ key: undefined, rest: '#/payouts?rep=rep_1' })
+  })
+
+  test('of characters that no header takes is none, so that the page asks for one', () => {
+    expect(['ck_1+/=', 'ck_ü', 'ck 1', ''].map(isKeyText)).toEqual([true, false, false, false])
   })
 
   test('is never written into a fragment', () => {
