@@ -42,7 +42,7 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
       const seconds = answer.headers.get('Retry-After') ?? undefined
       const wait = 1_000 * (Number(seconds) || 1) + SENT_AGAIN_MS
       refused.set(request.url, { status: answer.status, seconds, until: performance.now() + wait })
-      setTimeout(observe, wait)
+      setTimeout(observe, wait + 10)
     }
     observe()
     return answer
