@@ -9,10 +9,21 @@ const BAR = 42
 const AROUND_BARS = 110
 const COLORS = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e45756', '#9d755d']
 const SPREAD = '#333333'
+/** Who made a bar, by its name: the first that fits. Each has a colour, and the legend names it. */
+const makers = [
+  { maker: 'plain pipe', of: /plain pipe|helpers\.bulk|esutil/, color: '#9d9d9d' },
+  { maker: 'Elasticsearch alone', of: /straight to|bare loop|ceiling/, color: '#f58518' },
+  { maker: 'Elasticsearch', of: /: Elasticsearch$/, color: '#54a24b' },
+  { maker: 'projector and API, p50', of: /: p50$/, color: '#4c78a8' },
+  { maker: 'projector and API, p99', of: /: p99$/, color: '#9ecae9' },
+  { maker: 'API', of: /, API$/, color: '#4c78a8' },
+  { maker: 'projector', of: /./, color: '#4c78a8' },
+] as const
+const LEGEND = 28
 
 /** Returns the picture as SVG. */
 export const drawPicture = (picture: Picture): string => {
-  const height = 'bars' in picture ? AROUND_BARS + BAR * picture.bars.length : LINES_HEIGHT
+  const height = 'bars' in picture ? AROUND_BARS + LEGEND + BAR * picture.bars.length : LINES_HEIGHT
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
   const title = { text: picture.title, left: 16, top: 12, textStyle: { fontSize: 15 } }
   const shown = 'bars' in picture ? barsOf(picture.bars, picture.unit) : linesOf(picture)
@@ -24,15 +35,16 @@ export const drawPicture = (picture: Picture): string => {
 
 /** Bars below each other, each with a line from lowest to highest. */
 const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption => ({
-  grid: { left: 32, right: 60, top: 48, bottom: 44, containLabel: true },
+  grid: { left: 32, right: 60, top: 48 + LEGEND, bottom: 44, containLabel: true },
+  legend: { top: 40, left: 16, itemGap: 24, selectedMode: false },
   xAxis: { type: 'value', name: unit, nameLocation: 'middle', nameGap: 28 },
   yAxis: { type: 'category', inverse: true, data: bars.map(labelOf), axisTick: { show: false } },
   series: [
-    {
-      type: 'bar',
-      barWidth: BAR / 2,
-      data: bars.map(({ value }) => value),
-    },
+    ...makers.flatMap(one => {
+      const data = bars.map(bar => (makerOf(bar) === one ? bar.value : null))
+      if (data.every(value => value === null)) return []
+      return [{ type: 'bar', name: one.maker, color: one.color, barWidth: BAR / 2, barGap: '-100%', data } as const]
+    }),
     {
       type: 'custom',
       renderItem: drawSpread,
@@ -44,6 +56,8 @@ const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption =
     },
   ],
 })
+
+const makerOf = ({ name }: Bar) => makers.find(({ of }) => of.test(name))
 
 /** With the value, because a short bar has no room for it. */
 const labelOf = ({ name, value }: Bar): string =>

@@ -72,6 +72,14 @@ test('a figure with a value of nothing is refused: it would be stored as null', 
   expect(() => requireMeasured(figure)).not.toThrow()
 })
 
+test('the legend of a picture says who made each bar, and each has a colour of its own', () => {
+  const names = ['bulk ceiling', 'projector', 'kafkajs + helpers.bulk']
+  const bars = names.map((name, at) => ({ name, value: at + 1 }))
+  const drawn = drawPicture({ name: 'replay', title: 'Replay', unit: 'documents/s', bars })
+  for (const maker of ['Elasticsearch alone', 'projector', 'plain pipe']) expect(drawn).toContain(`>${maker}<`)
+  for (const color of ['#f58518', '#4c78a8', '#9d9d9d']) expect(drawn).toContain(`fill="${color}"`)
+})
+
 test('bars with their spread, and lines, are drawn', () => {
   const bars = figure.pictures?.[0]
   const drawn = bars && drawPicture(bars)
