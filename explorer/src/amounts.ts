@@ -32,7 +32,7 @@ export const paddingFor = (amount: string, others: readonly string[]): string =>
   return fraction === '' ? `.${'0'.repeat(missing - 1)}` : '0'.repeat(missing)
 }
 
-/** The amount whose text is longest after its point, alone; none of none. All others stand with it as with each other. */
+/** The amount whose text is longest after its point, alone: others align with it as with all of them. */
 export const widestOf = (amounts: readonly string[]): string[] => {
   const longest = longestFraction(amounts)
   return amounts.filter(amount => fractionOf(amount).length === longest).slice(0, 1)

@@ -78,6 +78,33 @@ export const sidesHead = (first: string, [a, b]: readonly [string, string]): str
   return [first, 'currency', ...of('owed'), ...of('paid')]
 }
 
+export type LargeDifference = {
+  readonly row: DifferenceRow
+  /** Names of the rep and of the period, if they are known. */
+  readonly rep: string | undefined
+  readonly period: string | undefined
+}
+
+/** The distance of a difference from zero. */
+export const distanceOf = ({ difference }: DifferenceRow): Exact => new Exact(difference ?? 0).abs()
+
+/** Keeps the largest differences of each currency, at most `most` of them. */
+export const largestDifferences = (most: number) => {
+  const kept = new Map<string, LargeDifference[]>()
+  const largest = (all: readonly LargeDifference[]): LargeDifference[] =>
+    all.toSorted((one, other) => distanceOf(other.row).cmp(distanceOf(one.row))).slice(0, most)
+  return {
+    add: (difference: LargeDifference): void => {
+      const currency = difference.row.currency ?? ''
+      const all = [...(kept.get(currency) ?? []), difference]
+      kept.set(currency, all.length > 2 * most ? largest(all) : all)
+    },
+    /** In the order of the currencies. */
+    all: (): (readonly [currency: string, largest: readonly LargeDifference[]])[] =>
+      [...kept].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([currency, all]) => [currency, largest(all)]),
+  }
+}
+
 const short = (text: string): string => {
   // At most two units of UTF-16 make a character.
   const characters = [...text.slice(0, 2 * PAGE_CHARACTERS + 2)]

@@ -6,8 +6,18 @@
 import { PAGE_PERIODS, PAGE_ROWS, PAGE_SECTIONS } from '../limits.ts'
 import { type Markup, markup } from '../markup.ts'
 import type { OrganizationComparison } from './compare.ts'
-import { type LargeDifference, largestDifferences, sizeOf } from './largest-differences.ts'
-import { amountCells, barCell, documentOf, nameCell, sidesHead, type TableCell, table } from './page-parts.ts'
+import {
+  amountCells,
+  barCell,
+  distanceOf,
+  documentOf,
+  type LargeDifference,
+  largestDifferences,
+  nameCell,
+  sidesHead,
+  type TableCell,
+  table,
+} from './page-parts.ts'
 import type { DifferenceRow } from './rows.ts'
 import { subtract } from './sums.ts'
 import { type ComparedTotals, currencyTotals, isDifferent, periodTotals } from './totals.ts'
@@ -54,7 +64,7 @@ export const createPage = (sides: readonly [a: string, b: string], notes: readon
     if (sections !== undefined) return sections
     sections = new Map()
     const without = new Set<string>()
-    for (const row of money.toSorted((a, b) => sizeOf(b).cmp(sizeOf(a)))) {
+    for (const row of money.toSorted((a, b) => distanceOf(b).cmp(distanceOf(a)))) {
       const section = sections.get(keyOf(row)) ?? open(keyOf(row), sections)
       if (section === undefined) without.add(keyOf(row))
       else section.money.push(row)
@@ -144,13 +154,13 @@ ${parts}`,
 const largestText = ([currency, all]: readonly [string, readonly LargeDifference[]]): Markup => {
   const [first] = all
   if (first === undefined || all.length === 1) return markup``
-  const whole = sizeOf(first.row)
+  const whole = distanceOf(first.row)
   return markup`<h2>Largest differences in ${currency}</h2>
 ${table(['', 'difference', '', 'rep', 'period'], all, ({ row, rep, period }) => [
   row.row,
   { amount: row.difference, isDifference: true },
   // A length in a picture is the only number that is made of an amount.
-  barCell(row.difference ?? '0', whole.isZero() ? 0 : sizeOf(row).div(whole).toNumber()),
+  barCell(row.difference ?? '0', whole.isZero() ? 0 : distanceOf(row).div(whole).toNumber()),
   nameCell(rep, row.rep ?? ''),
   nameCell(period, row.period ?? ''),
 ])}

@@ -9,7 +9,7 @@ type Props = {
   readonly name: string
 }
 
-/** @returns for sums in their order, the position of nothing and of each sum, in percent. Once for all rows: it divides. */
+/** @returns the positions of nothing and of each sum, in percent. Once for all rows: it divides. */
 export const waterfallOf = (sums: readonly string[]): readonly number[] =>
   drawnPositions(['0', ...sums]).map(position => 100 * position)
 

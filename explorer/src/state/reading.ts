@@ -3,7 +3,7 @@ import { createContext } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { type Change, type Client, RefusedError } from '../../../client/src/index.ts'
 import type { ViewAddress } from './address.ts'
-import { type Outcome, runInTurn } from './run-in-turn.ts'
+import { runInTurn, type Settled } from './run-in-turn.ts'
 
 /** How the page follows changes. `refused` has the reason why it does not. */
 export type LiveState =
@@ -38,7 +38,7 @@ export type ViewReading<Value> = {
   readonly again: () => void
 }
 
-type Shown<Value> = Outcome<Value> & { readonly of?: Client; readonly what?: string }
+type Shown<Value> = Settled<Value> & { readonly of?: Client; readonly what?: string }
 
 /** @param what names everything that `read` depends on, beside the client */
 export const useReading = <Value>(what: string, read: (client: Client) => Promise<Value>): ViewReading<Value> => {
@@ -51,7 +51,7 @@ export const useReading = <Value>(what: string, read: (client: Client) => Promis
   const turns = useRef<ReturnType<typeof runInTurn<Value>> | undefined>(undefined)
 
   useEffect(() => {
-    const settle = (outcome: Outcome<Value>, isLast: boolean): void => {
+    const settle = (outcome: Settled<Value>, isLast: boolean): void => {
       setShown(before => ({ ...kept(before, client, what, outcome), ...outcome, of: client, what }))
       if (isLast) setIsReading(false)
     }
@@ -70,8 +70,8 @@ export const useReading = <Value>(what: string, read: (client: Client) => Promis
   return { value, error, isReading: isReading || !isMine, again: () => setAttempt(attempt + 1) }
 }
 
-/** What was shown stays beside an error that says nothing about it: the service does not answer now. */
-const kept = <Value>(before: Shown<Value>, client: Client, what: string, { error }: Outcome<Value>): Shown<Value> => {
+/** A shown value stays beside an error that says nothing about it: the service does not answer now. */
+const kept = <Value>(before: Shown<Value>, client: Client, what: string, { error }: Settled<Value>): Shown<Value> => {
   const isRefused = error instanceof RefusedError && error.status < 500 && error.status !== 429
   const isSame = before.of === client && before.what === what && before.value !== undefined
   return error !== undefined && isSame && !isRefused ? { value: before.value as Value } : {}

@@ -2,12 +2,12 @@
  * Runs one thing, again when it is wanted again. In: wishes. Out: each outcome, in order.
  * Promises: a run under way is not dropped. However often it is wanted meanwhile, it runs once more after it.
  */
-export type Outcome<Value> = { readonly value?: Value; readonly error?: unknown }
+export type Settled<Value> = { readonly value?: Value; readonly error?: unknown }
 
 /** @param onSettled `isLast`: nothing is wanted since the run began */
 export const runInTurn = <Value>(
   run: () => Promise<Value>,
-  onSettled: (outcome: Outcome<Value>, isLast: boolean) => void,
+  onSettled: (outcome: Settled<Value>, isLast: boolean) => void,
 ): { readonly want: () => void; readonly end: () => void } => {
   let [isRunning, isWanted, isEnded] = [false, false, false]
   const runAll = async (): Promise<void> => {
@@ -15,8 +15,8 @@ export const runInTurn = <Value>(
     while (isWanted && !isEnded) {
       isWanted = false
       const outcome = await run().then(
-        (value): Outcome<Value> => ({ value }),
-        (error: unknown): Outcome<Value> => ({ error }),
+        (value): Settled<Value> => ({ value }),
+        (error: unknown): Settled<Value> => ({ error }),
       )
       if (!isEnded) onSettled(outcome, !isWanted)
     }

@@ -20,8 +20,8 @@ export type Session = {
 
 type Refused = { readonly status: number; readonly seconds: string | undefined; readonly until: number }
 
-/** The client sends a refused request again at the latest so much after the time that the answer named. */
-const SENT_AGAIN_MS = 15_000
+/** The service names a minute at most, and the client sends a refused request again soon after that time. */
+const SENT_AGAIN_MS = 75_000
 
 /** @param base the address of the API with its path */
 export const openSession = (base: string, key: string, onObserved: (observed: Observed) => void): Session => {
@@ -40,9 +40,9 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
     refused.delete(request.url)
     if ([429, 502, 503, 504].includes(answer.status)) {
       const seconds = answer.headers.get('Retry-After') ?? undefined
-      const wait = 1_000 * (Number(seconds) || 1) + SENT_AGAIN_MS
-      refused.set(request.url, { status: answer.status, seconds, until: performance.now() + wait })
-      setTimeout(observe, wait + 10)
+      refused.set(request.url, { status: answer.status, seconds, until: performance.now() + SENT_AGAIN_MS })
+      // A timer may be early.
+      setTimeout(observe, SENT_AGAIN_MS + 10)
     }
     observe()
     return answer

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { type Outcome, runInTurn } from '../../../../explorer/src/state/run-in-turn.ts'
+import { runInTurn, type Settled } from '../../../../explorer/src/state/run-in-turn.ts'
 
 const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 const started = () => {
   const runs: PromiseWithResolvers<number>[] = []
-  const shown: (Outcome<number> & { readonly isLast: boolean })[] = []
+  const shown: (Settled<number> & { readonly isLast: boolean })[] = []
   const turns = runInTurn(
     () => {
       const run = Promise.withResolvers<number>()
