@@ -1,7 +1,7 @@
 /** One payout, explained: its lines from nothing to what is owed, the steps of its calculation, and what was paid. */
 import { useState } from 'preact/hooks'
 import type { PayrollRecord, Statement } from '../../../client/src/index.ts'
-import { addAmounts, runningSums, subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { addAmounts, runningSums, subtractAmount, widestOf, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
 import { IdText, instantText, Link, nameOfPeriod, nameOfRep, SealedMark, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
@@ -139,7 +139,7 @@ const Trace = ({ id }: { readonly id: string }) => {
   const words = texts.payout
   const { value } = statement
   const steps = value?.calculation_trace ?? []
-  const outputs = steps.slice(0, shown).map(({ output_amount }) => output_amount)
+  const outputs = widestOf(steps.slice(0, shown).map(({ output_amount }) => output_amount))
   return (
     <section>
       <h2>{words.trace}</h2>
@@ -176,7 +176,7 @@ const Trace = ({ id }: { readonly id: string }) => {
 const Payroll = ({ payout }: { readonly payout: Explained }) => {
   const { rep_id, period_id, net_amount, currency, superseded_by_id } = payout
   const words = texts.payout
-  const reading = useReading(`payroll ${rep_id} ${period_id}`, client =>
+  const reading = useReading(JSON.stringify(['payroll', rep_id, period_id]), client =>
     Array.fromAsync(client.payrollRecords({ repId: rep_id, periodId: period_id })),
   )
   const rows = reading.value ?? []
