@@ -44,7 +44,8 @@ export const showTotals = async (
     }))
     .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))
   if (svg !== undefined) {
-    await writeWhole(svg, drawTotals(rows))
+    const moment = last ? `As of ${last.id}, ${new Date(last.at).toISOString()}` : 'Nothing was recorded'
+    await writeWhole(svg, drawTotals(rows, { organization: org, moment }))
     steps.say(`drawn into ${svg}`)
   }
   if (json) steps.out(`${JSON.stringify({ organization: org, as_of: totals.last_change_id, totals: rows })}\n`)

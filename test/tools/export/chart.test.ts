@@ -12,6 +12,7 @@ const row = (period: string, currency: string, owed_amount: string, paid_amount:
   open_amount: '0',
   still_owed: '0',
 })
+const title = { organization: 'org_<1>', moment: 'As of payout_1' }
 const OWED = '#4c78a8'
 const PAID = '#f58518'
 /** Upper end and height of each bar of a color. */
@@ -22,7 +23,7 @@ const barsOf = (svg: string, color: string) =>
     .map(([, y, height]) => ({ y: Number(y), height: Number(height) }))
 
 test('bars are as high as their amounts, below zero for negative amounts', () => {
-  const svg = drawTotals([row('January', 'EUR', '100.00', '50.00'), row('February', 'EUR', '-50.00', '0')])
+  const svg = drawTotals([row('January', 'EUR', '100.00', '50.00'), row('February', 'EUR', '-50.00', '0')], title)
   const [high, negative] = barsOf(svg, OWED)
   const [half, none] = barsOf(svg, PAID)
   expect(high?.height).toBeGreaterThan(50)
@@ -33,10 +34,12 @@ test('bars are as high as their amounts, below zero for negative amounts', () =>
 })
 
 test('each currency has a panel, and no name becomes markup', () => {
-  const svg = drawTotals([row('<script>', 'USD', '1', '1'), row('&', 'EUR', '1', '1')])
+  const svg = drawTotals([row('<script>', 'USD', '1', '1'), row('&', 'EUR', '1', '1')], title)
   expect(svg.indexOf('>EUR</text>')).toBeLessThan(svg.indexOf('>USD</text>'))
   expect(svg).toContain('>&lt;script&gt;</text>')
   expect(svg).toContain('>&amp;</text>')
+  expect(svg).toContain('>Owed and paid: org_&lt;1&gt;</text>')
+  expect(svg).toContain('>As of payout_1</text>')
 })
 
 test.for([
@@ -46,7 +49,7 @@ test.for([
   ['the smallest amount', [row('a', 'EUR', `0.${'0'.repeat(39)}1`, '0')]],
   ['1,000 periods', Array.from({ length: 1_000 }, (_, at) => row(`period ${at}`, 'EUR', `${at}`, '1'))],
 ] as const)('%s can be drawn', ([, rows]) => {
-  const svg = drawTotals(rows)
+  const svg = drawTotals(rows, title)
   expect(svg).toMatch(/^<svg [\s\S]*<\/svg>\n$/)
   expect(svg).not.toMatch(/NaN|Infinity|undefined/)
 })
