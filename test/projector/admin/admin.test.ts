@@ -67,9 +67,15 @@ test('its page says whether it is ready, what else is wrong, and where each part
     clocks: () => ({ elasticsearch_ahead_ms: 9_000, agree: false }),
     status: async () => [partition],
   }
-  const { ask } = await start(given)
+  const { ask, port } = await start(given)
   const { status, body } = await ask('/')
   expect(status).toBe(200)
+  const { headers } = await fetch(`http://127.0.0.1:${port}/`)
+  expect(headers.get('content-security-policy')).toMatch(/^default-src 'none';.* frame-ancestors 'none'$/)
+  expect([headers.get('content-type'), headers.get('x-content-type-options')]).toEqual([
+    'text/html; charset=utf-8',
+    'nosniff',
+  ])
   expect(body).toContain('<title>Commission projector: not ready</title>')
   expect(body).toContain('not ready: kafka: does not answer</h1>')
   expect(body).toContain('Generation g2 is not live, and has failed: index_missing.')
