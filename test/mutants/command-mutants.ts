@@ -163,7 +163,7 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'a page of differences leaves out the smallest key and not the smallest difference',
     inside: 'createPage',
-    find: 'money.toSorted((a, b) => sizeOf(b).cmp(sizeOf(a)))',
+    find: 'money.toSorted((a, b) => distanceOf(b).cmp(distanceOf(a)))',
     replace: 'money',
   },
   {
