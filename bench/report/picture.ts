@@ -9,7 +9,7 @@ const BAR = 42
 const AROUND_BARS = 110
 const COLORS = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e45756', '#9d755d']
 const SPREAD = '#333333'
-/** Who made a bar, by its name: the first that fits. Each has a colour, and the legend names it. */
+/** The maker of a bar is the first one whose pattern fits its name. The legend shows each maker with its colour. */
 const makers = [
   { maker: 'plain pipe', of: /plain pipe|helpers\.bulk|esutil/, color: '#9d9d9d' },
   { maker: 'Elasticsearch alone', of: /straight to|bare loop|ceiling/, color: '#f58518' },

@@ -19,7 +19,7 @@ export const projectorPage = ({ reasons, failed, clocks, partitions }: Projector
     notReady: Object.entries(reasons).map(([part, reason]) => `${part}: ${reason}`),
     warnings: [
       ...failed.map(({ generation, code }) => `Generation ${generation} is not live, and has failed: ${code}.`),
-      ...(clocks.agree ? [] : ['The clocks of this machine, Kafka and Elasticsearch do not agree.']),
+      ...(clocks.agree ? [] : ['The clocks of this machine and of Elasticsearch do not agree.']),
     ],
     ...(partitions === undefined
       ? { notes: ['The positions cannot be read now.'] }

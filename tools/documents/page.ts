@@ -115,8 +115,10 @@ ${table(['record', '', 'change', ...sides], records, recordCells)}
       const periods = different.slice(0, room.periods)
       room.periods -= periods.length
       leftOut['totals of periods'] += different.length - periods.length
+      // The total of the only period is in the table of periods.
+      const isRepeated = totals.length === 1 && periods.length === 1
       parts.push(markup`<h2>${current.organization === '' ? '(no organization)' : current.organization}</h2>
-${totals.length === periods.length && totals.length === 1 ? '' : table(sidesHead('total', sides), currencyTotals(totals), row => ['all periods', ...totalsCells(row)])}
+${isRepeated ? '' : table(sidesHead('total', sides), currencyTotals(totals), row => ['all periods', ...totalsCells(row)])}
 ${table(sidesHead('period', sides), periods, row => [nameCell(current.names.get(row.period)?.name, row.period), ...totalsCells(row)])}
 ${different.length === totals.length ? '' : markup`<p>${totals.length - different.length} other totals of a period and currency are equal.</p>`}
 ${[...opened()].map(sectionText)}

@@ -8,7 +8,7 @@ import { type Client, createClient } from '../../../client/src/index.ts'
 export type Observed = {
   /** Everything published up to this instant is included; undefined before the first answer. */
   readonly upTo: string | undefined
-  /** The service refused a request for now, and has not answered it since. The client sends it again. */
+  /** The last request that the service refused for now. The client sends it again. Undefined once it is answered. */
   readonly busy: { readonly status: number; readonly seconds: string | undefined } | undefined
 }
 

@@ -41,7 +41,7 @@ describe('a key', () => {
     expect(takeKey('#/payouts?rep=rep_1')).toEqual({ key: undefined, rest: '#/payouts?rep=rep_1' })
   })
 
-  test('of characters that no header takes is none, so that the page asks for one', () => {
+  test('with characters that a header refuses is ignored: the page asks for another key', () => {
     expect(['ck_1+/=', 'ck_ü', 'ck 1', ''].map(isKeyText)).toEqual([true, false, false, false])
   })
 
