@@ -7,12 +7,18 @@ import { Decimal } from 'decimal.js'
 /** Adds exactly: an amount has at most 40 digits before the point and 40 after it, and a sum some more. */
 const Exact = Decimal.clone({ precision: 200, toExpPos: 200, toExpNeg: -200 })
 
-/** Groups the digits before the point by three. All digits stay: `-1234567.5000` becomes `-1,234,567.5000`. */
+/** U+2212: as wide as a plus sign, and a screen reader says it. */
+const MINUS = '\u2212'
+
+/** Groups the digits before the point by three. All digits stay: `-1234567.5000` becomes `−1,234,567.5000`. */
 export const groupDigits = (amount: string): string => {
   const point = amount.indexOf('.')
   const whole = point === -1 ? amount : amount.slice(0, point)
-  return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ',')}${amount.slice(whole.length)}`
+  return `${whole.replace(/\B(?=(?:\d{3})+$)/g, ',').replace('-', MINUS)}${amount.slice(whole.length)}`
 }
+
+/** Shown texts as other programs read them: with the minus sign of a keyboard before digits. */
+export const withPlainMinus = (shown: string): string => shown.replace(/\u2212(?=\d)/g, '-')
 
 /** The same, and a plus sign before an amount above zero. */
 export const groupSigned = (amount: string): string =>

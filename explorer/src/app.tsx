@@ -168,7 +168,7 @@ const State = ({ observed: { upTo, busy } }: { readonly observed: Observed }) =>
   const { asOf, ...now } = address
   const words = texts.state
   return (
-    <div class="state">
+    <aside class="state" aria-label={words.label}>
       {asOf !== undefined && (
         <p class="past" role="status">
           {texts.moment.shown(instantText(asOf))} <a href={fragmentOf(now)}>{texts.moment.now}</a>
@@ -182,11 +182,12 @@ const State = ({ observed: { upTo, busy } }: { readonly observed: Observed }) =>
       )}
       {live.state === 'again' && <p class="notice">{words.again}</p>}
       {live.state === 'refused' && <p class="quiet">{words.notLive}</p>}
+      {live.state === 'too far' && <p class="quiet">{words.tooFar}</p>}
       {busy !== undefined && (
         <p class="notice" role="status">
           {words.busy(busy.status, busy.seconds)}
         </p>
       )}
-    </div>
+    </aside>
   )
 }

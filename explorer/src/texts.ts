@@ -23,15 +23,18 @@ export const texts = {
     now: 'Back to now',
     isNow: 'Now',
     shown: (moment: string) => `As of ${moment}: everything here is as it was published then.`,
-    asOfThis: 'As of this change',
+    asOfThis: 'This change',
   },
 
   state: {
+    label: 'State of the data',
     upTo: (instant: string) => `Includes everything published up to ${instant}`,
     upToShort: (instant: string) => `Up to ${instant}`,
     live: 'live',
     again: 'The page lost its connection for changes, and tries again.',
     notLive: 'This key may not follow changes, so the page shows new ones only after a reload.',
+    tooFar:
+      'There are more changes than this key can look through for the last one, so the page shows new ones only after a reload. With the permission totals:read it would find it at once.',
     busy: (status: number, seconds: string | undefined) =>
       status === 429
         ? `Too many requests (429). The page asks again${inSeconds(seconds)}: wait.`
@@ -42,6 +45,9 @@ export const texts = {
     unauthorized: 'This key is unknown, revoked or expired. Check it, or ask the operator for another one.',
     forbidden: (what: string, permission: string | undefined) =>
       `This key may not read ${what}${permission === undefined ? '' : `: it lacks the permission ${permission}`}. Ask the operator for a key that may. Other parts of the page may be open to it.`,
+    names: (lists: readonly string[]) =>
+      `This key may not read ${lists.join(' and ')}: their ids stand in place of their names.`,
+    noNames: (why: string) => `Ids stand in place of names that could not be read. ${why}`,
     notFound:
       'There is no such record that this key can read, or there was none at this moment. Check the id and the moment.',
     moment: (message: string) =>
@@ -81,7 +87,8 @@ export const texts = {
 
   overview: {
     picture: (currency: string) => `Owed and paid by period in ${currency}`,
-    pictureOf: (count: number, of: number) => `The latest ${count} of ${of} periods`,
+    pictureOf: (shown: number, of: number) =>
+      shown === of ? `All of ${count(of, 'period')}` : `The latest ${shown} of ${of} periods`,
     allPeriods: (count: number) => `Show all ${count} periods`,
     fewPeriods: (count: number) => `Show the latest ${count} periods`,
     nothing: 'Nothing is owed and nothing was paid.',
@@ -89,6 +96,11 @@ export const texts = {
     explained: 'Open is owed less paid. A minus sign means that more was paid than is owed.',
     totalOf: (currency: string) => `All periods in ${currency}`,
     latest: 'Changes since this page was opened',
+    corrections: 'Corrected lately',
+    correctionsHint: 'Payouts that replaced another one, the latest first. The difference is added to what was owed.',
+    noCorrections: 'No payout was replaced.',
+    noneFound: 'There are too many changes to look for all payouts that were replaced. The latest changes have none.',
+    someFound: 'There are too many changes to look for all payouts that were replaced: older ones may be missing.',
   },
 
   payouts: {

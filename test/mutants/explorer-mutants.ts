@@ -32,6 +32,18 @@ export const explorerMutants: readonly Mutant[] = [
     flow: EXPLORER,
   },
   {
+    name: 'the explorer compares a corrected payout with itself',
+    inside: 'withBefore',
+    find: "byId.get(supersedes_id ?? '')",
+    replace: 'record as Payout',
+  },
+  {
+    name: 'a key without totals reads the changes of the largest organization to their end',
+    inside: 'lastChangeOf',
+    find: 'pages >= PAGES_MAX',
+    replace: 'pages < 0',
+  },
+  {
     name: 'the explorer shows one moment and reads another',
     inside: 'Open',
     find: 'session.client.asOf(asOf)',

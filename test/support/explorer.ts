@@ -2,11 +2,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Decimal } from 'decimal.js'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { buildPage } from '../../explorer/build-page.ts'
 import { serveExplorer } from '../../explorer/serve.ts'
+import { records } from './explorer-records.ts'
+import { startApi } from './processes.ts'
 import { browserProgram } from './programs.ts'
+import { startProjection } from './projection.ts'
 import type { Scope } from './scope.ts'
+import { createKeys } from './seal.ts'
 
 export type Explorer = {
   /** Serves the page before an API. Returns the origin of both. */
@@ -30,6 +35,17 @@ export const startExplorerBrowser = async (scope: Scope): Promise<Explorer> => {
     },
     open: address => openPage(browser, address),
   }
+}
+
+/** A projection of the records, an API, and the page before it. */
+export const startExplorer = async (scope: Scope) => {
+  const seals = createKeys(scope, [])
+  // The key of this person was destroyed.
+  seals.putReceipt('k2')
+  const [projection, explorer] = await Promise.all([startProjection(scope, records), startExplorerBrowser(scope)])
+  const settings = { SEAL_KEYS_DIR: seals.directory }
+  const api = await startApi(scope, projection.prefix, { settings })
+  return { ...projection, explorer, api, settings, origin: await explorer.serve(api.url) }
 }
 
 const openPage = async (browser: Browser, address: string): ReturnType<Explorer['open']> => {
@@ -71,4 +87,31 @@ export const memoryOf = async (page: Page): Promise<string> => {
   await session.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false })
   await session.detach()
   return chunks.join('')
+}
+
+/** Stores a picture of the page in the folder SCREENSHOTS, if it is set. */
+export const keep = async (page: Page, name: string): Promise<void> => {
+  const folder = process.env.SCREENSHOTS
+  if (folder !== undefined) await page.screenshot({ path: join(folder, `explorer-${name}.png`), fullPage: true })
+}
+
+/** The shown amounts of a column, as the API writes them. */
+export const columnOf = async (page: Page, caption: string, head: string): Promise<string[]> => {
+  const cells = page.getByRole('table', { name: caption }).locator(`td[data-head="${head}"] .amount`)
+  await cells.first().waitFor()
+  return (await cells.allInnerTexts()).map(text => text.replaceAll(',', '').replace(/^\+/, '').replace(/^−/, '-'))
+}
+
+/** As many digits as a sum of amounts can have. */
+export const ExactDecimal = Decimal.clone({ precision: 200, toExpPos: 200, toExpNeg: -200 })
+export const asDecimals = (amounts: readonly string[]): string[] =>
+  amounts.map(amount => new ExactDecimal(amount).toFixed())
+
+export const goTo = (page: Page, fragment: string): Promise<void> =>
+  page.evaluate(`void (location.hash = ${JSON.stringify(fragment)})`)
+
+/** Waits until the view has read all that it shows. */
+export const untilRead = async (page: Page): Promise<void> => {
+  await page.locator('main h1').waitFor()
+  await page.getByText('Reading…', { exact: true }).first().waitFor({ state: 'detached' })
 }

@@ -1,5 +1,5 @@
 /** Amounts in the page: grouped, with the decimal point below that of the other amounts of a column. */
-import { groupDigits, groupSigned, isNegative, paddingFor } from '../amounts.ts'
+import { groupDigits, groupSigned, isNegative, paddingFor, withPlainMinus } from '../amounts.ts'
 
 type Props = {
   readonly amount: string
@@ -18,4 +18,13 @@ export const Amount = ({ amount, column = [], isDifference = false }: Props) => 
       {isDifference ? groupSigned(amount) : groupDigits(amount)}
     </span>
   )
+}
+
+/** Copied amounts have a minus sign that a spreadsheet knows. Without one, the browser copies as it always does. */
+export const copyAmounts = (event: ClipboardEvent): void => {
+  const shown = getSelection()?.toString() ?? ''
+  const plain = withPlainMinus(shown)
+  if (plain === shown || event.target instanceof HTMLInputElement) return
+  event.clipboardData?.setData('text/plain', plain)
+  event.preventDefault()
 }

@@ -5,45 +5,60 @@ import { type Client, type Period, RefusedError, type Rep } from '../../../clien
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
+import { wordsFor } from './refused.tsx'
 
 export type Names = {
   readonly reps: ReadonlyMap<string, Rep>
   /** The latest one first. */
   readonly periods: ReadonlyMap<string, Period>
+  /** The lists that the key may not read. */
+  readonly refused: readonly string[]
 }
 
-const NamesContext = createContext<Names>({ reps: new Map(), periods: new Map() })
+const noNames: Names = { reps: new Map(), periods: new Map(), refused: [] }
+const NamesContext = createContext(noNames)
 export const useNames = (): Names => useContext(NamesContext)
 
 /** Records that are read for their names. Others are shown with their ids. */
 const NAMES_MAX = 2_000
 
 const readNames = async (client: Client): Promise<Names> => {
+  const refused: string[] = []
   // A key that may not read them sees ids. After another error, the names that are known stay.
-  const read = async <Item extends { readonly id: string }>(list: AsyncIterable<Item>): Promise<Item[]> => {
+  const read = async <Item extends { readonly id: string }>(what: string, list: AsyncIterable<Item>) => {
     const items: Item[] = []
     try {
       for await (const item of list) if (items.push(item) >= NAMES_MAX) break
     } catch (error) {
       if (!(error instanceof RefusedError && error.status === 403)) throw error
+      refused.push(what)
     }
     return items
   }
-  const [reps, periods] = await Promise.all([read(client.reps()), read(client.periods())])
+  const [reps, periods] = await Promise.all([read('reps', client.reps()), read('periods', client.periods())])
   // Only to order them: instants have offsets.
   const begin = ({ starts_at }: Period): number => Date.parse(starts_at)
   return {
     reps: new Map(reps.map(rep => [rep.id, rep])),
     periods: new Map(periods.toSorted((one, other) => begin(other) - begin(one)).map(period => [period.id, period])),
+    refused,
   }
 }
 
 export const NamesProvider = ({ children }: { readonly children: ComponentChildren }) => {
-  const { value } = useReading('names', readNames)
+  const { value = noNames, error } = useReading('names', readNames)
   return (
-    <NamesContext.Provider value={value ?? { reps: new Map(), periods: new Map() }}>{children}</NamesContext.Provider>
+    <NamesContext.Provider value={value}>
+      {value.refused.length > 0 && <p class="quiet">{texts.refused.names(value.refused)}</p>}
+      {isOwn(error) && <p class="notice">{texts.refused.noNames(wordsFor(error, 'names'))}</p>}
+      {children}
+    </NamesContext.Provider>
   )
 }
+
+/** Views say themselves why the key or the moment is refused. */
+const isOwn = (error: unknown): boolean =>
+  error !== undefined && !(error instanceof RefusedError && error.status < 500 && error.status !== 429)
 
 /** The text of a name for a title: without marks. */
 export const nameOfRep = ({ reps }: Names, id: string): string => {

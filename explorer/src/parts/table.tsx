@@ -19,11 +19,10 @@ type Props<Row> = {
   readonly rows: readonly Row[]
   readonly columns: readonly TableColumn<Row>[]
   readonly keyOf: (row: Row) => string
-  readonly classOf?: (row: Row) => string
 }
 
 // The roles stay when the style sheet turns rows into cards.
-export const Table = <Row,>({ caption, rows, columns, keyOf, classOf }: Props<Row>) => {
+export const Table = <Row,>({ caption, rows, columns, keyOf }: Props<Row>) => {
   const amounts = columns.map(({ amount }) => (amount === undefined ? [] : rows.map(amount)))
   // Once for a column: each of its cells would look at all others.
   const known = amounts.map(all => widestOf(all.filter(amount => amount !== null)))
@@ -43,7 +42,7 @@ export const Table = <Row,>({ caption, rows, columns, keyOf, classOf }: Props<Ro
       </thead>
       <tbody role="rowgroup">
         {rows.map((row, at) => (
-          <tr key={keyOf(row)} role="row" class={classOf?.(row) ?? ''}>
+          <tr key={keyOf(row)} role="row">
             {columns.map((column, index) => (
               <td key={column.head} role="cell" class={kind(column)} data-head={column.head}>
                 <Cell column={column} row={row} at={at} amount={amounts[index]?.[at]} all={known[index] ?? []} />
@@ -66,7 +65,8 @@ type CellProps<Row> = {
 }
 
 const Cell = <Row,>({ column, row, at, amount, all }: CellProps<Row>) => {
-  if (column.cell !== undefined) return <>{column.cell(row, at)}</>
+  // One element, so that its parts stay together when the cell is drawn as a line of a card.
+  if (column.cell !== undefined) return <div>{column.cell(row, at)}</div>
   if (amount === null || amount === undefined) return <>–</>
   return <Amount amount={amount} column={all} isDifference={column.isDifference ?? false} />
 }

@@ -3,8 +3,8 @@ import { drawnShare, farthestFromZero, groupDigits } from '../amounts.ts'
 
 export type DrawnBar = {
   readonly key: string
-  /** Below the bar, if there is room. */
-  readonly label: string
+  /** Below the bar, if there is room: one line or two. */
+  readonly label: readonly string[]
   /** All that the bar says, in words. */
   readonly title: string
   readonly amount: string
@@ -13,7 +13,8 @@ export type DrawnBar = {
 
 const HEIGHT = 180
 const TOP = 22
-const BOTTOM = 22
+/** Of one line of labels. */
+const LINE = 16
 /** Labels that fit side by side on the narrowest screen. */
 const LABELS_MAX = 4
 /** Of the whole width, in percent: a picture of few bars keeps its measure. */
@@ -26,16 +27,20 @@ export const Bars = ({ caption, bars }: { readonly caption: string; readonly bar
   const shares = amounts.map(amount => drawnShare(amount, farthest))
   const [low, high] = [Math.min(0, ...shares), Math.max(0, ...shares)]
   const range = high - low || 1
-  const y = (share: number): number => TOP + ((high - share) / range) * (HEIGHT - TOP - BOTTOM)
+  // Below the bars: the lowest amount if one is below zero, and the labels.
+  const lines = bars.reduce((most, { label }) => Math.max(most, label.length), 1)
+  const bottom = LINE * (lines + (low < 0 ? 1 : 0)) + 6
+  const y = (share: number): number => TOP + ((high - share) / range) * (HEIGHT - TOP - bottom)
+  const scale = (share: number): string => groupDigits(amounts[shares.indexOf(share)] ?? '0')
   const slot = 100 / Math.max(1, bars.length)
   const labelled = (at: number): boolean => at % Math.ceil(bars.length / LABELS_MAX) === 0
 
   const rect = (at: number, amount: string, width: number, name: string) => {
     const share = drawnShare(amount, farthest)
-    const [top, bottom] = [y(Math.max(0, share)), y(Math.min(0, share))]
+    const [top, end] = [y(Math.max(0, share)), y(Math.min(0, share))]
     const wide = Math.min(slot, BAR_MAX) * width
     const x = `${slot * (at + 0.5) - wide / 2}%`
-    return <rect class={name} x={x} y={top} width={`${wide}%`} height={Math.max(1, bottom - top)} />
+    return <rect class={name} x={x} y={top} width={`${wide}%`} height={Math.max(1, end - top)} />
   }
   // Within the picture also at its ends.
   const labelAt = (at: number): { readonly x: string; readonly 'text-anchor': 'start' | 'middle' | 'end' } => {
@@ -50,19 +55,28 @@ export const Bars = ({ caption, bars }: { readonly caption: string; readonly bar
       <title>{caption}</title>
       <line class="grid" x1="0" x2="100%" y1={y(high)} y2={y(high)} />
       <line class="axis" x1="0" x2="100%" y1={y(0)} y2={y(0)} />
-      <text class="scale" x="0" y={TOP - 8}>
-        {groupDigits(farthest)}
-      </text>
+      {high > 0 && (
+        <text class="scale" x="0" y={TOP - 8}>
+          {scale(high)}
+        </text>
+      )}
+      {low < 0 && <line class="grid" x1="0" x2="100%" y1={y(low)} y2={y(low)} />}
+      {low < 0 && (
+        <text class="scale" x="0" y={y(low) + LINE}>
+          {scale(low)}
+        </text>
+      )}
       {bars.map(({ key, label, title, amount, within }, at) => (
         <g key={key}>
           <title>{title}</title>
           {rect(at, amount, 0.7, 'outer')}
           {within !== undefined && rect(at, within, 0.36, 'inner')}
-          {labelled(at) && (
-            <text class="label" {...labelAt(at)} y={HEIGHT - 6}>
-              {label}
-            </text>
-          )}
+          {labelled(at) &&
+            label.map((text, line) => (
+              <text key={text} class="label" {...labelAt(at)} y={HEIGHT - 6 - LINE * (label.length - 1 - line)}>
+                {text}
+              </text>
+            ))}
         </g>
       ))}
     </svg>

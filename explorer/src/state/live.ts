@@ -1,6 +1,7 @@
 /** Follows the changes of the organization while the page shows now, and says when views must read again. */
 import { useEffect, useState } from 'preact/hooks'
 import { type Change, RefusedError } from '../../../client/src/index.ts'
+import { lastChangeOf } from './last-change.ts'
 import type { LiveState } from './reading.ts'
 import type { Session } from './session.ts'
 
@@ -34,9 +35,14 @@ export const useLive = (session: Session, isNow: boolean): Live => {
       }, wait)
     }
     let after: string | null | undefined
-    const follow = async (): Promise<void> => {
+    /** Ends only if the changes cannot be followed. */
+    const follow = async (): Promise<'too far' | 'ended'> => {
       const client = session.clientUntil(signal)
-      after ??= (await client.totals()).last_change_id
+      if (after === undefined) {
+        const last = await lastChangeOf(client)
+        if (last === 'too far') return 'too far'
+        after = last
+      }
       readAgain()
       setLive({ state: 'on' })
       for await (const change of client.follow({ startingAfter: after })) {
@@ -44,14 +50,15 @@ export const useLive = (session: Session, isNow: boolean): Live => {
         setLatest(before => [change, ...before].slice(0, CHANGES_KEPT))
         readAgain()
       }
+      return 'ended'
     }
     const followForEver = async (): Promise<void> => {
       while (!signal.aborted) {
         const why = await follow().catch((error: unknown) => error)
         if (signal.aborted) return
-        const isFinal = why instanceof RefusedError && (why.status === 401 || why.status === 403)
-        setLive(isFinal ? { state: 'refused', why } : { state: 'again' })
-        if (isFinal) return
+        const isRefused = why instanceof RefusedError && (why.status === 401 || why.status === 403)
+        setLive(isRefused ? { state: 'refused', why } : { state: why === 'too far' ? why : 'again' })
+        if (isRefused || why === 'too far') return
         await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
       }
     }

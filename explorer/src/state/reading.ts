@@ -5,9 +5,9 @@ import { type Change, type Client, RefusedError } from '../../../client/src/inde
 import type { ViewAddress } from './address.ts'
 import { runInTurn, type Settled } from './run-in-turn.ts'
 
-/** How the page follows changes. `refused` has the reason why it does not. */
+/** How the page follows changes. `refused` says why it does not. `too far`: the key cannot find the last change. */
 export type LiveState =
-  | { readonly state: 'off' | 'on' | 'again' }
+  | { readonly state: 'off' | 'on' | 'again' | 'too far' }
   | { readonly state: 'refused'; readonly why: unknown }
 
 export type ViewReader = {

@@ -16,8 +16,9 @@ export const ChangesView = () => {
       <section aria-live="polite">
         <h2>{words.latest}</h2>
         {!isNow && <p class="quiet">{words.notNow}</p>}
+        {live.state === 'too far' && <p class="notice">{texts.state.tooFar}</p>}
         {live.state === 'refused' && <p class="notice">{wordsFor(live.why, 'changes')}</p>}
-        {isNow && live.state !== 'refused' && latest.length === 0 && <p class="quiet">{words.waiting}</p>}
+        {isNow && live.state === 'on' && latest.length === 0 && <p class="quiet">{words.waiting}</p>}
         {isNow && latest.length > 0 && <ChangeTable changes={latest} caption={words.latest} />}
       </section>
       <section>

@@ -6,6 +6,7 @@ import { IdText, instantText, Link, nameOfPeriod, nameOfRep, useNames } from '..
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
+import { labelsOf } from '../pictures/labels.ts'
 import { fragmentOf } from '../state/address.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -15,6 +16,7 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
   const reading = useReading(`history ${id}`, client => Array.fromAsync(client.history(id)))
   const words = texts.history
   const steps = reading.value ?? []
+  const labels = labelsOf(steps.map(instantOf))
   const [first] = steps
   const title = first && words.title(nameOfRep(names, first.rep_id), nameOfPeriod(names, first.period_id))
   return (
@@ -22,13 +24,13 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
       <h1 tabIndex={-1}>{title ?? texts.views.history}</h1>
       <ReadingState reading={reading} what="payouts" />
       {steps.length > 0 && (
-        <>
+        <section>
           <figure>
             <Bars
               caption={words.picture}
-              bars={steps.map(step => ({
+              bars={steps.map((step, at) => ({
                 key: step.id,
-                label: dayOf(step),
+                label: labels[at] ?? [],
                 title: `${step.id}: ${groupDigits(step.net_amount)} ${step.currency}`,
                 amount: step.net_amount,
               }))}
@@ -36,7 +38,7 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
             <figcaption>{words.picture}</figcaption>
           </figure>
           <Steps steps={steps} />
-        </>
+        </section>
       )}
       {steps.length > 1 && <Comparison steps={steps} />}
     </>
@@ -44,7 +46,6 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
 }
 
 const instantOf = ({ calculated_at, recorded_at }: PayoutStep): string => calculated_at ?? recorded_at ?? ''
-const dayOf = (step: PayoutStep): string => instantOf(step).slice(0, 10)
 
 const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   const words = texts.history
@@ -134,13 +135,14 @@ const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   }
   const rows = compareLines(from.line_items, to.line_items)
   const even = withEqualDecimals(rows.map(({ difference }) => difference))
+  const labels = labelsOf(steps.map(instantOf))
   const choice = (label: string, field: 'from' | 'to', value: string) => (
     <div>
       <label for={`choice-${field}`}>{label}</label>
       <select id={`choice-${field}`} value={value} onChange={event => choose(field, event.currentTarget.value)}>
-        {steps.map(({ id, net_amount, currency }) => (
+        {steps.map(({ id, net_amount, currency }, at) => (
           <option key={id} value={id}>
-            {`${groupDigits(net_amount)} ${currency}, ${id}`}
+            {`${labels[at]?.join(' ')}: ${groupDigits(net_amount)} ${currency}`}
           </option>
         ))}
       </select>
@@ -170,9 +172,14 @@ const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
           caption={words.compare}
           rows={rows}
           keyOf={({ id }) => id}
-          classOf={({ kind }) => kind}
           columns={[
-            { head: texts.payout.line, cell: ({ line }) => line.description || <IdText id={line.id} /> },
+            {
+              head: texts.payout.line,
+              cell: ({ line, kind }) => {
+                const text = line.description || <IdText id={line.id} />
+                return kind === 'removed' ? <s>{text}</s> : text
+              },
+            },
             { head: words.change, cell: ({ kind }) => words[kind] },
             {
               head: texts.words.deal,

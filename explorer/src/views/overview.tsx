@@ -1,13 +1,14 @@
 /** What is owed, paid and open, by period and currency: a picture and a table that say the same. */
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import type { Total } from '../../../client/src/index.ts'
-import { addAmounts, groupDigits, withEqualDecimals } from '../amounts.ts'
+import { addAmounts, groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
 import { ChangeTable } from '../parts/change-table.tsx'
-import { Link, type Names, nameOfPeriod, PeriodName, useNames } from '../parts/identity.tsx'
+import { instantText, Link, type Names, nameOfPeriod, PeriodName, RepName, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
+import { type Correction, createCorrections } from '../state/corrections.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -31,6 +32,7 @@ export const OverviewView = () => {
       {[...byCurrency].map(([currency, totals]) => (
         <CurrencySection key={currency} currency={currency} totals={totals} names={names} />
       ))}
+      <Corrected />
       {latest.length > 0 && (
         <section>
           <h2>{texts.overview.latest}</h2>
@@ -91,7 +93,7 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
           caption={overview.picture(currency)}
           bars={shown.toReversed().map(row => ({
             key: row.period,
-            label: nameOfPeriod(names, row.period),
+            label: [nameOfPeriod(names, row.period)],
             title: titleOf(row),
             amount: row.owed,
             within: row.paid,
@@ -124,6 +126,63 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
         <button type="button" onClick={() => setIsWhole(!isWhole)}>
           {isWhole ? overview.fewPeriods(PERIODS_SHOWN) : overview.allPeriods(all.length)}
         </button>
+      )}
+    </section>
+  )
+}
+
+/** The latest payouts that replaced another one: both amounts, and how they differ. */
+const Corrected = () => {
+  const { client, address, latest } = useReader()
+  const { words, overview, history } = texts
+  const read = useMemo(() => createCorrections(client, address.asOf), [client, address.asOf])
+  const reading = useReading('corrections', () => read(latest))
+  const { found = [], isPartial = false } = reading.value ?? {}
+  const isSameCurrency = ({ before, after }: Correction): boolean => before.currency === after.currency
+  const differences = withEqualDecimals(
+    found.map(row => (isSameCurrency(row) ? subtractAmount(row.after.net_amount, row.before.net_amount) : '0')),
+  )
+  return (
+    <section>
+      <h2>{overview.corrections}</h2>
+      <ReadingState reading={reading} what="corrections" />
+      {reading.value !== undefined && found.length === 0 && (
+        <p>{isPartial ? overview.noneFound : overview.noCorrections}</p>
+      )}
+      {found.length > 0 && (
+        <>
+          <p class="quiet">{isPartial ? overview.someFound : overview.correctionsHint}</p>
+          <Table
+            caption={overview.corrections}
+            rows={found}
+            keyOf={({ id }) => id}
+            columns={[
+              { head: texts.changes.when, cell: ({ publishedAt }) => <time>{instantText(publishedAt)}</time> },
+              { head: words.rep, cell: ({ after }) => <RepName id={after.rep_id} /> },
+              { head: words.period, cell: ({ after }) => <PeriodName id={after.period_id} /> },
+              { head: history.before, amount: ({ before }) => before.net_amount },
+              { head: history.after, amount: ({ after }) => after.net_amount },
+              {
+                head: history.difference,
+                isDifference: true,
+                amount: (row, at) => (isSameCurrency(row) ? (differences[at] ?? null) : null),
+              },
+              {
+                head: words.currency,
+                cell: row => (isSameCurrency(row) ? '' : `${row.before.currency} → `) + row.after.currency,
+              },
+              {
+                head: words.payout,
+                cell: ({ id }) => (
+                  <>
+                    <Link to={{ view: 'payout', id }}>{texts.payouts.explain}</Link>{' '}
+                    <Link to={{ view: 'history', id }}>{texts.payouts.history}</Link>
+                  </>
+                ),
+              },
+            ]}
+          />
+        </>
       )}
     </section>
   )

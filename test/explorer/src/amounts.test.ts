@@ -11,6 +11,7 @@ import {
   runningSums,
   subtractAmount,
   withEqualDecimals,
+  withPlainMinus,
 } from '../../../explorer/src/amounts.ts'
 import { find, within } from '../../support/sources.ts'
 
@@ -25,8 +26,8 @@ test.for([
   ['0', '0'],
   ['999', '999'],
   ['1000', '1,000'],
-  ['-1000', '-1,000'],
-  ['-999999.50', '-999,999.50'],
+  ['-1000', '−1,000'],
+  ['-999999.50', '−999,999.50'],
   ['1234567.5000', '1,234,567.5000'],
   ['0.123456789', '0.123456789'],
   ['99999999999999999999999999.01', '99,999,999,999,999,999,999,999,999.01'],
@@ -34,18 +35,18 @@ test.for([
   expect(groupDigits(amount)).toBe(shown)
 })
 
-test('groups have three digits, and nothing but commas is added to any amount', () => {
+test('groups have three digits, only commas are added to any amount, and a minus sign is one of print', () => {
   fc.assert(
     fc.property(anyAmount, amount => {
       const shown = groupDigits(amount)
-      expect(shown.replaceAll(',', '')).toBe(amount)
-      expect(shown).toMatch(/^-?\d{1,3}(?:,\d{3})*(?:\.\d+)?$/)
+      expect(withPlainMinus(shown).replaceAll(',', '')).toBe(amount)
+      expect(shown).toMatch(/^−?\d{1,3}(?:,\d{3})*(?:\.\d+)?$/)
     }),
   )
 })
 
 test('a difference above zero has a plus sign, and zero has none', () => {
-  expect(['1000.5', '-1000.5', '0', '0.00'].map(groupSigned)).toEqual(['+1,000.5', '-1,000.5', '0', '0.00'])
+  expect(['1000.5', '-1000.5', '0', '0.00'].map(groupSigned)).toEqual(['+1,000.5', '−1,000.5', '0', '0.00'])
 })
 
 test('with its padding, each amount of a column ends as far behind its decimal point as the others', () => {
