@@ -39,6 +39,8 @@ export type ListOptions = {
 }
 /** Selects the records of one rep, of one period, or of both. */
 export type Filter = { readonly repId?: string; readonly periodId?: string }
+/** With a deal: only payouts that have a line of it, and in changes nothing else. */
+export type DealFilter = Filter & { readonly dealId?: string }
 
 /**
  * Reads the records with these ids in place of the list, in this order, each once: replaced payouts too. Those that the
@@ -51,14 +53,14 @@ export type Client = {
   readonly reps: (options?: ListOptions | ByIds) => List<Rep>
   readonly periods: (options?: ListOptions | ByIds) => List<Period>
   /** Current payouts only, one for each rep and period. */
-  readonly payouts: (options?: (ListOptions & Filter) | ByIds) => List<Payout>
+  readonly payouts: (options?: (ListOptions & DealFilter) | ByIds) => List<Payout>
   readonly payrollRecords: (options?: (ListOptions & Filter) | ByIds) => List<PayrollRecord>
   /** One entry for each applied event, in order. */
-  readonly changes: (options?: ListOptions & Filter) => List<Change>
+  readonly changes: (options?: ListOptions & DealFilter) => List<Change>
   /** The changes that were published after an instant (RFC 3339) that is over. */
-  readonly changesSince: (instant: string, options?: Omit<ListOptions, 'startingAfter'> & Filter) => List<Change>
+  readonly changesSince: (instant: string, options?: Omit<ListOptions, 'startingAfter'> & DealFilter) => List<Change>
   /** `changes` for ever: waits for the next one. Ends when the loop is left, or with the signal of the client. */
-  readonly follow: (options?: ListOptions & Filter) => AsyncIterable<Change>
+  readonly follow: (options?: ListOptions & DealFilter) => AsyncIterable<Change>
   /** All payouts of the same rep and period, oldest first, each with its difference to the one before. */
   readonly history: (payoutId: string, options?: ListOptions) => List<PayoutStep>
   readonly rep: (id: string) => Promise<Rep>
@@ -104,19 +106,20 @@ const clientAsOf = (
     ...(repId !== undefined && { rep_id: repId }),
     ...(periodId !== undefined && { period_id: periodId }),
   })
-  const queryOf = ({ limit = 200, ...filter }: ListOptions & Filter, after: string | undefined) => ({
+  const queryOf = ({ limit = 200, dealId, ...filter }: ListOptions & DealFilter, after: string | undefined) => ({
     ...asOf,
     limit,
     ...(after !== undefined && { starting_after: after }),
     ...filterOf(filter),
+    ...(dealId !== undefined && { deal_id: dealId }),
   })
   const listOf = <Item>(
-    options: ListOptions & Filter,
+    options: ListOptions & DealFilter,
     read: (query: ReturnType<typeof queryOf>) => Promise<Answer<Body<Item>>>,
     from: Parameters<typeof createList>[0] = options.startingAfter ?? undefined,
   ): List<Item> => createList(from, async after => pageOf(await read(queryOf(options, after))))
   const recordsOf = <Item extends { readonly id: string }>(
-    options: (ListOptions & Filter) | ByIds,
+    options: (ListOptions & DealFilter) | ByIds,
     read: (query: ReturnType<typeof queryOf> | AskedIds) => Promise<Answer<Body<Item>>>,
   ): List<Item> =>
     'ids' in options

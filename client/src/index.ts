@@ -4,6 +4,7 @@ export {
   type Client,
   type ClientOptions,
   createClient,
+  type DealFilter,
   type Filter,
   type ListOptions,
   type Payout,

@@ -45,9 +45,9 @@ import {
   LOOK_RETRY_INTERVAL,
   WAKES_PER_LOOK,
 } from './limits.ts'
+import { type ListFilter, requireSearchable, termsOf } from './pages/list-filter.ts'
 import type { ProjectionTime } from './pages/projection-time.ts'
 import { kindsOf, type ReaderParts, readListStart } from './pages/read-list.ts'
-import type { ListFilter } from './pages/read-page.ts'
 import { type ListParameters, textOfName } from './pages/read-parameters.ts'
 
 export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
@@ -92,8 +92,9 @@ type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>
 export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange => {
   return async (scope, { startingAfter, filter = {} }) => {
     const { position, after = -1 } = await readListStart(parts, scope, { startingAfter, asOf: undefined })
+    requireSearchable(filter, position.generation.layout)
     const where = position.generation.layout.searchOf(kindsOf('changes', filter), scope.org)
-    const terms = Object.entries(filter).map(termOf)
+    const terms = termsOf(filter)
     const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
     const body = {
       size: 1,
@@ -109,7 +110,7 @@ export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange
 export const createFindLast = (search: ScopedSearch): FindLast => {
   return async (scope, filters, from, position) => {
     const where = position.generation.layout.searchOf(filteredKinds, scope.org)
-    const ofFilters = filters.map(filter => ({ bool: { filter: Object.entries(filter).map(termOf) } }))
+    const ofFilters = filters.map(filter => ({ bool: { filter: termsOf(filter) } }))
     const aggs = { filters: { filters: { filters: ofFilters }, aggs: { last: { max: { field: 'seq' } } } } }
     const range = { range: { seq: { gte: from, ...visibleRange(position) } } }
     const body = { size: 0, query: { bool: { filter: [...where.filters, range] } }, aggs }
@@ -381,8 +382,6 @@ type LastChanges = {
 type LastOfFilters = {
   readonly filters: { readonly buckets: readonly { readonly last: { readonly value: number | null } }[] }
 }
-
-const termOf = ([field, value]: readonly [string, unknown]) => ({ term: { [field]: value } })
 
 const NEVER = Number.NEGATIVE_INFINITY
 

@@ -154,6 +154,7 @@ const idExamples: Partial<Record<IdPrefix, string>> = {
   period: recordExamples.Period.id,
   payout: recordExamples.Payout.id,
   payroll: recordExamples.PayrollRecord.id,
+  deal: 'deal_4Kd9',
 }
 const idsOf = (path: string, prefix: IdPrefix | 'change'): Json[] => {
   if (!path.includes('{id}')) return []
@@ -162,8 +163,11 @@ const idsOf = (path: string, prefix: IdPrefix | 'change'): Json[] => {
 }
 
 const filtered: ReadonlySet<string> = new Set([...filteredKinds, 'changes'])
-const filtersOf = (path: string): Json[] =>
-  filtered.has(path) ? [ref('parameters', 'RepId'), ref('parameters', 'PeriodId')] : []
+const filtersOf = (path: string): Json[] => {
+  if (!filtered.has(path)) return []
+  const deal = path === 'payroll_files' ? [] : [ref('parameters', 'DealId')]
+  return [ref('parameters', 'RepId'), ref('parameters', 'PeriodId'), ...deal]
+}
 const filterParameter = (name: string, prefix: 'rep' | 'period'): Json => ({
   name,
   in: 'query',
@@ -315,6 +319,17 @@ export const openapi = {
       },
       RepId: filterParameter('rep_id', 'rep'),
       PeriodId: filterParameter('period_id', 'period'),
+      DealId: {
+        name: 'deal_id',
+        in: 'query',
+        description: [
+          'Selects the payouts that have a line of this deal. In `/changes` it selects these payouts only.',
+          'A cursor stays valid with and without it.',
+          'It is refused while the payouts are stored as an older version stored them: they need a rebuild.',
+        ].join(' '),
+        schema: { type: 'string', pattern: idPattern('deal') },
+        example: idExamples.deal,
+      },
       Wait: {
         name: 'wait',
         in: 'query',

@@ -12,7 +12,7 @@ import type { SandboxBody } from './sandboxes.ts'
 
 /**
  * The kinds of documents of one generation. `payroll_files` are the payroll records: payments and voids. Layout 1 has
- * an index for each kind; layout 2 has one for all that lists search (layout.ts).
+ * an index for each kind; layouts 2 and 3 have one for all that lists search (layout.ts).
  */
 export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
 export type Kind = (typeof kinds)[number]
@@ -38,12 +38,12 @@ export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'se
 
 export const indexOf = (prefix: string, generation: string, kind: Kind): string => `${prefix}-${generation}-${kind}`
 /**
- * The index of all records that lists search, in layout 2. It has the name of the kind that it has most of, so that
+ * The index of all records that lists search, not in layout 1. It has the name of the kind that it has most of, so that
  * roles and patterns for layout 1 open it.
  */
 export const recordsIndexOf = (prefix: string, generation: string): string => indexOf(prefix, generation, 'payouts')
 /**
- * The index of balances, in layout 2. Their sums are by period, and layout 2 has no other index of this name: roles and
+ * The index of balances, not in layout 1. Their sums are by period, and no other index has this name then: roles and
  * patterns for layout 1 open it, too.
  */
 export const balancesIndexOf = (prefix: string, generation: string): string => indexOf(prefix, generation, 'periods')
@@ -77,9 +77,9 @@ export const balanceId = (org: string, sequence: number): string => `${org}:${se
 export const orgIn = (documentId: string): string => documentId.slice(0, documentId.indexOf(':'))
 export const parkedId = (topic: string, partition: number, offset: number): string => `${topic}:${partition}:${offset}`
 
-// --- documents of a generation. In layout 2 those of list kinds begin with `kind`. `seq`: the offset of the event that
-// made the record. `at`: the time of that event in Kafka, in milliseconds. `until_seq`: the offset of the event that
-// replaced the record.
+// --- documents of a generation. Those of list kinds begin with `kind`, but in layout 1. `seq`: the offset of the event
+// that made the record. `at`: the time of that event in Kafka, in milliseconds. `until_seq`: the offset of the event
+// that replaced the record.
 
 /** A version of a rep or a period: id `versionId`. Lists are ordered by `first_seq`. */
 export type VersionDocument = {
@@ -168,7 +168,7 @@ export type ParkedDocument = {
 
 /**
  * The totals of an organization after its change of number `sequence`, which the event at offset `seq` made: id
- * `balanceId`. A pure function of the log: it is never changed. Only in layout 2.
+ * `balanceId`. A pure function of the log: it is never changed. Not in layout 1.
  */
 export type BalanceDocument = {
   org_id: string
@@ -187,7 +187,7 @@ export type BalanceRow = {
   paid_count: number
 }
 
-/** A document as Elasticsearch has it. `kind` is the first field of a record of layout 2, and absent elsewhere. */
+/** A document as Elasticsearch has it. `kind` is the first field of a record, and absent in layout 1. */
 export type WithKind<Document> = Document & { readonly kind?: unknown }
 
 /** Returns the document without the field that only some layouts have. */
@@ -287,8 +287,8 @@ export type GenerationDocument = {
     topic_id?: string
     rules_version: number
     /** Which indices it has, and how its documents are routed (layout.ts). Absent: layout 1. */
-    layout?: 2
-    /** The shards of each index that hold an organization, if that is more than one. Only in layout 2. */
+    layout?: 2 | 3
+    /** The shards of each index that hold an organization, if that is more than one. Not in layout 1. */
     routing_partition_size?: number
     /** Only for API keys: records before this offset are decided under version 1. Absent in version 2: none are. */
     first_rules_until?: number

@@ -2,7 +2,7 @@
  * The layout of a generation, or of the API keys: which index has each kind of document, the address of each document,
  * and where to search for documents of some kinds. Layout 1 has an index for each kind, and routes a document by its
  * id. Layout 2 has one index for all kinds that lists search, and routes all documents of an organization by its id:
- * they are in one shard of each index.
+ * they are in one shard of each index. Layout 3 has the same indices, and payouts can be searched by deal.
  * Promises: everything that writes, reads or searches documents asks here, so that no two of them can disagree. An
  *   address is made from the kind and the id of a document alone.
  */
@@ -25,7 +25,7 @@ import {
   recordsIndexOf,
 } from './documents.ts'
 
-/** An index of the generation, or the index of API keys. Only layout 2 has `balances`. */
+/** An index of the generation, or the index of API keys. Layout 1 has no `balances`. */
 export type IndexKind = Kind | 'balances' | 'api-keys'
 
 /**
@@ -60,6 +60,8 @@ export type GenerationLayout = {
   readonly indices: readonly string[]
   readonly indexOf: (kind: IndexKind) => string
   readonly hasBalances: boolean
+  /** Whether payouts can be searched by the deals of their lines. */
+  readonly hasDeals: boolean
   /** The kind of a found document, or of the document of a kept form; undefined if another index has it. */
   readonly kindOf: (index: string, id: string) => IndexKind | undefined
   readonly addressOf: (kind: IndexKind, id: string) => Address
@@ -82,7 +84,7 @@ export type LayoutSource = Pick<GenerationDocument['body'], 'generation' | 'topi
 /** Returns the layout of a generation, or of the API keys. */
 export const layoutOf = (prefix: string, { generation, layout }: LayoutSource): GenerationLayout => {
   if (generation === API_KEYS_GENERATION) return layoutOfKeys(prefix)
-  return layout === 2 ? routedLayout(prefix, generation) : layoutByKind(prefix, generation)
+  return layout === undefined ? layoutByKind(prefix, generation) : routedLayout(prefix, generation, layout === 3)
 }
 
 /** The layout of the API keys and of their parked records. */
@@ -115,6 +117,7 @@ const separateIndices = (
     indices: [...kindsByIndex.keys()],
     indexOf: nameOf,
     hasBalances: false,
+    hasDeals: false,
     kindOf: index => kindsByIndex.get(index),
     addressOf: (kind, id) => ({ _index: nameOf(kind), _id: id, routing: undefined }),
     keptFormAddressOf: (kind, id) => ({ _index: nameOf(kind), _id: keptFormId(id), routing: id }),
@@ -132,8 +135,8 @@ const separateIndices = (
   }
 }
 
-/** Layout 2. */
-const routedLayout = (prefix: string, generation: string): GenerationLayout => {
+/** Layouts 2 and 3. */
+const routedLayout = (prefix: string, generation: string, hasDeals: boolean): GenerationLayout => {
   const records = recordsIndexOf(prefix, generation)
   const nameOf = (kind: IndexKind): string => {
     if (kind === 'api-keys') return apiKeysIndexOf(prefix)
@@ -146,6 +149,7 @@ const routedLayout = (prefix: string, generation: string): GenerationLayout => {
     indices: [records, ...ofOthers.keys()],
     indexOf: nameOf,
     hasBalances: true,
+    hasDeals,
     kindOf: (index, id) => (index === records ? listKindOf(id) : ofOthers.get(index)),
     addressOf: (kind, id) => ({ _index: nameOf(kind), _id: id, routing: routingOf(kind, id) }),
     keptFormAddressOf: (kind, id) => ({

@@ -20,6 +20,11 @@ const storedLong = { type: 'long', index: false, doc_values: false } as const
 /** Read by totals, never searched. */
 const counted = { type: 'keyword', index: false } as const
 const body = { type: 'object', enabled: false } as const
+/** Only the deals of a payout's lines are indexed: Elasticsearch reads over all other fields. */
+const bodyWithDeals = {
+  dynamic: 'false',
+  properties: { line_items: { properties: { deal_id: { type: 'keyword', doc_values: false } } } },
+} as const
 
 const versions = {
   org_id: keyword,
@@ -86,15 +91,15 @@ const properties = {
 
 const balances = { org_id: keyword, seq: long, sequence: storedLong, body_bytes: storedLong, body }
 
-/** All kinds that lists search, with the fields of all of them. */
-const records = {
+/** All kinds that lists search, with the fields of all of them. `body` is last, as in documents. */
+const allRecords = (layout: 2 | 3) => ({
   kind: keyword,
   ...properties.reps,
   ...properties.payouts,
   ...properties.payroll_files,
   body_bytes: storedLong,
-  body,
-}
+  body: layout === 3 ? bodyWithDeals : body,
+})
 
 export type IndexDefinition = {
   mappings: { dynamic: 'strict'; _routing?: { required: true }; properties: Record<string, object> }
@@ -135,7 +140,7 @@ export const generationIndices = (
   }: Pick<GenerationDocument['body'], 'generation' | 'layout' | 'routing_partition_size'>,
   { shards, replicas }: IndexSizes,
 ): Record<string, IndexDefinition> => {
-  if (layout !== 2) {
+  if (layout === undefined) {
     return Object.fromEntries(
       kinds.map(kind => [
         indexOf(prefix, generation, kind),
@@ -147,7 +152,7 @@ export const generationIndices = (
     routed(definition(fields, replicas, shards, sort), routing_partition_size)
   return {
     // Nearly all records are payouts: in this order, both their list and the feed read neighbours.
-    [recordsIndexOf(prefix, generation)]: routedBy(records, byOrganization('seq')),
+    [recordsIndexOf(prefix, generation)]: routedBy(allRecords(layout), byOrganization('seq')),
     [indexOf(prefix, generation, 'statements')]: routedBy(properties.statements),
     [indexOf(prefix, generation, 'chains')]: routedBy(properties.chains),
     // Not every parked record has an organization.

@@ -1,4 +1,4 @@
-/** Lists of one rep, one period or both. */
+/** Lists of one rep, one period, one deal, or several of them. */
 import { describe, expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'
 import type { Item } from '../support/model.ts'
@@ -9,6 +9,10 @@ const org = 'org_filters'
 const other = 'org_filters_other'
 const REPS = ['rep_1', 'rep_2', 'rep_3']
 const PERIODS = ['period_1', 'period_2']
+
+/** Of each payout, by its place: none, the same twice, another one with a line without, or both of them. */
+const DEALS = [[], ['deal_1', 'deal_1'], ['deal_2', undefined], ['deal_2', 'deal_1']]
+const dealsOf = (seq: number) => DEALS[Math.floor(seq / 6) % DEALS.length] ?? []
 
 type Row = { id: string; rep: string; period: string; seq: number; amount: string; isReplaced: boolean }
 
@@ -23,7 +27,8 @@ const shared = (async () => {
         // Of each rep and period, the last payout is current.
         const row = { id: `payout_${seq}`, rep, period, seq, amount: `${seq}.010`, isReplaced: turn < 9 }
         const next = seq + REPS.length * PERIODS.length
-        store.payout(org, seq, row, row.isReplaced ? { until: next, by: `payout_${next}` } : undefined)
+        const lines = dealsOf(seq).map((deal, at) => ({ id: `line_${at}`, amount: '1', ...(deal && { deal }) }))
+        store.payout(org, seq, { ...row, lines }, row.isReplaced ? { until: next, by: `payout_${next}` } : undefined)
         rows.push(row)
         seq++
       }
@@ -34,7 +39,8 @@ const shared = (async () => {
   const payroll = ['payroll_1', 'payroll_2', 'payroll_3']
   for (const id of payroll) store.payroll(org, seq++, id, '1.00')
   await store.publish(org, seq)
-  store.payout(other, 0, { id: 'payout_other', rep: 'rep_9', period: 'period_9' })
+  const lines = [{ id: 'line_1', amount: '1', deal: 'deal_9' }]
+  store.payout(other, 0, { id: 'payout_other', rep: 'rep_9', period: 'period_9', lines })
   await store.publish(other, 1)
   const key = await store.key(org)
   const { port } = await serveApi(scope, store.prefix)
@@ -106,6 +112,64 @@ describe('a filtered list', () => {
       ]) {
         expect(await ask(`/${list}?${query}`)).toEqual(empty)
       }
+      if (list === 'payroll_files') continue
+      expect(await ask(`/${list}?deal_id=deal_unknown`)).toEqual(empty)
+      // Another organization has it.
+      expect(await ask(`/${list}?deal_id=deal_9`)).toEqual(empty)
+    }
+  })
+
+  for (const deal of ['deal_1', 'deal_2']) {
+    test(`has exactly the payouts with a line of ${deal}, once each, in order`, async () => {
+      const { rows, walk } = await shared
+      const ofDeal = rows.filter(({ seq }) => dealsOf(seq).includes(deal))
+      expect(ofDeal.length).toBeGreaterThan(20)
+      for (const rep of [undefined, ...REPS]) {
+        for (const period of [undefined, ...PERIODS]) {
+          const query = `&deal_id=${deal}${rep ? `&rep_id=${rep}` : ''}${period ? `&period_id=${period}` : ''}`
+          for (const limit of [1, 3, 200]) {
+            const current = ofDeal.filter(({ isReplaced }) => !isReplaced)
+            expect(await walk('payouts', query, limit)).toEqual(matching(current, rep, period))
+            expect(await walk('changes', query, limit)).toEqual(matching(ofDeal, rep, period))
+          }
+        }
+      }
+    })
+  }
+
+  test('of a deal begins after any payout of the list, also after one without the deal', async () => {
+    const { rows, ask } = await shared
+    for (const after of [rows[2], rows[9], rows[58]].flatMap(row => row ?? [])) {
+      const { json } = await ask(`/changes?deal_id=deal_1&limit=200&starting_after=${after.id}`)
+      const wanted = rows.filter(({ seq }) => seq > after.seq && dealsOf(seq).includes('deal_1'))
+      expect(json.data.map(({ id }: Item) => id)).toEqual(wanted.map(({ id }) => id))
+    }
+  })
+
+  test('of a deal has the payouts that were current at a moment', async () => {
+    const { rows, walk } = await shared
+    for (const at of [rows[20], rows[40]].flatMap(row => row ?? [])) {
+      const current = rows.filter(({ seq }) => seq <= at.seq && seq > at.seq - REPS.length * PERIODS.length)
+      const wanted = current.filter(({ seq }) => dealsOf(seq).includes('deal_2'))
+      expect(await walk('payouts', `&deal_id=deal_2&as_of=${at.id}`, 2)).toEqual(wanted.map(({ id }) => id))
+    }
+  })
+
+  test('of a deal is refused while an older version has stored the payouts, and other filters are served', async () => {
+    for (const layout of [1, 2] as const) {
+      const store = await useStore(scope, { layout })
+      store.payout(org, 0, { id: 'payout_0', lines: [{ id: 'line_1', amount: '1', deal: 'deal_1' }] })
+      await store.publish(org, 1)
+      const headers = { authorization: `Bearer ${await store.key(org)}` }
+      const { port } = await serveApi(scope, store.prefix)
+      const ask = (path: string) => fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers })
+      expect(await (await ask('/payouts?rep_id=rep_1')).json()).toMatchObject({ data: [{ id: 'payout_0' }] })
+      for (const path of ['/payouts?deal_id=deal_1', '/changes?deal_id=deal_1', '/changes?deal_id=deal_1&wait=1']) {
+        const refused = await ask(path)
+        const { error } = (await refused.json()) as { error: { code: string; message: string } }
+        expect([path, refused.status, error.code]).toEqual([path, 400, 'invalid_request'])
+        expect(error.message).toContain('after the next rebuild')
+      }
     }
   })
 
@@ -164,6 +228,12 @@ describe('a filtered list', () => {
       '/totals?rep_id=period_1',
       '/totals?rep_id=rep_1&rep_id=rep_1',
       '/totals?deal_id=deal_1',
+      '/payroll_files?deal_id=deal_1',
+      '/reps?deal_id=deal_1',
+      '/payouts?deal_id=',
+      '/payouts?deal_id=rep_1',
+      '/changes?deal_id=deal_1&deal_id=deal_2',
+      '/payouts?ids=payout_0&deal_id=deal_1',
       '/totals?period_id=rep_1',
       '/totals?period_id=period_1&period_id=period_1',
     ]) {

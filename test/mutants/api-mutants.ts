@@ -55,8 +55,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a filter is checked and not applied',
     inside: 'searchBody',
-    find: 'Object.entries({ ...chain, ...filter })',
-    replace: 'Object.entries({ ...chain })',
+    find: 'termsOf({ ...chain, ...filter })',
+    replace: 'termsOf({ ...chain })',
     flow: FILTERS,
   },
   {
@@ -110,8 +110,35 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a filter can name another organization',
     inside: 'filterPrefixes',
-    find: "const filterPrefixes = { rep_id: 'rep', period_id: 'period' }",
-    replace: "const filterPrefixes = { rep_id: 'rep', period_id: 'period', org_id: 'org' }",
+    find: "  deal_id: 'deal',\n",
+    replace: "  deal_id: 'deal',\n  org_id: 'org',\n",
+  },
+  {
+    name: 'a filter by deal finds nothing where payouts cannot be searched by deal',
+    inside: 'requireSearchable',
+    find: 'if (filter.deal_id === undefined || hasDeals) return',
+    replace: 'if (filter.deal_id === undefined || hasDeals !== undefined) return',
+    flow: FILTERS,
+  },
+  {
+    name: 'a wait with a deal begins where payouts cannot be searched by deal',
+    inside: 'createFindChange',
+    find: '    requireSearchable(filter, position.generation.layout)\n',
+    replace: '',
+    flow: FILTERS,
+  },
+  {
+    name: 'payroll records take a deal that none of them has',
+    inside: 'readListParameters',
+    find: "list === 'payroll_files' ? fieldsWithoutDeals : filterFields",
+    replace: 'filterFields',
+  },
+  {
+    name: 'a new generation cannot be searched by deal',
+    inside: 'allRecords',
+    find: 'body: layout === 3 ? bodyWithDeals : body',
+    replace: 'body',
+    flow: FILTERS,
   },
   {
     name: 'a filtered list of payouts has replaced ones',

@@ -77,6 +77,7 @@ export const happenings = [
   'instants that times do not decide',
   'walks from an old cursor',
   'walks with a filter',
+  'walks with a deal',
   'walks from a replaced record',
   'totals compared with the model',
   'totals of one rep compared with the model',

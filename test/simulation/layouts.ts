@@ -5,13 +5,14 @@ import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Index, Stored } from './stored.ts'
 
 /** The layout of a new generation, and the shards that an organization has in each of its indices. */
-export type Layout = { readonly layout: 1 | 2; readonly routingPartitionSize: number }
+export type Layout = { readonly layout: 1 | 2 | 3; readonly routingPartitionSize: number }
 /** `first` of the generation that a projector makes at its first start, `later` of those that a command makes. */
 export type Layouts = { readonly first: Layout; readonly later: Layout }
 
 const byKind: Layout = { layout: 1, routingPartitionSize: 1 }
-const routed: Layout = { layout: 2, routingPartitionSize: 1 }
-const divided: Layout = { layout: 2, routingPartitionSize: 2 }
+const withoutDeals: Layout = { layout: 2, routingPartitionSize: 1 }
+const routed: Layout = { layout: 3, routingPartitionSize: 1 }
+const divided: Layout = { layout: 3, routingPartitionSize: 2 }
 
 /** An installation that was upgraded: its next generation has the layout of now. */
 export const UPGRADED: Layouts = { first: byKind, later: routed }
@@ -21,8 +22,12 @@ const combinations: readonly Layouts[] = [
   UPGRADED,
   { first: routed, later: byKind },
   { first: routed, later: routed },
+  { first: withoutDeals, later: routed },
   { first: divided, later: divided },
 ]
+
+/** Whether lists can be filtered by deal during the whole run. */
+export const haveDeals = ({ first, later }: Layouts): boolean => first.layout === 3 && later.layout === 3
 
 export const layoutsOf = (seed: number): Layouts => combinations[seed % combinations.length] ?? UPGRADED
 

@@ -25,10 +25,11 @@ import type { Coverage } from './coverage.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import { API_KEYS, EVENTS, type Expectation, type History, type List, textOf, textOfItem } from './history.ts'
+import { haveDeals, type Layouts } from './layouts.ts'
 import { eventsUpTo, mayBeRemembered } from './moments.ts'
 import { PREFIX, type Promises } from './promises.ts'
 import { createSearches } from './searches.ts'
-import { answered, type Filter, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
+import { answered, areAnyLost, type Filter, filterOf, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
 
 type Api = {
   readonly readList: ReadList
@@ -46,6 +47,7 @@ export type World = {
   readonly coverage: Coverage
   readonly history: History
   readonly promises: Promises
+  readonly layouts: Layouts
   readonly fail: (reason: string) => void
 }
 
@@ -181,15 +183,15 @@ export class Readers {
     return { org, list, limit: random.pick(LIMITS), from, filter }
   }
 
-  /** Sometimes the rep, the period or both of a record of the list. */
+  /** Sometimes the rep, the period or a deal of a record of the list. */
   #anyFilter(org: string, list: List): Filter {
     const { random, history, coverage } = this.#world
-    const items =
-      list === 'payouts' || list === 'payroll_files' ? history.at(org, this.#positionOf(org)).lists[list] : []
+    if (list !== 'payouts' && list !== 'payroll_files') return {}
+    const items = history.at(org, this.#positionOf(org)).lists[list]
     if (items.length === 0 || !random.chance(0.3)) return {}
-    coverage.count('walks with a filter')
-    const { rep_id, period_id } = repAndPeriodOf(random.pick(items))
-    return random.pick([{ rep_id }, { period_id }, { rep_id, period_id }])
+    const filter = filterOf(random.pick(items), random, haveDeals(this.#world.layouts))
+    coverage.count(filter.deal_id === undefined ? 'walks with a filter' : 'walks with a deal')
+    return filter
   }
 
   #positionOf(org: string): number {
@@ -266,12 +268,12 @@ export class Readers {
     }
     const start = from === undefined ? -1 : (history.placeOf(org, from) ?? -1)
     const before = history.at(org, first).lists[list].filter(item => item.place > start && matchesFilter(item, filter))
-    const after = new Map(history.at(org, last).lists[list].map(({ id, text }) => [id, text]))
+    const atEnd = history.at(org, last).lists[list]
+    const after = new Map(atEnd.map(({ id, text }) => [id, text]))
     if (before.some(({ id, text }) => after.get(id) !== text)) coverage.count('walks during which the list changed')
     if (before.some(({ id }) => after.has(id) && !ids.has(id))) this.#fail(`${what}: a walk skipped a record`)
     if (list !== 'payouts') return
-    const pairs = new Set(walked.map(({ pair }) => pair))
-    if (before.some(({ pair }) => !pairs.has(pair)))
+    if (areAnyLost(before, walked, atEnd, filter))
       this.#fail(`${what}: a walk returned neither a replaced payout nor its replacement`)
   }
 

@@ -118,10 +118,18 @@ const matching = (index: Index, shard: number, { query, sort }: Asked): Hit[] =>
 
 const fits = ({ fields }: Stored, { term, terms, range }: Filter): boolean => {
   for (const name in terms) if (!terms[name]?.includes(fields[name])) return false
-  for (const name in term) if (fields[name] !== term[name]) return false
+  for (const name in term) if (!valuesOf(fields, name).includes(term[name])) return false
   for (const name in range) if (!lies(fields[name], range[name] ?? {})) return false
   return true
 }
+
+/** All values of a field: of each line of a payout its deal. */
+const valuesOf = (fields: Stored['fields'], name: string): readonly unknown[] => {
+  if (name !== DEALS) return [fields[name]]
+  const { line_items = [] } = fields.body as { readonly line_items?: readonly { readonly deal_id: unknown }[] }
+  return line_items.map(({ deal_id }) => deal_id)
+}
+const DEALS = 'body.line_items.deal_id'
 
 const lies = (value: unknown, { gt = -1, gte = -1, lt = INFINITE, lte = INFINITE }: Range): boolean =>
   typeof value === 'number' && value > gt && value >= gte && value < lt && value <= lte

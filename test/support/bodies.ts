@@ -7,7 +7,7 @@ export const sha256 = (text: string): string => createHash('sha256').update(text
 export const documentText = (fields: object, body: string): string =>
   `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${Buffer.byteLength(body)},"body":${body}}`
 
-export type Line = { id: string; amount: string; description?: string }
+export type Line = { id: string; amount: string; description?: string; deal?: string }
 export type Payout = {
   id: string
   rep?: string
@@ -34,12 +34,12 @@ export const payoutBodies = (payout: Payout): { body: string; statement: string 
     supersedes_id: payout.supersedes ?? null,
     calculated_at: trace ? '2026-02-01T08:30:00Z' : null,
     recorded_at: trace ? null : '2026-02-01T08:30:00Z',
-    line_items: lines.map(({ id, amount, description }) => ({
+    line_items: lines.map(({ id, amount, description, deal }) => ({
       id,
       category: 'earned',
       description: description ?? '',
       amount,
-      deal_id: null,
+      deal_id: deal ?? null,
     })),
   })
   const steps = (trace ?? []).map(({ name, output_amount }, place) => ({

@@ -27,7 +27,7 @@ export type RebuildSteps = KafkaContext &
     readonly replicas?: number | undefined
     readonly routingPartitionSize?: number | undefined
     /** Other than that of new generations, in a test. */
-    readonly layout?: 1 | 2
+    readonly layout?: 1 | 2 | 3
     /** Other than this program's, if a test has other rules. */
     readonly rulesVersion?: number
     readonly draw: ProgressSteps['draw']

@@ -19,8 +19,9 @@ import {
 } from '../../store/index.ts'
 import type { PositionAsOf } from './as-of.ts'
 import type { Cursors } from './cursors.ts'
+import { type ListFilter, requireSearchable } from './list-filter.ts'
 import type { ProjectionTime } from './projection-time.ts'
-import type { ListFilter, ListName, ReadPage } from './read-page.ts'
+import type { ListName, ReadPage } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
 
 export type Page = { readonly position: ReadPosition; readonly hits: readonly Hit[]; readonly hasMore: boolean }
@@ -76,6 +77,7 @@ export const createReadList = (parts: ReaderParts): ReadList => {
   return async (scope, { list, limit, startingAfter, asOf, filter = {} }) => {
     const { current, position, after } = await readListStart(parts, scope, { startingAfter, asOf })
     const { generation } = current
+    requireSearchable(filter, generation.layout)
     const where = generation.layout.searchOf(kindsOf(list, filter), scope.org)
     const { hits, hasMore } = await readPage(scope, { list, where, filter, after: after ?? -1, limit, position })
 

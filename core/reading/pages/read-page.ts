@@ -31,6 +31,7 @@ import {
   visibleRange,
 } from '../../store/index.ts'
 import { LARGE_RECORDS_ASKED, ORGANIZATIONS_REMEMBERED, PLAIN_RECORD_BYTES_MAX } from '../limits.ts'
+import { type ListFilter, termsOf } from './list-filter.ts'
 
 type PageAsked = {
   readonly list: ListName
@@ -48,11 +49,6 @@ type PageAsked = {
 }
 /** A list of records, or the feed of changes: every record and version, in the order of their events. */
 export type ListName = ListKind | 'changes'
-/**
- * The values that the records of a list must have. These fields of a record never change, so a record that matches
- * always matches, and a cursor stays valid under any filter.
- */
-export type ListFilter = { rep_id?: string; period_id?: string }
 type PageRead = { readonly hits: readonly Hit[]; readonly hasMore: boolean }
 export type ReadPage = (scope: ReadScope, asked: PageAsked) => Promise<PageRead>
 
@@ -128,7 +124,7 @@ const searchBody = ({ list, where, chain, filter, position }: PageAsked, after: 
     order === 'seq' ? [{ seq: { ...afterRange, ...visible } }] : [{ [order]: afterRange }, { seq: visible }]
   // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
   if (list !== 'payroll_files' && list !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
-  const terms = Object.entries({ ...chain, ...filter }).map(([field, value]) => ({ term: { [field]: value } }))
+  const terms = termsOf({ ...chain, ...filter })
   return JSON.stringify({
     size,
     track_total_hits: false,

@@ -11,7 +11,8 @@ import { filteredKinds, idPrefixOf, type ListKind } from '../../../schemas/store
 import { type IdPrefix, instantToNanoseconds, isId } from '../../../schemas/values.ts'
 import { Refusal } from '../../runtime/index.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'
-import type { ListFilter, ListName } from './read-page.ts'
+import type { ListFilter } from './list-filter.ts'
+import type { ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
 export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }
@@ -24,8 +25,14 @@ export type Moment =
   | { readonly kind: 'change'; readonly name: RecordName }
 
 type FilterField = keyof ListFilter
-const filterPrefixes = { rep_id: 'rep', period_id: 'period' } as const satisfies Record<FilterField, IdPrefix>
+const filterPrefixes = {
+  rep_id: 'rep',
+  period_id: 'period',
+  deal_id: 'deal',
+} as const satisfies Record<FilterField, IdPrefix>
 const filterFields = keysOf(filterPrefixes)
+/** Payroll records and totals have no deals. */
+const fieldsWithoutDeals = filterFields.filter(field => field !== 'deal_id')
 
 export type ListParameters = {
   readonly limit: number
@@ -44,8 +51,9 @@ const filteredLists: ReadonlySet<ListName> = new Set([...filteredKinds, 'changes
 /** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
 export const readListParameters = (list: ListName, query: string): ListParameters => {
   const isFiltered = filteredLists.has(list)
+  const filters = list === 'payroll_files' ? fieldsWithoutDeals : filterFields
   const more = list === 'changes' ? 'wait' : 'ids'
-  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filterFields : []), more])
+  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filters : []), more])
   if (list !== 'changes' && given.has('ids')) {
     const ids = idsIn(list, given)
     return { limit: ids.length, startingAfter: undefined, asOf: asOfIn(given), ids }
@@ -132,7 +140,7 @@ export const readRecordParameters = (query: string): { asOf: Moment | undefined 
 
 /** Returns the parameters of the totals. @throws Refusal `invalid_request` */
 export const readTotalsParameters = (query: string): TotalsAsked => {
-  const given = readQuery(query, ['as_of', ...filterFields])
+  const given = readQuery(query, ['as_of', ...fieldsWithoutDeals])
   const { rep_id, period_id } = filterIn(given)
   return { asOf: asOfIn(given), period: period_id, rep: rep_id }
 }

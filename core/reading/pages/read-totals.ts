@@ -150,7 +150,8 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
       const reading = readingOfProcess(signal)
       const balance = only.rep === undefined ? await readBalance(org, position, reading) : undefined
       const groups = groupsOf(ofPeriod(balance?.rows ?? [], only.period))
-      const isFew = balance !== undefined || only.rep !== undefined
+      // An organization without a balance has few changes yet, unless the generation keeps none.
+      const isFew = position.generation.layout.hasBalances || only.rep !== undefined
       const parts = partsSince(position.generation.layout, org, balance?.seq, position.publishedTo)
       const add = (part: DifferencePart) =>
         countAmounts(part, isFew, only, reading, async amounts => {

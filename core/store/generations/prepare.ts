@@ -37,9 +37,9 @@ export type PrepareSteps = {
   readonly shards: number
   /** Replicas of each shard. If absent, as many as the nodes allow, at most one. */
   readonly replicas?: number | undefined
-  /** Of new generations (schemas/stored/layout.ts). By default 2. 1 is for tests, as older programs made it. */
-  readonly layout?: 1 | 2 | undefined
-  /** Of new generations of layout 2: the shards of each index that hold an organization. By default 1. */
+  /** Of new generations (schemas/stored/layout.ts). By default 3. Tests also make older ones. */
+  readonly layout?: 1 | 2 | 3 | undefined
+  /** Of new generations, except of layout 1: the shards of each index that hold an organization. By default 1. */
   readonly routingPartitionSize?: number | undefined
   /** For tests with other rules. */
   readonly rulesVersion?: number | undefined
@@ -235,7 +235,7 @@ type Layout = Pick<GenerationBody, 'layout' | 'routing_partition_size'>
 
 /** Returns the layout of a new generation. @throws StopError if its indices cannot be made */
 export const layoutOfNew = ({
-  layout = 2,
+  layout = 3,
   routingPartitionSize = 1,
   shards,
 }: Pick<PrepareSteps, 'layout' | 'routingPartitionSize' | 'shards'>): Layout => {

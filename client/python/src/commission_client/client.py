@@ -86,11 +86,16 @@ class Client:
         ids: Iterable[str] | None = None,
         rep_id: str | None = None,
         period_id: str | None = None,
+        deal_id: str | None = None,
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[Payout]:
-        """Current payouts only, one for each rep and period. With `ids` these, in this order, also replaced ones."""
-        return self._walk(list_payouts, starting_after, limit, ids=ids, rep_id=rep_id, period_id=period_id)
+        """Current payouts only, one for each rep and period: with `deal_id` those with a line of this deal.
+
+        With `ids` these, in this order, also replaced ones.
+        """
+        filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
+        return self._walk(list_payouts, starting_after, limit, ids=ids, **filters)
 
     def payroll_records(
         self,
@@ -108,11 +113,13 @@ class Client:
         *,
         rep_id: str | None = None,
         period_id: str | None = None,
+        deal_id: str | None = None,
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[Change]:
-        """One entry for each applied event, in order."""
-        return self._walk(list_changes, starting_after, limit, rep_id=rep_id, period_id=period_id)
+        """One entry for each applied event, in order. With `deal_id` only payouts that have a line of this deal."""
+        filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
+        return self._walk(list_changes, starting_after, limit, **filters)
 
     def changes_since(
         self,
@@ -120,22 +127,24 @@ class Client:
         *,
         rep_id: str | None = None,
         period_id: str | None = None,
+        deal_id: str | None = None,
         limit: int = 200,
     ) -> Iterator[Change]:
         """The changes that were published after an instant (RFC 3339) that is over."""
         last = self.as_of(instant).totals().last_change_id
-        return self.changes(rep_id=rep_id, period_id=period_id, starting_after=last, limit=limit)
+        return self.changes(rep_id=rep_id, period_id=period_id, deal_id=deal_id, starting_after=last, limit=limit)
 
     def follow(
         self,
         *,
         rep_id: str | None = None,
         period_id: str | None = None,
+        deal_id: str | None = None,
         starting_after: str | None = None,
         limit: int = 200,
     ) -> Iterator[Change]:
         """As `changes`, for ever: waits for the next change."""
-        filters = {"rep_id": rep_id, "period_id": period_id}
+        filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
         while True:
             asked = time.monotonic()
             page = self._page(list_changes, starting_after, limit, wait=self._wait_seconds, **filters)
@@ -181,7 +190,7 @@ class Client:
         if ids is not None:
             # With another parameter than `as_of`, the API refuses the request.
             if starting_after is not None or _given(**filters):
-                raise ValueError("ids are read without starting_after, rep_id and period_id")
+                raise ValueError("ids are read without starting_after and filters")
             yield from self._several(operation, ids)
             return
         while True:

@@ -187,6 +187,21 @@ describe('a filter', () => {
     expect(readListParameters(name, '').filter).toEqual({})
   })
 
+  test.each(['payouts', 'changes'] as const)('of %s may be a deal, too', name => {
+    expect(readListParameters(name, 'deal_id=deal_1&rep_id=rep_1').filter).toEqual({
+      deal_id: 'deal_1',
+      rep_id: 'rep_1',
+    })
+    expect(() => readListParameters(name, 'deal_id=rep_1')).toThrow('`deal_id` must be the id of a deal')
+  })
+
+  test('by deal is unknown where records have no deals', () => {
+    for (const kind of ['reps', 'periods', 'payroll_files'] as const) {
+      expect(() => readListParameters(kind, 'deal_id=deal_1')).toThrow('Unknown query parameter `deal_id`.')
+    }
+    expect(() => readTotalsParameters('deal_id=deal_1')).toThrow('Unknown query parameter `deal_id`.')
+  })
+
   test.each(['', 'rep_', 'period_1', 'rep_1,rep_2', 'rep_*', `rep_${'1'.repeat(65)}`, '%zz', 'rep_1%00'])(
     'by the rep %j is refused, and the message names the form',
     id => {

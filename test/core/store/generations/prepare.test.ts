@@ -299,19 +299,19 @@ describe('the layout of a generation', () => {
     return { elasticsearch, steps, identity }
   }
 
-  test.each([1, 2] as const)('%i is stored with it, and is the same at every later start', async of => {
+  test.each([1, 2, 3] as const)('%i is stored with it, and is the same at every later start', async of => {
     const { elasticsearch, steps, identity } = await made('g2', { layout: of })
-    const ours = of === 1 ? {} : { layout: 2 as const }
+    const ours = of === 1 ? {} : { layout: of }
     expect({ layout: identity.layout }).toEqual({ layout: undefined, ...ours })
     const wanted = generationIndices('test', { generation: 'g2', ...ours }, { shards: 1 })
     expect([...elasticsearch.indices.keys()].filter(name => name.includes('-g2-'))).toEqual(Object.keys(wanted))
-    const again = { ...steps, layout: of === 1 ? (2 as const) : (1 as const) }
+    const again = { ...steps, layout: of === 1 ? (3 as const) : (1 as const) }
     expect(await openGeneration('g2', source, true, again)).toEqual(identity)
     expect(await prepareGeneration('g2', source, ends, true, again)).toEqual(identity)
   })
 
-  test('is 2 unless a test says 1', async () => {
-    expect((await made('g2', {})).identity).toMatchObject({ layout: 2 })
+  test('is 3 unless a test says another one', async () => {
+    expect((await made('g2', {})).identity).toMatchObject({ layout: 3 })
     expect((await made('g2', {})).identity).not.toHaveProperty('routing_partition_size')
   })
 
