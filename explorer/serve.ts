@@ -7,6 +7,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname, join, relative, sep } from 'node:path'
+import { gzipSync } from 'node:zlib'
 
 export type ExplorerServer = { readonly origin: string; readonly close: () => void }
 
@@ -32,13 +33,17 @@ export const serveExplorer = async ({ folder, api }: Options): Promise<ExplorerS
     if (asked.startsWith('/api/')) return passOn(request, answer, api)
     const path = asked === '/' ? '/index.html' : asked
     const content = pages.get(path)
+    const isPacked = content !== undefined && /\bgzip\b/.test(String(request.headers['accept-encoding']))
     answer.setHeader('Content-Security-Policy', `${policy}; frame-ancestors 'none'`)
     answer.setHeader('X-Content-Type-Options', 'nosniff')
     answer.setHeader('Referrer-Policy', 'no-referrer')
     answer.setHeader('Cross-Origin-Opener-Policy', 'same-origin')
     answer.setHeader('Cache-Control', 'no-cache')
     answer.setHeader('Content-Type', types[extname(path)] ?? 'text/plain; charset=utf-8')
-    answer.writeHead(content === undefined ? 404 : 200).end(content ?? 'There is nothing at this address.')
+    answer.setHeader('Vary', 'Accept-Encoding')
+    if (isPacked) answer.setHeader('Content-Encoding', 'gzip')
+    const body = isPacked ? gzipSync(content) : content
+    answer.writeHead(content === undefined ? 404 : 200).end(body ?? 'There is nothing at this address.')
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

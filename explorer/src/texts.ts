@@ -23,7 +23,8 @@ export const texts = {
     now: 'Back to now',
     isNow: 'Now',
     shown: (moment: string) => `As of ${moment}: everything here is as it was published then.`,
-    asOfThis: 'This change',
+    // With a space that does not break.
+    asOfThis: 'This\u00a0change',
   },
 
   state: {
@@ -154,6 +155,7 @@ export const texts = {
   history: {
     title: (rep: string, period: string) => `History of ${rep}, ${period}`,
     picture: 'What was owed after each payout, the oldest first',
+    mixed: 'The currency changed: bars of different currencies do not compare.',
     first: 'First payout',
     replaced: (id: string) => `Replaced ${id}`,
     compare: 'Compare two payouts',

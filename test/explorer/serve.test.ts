@@ -30,6 +30,7 @@ test('the page comes with its policy as a header, and no other file of the machi
   const origin = await serve(t, (_, answer) => answer.end())
   const page = await fetch(`${origin}/`)
   expect(await page.text()).toBe(html)
+  expect(page.headers.get('content-encoding')).toBe('gzip')
   expect(page.headers.get('content-security-policy')).toBe("default-src 'none'; frame-ancestors 'none'")
   expect(page.headers.get('x-content-type-options')).toBe('nosniff')
   for (const path of ['/package.json', '/%2e%2e/package.json', '/index.html/', '/api']) {

@@ -106,6 +106,7 @@ describe.skipIf(nginxProgram === undefined)('nginx in front of the API', () => {
     ] as const) {
       const file = await fetch(new URL(path ?? '', page.url))
       expect([file.status, file.headers.get('content-type')]).toEqual([200, `${type}; charset=utf-8`])
+      expect(file.headers.get('content-encoding')).toBe('gzip')
     }
     for (const path of ['/explorer/nothing', '/explorer../nginx.conf', '/explorer/%2e%2e/nginx.conf', '/']) {
       expect([path, await statusOf(origin, path)]).toEqual([path, 404])

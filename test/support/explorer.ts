@@ -114,4 +114,5 @@ export const goTo = (page: Page, fragment: string): Promise<void> =>
 export const untilRead = async (page: Page): Promise<void> => {
   await page.locator('main h1').waitFor()
   await page.getByText('Reading…', { exact: true }).first().waitFor({ state: 'detached' })
+  await page.locator('.unnamed').waitFor({ state: 'detached' })
 }

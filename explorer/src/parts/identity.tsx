@@ -46,12 +46,15 @@ const readNames = async (client: Client): Promise<Names> => {
 }
 
 export const NamesProvider = ({ children }: { readonly children: ComponentChildren }) => {
-  const { value = noNames, error } = useReading('names', readNames)
+  const reading = useReading('names', readNames)
+  const { value = noNames, error } = reading
+  const isSettled = reading.value !== undefined || error !== undefined
   return (
     <NamesContext.Provider value={value}>
       {value.refused.length > 0 && <p class="quiet">{texts.refused.names(value.refused)}</p>}
       {isOwn(error) && <p class="notice">{texts.refused.noNames(wordsFor(error, 'names'))}</p>}
-      {children}
+      {/* Ids that become names would move the page. It is shown with its names, or after a moment without. */}
+      <div class={isSettled ? 'named' : 'unnamed'}>{children}</div>
     </NamesContext.Provider>
   )
 }

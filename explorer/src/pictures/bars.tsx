@@ -1,9 +1,9 @@
 /** A picture of amounts: one bar for each item, from left to right, and a narrow bar within it. */
-import { drawnShare, farthestFromZero, groupDigits } from '../amounts.ts'
+import { drawnShare, farthestFromZero, groupDigits, isZero } from '../amounts.ts'
 
 export type DrawnBar = {
   readonly key: string
-  /** Below the bar, if there is room: one line or two. */
+  /** Below the bar, if there is room: each text in a line of its own. */
   readonly label: readonly string[]
   /** All that the bar says, in words. */
   readonly title: string
@@ -36,6 +36,7 @@ export const Bars = ({ caption, bars }: { readonly caption: string; readonly bar
   const labelled = (at: number): boolean => at % Math.ceil(bars.length / LABELS_MAX) === 0
 
   const rect = (at: number, amount: string, width: number, name: string) => {
+    if (isZero(amount)) return null
     const share = drawnShare(amount, farthest)
     const [top, end] = [y(Math.max(0, share)), y(Math.min(0, share))]
     const wide = Math.min(slot, BAR_MAX) * width

@@ -10,6 +10,7 @@ export const ChangesView = () => {
   const words = texts.changes
   const pages = usePages('changes', client => client.changes({ limit: PAGE_RECORDS }))
   const isNow = address.asOf === undefined
+  const isWaiting = isNow && live.state !== 'refused' && live.state !== 'too far'
   return (
     <>
       <h1 tabIndex={-1}>{words.title}</h1>
@@ -18,7 +19,7 @@ export const ChangesView = () => {
         {!isNow && <p class="quiet">{words.notNow}</p>}
         {live.state === 'too far' && <p class="notice">{texts.state.tooFar}</p>}
         {live.state === 'refused' && <p class="notice">{wordsFor(live.why, 'changes')}</p>}
-        {isNow && live.state === 'on' && latest.length === 0 && <p class="quiet">{words.waiting}</p>}
+        {isWaiting && latest.length === 0 && <p class="quiet">{words.waiting}</p>}
         {isNow && latest.length > 0 && <ChangeTable changes={latest} caption={words.latest} />}
       </section>
       <section>

@@ -17,6 +17,7 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
   const words = texts.history
   const steps = reading.value ?? []
   const labels = labelsOf(steps.map(instantOf))
+  const isMixed = new Set(steps.map(({ currency }) => currency)).size > 1
   const [first] = steps
   const title = first && words.title(nameOfRep(names, first.rep_id), nameOfPeriod(names, first.period_id))
   return (
@@ -30,12 +31,14 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
               caption={words.picture}
               bars={steps.map((step, at) => ({
                 key: step.id,
-                label: labels[at] ?? [],
+                label: [...(labels[at] ?? []), ...(isMixed ? [step.currency] : [])],
                 title: `${step.id}: ${groupDigits(step.net_amount)} ${step.currency}`,
                 amount: step.net_amount,
               }))}
             />
-            <figcaption>{words.picture}</figcaption>
+            <figcaption>
+              {words.picture}. {isMixed && words.mixed}
+            </figcaption>
           </figure>
           <Steps steps={steps} />
         </section>

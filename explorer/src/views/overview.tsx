@@ -32,7 +32,10 @@ export const OverviewView = () => {
       {[...byCurrency].map(([currency, totals]) => (
         <CurrencySection key={currency} currency={currency} totals={totals} names={names} />
       ))}
-      <Corrected />
+      {/* Read at once, and shown below what is above: the totals would move it. */}
+      <div hidden={reading.value === undefined && reading.error === undefined}>
+        <Corrected />
+      </div>
       {latest.length > 0 && (
         <section>
           <h2>{texts.overview.latest}</h2>

@@ -7,7 +7,7 @@ import { IdText, instantText, Link, nameOfPeriod, nameOfRep, SealedMark, useName
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { WaterfallStep, waterfallOf } from '../pictures/waterfall.tsx'
-import { useReading } from '../state/reading.ts'
+import { useReading, type ViewReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
 /** Lines and steps that are shown at first: a payout can have ten thousand. */
@@ -18,7 +18,10 @@ type Explained = Omit<Statement, 'calculation_trace' | 'calculation_trace_record
 export const PayoutView = ({ id }: { readonly id: string }) => {
   const names = useNames()
   const payout = useReading(`payout ${id}`, client => readPayout(client, id))
+  const statement = useReading(`statement ${id}`, client => client.statement(id))
   const { value } = payout
+  // Read at once, and shown below the steps: they would move it.
+  const isTraced = statement.value !== undefined || statement.error !== undefined
   const title = value && texts.payout.title(nameOfRep(names, value.rep_id), nameOfPeriod(names, value.period_id))
   return (
     <>
@@ -28,8 +31,10 @@ export const PayoutView = ({ id }: { readonly id: string }) => {
         <>
           <Summary payout={value} />
           <Lines payout={value} />
-          <Trace id={id} />
-          <Payroll payout={value} />
+          <Trace statement={statement} />
+          <div hidden={!isTraced}>
+            <Payroll payout={value} />
+          </div>
         </>
       )}
     </>
@@ -140,9 +145,8 @@ const More = (props: { readonly shown: number; readonly of: number; readonly onM
     </p>
   )
 
-const Trace = ({ id }: { readonly id: string }) => {
+const Trace = ({ statement }: { readonly statement: ViewReading<Statement> }) => {
   const [shown, setShown] = useState(ROWS_SHOWN)
-  const statement = useReading(`statement ${id}`, client => client.statement(id))
   const words = texts.payout
   const { value } = statement
   const steps = value?.calculation_trace ?? []
