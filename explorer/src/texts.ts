@@ -109,6 +109,7 @@ export const texts = {
     filter: 'Filter',
     anyRep: 'All reps',
     anyPeriod: 'All periods',
+    anyDeal: 'All deals: an id',
     explain: 'Explain',
     history: 'History',
     shown: (count: number, hasMore: boolean) => `${count} shown${hasMore ? ', and there are more' : ': all'}`,

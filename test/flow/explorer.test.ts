@@ -165,6 +165,27 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(wrong).toEqual([])
   })
 
+  test('the deal of a line leads to all payouts that have a line of it, as of the same moment', async () => {
+    const { explorer, origin } = await shared()
+    const { page, wrong } = await explorer.open(`${origin}/#/payout/payout_1?key=${keys.whole}&as_of=payout_1`)
+    const lines = page.getByRole('table', { name: 'From nothing to what is owed' })
+    await lines.getByRole('link', { name: 'deal_17' }).click()
+    await page.getByRole('heading', { name: 'Current payouts' }).waitFor()
+    expect(page.url()).toBe(`${origin}/#/payouts?deal=deal_17&as_of=payout_1`)
+    expect(await columnOf(page, 'Current payouts', 'Owed')).toEqual(['1234567.5000'])
+    await page.getByRole('link', { name: 'Back to now' }).click()
+    await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25'])
+    await page.getByText('1 shown: all').waitFor()
+    await page.getByLabel('Deal', { exact: true }).fill('deal_unknown')
+    await page.getByLabel('Deal', { exact: true }).press('Enter')
+    await page.getByText('No payout matches.').waitFor()
+    expect(page.url()).toBe(`${origin}/#/payouts?deal=deal_unknown`)
+    await page.getByLabel('Deal', { exact: true }).fill('')
+    await page.getByLabel('Deal', { exact: true }).press('Enter')
+    await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25', LARGE])
+    expect(wrong).toEqual([])
+  })
+
   test('a minus sign is one of print on the page, and one of a keyboard when it is copied', async () => {
     const { explorer, origin } = await shared()
     const { page } = await explorer.open(`${origin}/#/payout/payout_1?key=${keys.whole}`)

@@ -107,6 +107,16 @@ export const IdText = ({ id }: { readonly id: string }) => (
   </code>
 )
 
+/** A deal, as a link to all current payouts that have a line of it. */
+export const DealLink = ({ id }: { readonly id: string | null }) =>
+  id === null ? (
+    <>–</>
+  ) : (
+    <Link to={{ view: 'payouts', deal: id }}>
+      <IdText id={id} />
+    </Link>
+  )
+
 /** An instant as it was published, easier to read: `2026-02-01 08:30:00 UTC`. */
 export const instantText = (instant: string): string =>
   instant

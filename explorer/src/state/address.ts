@@ -10,6 +10,8 @@ export type ViewAddress = {
   readonly id?: string
   readonly rep?: string
   readonly period?: string
+  /** Payouts that have a line of this deal. */
+  readonly deal?: string
   /** The two payouts of a history that are compared. */
   readonly from?: string
   readonly to?: string
@@ -18,7 +20,7 @@ export type ViewAddress = {
 }
 
 const views: readonly ViewName[] = ['overview', 'payouts', 'payout', 'history', 'changes']
-const parameters = { rep: 'rep', period: 'period', from: 'from', to: 'to', as_of: 'asOf' } as const
+const parameters = { rep: 'rep', period: 'period', deal: 'deal', from: 'from', to: 'to', as_of: 'asOf' } as const
 
 /** Returns the path of a fragment, and its parameters. `#key=…` has no path. */
 const split = (fragment: string): { readonly path: string; readonly query: URLSearchParams } => {

@@ -2,7 +2,7 @@
 import type { PayoutStep } from '../../../client/src/index.ts'
 import { groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
-import { IdText, instantText, Link, nameOfPeriod, nameOfRep, useNames } from '../parts/identity.tsx'
+import { DealLink, IdText, instantText, Link, nameOfPeriod, nameOfRep, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
@@ -186,7 +186,7 @@ const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
             { head: words.change, cell: ({ kind }) => words[kind] },
             {
               head: texts.words.deal,
-              cell: ({ line }) => (line.deal_id === null ? '–' : <IdText id={line.deal_id} />),
+              cell: ({ line }) => <DealLink id={line.deal_id} />,
             },
             { head: words.before, amount: ({ before }) => before },
             { head: words.after, amount: ({ after }) => after },

@@ -3,7 +3,16 @@ import { useState } from 'preact/hooks'
 import { type Client, type PayrollRecord, RefusedError, type Statement } from '../../../client/src/index.ts'
 import { addAmounts, runningSums, subtractAmount, widestOf, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
-import { IdText, instantText, Link, nameOfPeriod, nameOfRep, SealedMark, useNames } from '../parts/identity.tsx'
+import {
+  DealLink,
+  IdText,
+  instantText,
+  Link,
+  nameOfPeriod,
+  nameOfRep,
+  SealedMark,
+  useNames,
+} from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { WaterfallStep, waterfallOf } from '../pictures/waterfall.tsx'
@@ -116,7 +125,7 @@ const Lines = ({ payout: { line_items: lines } }: { readonly payout: Explained }
             { head: texts.words.kind, cell: line => words.category[line.category] },
             {
               head: texts.words.deal,
-              cell: line => (line.deal_id === null ? '–' : <IdText id={line.deal_id} />),
+              cell: line => <DealLink id={line.deal_id} />,
             },
             {
               head: words.picture,
@@ -163,7 +172,7 @@ const Trace = ({ statement }: { readonly statement: ViewReading<Statement> }) =>
           <li key={step} value={step}>
             <h3>{name}</h3>
             <p class="quiet">
-              {words.strategy(strategy, strategy_version)} {deal_id !== null && <IdText id={deal_id} />}
+              {words.strategy(strategy, strategy_version)} {deal_id !== null && <DealLink id={deal_id} />}
             </p>
             <dl class="inputs">
               {Object.entries(inputs).map(([input, text]) => (

@@ -1,4 +1,5 @@
-/** The current payouts, of a rep, of a period or all, page by page. */
+/** The current payouts, of a rep, of a period, of a deal or all, page by page. */
+import { useEffect, useRef } from 'preact/hooks'
 import type { Payout } from '../../../client/src/index.ts'
 import { IdText, Link, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
@@ -10,9 +11,13 @@ import { texts } from '../texts.ts'
 
 export const PayoutsView = () => {
   const { address } = useReader()
-  const { rep, period } = address
-  const filter = { ...(rep !== undefined && { repId: rep }), ...(period !== undefined && { periodId: period }) }
-  const pages = usePages(JSON.stringify(['payouts', rep, period]), client =>
+  const { rep, period, deal } = address
+  const filter = {
+    ...(rep !== undefined && { repId: rep }),
+    ...(period !== undefined && { periodId: period }),
+    ...(deal !== undefined && { dealId: deal }),
+  }
+  const pages = usePages(JSON.stringify(['payouts', rep, period, deal]), client =>
     client.payouts({ limit: PAGE_RECORDS, ...filter }),
   )
   const { words, payouts } = texts
@@ -74,7 +79,12 @@ const currentOf = (payouts: readonly Payout[]): Payout[] => {
 const Filters = () => {
   const { address } = useReader()
   const names = useNames()
-  const go = (field: 'rep' | 'period', value: string): void => {
+  const dealInput = useRef<HTMLInputElement>(null)
+  // Set here: a value would be set again while somebody types, because a change came.
+  useEffect(() => {
+    if (dealInput.current !== null) dealInput.current.value = address.deal ?? ''
+  }, [address.deal])
+  const go = (field: 'rep' | 'period' | 'deal', value: string): void => {
     const { [field]: _, ...others } = address
     location.hash = fragmentOf(value === '' ? others : { ...others, [field]: value })
   }
@@ -97,6 +107,17 @@ const Filters = () => {
         options={periods}
         onChoice={id => go('period', id)}
       />
+      <div>
+        <label for="deal">{words.deal}</label>
+        <input
+          ref={dealInput}
+          id="deal"
+          placeholder={payouts.anyDeal}
+          autocomplete="off"
+          spellcheck={false}
+          onChange={event => go('deal', event.currentTarget.value.trim())}
+        />
+      </div>
     </form>
   )
 }

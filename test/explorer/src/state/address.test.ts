@@ -14,6 +14,7 @@ test('the fragment of an address is read as the same address', () => {
     { view: 'payout', id: 'payout_1', asOf: 'rep_1.2' },
     { view: 'history', id: 'payout_1', from: 'payout_1', to: 'payout_2' },
     { view: 'changes' },
+    { view: 'payouts', deal: 'deal_1', asOf: 'payout_1' },
     { view: 'payouts', rep: 'a b+c&d=%2B#ü', period: '100% of /it' },
   ]
   expect(all.map(address => readAddress(fragmentOf(address)))).toEqual(all)
