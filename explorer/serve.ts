@@ -7,7 +7,8 @@ import { readdir, readFile } from 'node:fs/promises'
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { extname, join, relative, sep } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { pipeline } from 'node:stream'
+import { createGzip, gzipSync } from 'node:zlib'
 
 export type ExplorerServer = { readonly origin: string; readonly close: () => void }
 
@@ -33,7 +34,7 @@ export const serveExplorer = async ({ folder, api }: Options): Promise<ExplorerS
     if (asked.startsWith('/api/')) return passOn(request, answer, api)
     const path = asked === '/' ? '/index.html' : asked
     const content = pages.get(path)
-    const isPacked = content !== undefined && /\bgzip\b/.test(String(request.headers['accept-encoding']))
+    const isPacked = content !== undefined && acceptsGzip(request)
     answer.setHeader('Content-Security-Policy', `${policy}; frame-ancestors 'none'`)
     answer.setHeader('X-Content-Type-Options', 'nosniff')
     answer.setHeader('Referrer-Policy', 'no-referrer')
@@ -74,14 +75,23 @@ const policyOf = (html: string): string => {
   return policy
 }
 
+const acceptsGzip = ({ headers }: IncomingMessage): boolean => /\bgzip\b/.test(String(headers['accept-encoding']))
+
 const passOn = (request: IncomingMessage, answer: ServerResponse, api: string): void => {
   const { connection: _, ...headers } = request.headers
   const { hostname, port } = new URL(api)
   const options = { hostname, port, path: request.url, method: request.method, headers, agent: false }
   const passed = httpRequest(options, given => {
     const { connection, 'keep-alive': keepAlive, ...others } = given.headers
-    answer.writeHead(given.statusCode ?? 502, others)
-    given.pipe(answer)
+    if (given.statusCode !== 200 || !acceptsGzip(request)) {
+      answer.writeHead(given.statusCode ?? 502, others)
+      given.pipe(answer)
+      return
+    }
+    // As a proxy does: the entity tag of other bytes is weak.
+    const { 'content-length': length, etag, ...kept } = others
+    answer.writeHead(200, { ...kept, 'content-encoding': 'gzip', ...(etag !== undefined && { etag: `W/${etag}` }) })
+    pipeline(given, createGzip(), answer, () => undefined)
   })
   passed.on('error', () => (answer.headersSent ? answer.destroy() : answer.writeHead(502).end()))
   // A closed page ends its requests: one may wait for a change.

@@ -51,6 +51,26 @@ test('a request for the API arrives as it is, and its answer comes back as it is
   expect(await answer.text()).toBe('{}')
 })
 
+test('an answer is compressed on its way, and its entity tag is weak', async t => {
+  const body = JSON.stringify({ data: Array(100).fill('1234.5000') })
+  const origin = await serve(t, (_, answer) =>
+    answer.writeHead(200, { ETag: '"1"', 'Content-Length': body.length }).end(body),
+  )
+  const answer = await fetch(`${origin}/api/v1/payouts`)
+  expect([answer.headers.get('content-encoding'), answer.headers.get('etag')]).toEqual(['gzip', 'W/"1"'])
+  expect(await answer.text()).toBe(body)
+  const plain = await fetch(`${origin}/api/v1/payouts`, { headers: { 'Accept-Encoding': 'identity' } })
+  expect([plain.headers.get('content-encoding'), plain.headers.get('etag')]).toEqual([null, '"1"'])
+})
+
+test('an answer that ends too early ends with an error', async t => {
+  const origin = await serve(t, (_, answer) => {
+    answer.writeHead(200, { 'Content-Length': 100 }).write('{"data":')
+    setImmediate(() => answer.destroy())
+  })
+  await expect(fetch(`${origin}/api/v1/payouts`).then(answer => answer.text())).rejects.toThrow()
+})
+
 test('an API that ends the connection is a 502, and the server goes on', async t => {
   const origin = await serve(t, request => request.socket.destroy())
   expect((await fetch(`${origin}/api/v1/payouts`)).status).toBe(502)

@@ -28,9 +28,9 @@ const FIRST_WINDOW = 60
 const LAST_WINDOW = 3_155_760_000
 const GROWTH = 16
 /** Windows that are read: a few that grow, and those that are narrowed. */
-const WINDOWS_MAX = 16
-/** Pages of 200 changes of a window. One with more of them is narrowed. */
-const PAGES_MAX = 3
+const WINDOWS_MAX = 14
+/** A window with more changes than a page has is narrowed. */
+const CHANGES_MAX = 200
 
 /** @returns a function that reads the corrections of a client, the first time all of them, later only the new ones */
 export const createCorrections = (
@@ -109,15 +109,12 @@ const readWindow = async (
   try {
     const before = (await client.asOf(begin).totals()).last_change_id
     if (before !== null && before === seen) return { changes: [], before }
-    const changes: Change[] = []
-    let pages = 0
-    for await (const { data, hasMore } of client.changes({ startingAfter: before }).pages()) {
+    for await (const { data, hasMore } of client.changes({ startingAfter: before, limit: CHANGES_MAX }).pages()) {
       const last = data.findIndex(({ id }) => id === seen)
-      changes.push(...data.slice(0, last === -1 ? data.length : last + 1))
-      if (last !== -1 || !hasMore) break
-      if (++pages >= PAGES_MAX) return 'too long'
+      if (last === -1 && hasMore) return 'too long'
+      return { changes: last === -1 ? data : data.slice(0, last + 1), before }
     }
-    return { changes, before }
+    return { changes: [], before }
   } catch (error) {
     // The window begins after the moment of the page, or at an instant about which nothing is known.
     if (error instanceof RefusedError && error.status === 400) return 'refused'
