@@ -34,7 +34,8 @@ export const ReadingState = ({ reading: { value, error, isReading, again }, what
       <div class="refused" role="alert">
         <p>{wordsFor(error, what)}</p>
         {id !== null && <p class="quiet">{texts.refused.request(id)}</p>}
-        <button type="button" onClick={again} disabled={isReading}>
+        {/* Never disabled: a page that reads again would take the focus away. */}
+        <button type="button" onClick={again} aria-busy={isReading}>
           {texts.tryAgain}
         </button>
       </div>
