@@ -3,7 +3,8 @@ import { join } from 'node:path'
 
 export const DASHBOARDS = join(import.meta.dirname, '../../deploy/monitoring/dashboards')
 
-export type PanelUnit = 's' | 'bytes' | 'short' | 'reqps' | 'percentunit'
+/** Of Grafana. `locale` is a whole number, and `cps` counts a second. */
+export type PanelUnit = 's' | 'bytes' | 'locale' | 'short' | 'reqps' | 'cps' | 'percentunit'
 type Panel = {
   readonly title: string
   readonly unit: PanelUnit
@@ -11,6 +12,8 @@ type Panel = {
   readonly expr: string
   /** Series stand on each other: those of the same value would hide each other. */
   readonly isStacked?: boolean
+  /** Each series is bad news, except for the one of this name. */
+  readonly calm?: string
 }
 type Dashboard = { readonly title: string; readonly panels: readonly Panel[] }
 
@@ -32,22 +35,29 @@ const ofProcess = (program: string): Panel[] => [
   panel('Delay of the event loop, p99', 's', '{{instance}}', ofProgram('nodejs_eventloop_lag_p99_seconds', program)),
 ]
 
+const CALM = 'none fires'
+const alerts = 'sum by (alertname, severity) (ALERTS{alertstate="firing"})'
+const firing = `${alerts} or (label_replace(vector(0), "alertname", "${CALM}", "", "") unless on () ${alerts})`
+
 /** The key is the name of the file. */
 export const dashboards: Readonly<Record<string, Dashboard>> = {
   'on-call': {
     title: 'Commission: on call',
     panels: [
-      stacked(panel('Alerts', 'short', '{{alertname}} {{severity}}', 'ALERTS{alertstate="firing"} or vector(0)')),
+      {
+        ...stacked(panel('Alerts that fire', 'locale', '{{alertname}} {{severity}}', firing)),
+        calm: CALM,
+      },
       stacked(
-        panel('Processes', 'short', '{{program}} {{version}}', 'count by (program, version) (commission_build_info)'),
+        panel('Processes', 'locale', '{{program}} {{version}}', 'count by (program, version) (commission_build_info)'),
       ),
       panel('Age that readers see', 's', '{{generation}} partition {{partition}}', 'commission:served_age:seconds'),
-      panel('Records that wait', 'short', '{{generation}} {{topic}}', 'commission:lag:records'),
+      panel('Records that wait', 'locale', '{{generation}} {{topic}}', 'commission:lag:records'),
       panel('Stale, of the last hour', 'percentunit', 'stale', 'commission:freshness_errors:ratio_1h'),
       panel('Failed requests, of the last hour', 'percentunit', 'failed', 'commission:availability_errors:ratio_1h'),
       panel(
         'Parked in the last hour',
-        'short',
+        'locale',
         '{{generation}} {{stream}}',
         'sum by (generation, stream) (increase(commission_records_total{outcome="parked"}[1h]))',
       ),
@@ -59,17 +69,17 @@ export const dashboards: Readonly<Record<string, Dashboard>> = {
     panels: [
       panel(
         'Records by outcome',
-        'reqps',
+        'cps',
         '{{generation}} {{stream}} {{outcome}}',
         rate('commission_records_total', 'generation, stream, outcome'),
       ),
       panel(
         'Documents by outcome',
-        'reqps',
+        'cps',
         '{{generation}} {{outcome}}',
         rate('commission_documents_total', 'generation, outcome'),
       ),
-      panel('Parked by code', 'reqps', '{{generation}} {{code}}', rate('commission_parked_total', 'generation, code')),
+      panel('Parked by code', 'cps', '{{generation}} {{code}}', rate('commission_parked_total', 'generation, code')),
       panel('Publish to visible, p99', 's', '{{generation}}', p99('commission_publish_seconds', 'generation')),
       panel(
         'Age of what is published, p99',
@@ -79,24 +89,29 @@ export const dashboards: Readonly<Record<string, Dashboard>> = {
       ),
       panel(
         'Lag in records',
-        'short',
+        'locale',
         '{{generation}} {{topic}} {{partition}}',
         'sum by (generation, topic, partition) (commission_lag_records)',
       ),
       panel(
         'Positions',
-        'short',
+        'locale',
         '{{generation}} {{topic}} {{partition}} {{reached}}',
         'max by (generation, topic, partition, reached) (commission_position)',
       ),
       panel(
         'Partitions without owner',
-        'short',
+        'locale',
         '{{generation}} {{topic}}',
         'min by (generation, topic) (commission_partitions_without_owner)',
       ),
-      panel('Clocks ahead', 's', '{{clock}} {{instance}}', 'commission_clock_ahead_seconds'),
-      panel('Publishers that wait for receipts', 'short', '{{instance}}', 'commission_receipts_waiting'),
+      panel(
+        'Clocks ahead',
+        's',
+        '{{clock}} {{generation}} {{topic}} {{partition}} {{instance}}',
+        'commission_clock_ahead_seconds',
+      ),
+      panel('Publishers that wait for receipts', 'locale', '{{instance}}', 'commission_receipts_waiting'),
       ...ofProcess('projector'),
     ],
   },
@@ -113,12 +128,12 @@ export const dashboards: Readonly<Record<string, Dashboard>> = {
       ),
       panel('Time of Elasticsearch, p99', 's', '{{operation}}', p99('api_elasticsearch_seconds', 'operation')),
       panel('Refusals', 'reqps', '{{status}} {{reason}}', rate('api_refusals_total', 'status, reason')),
-      panel('In use', 'short', '{{use}} {{state}}', 'sum by (use, state) (api_in_use)'),
+      panel('In use', 'locale', '{{use}} {{state}}', 'sum by (use, state) (api_in_use)'),
       panel('Bytes of answers', 'bytes', '{{instance}}', 'api_answer_bytes'),
       panel('Limited requests', 'reqps', '{{by}}', rate('api_rate_limited_total', 'by')),
-      panel('Answers refused for their bytes', 'reqps', '{{by}}', rate('api_answers_refused_total', 'by')),
-      panel('Answers cut off', 'reqps', '{{instance}}', rate('api_answers_cut_off_total', 'instance')),
-      panel('Connections turned away', 'reqps', '{{instance}}', rate('api_connections_turned_away_total', 'instance')),
+      panel('Answers refused for their bytes', 'cps', '{{by}}', rate('api_answers_refused_total', 'by')),
+      panel('Answers cut off', 'cps', '{{instance}}', rate('api_answers_cut_off_total', 'instance')),
+      panel('Connections turned away', 'cps', '{{instance}}', rate('api_connections_turned_away_total', 'instance')),
       ...ofProcess('api'),
     ],
   },
@@ -127,6 +142,19 @@ export const dashboards: Readonly<Record<string, Dashboard>> = {
 const WIDTH = 12
 const HEIGHT = 8
 const datasource = { type: 'prometheus', uid: `\${datasource}` }
+
+/** A count has no half, so its axis has none. */
+const COUNT = { decimals: 0, min: 0 }
+/** Shades of red; the calm series is green. */
+const alarmOf = (calm: string) => ({
+  defaults: { color: { mode: 'shades', fixedColor: 'red' } },
+  overrides: [
+    {
+      matcher: { id: 'byName', options: calm },
+      properties: [{ id: 'color', value: { mode: 'fixed', fixedColor: 'green' } }],
+    },
+  ],
+})
 
 const STACKED = { fillOpacity: 20, stacking: { mode: 'normal', group: 'A' } }
 
@@ -142,13 +170,21 @@ export const dashboardFiles = (): Map<string, string> =>
         time: { from: 'now-3h', to: 'now' },
         refresh: '30s',
         templating: { list: [{ name: 'datasource', type: 'datasource', query: 'prometheus', label: 'Prometheus' }] },
-        panels: panels.map(({ title, unit, series, expr, isStacked = false }, at) => ({
+        panels: panels.map(({ title, unit, series, expr, calm, isStacked = false }, at) => ({
           id: at + 1,
           type: 'timeseries',
           title,
           datasource,
           gridPos: { x: (at % 2) * WIDTH, y: Math.floor(at / 2) * HEIGHT, w: WIDTH, h: HEIGHT },
-          fieldConfig: { defaults: { unit, ...(isStacked && { custom: STACKED }) }, overrides: [] },
+          fieldConfig: {
+            defaults: {
+              unit,
+              ...(unit === 'locale' && COUNT),
+              ...(calm !== undefined && alarmOf(calm).defaults),
+              ...(isStacked && { custom: STACKED }),
+            },
+            overrides: calm === undefined ? [] : alarmOf(calm).overrides,
+          },
           targets: [{ refId: 'A', datasource, expr, legendFormat: series }],
         })),
       }

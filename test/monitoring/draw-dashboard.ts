@@ -7,6 +7,8 @@ export type DrawnPanel = {
   readonly title: string
   readonly unit: PanelUnit
   readonly isStacked: boolean
+  /** Each series is red, except for the one of this name. */
+  readonly calm?: string | undefined
   readonly series: readonly DrawnSeries[]
 }
 
@@ -17,6 +19,10 @@ const HEAD = 44
 const SERIES_MAX = 8
 /** Grafana's classic colors. */
 const COLORS = ['#3274d9', '#56a64b', '#e0b400', '#e02f44', '#ff780a', '#8f3bb8', '#37872d', '#5794f2']
+
+/** Of alerts: Grafana's shades of red, and its green. */
+const ALARM_COLORS = ['#e02f44', '#c4162a', '#f2495c', '#ad0317', '#ff7383']
+const CALM_COLOR = '#56a64b'
 
 const FONT = 'sans-serif'
 /** Width of a character in a wide font without serifs, as a part of its height. Nothing measures texts here. */
@@ -41,7 +47,7 @@ export const drawDashboard = (title: string, panels: readonly DrawnPanel[], seco
 
 const escapeText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
-const drawPanel = ({ title, unit, isStacked, series }: DrawnPanel, seconds: number): string => {
+const drawPanel = ({ title, unit, isStacked, calm, series }: DrawnPanel, seconds: number): string => {
   const highest = series.toSorted((a, b) => maxOf(b) - maxOf(a)).slice(0, SERIES_MAX)
   // The lowest of a stack carries the others.
   const shown = isStacked ? highest.toReversed() : highest
@@ -50,7 +56,7 @@ const drawPanel = ({ title, unit, isStacked, series }: DrawnPanel, seconds: numb
   const rows = Math.ceil(shown.length / 2)
   chart.setOption({
     animation: false,
-    color: COLORS,
+    color: calm === undefined ? COLORS : ALARM_COLORS,
     title: {
       text: title + (more > 0 ? `  (and ${more} more, not drawn)` : ''),
       left: 16,
@@ -89,6 +95,7 @@ const drawPanel = ({ title, unit, isStacked, series }: DrawnPanel, seconds: numb
       silent: true,
       symbol: 'none',
       lineStyle: { width: 1.5 },
+      ...(name === calm && { color: CALM_COLOR }),
       ...(isStacked && { stack: 'all', areaStyle: { opacity: 0.2 } }),
       data: points.map(([x, y]) => [x, y === null ? '-' : Number(y.toPrecision(4))]),
     })),
@@ -113,14 +120,22 @@ const totalOf = (series: readonly DrawnSeries[]): DrawnSeries => {
 
 const MEBIBYTE = 2 ** 20
 /** The highest value of the axis of a panel at rest. */
-const restOf: Readonly<Record<PanelUnit, number>> = { s: 1, bytes: MEBIBYTE, short: 1, reqps: 1, percentunit: 0.01 }
+const restOf: Readonly<Record<PanelUnit, number>> = {
+  s: 1,
+  bytes: MEBIBYTE,
+  locale: 1,
+  short: 1,
+  reqps: 1,
+  cps: 1,
+  percentunit: 0.01,
+}
 
 /** Returns the range of an axis, and steps of 1, 2 or 5 times a power of ten (of bytes: times a MiB). */
 const axisOf = (series: readonly DrawnSeries[], unit: PanelUnit): { min: number; max: number; interval: number } => {
   const [low, high] = [Math.min(0, ...series.map(minOf)), Math.max(0, ...series.map(maxOf))]
   const one = unit === 'bytes' ? MEBIBYTE : 1
   const range = high - low || restOf[unit]
-  const least = range / one / 4
+  const least = unit === 'locale' ? Math.max(1, range / 4) : range / one / 4
   const power = 10 ** Math.floor(Math.log10(least))
   const factor = [1, 2, 5, 10].find(candidate => candidate * power >= least) ?? 10
   const interval = factor * power * one
@@ -139,7 +154,10 @@ const formatValue = (value: number, unit: PanelUnit): string => {
     case 'percentunit':
       return `${short(value * 100)} %`
     case 'reqps':
+    case 'cps':
       return `${short(value)}/s`
+    case 'locale':
+      return value.toLocaleString('en-US')
     case 'short':
       return short(value)
     default:

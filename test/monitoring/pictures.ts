@@ -42,7 +42,7 @@ const evaluate = async (
   [start, end]: readonly [number, number],
 ): Promise<DrawnPanel[]> => {
   const drawn: DrawnPanel[] = []
-  for (const { title, unit, series: legend, expr, isStacked = false } of panels) {
+  for (const { title, unit, series: legend, expr, calm, isStacked = false } of panels) {
     // Grafana sets it to four scrapes or more.
     const query = expr.replaceAll('$__rate_interval', '15s')
     const range = new URLSearchParams({ query, start: `${start}`, end: `${end}`, step: `${STEP_SECONDS}` })
@@ -51,7 +51,7 @@ const evaluate = async (
       name: legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => metric[label] ?? '').trim() || 'none',
       points: pointsOf(values, start, end),
     }))
-    drawn.push({ title, unit, isStacked, series })
+    drawn.push({ title, unit, isStacked, calm, series })
   }
   return drawn
 }

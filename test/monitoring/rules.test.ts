@@ -96,7 +96,15 @@ test('each alert has a severity, a summary and a paragraph in docs/runbooks.md',
 test('the rules and the dashboards name only metrics and labels that the processes have', async () => {
   const all = Object.values(allMetrics()).flat()
   const names = new Set(all.flatMap(({ name }) => [name, `${name}_count`, `${name}_bucket`]))
-  const known = new Set(['job', 'instance', 'alertstate', 'le', ...all.flatMap(({ labelNames }) => labelNames)])
+  const known = new Set([
+    'job',
+    'instance',
+    'alertname',
+    'alertstate',
+    'severity',
+    'le',
+    ...all.flatMap(({ labelNames }) => labelNames),
+  ])
   const used = [...expressions.matchAll(/\b(?:commission|api|process|nodejs)_[a-z0-9_]+/g)].map(([name]) => name)
   expect(used.length).toBeGreaterThan(15)
   expect(used.filter(name => !names.has(name))).toEqual([])
@@ -108,6 +116,63 @@ test('the rules and the dashboards name only metrics and labels that the process
   ]
   expect(labels.length).toBeGreaterThan(15)
   expect(labels.filter(label => !known.has(label ?? ''))).toEqual([])
+})
+
+const everyPanel = Object.values(dashboards).flatMap(({ panels }) => panels)
+
+test('the legend of a panel has each label that tells its series apart', () => {
+  const recorded = new Map(
+    [...rules.matchAll(/record: (\S+)\n +expr: (.+)$/gm)].map(([, name = '', expr = '']) => [name, expr]),
+  )
+  const labelsOf = new Map(
+    Object.values(allMetrics()).flatMap(all => all.map(({ name, labelNames }) => [name, labelNames] as const)),
+  )
+  /** The labels that the result of an expression has. */
+  const labelsIn = (expr: string): string[] => {
+    const record = recorded.get(expr)
+    if (record !== undefined) return labelsIn(record)
+    const [, by] = /^(?:sum|min|max|count|histogram_quantile\(0\.99, sum) by \(([\w, ]+)\)/.exec(expr) ?? []
+    if (by !== undefined) return by.split(', ').filter(label => label !== 'le')
+    if (/^(?:avg_over_time|\()/.test(expr)) return []
+    const [name = ''] = /\b(?:commission|api|process|nodejs)_[a-z0-9_]+/.exec(expr) ?? []
+    // A metric that is not summed has a series in each process.
+    return [...(labelsOf.get(name) ?? ['unknown']), 'instance']
+  }
+  const alike = everyPanel.flatMap(({ title, expr, series }) =>
+    labelsIn(expr)
+      .filter(label => !series.includes(`{{${label}}}`))
+      .map(label => `${title}: ${label}`),
+  )
+  expect(alike).toEqual([])
+  expect(everyPanel.filter(({ expr }) => labelsIn(expr).length > 0).length).toBeGreaterThan(20)
+})
+
+test('each panel has the unit of its metric, and a count has only whole numbers on its axis', () => {
+  const unitOf = (expr: string): string[] => {
+    if (/ratio/.test(expr)) return ['percentunit']
+    if (/process_cpu_seconds_total/.test(expr)) return ['short']
+    if (/histogram_quantile/.test(expr)) return ['s']
+    if (/\brate\(/.test(expr)) return /api_(?!answers|connections)/.test(expr) ? ['reqps'] : ['cps']
+    if (/bytes/.test(expr)) return ['bytes']
+    return /seconds/.test(expr) ? ['s'] : ['locale']
+  }
+  expect(everyPanel.filter(({ unit, expr }) => !unitOf(expr).includes(unit)).map(({ title }) => title)).toEqual([])
+  const drawn = [...dashboardFiles().values()].flatMap(text => JSON.parse(text).panels)
+  const counts = drawn.filter(({ fieldConfig }) => fieldConfig.defaults.unit === 'locale')
+  expect(counts.length).toBeGreaterThan(6)
+  expect(counts.filter(({ fieldConfig }) => fieldConfig.defaults.decimals !== 0)).toEqual([])
+})
+
+test('an alert that fires is red, and the one series that says that none does is green', () => {
+  const all = [...dashboardFiles().values()].flatMap(text => JSON.parse(text).panels)
+  const ofAlerts = all.filter(({ targets }) => targets[0].expr.includes('ALERTS'))
+  expect(ofAlerts).toHaveLength(1)
+  for (const { fieldConfig, targets } of ofAlerts) {
+    expect(fieldConfig.defaults.color).toEqual({ mode: 'shades', fixedColor: 'red' })
+    const [{ matcher, properties }] = fieldConfig.overrides
+    expect(targets[0].expr).toContain(`"alertname", "${matcher.options}"`)
+    expect(properties).toEqual([{ id: 'color', value: { mode: 'fixed', fixedColor: 'green' } }])
+  }
 })
 
 test('counters begin at 0, so that the first record and the first refusal are an increase', async () => {
