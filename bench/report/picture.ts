@@ -9,16 +9,16 @@ const BAR = 42
 const AROUND_BARS = 110
 const COLORS = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e45756', '#9d755d']
 const SPREAD = '#333333'
-/** The maker of a bar is the first one whose pattern fits its name. The legend shows each maker with its colour. */
+/** The maker of a bar is the first one whose pattern fits its name. A percentile of it has the second colour. */
 const makers = [
-  { maker: 'plain pipe', of: /plain pipe|helpers\.bulk|esutil/, color: '#9d9d9d' },
-  { maker: 'Elasticsearch alone', of: /straight to|bare loop|ceiling/, color: '#f58518' },
-  { maker: 'Elasticsearch', of: /: Elasticsearch$/, color: '#54a24b' },
-  { maker: 'projector and API, p50', of: /: p50$/, color: '#4c78a8' },
-  { maker: 'projector and API, p99', of: /: p99$/, color: '#9ecae9' },
-  { maker: 'API', of: /, API$/, color: '#4c78a8' },
-  { maker: 'projector', of: /./, color: '#4c78a8' },
+  { maker: 'plain pipe', of: /plain pipe|helpers\.bulk|esutil/, colors: ['#8a8a8a', '#c8c8c8'] },
+  { maker: 'Elasticsearch alone', of: /straight to|bare loop|ceiling/, colors: ['#f58518', '#fbc590'] },
+  { maker: 'Elasticsearch', of: /: Elasticsearch$/, colors: ['#54a24b', '#a9d0a5'] },
+  { maker: 'projector and API', of: /: p\d+$/, colors: ['#4c78a8', '#9ecae9'] },
+  { maker: 'API', of: /, API$/, colors: ['#4c78a8', '#9ecae9'] },
+  { maker: 'projector', of: /projector|^chains of /, colors: ['#4c78a8', '#9ecae9'] },
 ] as const
+const PERCENTILE = /[:,] (p\d+)$/
 const LEGEND = 28
 
 /** Returns the picture as SVG. */
@@ -40,10 +40,9 @@ const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption =
   xAxis: { type: 'value', name: unit, nameLocation: 'middle', nameGap: 28 },
   yAxis: { type: 'category', inverse: true, data: bars.map(labelOf), axisTick: { show: false } },
   series: [
-    ...makers.flatMap(one => {
-      const data = bars.map(bar => (makerOf(bar) === one ? bar.value : null))
-      if (data.every(value => value === null)) return []
-      return [{ type: 'bar', name: one.maker, color: one.color, barWidth: BAR / 2, barGap: '-100%', data } as const]
+    ...[...Map.groupBy(bars, entryOf)].map(([name, of]) => {
+      const data = bars.map(bar => (of.includes(bar) ? bar.value : null))
+      return { type: 'bar', name, color: colorOf(of), barWidth: BAR / 2, barGap: '-100%', data } as const
     }),
     {
       type: 'custom',
@@ -57,7 +56,21 @@ const barsOf = (bars: readonly Bar[], unit: string): echarts.EChartsCoreOption =
   ],
 })
 
-const makerOf = ({ name }: Bar) => makers.find(({ of }) => of.test(name))
+/** @throws Error for a bar of an unknown maker: its legend would be wrong */
+const makerOf = ({ name }: Bar): (typeof makers)[number] => {
+  const maker = makers.find(({ of }) => of.test(name))
+  if (maker === undefined) throw new Error(`expected a bar whose name says its maker, got ${JSON.stringify(name)}`)
+  return maker
+}
+
+/** Who made a bar, and which percentile it is. */
+const entryOf = (bar: Bar): string => {
+  const [, percentile] = PERCENTILE.exec(bar.name) ?? []
+  return percentile === undefined ? makerOf(bar).maker : `${makerOf(bar).maker}, ${percentile}`
+}
+
+/** The bars are of one maker. p50 has the first colour. */
+const colorOf = ([bar]: readonly Bar[]): string | undefined => bar && makerOf(bar).colors[/p99$/.test(bar.name) ? 1 : 0]
 
 /** With the value, because a short bar has no room for it. */
 const labelOf = ({ name, value }: Bar): string =>

@@ -77,10 +77,11 @@ const drawPanel = (currency: string, rows: readonly TotalsRow[], top: number, wi
   return markup`<text x="16" y="${top + 20}" font-size="14" font-weight="bold">${currency}</text>\n${lines}${bars}${labels}`
 }
 
-/** `150,000`; `1.5e+12` if it is very large or very small. */
+/** `150,000` with a minus sign below zero; `1.5e+12` if it is very large or very small. */
 const labelOf = (tick: number): string => {
   const isPlain = tick === 0 || (Math.abs(tick) >= 1e-3 && Math.abs(tick) < 1e12)
-  return isPlain ? tick.toLocaleString('en-US') : tick.toExponential(1)
+  const text = isPlain ? tick.toLocaleString('en-US') : tick.toExponential(1)
+  return text.replace(/^-/, '\u2212')
 }
 
 const round = (pixels: number): number => Math.round(pixels * 100) / 100

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { compareRatios } from '../../../bench/report/compare.ts'
 import { drawPicture } from '../../../bench/report/picture.ts'
 import { quotedFigures, twoDigits, withFigures } from '../../../bench/report/quoted-figures.ts'
-import { renderPage } from '../../../bench/report/report.ts'
+import { pictureFile, renderPage } from '../../../bench/report/report.ts'
 import { readResults, replaceFigures, requireMeasured } from '../../../bench/report/results.ts'
 import { type Figure, figureNames } from '../../../bench/rig/bench.ts'
 
@@ -19,7 +19,7 @@ const figure: Figure = {
   ],
   notes: ['As it was.'],
   pictures: [
-    { name: 'rates', title: 'Rates', unit: 'events/s', bars: [{ name: 'rate', value: 1, lowest: 0, highest: 2 }] },
+    { name: 'rates', title: 'Rates', unit: 'events/s', bars: [{ name: 'projector', value: 1, lowest: 0, highest: 2 }] },
   ],
 }
 
@@ -77,7 +77,29 @@ test('the legend of a picture says who made each bar, and each has a colour of i
   const bars = names.map((name, at) => ({ name, value: at + 1 }))
   const drawn = drawPicture({ name: 'replay', title: 'Replay', unit: 'documents/s', bars })
   for (const maker of ['Elasticsearch alone', 'projector', 'plain pipe']) expect(drawn).toContain(`>${maker}<`)
-  for (const color of ['#f58518', '#4c78a8', '#9d9d9d']) expect(drawn).toContain(`fill="${color}"`)
+  for (const color of ['#f58518', '#4c78a8', '#8a8a8a']) expect(drawn).toContain(`fill="${color}"`)
+})
+
+test('the legend tells p50 from p99 for each maker, and a bar of an unknown maker is refused', () => {
+  const names = ['20 events/s: p50', '20 events/s: p99', '20 events/s: plain pipe, p50', '20 events/s: plain pipe, p99']
+  const draw = (all: readonly string[]) =>
+    drawPicture({ name: 'freshness', title: 'Visible', unit: 'ms', bars: all.map(name => ({ name, value: 1 })) })
+  const drawn = draw(names)
+  for (const entry of ['projector and API, p50', 'projector and API, p99', 'plain pipe, p50', 'plain pipe, p99'])
+    expect(drawn).toContain(`>${entry}<`)
+  for (const color of ['#4c78a8', '#9ecae9', '#8a8a8a', '#c8c8c8']) expect(drawn).toContain(`fill="${color}"`)
+  expect(() => draw(['somebody else'])).toThrow('got "somebody else"')
+})
+
+test('the pictures of the pages are those of the stored results', async () => {
+  const { figures } = await readResults()
+  const pictures = figures.flatMap(({ pictures = [] }) => pictures)
+  expect(pictures.length).toBeGreaterThan(5)
+  for (const picture of pictures)
+    expect(
+      (await readFile(join(root, 'docs', pictureFile(picture)), 'utf8')) === drawPicture(picture),
+      picture.name,
+    ).toBe(true)
 })
 
 test('bars with their spread, and lines, are drawn', () => {

@@ -29,7 +29,7 @@ test('bars are as high as their amounts, below zero for negative amounts', () =>
   expect(high?.height).toBeGreaterThan(50)
   expect([half?.height, negative?.height, none?.height]).toEqual([(high?.height ?? 0) / 2, half?.height, 0])
   expect(negative?.y).toBe((high?.y ?? 0) + (high?.height ?? 0))
-  for (const label of ['-50', '0', '100', 'owed', 'paid', 'January', 'February'])
+  for (const label of ['−50', '0', '100', 'owed', 'paid', 'January', 'February'])
     expect(svg).toContain(`>${label}</text>`)
 })
 
