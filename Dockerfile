@@ -11,6 +11,8 @@ COPY schemas schemas
 COPY core core
 COPY projector projector
 COPY api api
+# The admin ports show it.
+COPY docs/runbooks.md docs/
 # The modes and times of a clone differ from machine to machine. With one mode and one time for all, two builds give the same layer.
 RUN chmod -R u=rwX,go=rX /image/app && find /image/app -exec touch -h -d @0 {} +
 

@@ -22,6 +22,7 @@ import {
 import {
   apiSettings,
   boundLog,
+  createAges,
   errorLocation,
   kafkaSettings,
   type Read,
@@ -44,6 +45,7 @@ import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts
 import { createAdminServer } from './admin/admin.ts'
 import { createApiMetrics } from './admin/metrics.ts'
 import { logWhenReady } from './admin/ready.ts'
+import { ageOf } from './admin/status-page.ts'
 import { createApi } from './app.ts'
 import { openAudit } from './audit/open-audit.ts'
 import { createAuditReport } from './audit/report-lines.ts'
@@ -176,7 +178,14 @@ const start = async (): Promise<void> => {
   metrics.watchUsage(api.usage)
 
   let stopping = false
-  const readiness = async () => (stopping ? { notReady: ['stopping'], positions: undefined } : api.readiness())
+  const ages = createAges()
+  /** Each answer of the admin port reads it, so that probes and scrapes draw the picture of the ages. */
+  const readiness = async () => {
+    if (stopping) return { notReady: ['stopping'], positions: undefined }
+    const seen = await api.readiness()
+    ages.note(Date.now(), ageOf(seen, Date.now()))
+    return seen
+  }
   metrics.watchPositions(async () => (await readiness()).positions)
   const server = createApiServer({
     listener: closingConnections(api.listener, () => stopping),
@@ -198,7 +207,9 @@ const start = async (): Promise<void> => {
   }
   const admin = createAdminServer({
     readiness,
+    ages,
     isStopping: () => stopping,
+    api: tls === undefined ? closingConnections(api.listener, () => stopping) : undefined,
     now: Date.now,
     metrics: () => metrics.registry.metrics(),
     metricsType: metrics.registry.contentType,

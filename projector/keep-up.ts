@@ -42,6 +42,8 @@ export type KeepUp = {
   /** The wanted streams that have not failed. */
   readonly options: () => readonly StreamOptions[]
   readonly failed: () => FailedSpare[]
+  /** The name of the live generation; empty before the first run. */
+  readonly live: () => string
 }
 
 type Failed = { readonly code: string; readonly at: number; readonly isBroken: boolean }
@@ -153,5 +155,6 @@ export const createKeepUp = ({
     streams: () => [...running.values()],
     options: () => wanted.streams.filter(({ identity }) => !failed.has(identity.generation)),
     failed: () => [...failed].map(([generation, { code }]) => ({ generation, code })),
+    live: () => wanted.live,
   }
 }

@@ -42,3 +42,10 @@ export const REPORT_INTERVAL_MS = 30_000
 
 /** Milliseconds a stop waits for each other client to disconnect. */
 export const DISCONNECT_TIMEOUT_MS = 500
+
+/** Hours of parked records that the status page counts. */
+export const PARKED_LATELY_HOURS = 24
+
+/** Records that wait, and milliseconds of age, above which the status page calls a projector late: as the alerts. */
+export const LONG_LAG = 10_000
+export const STALE_AGE_MS = 60_000

@@ -11,18 +11,26 @@ import {
   GENERATIONS_POLL_MS,
   kafkaLog,
   STREAMS_STOP_TIMEOUT_MS,
+  type StreamStatus,
   startStream,
 } from '../core/projection/index.ts'
-import { createHealth, createProcessMetrics, type Health } from '../core/runtime/index.ts'
+import {
+  AGE_INTERVAL_MS,
+  type Ages,
+  createAges,
+  createHealth,
+  createProcessMetrics,
+  type Health,
+} from '../core/runtime/index.ts'
 import { type Clocks, createClocks, logClockChange, readGenerations } from '../core/store/index.ts'
 import { startAdmin, startReceiptsPort } from './admin/admin.ts'
 import { describeTopics } from './admin/describe-topics.ts'
 import { createParkedExplainer } from './admin/explain-parked.ts'
 import { createReceiptReader, createReceipts, type Receipts } from './admin/receipts.ts'
 import { createRunReader, createRunReceipts } from './admin/run-receipts.ts'
-import { statusOfAll } from './admin/status.ts'
+import { readParkedLately, statusOfAll } from './admin/status.ts'
 import { createKeepUp, type KeepUp, type KeepUpSteps } from './keep-up.ts'
-import { DISCONNECT_TIMEOUT_MS, REPORT_INTERVAL_MS } from './limits.ts'
+import { DISCONNECT_TIMEOUT_MS, PARKED_LATELY_HOURS, REPORT_INTERVAL_MS } from './limits.ts'
 import { prepare, retryKafka, type Settings, type StartContext } from './start.ts'
 
 /** Runs until the signal. @throws StopError, or another error that stopped it */
@@ -54,8 +62,11 @@ export const runProjector = async (settings: Settings, context: StartContext): P
     signal,
   })
   const admin = kafka.admin()
+  const ages = createAges()
+  const look = setInterval(() => ages.note(now(), ageOf(statuses(), keepUp.live(), now())), AGE_INTERVAL_MS)
+  stack.defer(() => clearInterval(look))
   health.prepare('start', 'preparing')
-  await servePorts(settings, context, { health, clocks, metrics, receipts, keepUp, admin }, stack)
+  await servePorts(settings, context, { health, clocks, metrics, receipts, keepUp, ages, admin }, stack)
   stack.defer(() => disconnect(admin, sleep))
   const report = setInterval(() => {
     for (const { end, publishedUntil: _, ...status } of statuses())
@@ -145,13 +156,26 @@ const createStarter =
     }
   }
 
-type Served = Parts & { readonly receipts: Receipts; readonly keepUp: KeepUp; readonly admin: Admin }
+/** The age of the oldest partition of the live generation that this process publishes; undefined if there is none. */
+const ageOf = (statuses: readonly StreamStatus[], live: string, now: number): number | undefined => {
+  const times = statuses.flatMap(({ generation, publishedUntil }) =>
+    generation === live && publishedUntil > 0 ? [publishedUntil] : [],
+  )
+  return times.length === 0 ? undefined : now - Math.min(...times)
+}
+
+type Served = Parts & {
+  readonly receipts: Receipts
+  readonly keepUp: KeepUp
+  readonly ages: Ages
+  readonly admin: Admin
+}
 
 /** Opens the admin port, and the port of receipts if there is one. The stack closes them. */
 const servePorts = async (
   settings: Settings,
-  { log, signal, retryOptions: { sleep }, elasticsearch }: StartContext,
-  { health, clocks, metrics, receipts, keepUp, admin }: Served,
+  { log, signal, retryOptions: { sleep }, elasticsearch, now }: StartContext,
+  { health, clocks, metrics, receipts, keepUp, ages, admin }: Served,
   stack: AsyncDisposableStack,
 ): Promise<void> => {
   const { send } = elasticsearch
@@ -184,11 +208,24 @@ const servePorts = async (
     failed: keepUp.failed,
     status: () => statusOfAll(keepUp.options(), prefix, admin, elasticsearch),
     clocks: clocks.state,
+    live: keepUp.live,
+    ages,
+    now,
+    parkedLately: () => {
+      // A generation that is being built parks the same records again.
+      const readers = keepUp
+        .options()
+        .filter(({ stream, identity }) => stream === 'api-keys' || identity.generation === keepUp.live())
+      const indices = readers.map(({ layout }) => layout.indexOf('parked'))
+      return readParkedLately(indices, now() - PARKED_LATELY_HOURS * HOUR_MS, elasticsearch)
+    },
   })
   await serve('the admin port listens', adminPort)
   if (RECEIPTS_PORT !== undefined)
     await serve('the port of receipts listens', startReceiptsPort(RECEIPTS_HOST, RECEIPTS_PORT, forPublishers))
 }
+
+const HOUR_MS = 3_600_000
 
 /** Resolves at the signal, or at once if it is aborted already. */
 const aborted = (signal: AbortSignal): Promise<void> =>

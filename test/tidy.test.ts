@@ -153,7 +153,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
       'values',
     ],
   },
-  'core/runtime': { order: ['environment'], ground: ['settings'] },
+  'core/runtime': { order: ['environment', 'status'], ground: ['limits', 'settings'] },
   'core/ledger': { order: ['event', 'rules', 'decide'], ground: ['limits'] },
   'core/log': { order: ['kafka', 'batch', 'records', 'follow'], ground: ['limits', 'kafka-retry'] },
   'core/store': {

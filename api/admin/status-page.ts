@@ -1,36 +1,67 @@
 /** The status page of the API: whether it can answer, and up to which time its answers are complete. */
-import { ageText, statusPageHtml } from '../../core/runtime/index.ts'
+import { type Ages, ageText, type StatusPage, statusPageHtml, type Trouble, utcText } from '../../core/runtime/index.ts'
 import type { LivePositions } from '../../core/store/index.ts'
+import { STALE_AGE } from '../limits.ts'
 import type { Readiness } from './ready.ts'
 
+/** The age of the oldest partition; undefined if none is known. @param now milliseconds since 1970 */
+export const ageOf = ({ positions }: Readiness, now: number): number | undefined => {
+  const times = positions?.partitions.map(({ time }) => time).filter(time => time > 0) ?? []
+  return times.length === 0 ? undefined : now - Math.min(...times)
+}
+
 /** Returns the page as HTML. @param now milliseconds since 1970 */
-export const statusPage = ({ notReady, positions }: Readiness, now: number): string =>
-  statusPageHtml({
+export const statusPage = (readiness: Readiness, ages: ReturnType<Ages['list']>, now: number): string => {
+  const { notReady, positions } = readiness
+  return statusPageHtml({
     title: 'Commission API',
-    notReady,
+    isReady: notReady.length === 0,
+    troubles: [...notReady.map(reasonOf), ...(positions === undefined ? [] : staleOf(positions, now))],
+    ages: { of: 'Age of the answers, for the oldest partition', samples: ages, now },
     ...(positions === undefined
-      ? { notes: ['The positions of the projection cannot be read now.'] }
+      ? { notes: ['The positions of the projection cannot be read now.'], tables: [] }
       : projectionOf(positions, now)),
     links: [
       ['reference', 'Reference'],
       ['openapi.json', 'OpenAPI'],
+      ['runbooks', 'Runbooks'],
       ['metrics', 'Metrics'],
       ['readyz', 'Readiness'],
     ],
   })
+}
 
-const projectionOf = ({ generation, partitions }: LivePositions, now: number) => ({
+const reasonOf = (reason: string): Trouble =>
+  reason === 'stopping'
+    ? { text: 'This process is stopping.' }
+    : { text: `The API cannot answer: ${reason}.`, alert: 'CommissionServedTimeUnknown' }
+
+const staleOf = ({ partitions }: LivePositions, now: number): Trouble[] => {
+  const stale = partitions.flatMap(({ time }, partition) => (time > 0 && now - time > STALE_AGE ? [partition] : []))
+  if (stale.length === 0) return []
+  const names = `${stale.length === 1 ? 'partition' : 'partitions'} ${stale.join(', ')}`
+  return [{ text: `Readers see data of ${names} that is older than ${ageText(STALE_AGE)}.`, alert: 'CommissionStale' }]
+}
+
+const projectionOf = (
+  { generation, partitions }: LivePositions,
+  now: number,
+): Pick<StatusPage, 'notes' | 'tables'> => ({
   notes: [
-    `Answers include everything that was published up to the times below. Each organization is in one partition. (Generation ${generation.name}, rules version ${generation.rules}.)`,
+    `Generation ${generation.name} is live, with version ${generation.rules} of the rules. The page of the projector says which generations are being built.`,
   ],
-  table: {
-    heads: ['Partition', 'Published to offset', 'Included up to', 'Age'],
-    rows: partitions.map(({ publishedTo, time }, partition) => [
-      partition,
-      publishedTo,
-      // A partition without published records has the time 0.
-      time === 0 ? 'nothing yet' : new Date(time).toISOString(),
-      time === 0 ? '' : ageText(now - time),
-    ]),
-  },
+  tables: [
+    {
+      title: 'Partitions',
+      note: 'Answers include everything that was published up to these times. Each organization is in one partition.',
+      heads: ['Partition', 'Published to offset', 'Included up to', 'Age'],
+      rows: partitions.map(({ publishedTo, time }, partition) => [
+        partition,
+        publishedTo,
+        // A partition without published records has the time 0.
+        time === 0 ? 'nothing yet' : utcText(time),
+        time === 0 ? '' : { text: ageText(now - time), mark: now - time > STALE_AGE ? 'bad' : 'good' },
+      ]),
+    },
+  ],
 })

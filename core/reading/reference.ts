@@ -1,6 +1,6 @@
 /**
  * The reference page: the OpenAPI document, rendered by Swagger UI from this installation. The page loads nothing from
- * other hosts and cannot send API requests, because this is the admin port.
+ * other hosts. Where the API has the same origin, one can try a request with a key, which stays in memory.
  */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -31,18 +31,22 @@ ${scripts.map(script => `<script src="${script}"></script>`).join('\n')}
 </html>
 `
 
-/** Removes the authorize buttons: a page that sends nothing needs no key. @param source of the document */
-const startOf = (source: string): string => `SwaggerUIBundle({
+/** A page that sends nothing needs no key. */
+const SENDS_NOTHING = `supportedSubmitMethods: [],
+  plugins: [{ wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null } }],`
+const SENDS_REQUESTS = `supportedSubmitMethods: ['get'],
+  persistAuthorization: false,`
+
+/** @param source of the document */
+const startOf = (source: string, sending: string): string => `SwaggerUIBundle({
   ${source},
   dom_id: '#reference',
   deepLinking: true,
-  supportedSubmitMethods: [],
+  ${sending}
   validatorUrl: null,
-  plugins: [{ wrapComponents: { authorizeBtn: () => () => null, authorizeOperationBtn: () => () => null } }],
 })
 `
 const page = pageOf('reference/renderer.css', ['reference/renderer.js', 'reference/start.js'])
-const start = startOf("url: 'openapi.json'")
 
 /** Returns the files of the same page by name, for a folder that a browser opens without a server. */
 export const referenceFiles = async (): Promise<ReadonlyMap<string, string | Buffer>> =>
@@ -52,18 +56,37 @@ export const referenceFiles = async (): Promise<ReadonlyMap<string, string | Buf
     ['renderer.css', await rendererFile('swagger-ui.css')],
     // A page that is a file may not request another file.
     ['document.js', `const openapi = ${JSON.stringify(openapi)}\n`],
-    ['start.js', startOf('spec: openapi')],
+    ['start.js', startOf('spec: openapi', SENDS_NOTHING)],
     ['openapi.json', JSON.stringify(openapi)],
   ])
 
-/** Pages by path. Their links are relative, so that they work behind a proxy that adds a prefix. */
-export const referencePages: Readonly<Record<string, () => Promise<ReferencePage>>> = {
+/**
+ * The document without examples of optional parameters. Swagger UI would send them all: the cursor of another
+ * organization is refused.
+ */
+const toTry = JSON.stringify(openapi, (_, value) => {
+  if (value === null || typeof value !== 'object' || !('in' in value) || value.in === 'path') return value
+  const { example: _example, ...parameter } = value
+  return parameter
+})
+
+/**
+ * Returns pages by path. Their links are relative, so that they work behind a proxy that adds a prefix.
+ * @param hasApi whether the API has the same origin
+ */
+export const referencePages = (hasApi: boolean): Readonly<Record<string, () => Promise<ReferencePage>>> => ({
   '/reference': async () => ({ type: html, body: page }),
-  '/reference/start.js': async () => ({ type: script, body: start }),
+  '/reference/start.js': async () => ({
+    type: script,
+    body: hasApi
+      ? startOf("url: 'reference/document.json'", SENDS_REQUESTS)
+      : startOf("url: 'openapi.json'", SENDS_NOTHING),
+  }),
+  '/reference/document.json': async () => ({ type: 'application/json; charset=utf-8', body: toTry }),
   '/reference/renderer.js': async () => ({ type: script, body: await rendererFile('swagger-ui-bundle.js') }),
   '/reference/renderer.css': async () => ({
     type: 'text/css; charset=utf-8',
     body: await rendererFile('swagger-ui.css'),
   }),
   '/openapi.json': async () => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(openapi) }),
-}
+})

@@ -7,7 +7,7 @@ export { type ErrorLocation, errorLocation, UNHANDLED_EXIT_CODE } from './error-
 export { nameOf, StopError, type Where } from './failures.ts'
 export { createHealth, type Health, type HealthLog, type HealthPart, type ReportTrouble } from './health.ts'
 export { keepTrying, pauseBefore, type Retrying, type RetryOptions } from './keep-trying.ts'
-export { REDIS_CONNECT_TIME_MAX } from './limits.ts'
+export { AGE_INTERVAL_MS, REDIS_CONNECT_TIME_MAX } from './limits.ts'
 export { createProcessMetrics } from './process-metrics.ts'
 export {
   ADMIN_FAILED,
@@ -48,7 +48,10 @@ export {
   sealSettings,
   topicSettings,
 } from './settings.ts'
-export { ageText, STATUS_PAGE_POLICY, statusPageHtml } from './status-page.ts'
+export { type Ages, ageText, createAges } from './status/ages.ts'
+export { STATUS_PAGE_POLICY } from './status/frame.ts'
+export { runbooksPage } from './status/runbooks.ts'
+export { type Cell, grouped, type StatusPage, statusPageHtml, type Trouble, utcText } from './status/status-page.ts'
 export {
   abortReason,
   abortRefusal,

@@ -10,3 +10,7 @@ export const RETRY_LAST_MS = 5_000
 
 /** Milliseconds to connect to Redis. */
 export const REDIS_CONNECT_TIME_MAX = 1_000
+
+/** The picture of the age on a status page: milliseconds between two ages, and how many are held: ten minutes. */
+export const AGE_INTERVAL_MS = 3_000
+export const AGES_MAX = 200

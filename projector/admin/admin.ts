@@ -1,9 +1,9 @@
 /**
  * The projector's HTTP servers.
  *
- * - The admin port must not be public: `/` (a page for people), `/livez`, `/readyz` (200, or 503 with the reasons),
- *   `/metrics`, `/status` (per partition what is searchable, the end, the lag, the parked records), and the paths for
- *   publishers.
+ * - The admin port must not be public: `/` and `/runbooks` (pages for people), `/livez`, `/readyz` (200, or 503 with
+ *   the reasons), `/metrics`, `/status` (per partition what is searchable, the end, the lag, the parked records), and
+ *   the paths for publishers.
  * - The port of receipts has the paths for publishers only: `/receipts/…` (the outcome of a record or of a run) and
  *   `/asyncapi.json` (the topics and events).
  */
@@ -11,16 +11,18 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { Registry } from 'prom-client'
 import {
+  type Ages,
   type ErrorLocation,
   errorLocation,
   type Health,
+  runbooksPage,
   STATUS_PAGE_POLICY,
   StopError,
 } from '../../core/runtime/index.ts'
 import type { ClockState } from '../../core/store/index.ts'
 import type { FailedSpare } from '../keep-up.ts'
 import { answerReceipt, notKnownNow, RECEIPT_PATHS, type ReceiptSteps } from './answer-receipt.ts'
-import type { PartitionStatus } from './status.ts'
+import type { ParkedLately, PartitionStatus } from './status.ts'
 import { projectorPage } from './status-page.ts'
 
 export type AdminSteps = {
@@ -29,6 +31,13 @@ export type AdminSteps = {
   /** Failed spare generations: the projector is ready without them. */
   readonly failed: () => readonly FailedSpare[]
   readonly clocks: () => ClockState
+  /** The name of the live generation; empty while it is not known. */
+  readonly live: () => string
+  readonly ages: Pick<Ages, 'list'>
+  /** Milliseconds since 1970. */
+  readonly now: () => number
+  /** Records that were parked lately, by code; undefined when Elasticsearch does not answer. */
+  readonly parkedLately: () => Promise<ParkedLately[] | undefined>
   /** Undefined when Kafka or Elasticsearch does not answer. */
   readonly status: () => Promise<PartitionStatus[] | undefined>
   readonly receipts: ReceiptSteps
@@ -108,22 +117,13 @@ const ASYNCAPI_PATH = '/asyncapi.json'
 const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>([
   [
     '/',
-    async ({ health, failed, clocks, status }) => ({
-      code: 200,
-      type: 'text/html; charset=utf-8',
-      headers: {
-        'content-security-policy': STATUS_PAGE_POLICY,
-        'x-content-type-options': 'nosniff',
-        'cache-control': 'no-cache',
-      },
-      body: projectorPage({
-        reasons: health.reasons(),
-        failed: failed(),
-        clocks: clocks(),
-        partitions: await status(),
-      }),
-    }),
+    async ({ health, live, failed, clocks, ages, status, parkedLately, now }) => {
+      const [partitions, parked] = await Promise.all([status(), parkedLately()])
+      const state = { reasons: health.reasons(), live: live(), failed: failed(), clocks: clocks() }
+      return forPeople(projectorPage({ ...state, partitions, parked, ages: ages.list() }, now()))
+    },
   ],
+  ['/runbooks', async () => forPeople(await runbooksPage())],
   ['/livez', () => ({ code: 200, body: JSON.stringify({ live: true }) })],
   [
     '/readyz',
@@ -143,6 +143,17 @@ const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>
     },
   ],
 ])
+
+const forPeople = (body: string): Answer => ({
+  code: 200,
+  type: 'text/html; charset=utf-8',
+  headers: {
+    'content-security-policy': STATUS_PAGE_POLICY,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-cache',
+  },
+  body,
+})
 
 /** By name; nothing if none failed. */
 const failedOf = (failed: readonly FailedSpare[]) =>

@@ -2,7 +2,8 @@
 
 import { fetchEnds, type GenerationBody, type SourceAdmin } from '../../core/log/index.ts'
 import { Unanswered } from '../../core/runtime/index.ts'
-import type { Elasticsearch, Send, TermsAnswer } from '../../core/store/index.ts'
+import type { Coverage, Elasticsearch, Send, TermsAnswer } from '../../core/store/index.ts'
+import { parkCodes } from '../../schemas/errors.ts'
 import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import { getControlDocuments } from './read-control.ts'
@@ -81,3 +82,45 @@ const countParked = async (
   })
   return new Map(aggregations.partitions.buckets.map(({ key, doc_count }) => [key, doc_count]))
 }
+
+/** Parked records of one code. The times are those of the records, in milliseconds since 1970. */
+export type ParkedLately = {
+  readonly code: string
+  readonly records: number
+  readonly first: number
+  readonly last: number
+}
+
+/**
+ * Counts the records since an instant that are parked, by code, most of them first; undefined if they cannot be read.
+ * @param indices of parked records
+ */
+export const readParkedLately = async (
+  indices: readonly string[],
+  since: number,
+  { send }: Elasticsearch,
+): Promise<ParkedLately[] | undefined> => {
+  if (indices.length === 0) return undefined
+  try {
+    await refreshParked(send, indices.join(','))
+    const { aggregations } = await searchAll<CodesAnswer>(send, indices.join(','), {
+      size: 0,
+      query: { range: { at: { gte: since } } },
+      aggs: {
+        codes: {
+          terms: { field: 'code', size: parkCodes.length },
+          aggs: { first: { min: { field: 'at' } }, last: { max: { field: 'at' } } },
+        },
+      },
+    })
+    return aggregations.codes.buckets.map(({ key, doc_count, first, last }) => ({
+      ...{ code: key, records: doc_count },
+      ...{ first: first.value, last: last.value },
+    }))
+  } catch {
+    return undefined
+  }
+}
+type Bucket = { readonly key: string; readonly doc_count: number; readonly first: Extreme; readonly last: Extreme }
+type Extreme = { readonly value: number }
+type CodesAnswer = Coverage & { readonly aggregations: { readonly codes: { readonly buckets: readonly Bucket[] } } }

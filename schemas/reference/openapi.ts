@@ -109,7 +109,7 @@ const lists = [
     'change',
     [
       'All changes in order: a feed to follow.',
-      'For an exact copy, read the lists as of one change (`as_of`), then the changes after it (`starting_after`).',
+      'For an exact copy, read the lists as of one change, then the changes after it.',
     ].join(' '),
   ],
 ] as const

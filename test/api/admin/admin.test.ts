@@ -8,7 +8,9 @@ type Parts = Parameters<typeof createAdminServer>[0]
 const start = async (t: TestContext, given: Partial<Parts>) => {
   const server = createAdminServer({
     readiness: async () => ({ notReady: ['elasticsearch_away'], positions: undefined }),
+    ages: { list: () => [] },
     isStopping: () => false,
+    api: undefined,
     now: () => 0,
     metrics: async () => '',
     keyUses: () => [{ organization_hash: 'aa', key_id: 'key_1', last_used_on: '2026-02-01' }],
@@ -46,4 +48,12 @@ test('a page that fails gives a 500 without the message of the error, and tells 
   const ask = await start(t, { metrics: () => Promise.reject(defect), onFailure: error => failures.push(error) })
   expect(await ask('/metrics')).toEqual({ status: 500, body: {} })
   expect(failures).toEqual([defect])
+})
+
+test('requests to the API are answered on this port only if the API does not encrypt', async t => {
+  const none = await start(t, {})
+  expect((await none('/api/v1/payouts')).status).toBe(404)
+  const ask = await start(t, { api: (req, res) => void res.end(JSON.stringify({ asked: req.url })) })
+  expect(await ask('/api/v1/payouts?limit=1')).toEqual({ status: 200, body: { asked: '/api/v1/payouts?limit=1' } })
+  expect((await ask('/api/v2')).status).toBe(404)
 })

@@ -1,7 +1,17 @@
 /** The status page as text. test/flow/admin-pages.test.ts shows it in a browser. */
 import { expect, test } from 'vitest'
-import { statusPage } from '../../../api/admin/status-page.ts'
+import { ageOf, statusPage } from '../../../api/admin/status-page.ts'
 import { generationOf } from '../../support/layout.ts'
+
+/** The texts of the cells of each row. */
+const rowsOf = (page: string): string[] =>
+  [...page.matchAll(/<tr>(<td.*)<\/tr>/g)].map(([, cells = '']) =>
+    cells
+      .split('</td>')
+      .slice(0, -1)
+      .map(cell => cell.replaceAll(/<[^>]+>/g, ''))
+      .join('|'),
+  )
 
 const generation = generationOf({ partitions: 2 })
 
@@ -10,21 +20,26 @@ test('a partition with nothing published shows neither an instant nor an age', (
     { publishedTo: 12, time: Date.UTC(2026, 1, 3, 4, 5, 6, 7), takenBack: 0 },
     { publishedTo: 0, time: 0, takenBack: 0 },
   ]
-  const page = statusPage({ notReady: [], positions: { generation, partitions } }, Date.UTC(2026, 1, 3, 4, 5, 8, 57))
-  expect(page).toContain('<td>0</td><td>12</td><td>2026-02-03T04:05:06.007Z</td><td>2.0 s</td>')
-  expect(page).toContain('<td>1</td><td>0</td><td>nothing yet</td><td></td>')
+  const now = Date.UTC(2026, 1, 3, 4, 5, 8, 57)
+  const readiness = { notReady: [], positions: { generation, partitions } }
+  const rows = rowsOf(statusPage(readiness, [], now))
+  expect(rows).toEqual(['0|12|2026-02-03 04:05:06 UTC|2.0 s', '1|0|nothing yet|'])
+  expect(ageOf(readiness, now)).toBe(2_050)
 })
 
 test('an age is never negative, even if the clock of the projector is ahead', () => {
   const partitions = [{ publishedTo: 1, time: 2_000, takenBack: 0 }]
-  expect(statusPage({ notReady: [], positions: { generation, partitions } }, 1_000)).toContain('<td>0.0 s</td>')
+  expect(rowsOf(statusPage({ notReady: [], positions: { generation, partitions } }, [], 1_000))).toEqual([
+    '0|1|1970-01-01 00:00:02 UTC|0.0 s',
+  ])
 })
 
 test('reasons and names of generations are escaped: they are text on the page', () => {
   const named = { ...generation, name: '<b>' }
-  const page = statusPage({ notReady: ['<script>', '"&'], positions: { generation: named, partitions: [] } }, 0)
-  expect(page).toContain('not ready: &#60;script&#62;, &#34;&#38;')
-  expect(page).toContain('(Generation &#60;b&#62;')
+  const page = statusPage({ notReady: ['<script>', '"&'], positions: { generation: named, partitions: [] } }, [], 0)
+  expect(page).toContain('cannot answer: &#60;script&#62;.')
+  expect(page).toContain('cannot answer: &#34;&#38;.')
+  expect(page).toContain('Generation &#60;b&#62; is live')
   expect(page).not.toMatch(/<script|<b>/)
 })
 
@@ -35,7 +50,13 @@ test.each([
   [172_800_000, '2.0 days'],
 ])('an age of %d ms is %s', (milliseconds, shown) => {
   const partitions = [{ publishedTo: 1, time: 1, takenBack: 0 }]
-  expect(statusPage({ notReady: [], positions: { generation, partitions } }, 1 + milliseconds)).toContain(
-    `<td>${shown}</td>`,
-  )
+  const page = statusPage({ notReady: [], positions: { generation, partitions } }, [], 1 + milliseconds)
+  expect(rowsOf(page)[0]).toMatch(new RegExp(`\\|${shown}$`))
+})
+
+test('a partition whose answers are old has a way to its runbook; a fresh one has none', () => {
+  const partitions = [1, 70_000].map(time => ({ publishedTo: 1, time, takenBack: 0 }))
+  const page = statusPage({ notReady: [], positions: { generation, partitions } }, [], 61_000)
+  expect(page).toContain('data of partition 0 that is older than 60.0 s. <a href="runbooks#commissionstale">')
+  expect(statusPage({ notReady: [], positions: { generation, partitions } }, [], 60_000)).not.toContain('runbooks#')
 })
