@@ -56,7 +56,7 @@ const projectionOf = (
       note: 'Answers include everything that was published up to these times. Each organization is in one partition.',
       heads: ['Partition', 'Published to offset', 'Included up to', 'Age'],
       rows: partitions.map(({ publishedTo, time }, partition) => [
-        partition,
+        `${partition}`,
         publishedTo,
         // A partition without published records has the time 0.
         time === 0 ? 'nothing yet' : utcText(time),

@@ -9,6 +9,11 @@ const BAR = 42
 const AROUND_BARS = 110
 const COLORS = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e45756', '#9d755d']
 const SPREAD = '#333333'
+/** Width of a character in a wide font without serifs, as a part of its height. Nothing measures texts here. */
+const CHARACTER_WIDTH = 0.62
+const measureText = (text: string, font?: string) => ({
+  width: text.length * Number(/([\d.]+)px/.exec(font ?? '')?.[1] ?? 12) * CHARACTER_WIDTH,
+})
 /** The maker of a bar is the first one whose pattern fits its name. A percentile of it has the second colour. */
 const makers = [
   { maker: 'plain pipe', of: /plain pipe|helpers\.bulk|esutil/, colors: ['#8a8a8a', '#c8c8c8'] },
@@ -24,6 +29,7 @@ const LEGEND = 28
 /** Returns the picture as SVG. */
 export const drawPicture = (picture: Picture): string => {
   const height = 'bars' in picture ? AROUND_BARS + LEGEND + BAR * picture.bars.length : LINES_HEIGHT
+  echarts.setPlatformAPI({ measureText })
   const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
   const title = { text: picture.title, left: 16, top: 12, textStyle: { fontSize: 15 } }
   const shown = 'bars' in picture ? barsOf(picture.bars, picture.unit) : linesOf(picture)

@@ -66,7 +66,7 @@ export const referenceFiles = async (): Promise<ReadonlyMap<string, string | Buf
  */
 const toTry = JSON.stringify(openapi, (_, value) => {
   if (value === null || typeof value !== 'object' || !('in' in value) || value.in === 'path') return value
-  const { example: _example, ...parameter } = value
+  const { example: _example, examples: _examples, ...parameter } = value
   return parameter
 })
 

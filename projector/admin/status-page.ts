@@ -136,7 +136,7 @@ const partitionsOf = (partitions: readonly PartitionStatus[]): Table => ({
   note: 'A partition in which no record waits is searchable up to its end.',
   heads: ['Generation', 'Topic', 'Partition', 'Searchable to', 'End', 'Waiting', 'Parked'],
   rows: partitions.map(({ generation, topic, partition, searchable_to, end, lag, parked }) => [
-    ...[generation, topic, partition],
+    ...[generation, topic, `${partition}`],
     ...[searchable_to, end, lag, parked],
   ]),
 })

@@ -149,7 +149,7 @@ test('the legend of a panel has each label that tells its series apart', () => {
 
 test('each panel has the unit of its metric, and a count has only whole numbers on its axis', () => {
   const unitOf = (expr: string): string[] => {
-    if (/ratio/.test(expr)) return ['percentunit']
+    if (/:ratio_/.test(expr)) return ['percentunit']
     if (/process_cpu_seconds_total/.test(expr)) return ['short']
     if (/histogram_quantile/.test(expr)) return ['s']
     if (/\brate\(/.test(expr)) return /api_(?!answers|connections)/.test(expr) ? ['reqps'] : ['cps']

@@ -56,12 +56,12 @@ export const agePicture = (of: string, samples: readonly Sample[], now: number):
     .join('')
   return `<figure>
 <figcaption>${asText(words)}</figcaption>
-<div class="scale" aria-hidden="true"><span>${ageText(high)}</span></div>
+<div class="plot"><div class="scale" aria-hidden="true"><span>${ageText(high)}</span><span>0 s</span></div>
 <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img" aria-label="${asText(words)}">
 <line class="axis" x1="0" y1="2" x2="${WIDTH}" y2="2"/><line class="axis" x1="0" y1="${HEIGHT - 2}" x2="${WIDTH}" y2="${HEIGHT - 2}"/>
 <path class="curve" d="${curve}"/>
-</svg>
-<div class="scale" aria-hidden="true"><span>0 s, ${ageText(span)} ago</span><span>now</span></div>
+</svg></div>
+<div class="scale" aria-hidden="true"><span>${ageText(span)} ago</span><span>now</span></div>
 </figure>`
 }
 

@@ -50,12 +50,15 @@ code { font-size: 0.85em; }
 .not-ready, .wrong { border-color: var(--below); }
 section { margin: 1rem 0; padding: 1.1rem 1.25rem; background: var(--surface); border: 1px solid var(--line); border-radius: 0.5rem; }
 section.wrong { border: 1px solid var(--line); border-left: 4px solid var(--below); }
+section > p:first-child { margin-top: 0; }
 section > :last-child { margin-bottom: 0; }
 ul { margin: 0; padding-left: 1.2rem; }
 li + li { margin-top: 0.4rem; }
 .quiet, figcaption { color: var(--quiet); }
 figure { margin: 0; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; flex: 1; min-width: 0; height: 4.5rem; }
+.plot { display: flex; gap: 0.5rem; margin-top: 0.5rem; }
+.plot .scale { flex-direction: column; text-align: right; }
 svg .curve { fill: none; stroke: var(--accent); stroke-width: 2; vector-effect: non-scaling-stroke; stroke-linecap: round; stroke-linejoin: round; }
 svg .axis { stroke: var(--line); vector-effect: non-scaling-stroke; }
 .scale { display: flex; justify-content: space-between; color: var(--quiet); font-size: 0.8rem; }
@@ -64,7 +67,7 @@ th { text-align: left; font-weight: 500; color: var(--quiet); border-bottom: 1px
 th, td { padding: 0.35rem 0.75rem 0.35rem 0; vertical-align: top; }
 td { border-bottom: 1px solid var(--line); font-variant-numeric: tabular-nums; }
 tbody tr:last-child td { border-bottom: 0; }
-.number { text-align: right; }
+th.number, td.number { text-align: right; padding-right: 1.75rem; }
 .good { color: var(--above); font-weight: 600; }
 .work { color: var(--accent); font-weight: 600; }
 .bad { color: var(--below); font-weight: 600; }
@@ -76,7 +79,7 @@ nav { display: flex; flex-wrap: wrap; gap: 0.4rem 1.5rem; }
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   tr { padding: 0.5rem 0; border-bottom: 1px solid var(--line); }
   tbody tr:last-child { border-bottom: 0; }
-  td { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; padding: 0.1rem 0; border: 0; text-align: right; }
+  td, td.number { display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1rem; padding: 0.1rem 0; border: 0; text-align: right; }
   td::before { content: attr(data-head); color: var(--quiet); text-align: left; font-weight: 400; }
 }
 `

@@ -54,8 +54,7 @@ ${agePicture(ages.of, ages.samples, ages.now)}
 const troublesOf = (troubles: readonly Trouble[]): string => {
   if (troubles.length === 0) return '<p class="quiet">Nothing is wrong that this process can see.</p>'
   const items = troubles.map(({ text, alert }) => {
-    const link =
-      alert === undefined ? '' : ` <a href="${asText(runbookAddress(alert))}">Runbook: ${asText(alert)}</a>`
+    const link = alert === undefined ? '' : ` <a href="${asText(runbookAddress(alert))}">Runbook: ${asText(alert)}</a>`
     return `<li>${asText(text)}${link}</li>`
   })
   return `<section class="wrong">
@@ -67,7 +66,11 @@ ${items.join('\n')}
 }
 
 const tableOf = ({ title, note, heads, rows }: Table): string => {
-  const isNumber = heads.map((_, column) => rows.length > 0 && rows.every(row => typeof row[column] === 'number'))
+  const isNumber = heads.map(
+    (_, column) =>
+      rows.some(row => typeof row[column] === 'number') &&
+      rows.every(row => row[column] === '' || typeof row[column] === 'number'),
+  )
   const classOf = (column: number): string => (isNumber[column] ? ' class="number"' : '')
   const head = heads.map((text, column) => `<th scope="col"${classOf(column)}>${asText(text)}</th>`).join('')
   const lines = rows.map(
