@@ -9,6 +9,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { CONTRACT, contractFiles, storedLog, storedRecords } from './contract.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
 import { METRICS_PAGE, metricsPage } from './metrics-page.ts'
+import { TOTALS_PICTURE, totalsPicture } from './totals-picture.ts'
 
 const stored = (path: string): string => readFileSync(join(CONTRACT, path), 'utf8')
 const records = storedRecords()
@@ -22,6 +23,10 @@ test('the files are those of the schemas and the rules; else run `npm run contra
 
 test('docs/errors.md is the catalogue of errors; else run `npm run contract`', () => {
   expect(readFileSync(ERRORS_PAGE, 'utf8') === errorsPage()).toBe(true)
+})
+
+test('the picture of docs/analysts.md is that of the first organization of the demo; else run `npm run contract`', () => {
+  expect(readFileSync(TOTALS_PICTURE, 'utf8') === totalsPicture()).toBe(true)
 })
 
 test('docs/metrics.md has each metric of the sources; else run `npm run contract`', () => {

@@ -1,7 +1,8 @@
 /**
  * `npm run contract` writes the files of `contract/`, `deploy/access/` and `deploy/monitoring/dashboards/`,
- * docs/errors.md, docs/access.md, docs/logs.md, docs/metrics.md and the schema of the chart's values. Run it after a
- * change of a schema, of the rules, of the settings, of the rights, of a panel, of a log line or of a metric.
+ * docs/errors.md, docs/access.md, docs/logs.md, docs/metrics.md, the picture of docs/analysts.md and the schema of the
+ * chart's values. Run it after a change of a schema, of the rules, of the settings, of the rights, of a panel, of a log
+ * line or of a metric.
  * With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
  * invalid. With `--release` it stores the present documents as those of the last release, for the test of
  * compatibility.
@@ -19,6 +20,7 @@ import { DASHBOARDS, dashboardFiles } from './dashboards.ts'
 import { ERRORS_PAGE, errorsPage } from './errors-page.ts'
 import { LOGS_PAGE, logsPage, productLines } from './logs-page.ts'
 import { METRICS_PAGE, metricsPage } from './metrics-page.ts'
+import { TOTALS_PICTURE, totalsPicture } from './totals-picture.ts'
 
 const newLog = (): GoldenRecord[] => {
   const golden: GoldenRecord[] = linesIn(LOG).map(line => JSON.parse(line))
@@ -46,4 +48,5 @@ await writeFile(ACCESS_PAGE, accessPage())
 await writeFile(ERRORS_PAGE, errorsPage())
 await writeFile(LOGS_PAGE, logsPage(productLines()))
 await writeFile(METRICS_PAGE, metricsPage())
+await writeFile(TOTALS_PICTURE, totalsPicture())
 await writeFile(VALUES_SCHEMA, valuesSchema())
