@@ -2,7 +2,7 @@
 import type { TargetedSubmitEvent } from 'preact'
 import { useEffect, useErrorBoundary, useMemo, useState } from 'preact/hooks'
 import { instantText, Link, NamesProvider } from './parts/identity.tsx'
-import { fragmentOf, readAddress, takeKey, type ViewAddress } from './state/address.ts'
+import { fragmentOf, momentIn, readAddress, takeKey, type ViewAddress } from './state/address.ts'
 import { useLive } from './state/live.ts'
 import { ReaderContext, useReader, type ViewReader } from './state/reading.ts'
 import { type Observed, openSession, type Session } from './state/session.ts'
@@ -141,10 +141,14 @@ const Header = () => {
 const MomentForm = () => {
   const { address } = useReader()
   const { asOf, ...now } = address
+  const [isWrong, setIsWrong] = useState(false)
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
-    const moment = String(new FormData(event.currentTarget).get('moment') ?? '').trim()
-    location.hash = fragmentOf(moment === '' ? now : { ...now, asOf: moment })
+    const text = String(new FormData(event.currentTarget).get('moment') ?? '').trim()
+    const moment = momentIn(text)
+    setIsWrong(text !== '' && moment === undefined)
+    if (text === '') location.hash = fragmentOf(now)
+    else if (moment !== undefined) location.hash = fragmentOf({ ...now, asOf: moment })
   }
   return (
     <form class="moment" onSubmit={submit}>
@@ -155,10 +159,16 @@ const MomentForm = () => {
         defaultValue={asOf ?? ''}
         placeholder={texts.moment.isNow}
         title={texts.moment.hint}
+        {...(isWrong && { 'aria-invalid': true, 'aria-describedby': 'moment-wrong' })}
         autocomplete="off"
         spellcheck={false}
       />
       <button type="submit">{texts.moment.show}</button>
+      {isWrong && (
+        <p class="notice" id="moment-wrong" role="alert">
+          {texts.moment.wrong}
+        </p>
+      )}
     </form>
   )
 }

@@ -18,7 +18,8 @@ export const texts = {
 
   moment: {
     label: 'As of',
-    hint: 'An instant such as 2026-02-01T08:30:00Z, or the id of a change',
+    hint: 'An instant such as 2026-02-01T08:30:00Z, a date (its begin in UTC), or the id of a change',
+    wrong: 'Expected an instant such as 2026-02-01T08:30:00Z, a date, or the id of a change.',
     show: 'Show',
     now: 'Back to now',
     isNow: 'Now',
@@ -52,7 +53,7 @@ export const texts = {
     notFound:
       'There is no such record that this key can read, or there was none at this moment. Check the id and the moment.',
     moment: (message: string) =>
-      `The service does not accept this request: ${message} Correct the moment or the address.`,
+      `The service does not accept this request: ${message} Correct what you typed, the moment or the address.`,
     rateLimited: 'This key has sent too many requests. Wait a minute, and try again.',
     unavailable: 'The service cannot read the records now. Nothing is lost: wait a little, and try again.',
     connection: 'The service does not answer. Check the connection, and try again.',
@@ -100,8 +101,10 @@ export const texts = {
     corrections: 'Corrected lately',
     correctionsHint: 'Payouts that replaced another one, the latest first. The difference is added to what was owed.',
     noCorrections: 'No payout was replaced.',
-    noneFound: 'There are too many changes to look for all payouts that were replaced. The latest changes have none.',
-    someFound: 'There are too many changes to look for all payouts that were replaced: older ones may be missing.',
+    noneFound:
+      'There are too many changes to look for all payouts that were replaced. The last changes and the newest periods have none.',
+    someFound:
+      'There are too many changes to look for all payouts that were replaced. These are the latest of the last changes, and of the newest periods.',
   },
 
   payouts: {
@@ -170,6 +173,8 @@ export const texts = {
     difference: 'Difference',
     change: 'Change',
     same: 'Both have the same lines.',
+    // In one line.
+    asThen: 'as\u00a0it\u00a0was\u00a0then',
     otherCurrency: (from: string, to: string) => `The currency changed from ${from} to ${to}: there is no difference.`,
   },
 

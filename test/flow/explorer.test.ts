@@ -142,6 +142,13 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     const labels = await page.locator('svg.bars text.label').allTextContents()
     expect(labels).toEqual(['2026-02-01', '08:30, 1.', '2026-02-01', '08:30, 2.'])
     await keep(page, 'history')
+    // The replaced payout as it was when it was published.
+    await page
+      .getByRole('link', { name: /as.it.was.then/ })
+      .first()
+      .click()
+    await page.getByText('As of payout_1: everything here is as it was published then.').waitFor()
+    expect(page.url()).toBe(`${origin}/#/payout/payout_1?as_of=payout_1`)
     expect(wrong).toEqual([])
   })
 
@@ -207,6 +214,11 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     await page.getByText('As of payout_1: everything here is as it was published then.').waitFor()
     expect(page.url()).toBe(`${origin}/#/overview?as_of=payout_1`)
+    // A key that is pasted here reaches no address.
+    await page.getByLabel('As of').fill(keys.whole)
+    await page.getByRole('button', { name: 'Show', exact: true }).click()
+    await page.getByText('Expected an instant such as').waitFor()
+    expect(page.url()).toBe(`${origin}/#/overview?as_of=payout_1`)
     await expect.poll(() => columnOf(page, overview, 'Owed')).toEqual(['1234567.50'])
     expect(asDecimals(await columnOf(page, overview, 'Paid'))).toEqual(['0'])
     await page.getByRole('link', { name: 'January 2026' }).click()
@@ -216,7 +228,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
 
     await page.getByLabel('As of').fill('2999-01-01T00:00:00Z')
     await page.getByRole('button', { name: 'Show', exact: true }).click()
-    await page.getByText('Correct the moment or the address.').waitFor()
+    await page.getByText('Correct what you typed, the moment or the address.').waitFor()
     await page.getByRole('link', { name: 'Back to now' }).click()
     await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25'])
     expect(wrong).toEqual([])

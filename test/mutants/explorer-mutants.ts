@@ -34,8 +34,26 @@ export const explorerMutants: readonly Mutant[] = [
   {
     name: 'the explorer compares a corrected payout with itself',
     inside: 'withBefore',
-    find: "byId.get(supersedes_id ?? '')",
-    replace: 'record as Payout',
+    find: "byId.get(after.supersedes_id ?? '')",
+    replace: 'after',
+  },
+  {
+    name: 'the explorer looks in no period for corrections that time cannot find',
+    inside: 'ofNewestPeriods',
+    find: 'periods.slice(0, PERIODS_LOOKED_AT)',
+    replace: 'periods.slice(0, 0)',
+  },
+  {
+    name: 'the explorer takes any text for a moment, and writes it into the address',
+    inside: 'momentIn',
+    find: 'if (date === undefined) return undefined',
+    replace: 'if (date === undefined) return text',
+  },
+  {
+    name: 'the explorer shows a line with a new id as added and as removed',
+    inside: 'compareLines',
+    find: 'new Set(same.keys())), contentOf)',
+    replace: 'new Set(same.keys())), ({ id }) => id)',
   },
   {
     name: 'a key without totals reads the changes of the largest organization to their end',

@@ -1,5 +1,5 @@
 /** Amounts in the page: grouped, with the decimal point below that of the other amounts of a column. */
-import { groupDigits, groupSigned, isNegative, paddingFor, withPlainMinus } from '../amounts.ts'
+import { groupDigits, groupSigned, isNegative, isZero, paddingFor, withPlainMinus } from '../amounts.ts'
 
 type Props = {
   readonly amount: string
@@ -11,7 +11,7 @@ type Props = {
 
 export const Amount = ({ amount, column = [], isDifference = false }: Props) => {
   const padding = paddingFor(amount, column)
-  const sign = isNegative(amount) ? ' below' : isDifference ? ' above' : ''
+  const sign = isNegative(amount) ? ' below' : isDifference && !isZero(amount) ? ' above' : ''
   return (
     // The padding is drawn by the style sheet, invisible: nobody copies or hears it.
     <span class={`amount${sign}`} {...(padding !== '' && { 'data-padding': padding })}>

@@ -23,7 +23,7 @@ export const useNames = (): Names => useContext(NamesContext)
 const NAMES_MAX = 2_000
 
 const readNames = async (client: Client): Promise<Names> => {
-  const refused: string[] = []
+  const refused = new Set<string>()
   // A key that may not read them sees ids. After another error, the names that are known stay.
   const read = async <Item extends { readonly id: string }>(what: string, list: AsyncIterable<Item>) => {
     const items: Item[] = []
@@ -31,7 +31,7 @@ const readNames = async (client: Client): Promise<Names> => {
       for await (const item of list) if (items.push(item) >= NAMES_MAX) break
     } catch (error) {
       if (!(error instanceof RefusedError && error.status === 403)) throw error
-      refused.push(what)
+      refused.add(what)
     }
     return items
   }
@@ -41,7 +41,8 @@ const readNames = async (client: Client): Promise<Names> => {
   return {
     reps: new Map(reps.map(rep => [rep.id, rep])),
     periods: new Map(periods.toSorted((one, other) => begin(other) - begin(one)).map(period => [period.id, period])),
-    refused,
+    // Not in the order of their answers.
+    refused: ['reps', 'periods'].filter(what => refused.has(what)),
   }
 }
 
@@ -123,6 +124,13 @@ export const instantText = (instant: string): string =>
     .replace('T', ' ')
     .replace(/Z$/, ' UTC')
     .replace(/([+-]\d\d:\d\d)$/, ' $1')
+
+/** An instant without the parts of its second, which its title has. */
+export const ShortInstant = ({ instant }: { readonly instant: string }) => (
+  <time dateTime={instant} title={instantText(instant)}>
+    {instantText(instant.replace(/\.\d+/, ''))}
+  </time>
+)
 
 /** A link to a view, as of the same moment. */
 export const Link = ({ to, isHere = false, children }: LinkProps) => {

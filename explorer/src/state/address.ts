@@ -67,6 +67,19 @@ export const fragmentOf = (address: ViewAddress): string => {
   return `#/${path}${textOf(query)}`
 }
 
+/**
+ * Returns the moment that somebody typed, as the API takes it: a change, or an instant, which may be a date (its begin
+ * in UTC) or have the form in which the page shows it. Undefined for another text, such as a key: no address has it.
+ */
+export const momentIn = (text: string): string | undefined => {
+  if (/^(?:(?:payout|payroll)_[0-9A-Za-z]{1,64}|(?:rep|period)_[0-9A-Za-z]{1,64}\.[1-9][0-9]*)$/.test(text)) return text
+  const [, date, time = 'T00:00:00', zone = 'Z'] =
+    /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(?: ?(UTC|Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []
+  if (date === undefined) return undefined
+  const clock = time.startsWith('T') ? time : `T${time.length === 5 ? `${time}:00` : time}`
+  return `${date}${clock}${zone === 'UTC' ? 'Z' : zone}`
+}
+
 /** Whether a text can be a key: a header takes no other characters. */
 export const isKeyText = (text: string): boolean => /^[!-~]+$/.test(text)
 

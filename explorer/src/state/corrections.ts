@@ -1,22 +1,22 @@
 /**
  * The latest corrections: payouts that replaced another one, each with the amount before. The API lists changes from
  * the first one on, so the latest are found by time: the changes of the last minute, then of ever longer times before.
+ * Where there are too many of them at once, those of the newest periods stand in.
  */
-import { type Change, type Client, type Payout, RefusedError } from '../../../client/src/index.ts'
+import { type Change, type Client, type Payout, type Period, RefusedError } from '../../../client/src/index.ts'
 
 type PayoutChange = Extract<Change, { readonly kind: 'payouts' }>
 
 export type Correction = {
   /** The id of the payout and of the change. */
   readonly id: string
-  readonly publishedAt: string
-  readonly after: PayoutChange['record']
+  readonly after: Payout
   /** The payout that it replaced. */
   readonly before: Payout
 }
 
 export type Corrections = {
-  /** Newest first. */
+  /** Newest first. If it is partial, the last ones can be current payouts of the newest periods. */
   readonly found: readonly Correction[]
   /** Whether there are too many changes to look at all: then older corrections can be missing. */
   readonly isPartial: boolean
@@ -42,7 +42,8 @@ export const createCorrections = (
     known ??= await search(client, asOf)
     const { found, isPartial } = known
     const fresh = replacing(latest).filter(({ id }) => !found.some(correction => correction.id === id))
-    const all = [...(await withBefore(client, fresh.slice(0, CORRECTIONS_MAX))), ...found]
+    const records = fresh.slice(0, CORRECTIONS_MAX).map(({ record }) => record)
+    const all = [...(await withBefore(client, records)), ...found]
     known = { found: all.slice(0, CORRECTIONS_MAX), isPartial: isPartial && all.length < CORRECTIONS_MAX }
     return known
   }
@@ -51,14 +52,39 @@ export const createCorrections = (
 const replacing = (changes: readonly Change[]): PayoutChange[] =>
   changes.flatMap(change => (change.kind === 'payouts' && change.supersedes_id !== null ? [change] : []))
 
-const withBefore = async (client: Client, changes: readonly PayoutChange[]): Promise<Correction[]> => {
-  const ids = changes.flatMap(({ supersedes_id }) => supersedes_id ?? [])
+const withBefore = async (client: Client, corrected: readonly Payout[]): Promise<Correction[]> => {
+  const ids = corrected.flatMap(({ supersedes_id }) => supersedes_id ?? [])
   const replaced = ids.length === 0 ? [] : await Array.fromAsync(client.payouts({ ids }))
   const byId = new Map(replaced.map(payout => [payout.id, payout]))
-  return changes.flatMap(({ id, published_at, record, supersedes_id }) => {
-    const before = byId.get(supersedes_id ?? '')
-    return before === undefined ? [] : [{ id, publishedAt: published_at, after: record, before }]
+  return corrected.flatMap(after => {
+    const before = byId.get(after.supersedes_id ?? '')
+    return before === undefined ? [] : [{ id: after.id, after, before }]
   })
+}
+
+const PERIODS_LOOKED_AT = 6
+/** Of one period. */
+const PAYOUTS_LOOKED_AT = 1_000
+
+/** Payouts of the newest periods that replaced another one, the latest first. None if the key may not read periods. */
+const ofNewestPeriods = async (client: Client): Promise<Payout[]> => {
+  const begin = ({ starts_at }: Period): number => Date.parse(starts_at)
+  const corrected: Payout[] = []
+  try {
+    const periods = (await Array.fromAsync(client.periods())).toSorted((one, other) => begin(other) - begin(one))
+    for (const { id } of periods.slice(0, PERIODS_LOOKED_AT)) {
+      if (corrected.length >= CORRECTIONS_MAX) break
+      let looked = 0
+      for await (const payout of client.payouts({ periodId: id })) {
+        if (payout.supersedes_id !== null) corrected.push(payout)
+        if (++looked >= PAYOUTS_LOOKED_AT) break
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof RefusedError && error.status === 403)) throw error
+  }
+  const instant = ({ calculated_at, recorded_at }: Payout): number => Date.parse(calculated_at ?? recorded_at ?? '')
+  return corrected.toSorted((one, other) => instant(other) - instant(one))
 }
 
 /** The last change before a window; null if the window begins before the first one. */
@@ -83,8 +109,13 @@ const search = async (client: Client, asOf: string | undefined): Promise<Correct
     seen = window.before
     isPartial = seen !== null
   }
-  const found = await withBefore(client, newestFirst.slice(0, CORRECTIONS_MAX))
-  return { found, isPartial: isPartial && newestFirst.length < CORRECTIONS_MAX }
+  const found = newestFirst.map(({ record }) => record)
+  const isMissing = isPartial && found.length < CORRECTIONS_MAX
+  if (isMissing) {
+    const known = new Set(found.map(({ id }) => id))
+    found.push(...(await ofNewestPeriods(client)).filter(({ id }) => !known.has(id)))
+  }
+  return { found: await withBefore(client, found.slice(0, CORRECTIONS_MAX)), isPartial: isMissing }
 }
 
 const nextWidth = (done: number, tooLong: number | undefined): number => {

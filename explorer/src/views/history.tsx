@@ -2,12 +2,13 @@
 import type { PayoutStep } from '../../../client/src/index.ts'
 import { groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
-import { DealLink, IdText, instantText, Link, nameOfPeriod, nameOfRep, useNames } from '../parts/identity.tsx'
+import { DealLink, IdText, Link, nameOfPeriod, nameOfRep, ShortInstant, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
 import { labelsOf } from '../pictures/labels.ts'
 import { fragmentOf } from '../state/address.ts'
+import { compareLines } from '../state/compare-lines.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -62,12 +63,18 @@ const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
         {
           head: texts.words.payout,
           cell: ({ id }) => (
-            <Link to={{ view: 'payout', id }}>
-              <IdText id={id} />
-            </Link>
+            <>
+              <Link to={{ view: 'payout', id }}>
+                <IdText id={id} />
+              </Link>{' '}
+              <a href={fragmentOf({ view: 'payout', id, asOf: id })}>{words.asThen}</a>
+            </>
           ),
         },
-        { head: `${texts.payout.calculated} / ${texts.payout.recorded}`, cell: step => instantText(instantOf(step)) },
+        {
+          head: `${texts.payout.calculated} / ${texts.payout.recorded}`,
+          cell: step => <ShortInstant instant={instantOf(step)} />,
+        },
         { head: texts.words.owed, amount: ({ net_amount }) => net_amount },
         { head: texts.words.currency, cell: ({ currency }) => currency },
         {
@@ -94,37 +101,6 @@ const Replaced = ({ id }: { readonly id: string }) => (
     {texts.payout.replaces} <IdText id={id} />
   </>
 )
-
-type LineItem = PayoutStep['line_items'][number]
-type LineDifference = {
-  readonly id: string
-  readonly line: LineItem
-  readonly kind: 'added' | 'removed' | 'changed'
-  readonly before: string | null
-  readonly after: string | null
-  readonly difference: string
-}
-
-/** The lines that differ, by their ids: in the order of the later payout, then those that it lacks. */
-const compareLines = (from: readonly LineItem[], to: readonly LineItem[]): LineDifference[] => {
-  const before = new Map(from.map(line => [line.id, line]))
-  const after = new Map(to.map(line => [line.id, line]))
-  const isSame = (one: LineItem, other: LineItem): boolean =>
-    (['amount', 'category', 'description', 'deal_id'] as const).every(field => one[field] === other[field])
-  const inLater = to.flatMap((line): LineDifference[] => {
-    const old = before.get(line.id)
-    if (old !== undefined && isSame(old, line)) return []
-    const difference = subtractAmount(line.amount, old?.amount ?? '0')
-    const kind = old === undefined ? 'added' : 'changed'
-    return [{ id: line.id, line, kind, before: old?.amount ?? null, after: line.amount, difference }]
-  })
-  const removed = from.flatMap((line): LineDifference[] => {
-    if (after.has(line.id)) return []
-    const difference = subtractAmount('0', line.amount)
-    return [{ id: line.id, line, kind: 'removed', before: line.amount, after: null, difference }]
-  })
-  return [...inLater, ...removed]
-}
 
 const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   const { address } = useReader()

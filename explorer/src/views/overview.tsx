@@ -4,7 +4,7 @@ import type { Total } from '../../../client/src/index.ts'
 import { addAmounts, groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
 import { ChangeTable } from '../parts/change-table.tsx'
-import { instantText, Link, type Names, nameOfPeriod, PeriodName, RepName, useNames } from '../parts/identity.tsx'
+import { Link, type Names, nameOfPeriod, PeriodName, RepName, ShortInstant, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
@@ -160,7 +160,10 @@ const Corrected = () => {
             rows={found}
             keyOf={({ id }) => id}
             columns={[
-              { head: texts.changes.when, cell: ({ publishedAt }) => <time>{instantText(publishedAt)}</time> },
+              {
+                head: `${texts.payout.calculated} / ${texts.payout.recorded}`,
+                cell: ({ after }) => <ShortInstant instant={after.calculated_at ?? after.recorded_at ?? ''} />,
+              },
               { head: words.rep, cell: ({ after }) => <RepName id={after.rep_id} /> },
               { head: words.period, cell: ({ after }) => <PeriodName id={after.period_id} /> },
               { head: history.before, amount: ({ before }) => before.net_amount },

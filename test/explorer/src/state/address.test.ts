@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import {
   fragmentOf,
   isKeyText,
+  momentIn,
   readAddress,
   takeKey,
   type ViewAddress,
@@ -49,5 +50,31 @@ describe('a key', () => {
   test('is never written into a fragment', () => {
     const address = readAddress('#/payouts?key=ck_1&rep=rep_1')
     expect(fragmentOf(address)).toBe('#/payouts?rep=rep_1')
+  })
+})
+
+describe('a moment that somebody typed', () => {
+  test.each([
+    ['2026-02-01T08:30:00Z', '2026-02-01T08:30:00Z'],
+    ['2026-02-01T08:30:00.123+01:00', '2026-02-01T08:30:00.123+01:00'],
+    ['2026-02-01 08:30:00.123456 UTC', '2026-02-01T08:30:00.123456Z'],
+    ['2026-02-01 08:30', '2026-02-01T08:30:00Z'],
+    ['2026-02-01', '2026-02-01T00:00:00Z'],
+    ['payout_1', 'payout_1'],
+    ['rep_1.12', 'rep_1.12'],
+  ])('%j is the moment %s', (text, moment) => {
+    expect(momentIn(text)).toBe(moment)
+  })
+
+  test.each([
+    '',
+    'demo_3CO1P4MTQYESPn4EV8DYTXVLCoSfCLp',
+    'ck_payout_1',
+    'rep_1',
+    'yesterday',
+    '2026-02',
+    '2026-02-01T',
+  ])('%j is none, and no address has it', text => {
+    expect(momentIn(text)).toBeUndefined()
   })
 })

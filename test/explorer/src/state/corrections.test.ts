@@ -7,14 +7,25 @@ const now = Date.parse('2026-11-27T12:00:00Z')
 /** A payout that was published some seconds before now, and replaced another one or none. */
 type Given = { readonly id: string; readonly secondsAgo: number; readonly replaces: string | null }
 
-const payout = (id: string) => ({ id, net_amount: `${id.length}.5`, currency: 'EUR' })
+const payout = (id: string, supersedes_id: string | null = null) => {
+  const calculated_at = new Date(now - 1_000 * id.length).toISOString()
+  return { id, net_amount: `${id.length}.5`, currency: 'EUR', supersedes_id, calculated_at }
+}
 const changeOf = ({ id, secondsAgo, replaces }: Given): Change => {
   const published_at = new Date(now - 1_000 * secondsAgo).toISOString()
-  return { id, kind: 'payouts', published_at, supersedes_id: replaces, record: payout(id) } as unknown as Change
+  return {
+    id,
+    kind: 'payouts',
+    published_at,
+    supersedes_id: replaces,
+    record: payout(id, replaces),
+  } as unknown as Change
 }
 
+type Payouts = readonly ReturnType<typeof payout>[]
+
 /** An API of an organization with these changes, the oldest first, as of one of them. It counts its requests. */
-const organizationOf = (given: readonly Given[], asOf?: string) => {
+const organizationOf = (given: readonly Given[], asOf?: string, byPeriod: Record<string, Payouts> = {}) => {
   const everything = given.map(changeOf)
   const changes = everything.slice(
     0,
@@ -42,9 +53,13 @@ const organizationOf = (given: readonly Given[], asOf?: string) => {
     changes: ({ startingAfter, limit = 200 }: { startingAfter?: string | null; limit?: number }) => ({
       pages: () => pages(startingAfter, limit),
     }),
-    payouts: async function* ({ ids }: { ids: readonly string[] }) {
+    payouts: async function* ({ ids, periodId }: { ids?: readonly string[]; periodId?: string }) {
       sent.requests++
-      yield* ids.map(payout)
+      yield* ids === undefined ? (byPeriod[periodId ?? ''] ?? []) : ids.map(id => payout(id))
+    },
+    periods: async function* () {
+      sent.requests++
+      yield* Object.keys(byPeriod).map((id, at) => ({ id, starts_at: `202${at}-01-01T00:00:00Z` }))
     },
     asOf: (instant: string) => ({
       totals: async () => {
@@ -118,6 +133,24 @@ test('of many changes at once the latest are looked at, and the others are said 
   })
   const { ids, isPartial } = await found(given)
   expect(ids[0]).toEqual(['payout_4990', 'payout_4989'])
+  expect(isPartial).toBe(true)
+})
+
+test('of many changes at once, those of the newest periods stand in for those that time cannot find', async () => {
+  const given = Array.from({ length: 5_000 }, (_, at): Given => {
+    return { id: `payout_${at}`, secondsAgo: 86_400, replaces: null }
+  })
+  const { client } = organizationOf(given, undefined, {
+    period_old: [payout('payout_33', 'payout_0')],
+    period_new: [payout('payout_200', 'payout_100'), payout('payout_3'), payout('payout_5', 'payout_4')],
+  })
+  const { found: corrections, isPartial } = await createCorrections(client, undefined)([])
+  // The latest calculated first.
+  expect(corrections.map(({ id, before }) => [id, before.id])).toEqual([
+    ['payout_5', 'payout_4'],
+    ['payout_33', 'payout_0'],
+    ['payout_200', 'payout_100'],
+  ])
   expect(isPartial).toBe(true)
 })
 

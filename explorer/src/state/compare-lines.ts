@@ -1,0 +1,59 @@
+/**
+ * In: the lines of two payouts. Out: the lines that differ: in the order of the later payout, then those that it lacks.
+ * A line is the same if all but its id is the same: a recalculation may give each line a new id. Of the others, a line
+ * is changed if the other payout has one with its id, or with its deal, category and text.
+ */
+import type { Payout } from '../../../client/src/index.ts'
+import { subtractAmount } from '../amounts.ts'
+
+type LineItem = Payout['line_items'][number]
+export type LineDifference = {
+  readonly id: string
+  readonly line: LineItem
+  readonly kind: 'added' | 'removed' | 'changed'
+  readonly before: string | null
+  readonly after: string | null
+  readonly difference: string
+}
+
+const textOf = ({ category, description, deal_id }: LineItem): string =>
+  JSON.stringify([category, description, deal_id])
+const contentOf = (line: LineItem): string => JSON.stringify([textOf(line), line.amount])
+
+export const compareLines = (from: readonly LineItem[], to: readonly LineItem[]): LineDifference[] => {
+  // By id first: of two equal lines, each meets its own.
+  const same = pairs(from, to, line => JSON.stringify([line.id, contentOf(line)]))
+  const left = (lines: readonly LineItem[], taken: ReadonlySet<LineItem>) => lines.filter(line => !taken.has(line))
+  const moved = pairs(left(from, new Set(same.values())), left(to, new Set(same.keys())), contentOf)
+  const before = left(from, new Set([...same.values(), ...moved.values()]))
+  const after = left(to, new Set([...same.keys(), ...moved.keys()]))
+  const byId = pairs(before, after, ({ id }) => id)
+  const byText = pairs(left(before, new Set(byId.values())), left(after, new Set(byId.keys())), textOf)
+  const changed = new Map([...byId, ...byText])
+  const inLater = after.map((line): LineDifference => {
+    const old = changed.get(line)
+    const difference = subtractAmount(line.amount, old?.amount ?? '0')
+    const kind = old === undefined ? 'added' : 'changed'
+    return { id: line.id, line, kind, before: old?.amount ?? null, after: line.amount, difference }
+  })
+  const removed = left(before, new Set(changed.values())).map((line): LineDifference => {
+    const difference = subtractAmount('0', line.amount)
+    return { id: `removed ${line.id}`, line, kind: 'removed', before: line.amount, after: null, difference }
+  })
+  return [...inLater, ...removed]
+}
+
+/** Returns, for each line of the later payout, the line of the earlier one with the same key: each of them once. */
+const pairs = (
+  from: readonly LineItem[],
+  to: readonly LineItem[],
+  keyOf: (line: LineItem) => string,
+): Map<LineItem, LineItem> => {
+  const waiting = Map.groupBy(from, keyOf)
+  const found = new Map<LineItem, LineItem>()
+  for (const line of to) {
+    const old = waiting.get(keyOf(line))?.shift()
+    if (old !== undefined) found.set(line, old)
+  }
+  return found
+}
