@@ -55,7 +55,7 @@ public class Read {
         period -> print("periods", period.getId(), period.getStartsAt()));
     walk(
         after -> {
-          PayoutList page = payouts.listPayouts(after, 2, null, null, null, null, null);
+          PayoutList page = payouts.listPayouts(after, 2, null, null, null, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         payout -> {
@@ -82,7 +82,7 @@ public class Read {
         record -> print("payroll_files", record.getId(), record.getAmount(), record.getDestination().getType()));
     walk(
         after -> {
-          ChangeList page = new ChangesApi(client).listChanges(after, 2, null, null, null, null, null);
+          ChangeList page = new ChangesApi(client).listChanges(after, 2, null, null, null, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         change -> {
