@@ -1,11 +1,11 @@
 /** The whole page: the key, the moment, the state of the service, and the view of the address. */
 import type { TargetedSubmitEvent } from 'preact'
-import { useEffect, useErrorBoundary, useMemo, useState } from 'preact/hooks'
+import { useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks'
 import { instantText, Link, NamesProvider } from './parts/identity.tsx'
 import { fragmentOf, momentIn, readAddress, takeKey, type ViewAddress } from './state/address.ts'
 import { useLive } from './state/live.ts'
 import { ReaderContext, useReader, type ViewReader } from './state/reading.ts'
-import { type Observed, openSession, type Session } from './state/session.ts'
+import { NOTHING_OBSERVED, type Observed, openSession, type Session } from './state/session.ts'
 import { texts } from './texts.ts'
 import { ChangesView } from './views/changes.tsx'
 import { HistoryView } from './views/history.tsx'
@@ -17,13 +17,23 @@ type Opened = { readonly session: Session; readonly observed: Observed }
 
 export const App = ({ base, givenKey }: { readonly base: string; readonly givenKey: string | undefined }) => {
   const address = useAddress()
-  const [observed, setObserved] = useState<Observed>({ upTo: undefined, busy: undefined })
-  const [session, setSession] = useState(() =>
-    givenKey === undefined ? undefined : openSession(base, givenKey, setObserved),
-  )
+  const [observed, setObserved] = useState(NOTHING_OBSERVED)
+  const opened = useRef(0)
+  const open = (key: string): Session => {
+    const turn = ++opened.current
+    // A late answer to an unknown key says nothing about the next one.
+    return openSession(base, key, seen => turn === opened.current && setObserved(seen))
+  }
+  const [session, setSession] = useState(() => (givenKey === undefined ? undefined : open(givenKey)))
   const [error] = useErrorBoundary()
   if (error !== undefined) return <p class="refused">{texts.refused.defect}</p>
-  if (session === undefined) return <KeyForm onKey={key => setSession(openSession(base, key, setObserved))} />
+  if (session === undefined || observed.isUnknownKey) {
+    const onKey = (key: string): void => {
+      setObserved(NOTHING_OBSERVED)
+      setSession(open(key))
+    }
+    return <KeyForm isUnknown={observed.isUnknownKey} onKey={onKey} />
+  }
   return <Open session={session} observed={observed} address={address} />
 }
 
@@ -42,7 +52,9 @@ const useAddress = (): ViewAddress => {
   return address
 }
 
-const KeyForm = ({ onKey }: { readonly onKey: (key: string) => void }) => {
+type KeyFormProps = { readonly isUnknown: boolean; readonly onKey: (key: string) => void }
+
+const KeyForm = ({ isUnknown, onKey }: KeyFormProps) => {
   const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
     event.preventDefault()
     const key = String(new FormData(event.currentTarget).get('key') ?? '').trim()
@@ -53,6 +65,11 @@ const KeyForm = ({ onKey }: { readonly onKey: (key: string) => void }) => {
     <main class="key">
       <h1>{texts.title}</h1>
       <p>{texts.key.intro}</p>
+      {isUnknown && (
+        <p class="refused" role="alert">
+          {texts.refused.unauthorized}
+        </p>
+      )}
       <form onSubmit={submit}>
         <label for="key">{texts.key.label}</label>
         {/* Not a password field: a browser would offer to store it. */}

@@ -81,6 +81,7 @@ export const texts = {
     amount: 'Amount',
     earned: 'Earned',
     deal: 'Deal',
+    ofDeal: 'Of the deal',
     status: 'Status',
     kind: 'Kind',
     total: 'Total',
@@ -109,6 +110,8 @@ export const texts = {
 
   payouts: {
     title: 'Current payouts',
+    titleOfDeal: 'Current payouts with a line of the deal',
+    sumOfDeal: (sums: string) => `Lines of the deal in all: ${sums}`,
     filter: 'Filter',
     anyRep: 'All reps',
     anyPeriod: 'All periods',

@@ -182,7 +182,8 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(await columnOf(page, 'Current payouts', 'Owed')).toEqual(['1234567.5000'])
     await page.getByRole('link', { name: 'Back to now' }).click()
     await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25'])
-    await page.getByText('1 shown: all').waitFor()
+    await page.getByText('1 shown: all. Lines of the deal in all: 1,300,010.25 EUR').waitFor()
+    expect(asDecimals(await columnOf(page, 'Current payouts', 'Of the deal'))).toEqual(['1300010.25'])
     await page.getByLabel('Deal', { exact: true }).fill('deal_unknown')
     await page.getByLabel('Deal', { exact: true }).press('Enter')
     await page.getByText('No payout matches.').waitFor()
@@ -269,7 +270,11 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(await columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25', LARGE])
 
     const unknown = await explorer.open(`${origin}/#key=an_unknown_key_of_24_characters`)
-    await unknown.page.getByText('This key is unknown, revoked or expired.').first().waitFor()
+    await unknown.page.getByText('This key is unknown, revoked or expired.').waitFor()
+    await unknown.page.getByLabel('API key').fill(keys.whole)
+    await unknown.page.getByRole('button', { name: 'Open' }).click()
+    await unknown.page.getByRole('heading', { name: 'All periods in' }).first().waitFor()
+    expect(await unknown.page.getByText('This key is unknown').count()).toBe(0)
     await goTo(page, '#/payout/payout_none')
     await page.getByText('There is no such record').first().waitFor()
 

@@ -15,7 +15,7 @@ const HEIGHT = 180
 const TOP = 22
 /** Of one line of labels. */
 const LINE = 16
-/** Labels that fit side by side on the narrowest screen. */
+/** Labels that fit side by side. On a narrow screen, the style sheet shows every second one. */
 const LABELS_MAX = 4
 /** Of the whole width, in percent: a picture of few bars keeps its measure. */
 const BAR_MAX = 12
@@ -25,7 +25,9 @@ export const Bars = ({ caption, bars }: { readonly caption: string; readonly bar
   const amounts = bars.flatMap(({ amount, within }) => (within === undefined ? [amount] : [amount, within]))
   const farthest = farthestFromZero(amounts)
   const shares = amounts.map(amount => drawnShare(amount, farthest))
-  const [low, high] = [Math.min(0, ...shares), Math.max(0, ...shares)]
+  // Without an amount above or below zero, the axis is at the bottom, too.
+  const isFlat = amounts.every(isZero)
+  const [low, high] = [Math.min(0, ...shares), isFlat ? 1 : Math.max(0, ...shares)]
   const range = high - low || 1
   // Below the bars: the lowest amount if one is below zero, and the labels.
   const lines = bars.reduce((most, { label }) => Math.max(most, label.length), 1)
@@ -33,7 +35,9 @@ export const Bars = ({ caption, bars }: { readonly caption: string; readonly bar
   const y = (share: number): number => TOP + ((high - share) / range) * (HEIGHT - TOP - bottom)
   const scale = (share: number): string => groupDigits(amounts[shares.indexOf(share)] ?? '0')
   const slot = 100 / Math.max(1, bars.length)
-  const labelled = (at: number): boolean => at % Math.ceil(bars.length / LABELS_MAX) === 0
+  const every = Math.ceil(bars.length / LABELS_MAX)
+  const labelled = (at: number): boolean => at % every === 0
+  const nameOf = (at: number): string => (bars.length > 2 && (at / every) % 2 === 1 ? 'label spare' : 'label')
 
   const rect = (at: number, amount: string, width: number, name: string) => {
     if (isZero(amount)) return null
@@ -54,11 +58,11 @@ export const Bars = ({ caption, bars }: { readonly caption: string; readonly bar
   return (
     <svg class="bars" role="img" aria-label={caption} width="100%" height={HEIGHT}>
       <title>{caption}</title>
-      <line class="grid" x1="0" x2="100%" y1={y(high)} y2={y(high)} />
+      {!isFlat && <line class="grid" x1="0" x2="100%" y1={y(high)} y2={y(high)} />}
       <line class="axis" x1="0" x2="100%" y1={y(0)} y2={y(0)} />
       {high > 0 && (
-        <text class="scale" x="0" y={TOP - 8}>
-          {scale(high)}
+        <text class="scale" x="0" y={isFlat ? y(0) - 8 : TOP - 8}>
+          {isFlat ? '0' : scale(high)}
         </text>
       )}
       {low < 0 && <line class="grid" x1="0" x2="100%" y1={y(low)} y2={y(low)} />}
@@ -74,7 +78,7 @@ export const Bars = ({ caption, bars }: { readonly caption: string; readonly bar
           {within !== undefined && rect(at, within, 0.36, 'inner')}
           {labelled(at) &&
             label.map((text, line) => (
-              <text key={text} class="label" {...labelAt(at)} y={HEIGHT - 6 - LINE * (label.length - 1 - line)}>
+              <text key={text} class={nameOf(at)} {...labelAt(at)} y={HEIGHT - 6 - LINE * (label.length - 1 - line)}>
                 {text}
               </text>
             ))}

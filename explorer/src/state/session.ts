@@ -10,7 +10,11 @@ export type Observed = {
   readonly upTo: string | undefined
   /** The last request that the service refused for now. The client sends it again. Undefined once it is answered. */
   readonly busy: { readonly status: number; readonly seconds: string | undefined } | undefined
+  /** Whether the service does not know the key, and has answered nothing else. */
+  readonly isUnknownKey: boolean
 }
+
+export const NOTHING_OBSERVED: Observed = { upTo: undefined, busy: undefined, isUnknownKey: false }
 
 export type Session = {
   readonly client: Client
@@ -26,18 +30,22 @@ const SENT_AGAIN_MS = 75_000
 /** @param base the address of the API with its path */
 export const openSession = (base: string, key: string, onObserved: (observed: Observed) => void): Session => {
   let upTo: string | undefined
+  let isKnown = false
+  let isUnknownKey = false
   // By address: the answer to another request does not end the wait of this one.
   const refused = new Map<string, Refused>()
   const observe = (): void => {
     // The client has given up the older ones, or nothing on the page waits for them.
     for (const [url, { until }] of refused) if (performance.now() >= until) refused.delete(url)
-    onObserved({ upTo, busy: [...refused.values()].at(-1) })
+    onObserved({ upTo, busy: [...refused.values()].at(-1), isUnknownKey })
   }
   const send = async (request: Request): Promise<Response> => {
     // The browser must not write pay to its disk: answers as of a change may be stored.
     const answer = await fetch(request, { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' })
     upTo = answer.headers.get('Projection-Time') ?? upTo
     refused.delete(request.url)
+    isKnown ||= answer.ok || answer.status === 403
+    isUnknownKey = answer.status === 401 && !isKnown
     if ([429, 502, 503, 504].includes(answer.status)) {
       const seconds = answer.headers.get('Retry-After') ?? undefined
       refused.set(request.url, { status: answer.status, seconds, until: performance.now() + SENT_AGAIN_MS })

@@ -103,7 +103,8 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
           }))}
         />
         <figcaption>
-          <span class="swatch outer" /> {words.owed} <span class="swatch inner" /> {words.paid}.{' '}
+          <span class="swatch outer" /> {words.owed} <span class="swatch inner" /> {words.paid}
+          <br />
           {overview.pictureOf(shown.length, all.length)}. {overview.explained}
         </figcaption>
       </figure>

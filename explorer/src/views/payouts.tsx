@@ -1,6 +1,7 @@
 /** The current payouts, of a rep, of a period, of a deal or all, page by page. */
 import { useEffect, useRef } from 'preact/hooks'
 import type { Payout } from '../../../client/src/index.ts'
+import { addAmounts, groupDigits, withEqualDecimals } from '../amounts.ts'
 import { IdText, Link, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
@@ -22,9 +23,10 @@ export const PayoutsView = () => {
   )
   const { words, payouts } = texts
   const rows = currentOf(pages.value?.items ?? [])
+  const ofDeal = deal === undefined ? [] : [{ head: words.ofDeal, amount: (payout: Payout) => partOf(payout, deal) }]
   return (
     <>
-      <h1 tabIndex={-1}>{payouts.title}</h1>
+      <h1 tabIndex={-1}>{deal === undefined ? payouts.title : payouts.titleOfDeal}</h1>
       <Filters />
       <ReadingState reading={pages} what="payouts" />
       {pages.value !== undefined && rows.length === 0 && <p>{payouts.none}</p>}
@@ -37,6 +39,7 @@ export const PayoutsView = () => {
             { head: words.rep, cell: payout => <RepName id={payout.rep_id} /> },
             { head: words.period, cell: payout => <PeriodName id={payout.period_id} /> },
             { head: words.owed, amount: payout => payout.net_amount },
+            ...ofDeal,
             { head: words.currency, cell: payout => payout.currency },
             {
               head: words.payout,
@@ -59,6 +62,7 @@ export const PayoutsView = () => {
       {pages.value !== undefined && rows.length > 0 && (
         <p class="quiet" aria-live="polite">
           {payouts.shown(rows.length, pages.value.hasMore)}
+          {deal !== undefined && !pages.value.hasMore && `. ${payouts.sumOfDeal(sumsOf(rows, deal))}`}
         </p>
       )}
       {pages.value?.hasMore && (
@@ -68,6 +72,17 @@ export const PayoutsView = () => {
       )}
     </>
   )
+}
+
+/** The sum of the lines of a deal. */
+const partOf = ({ line_items }: Payout, deal: string): string =>
+  addAmounts(line_items.filter(({ deal_id }) => deal_id === deal).map(({ amount }) => amount))
+
+/** The sums of a deal by currency, in words. */
+const sumsOf = (payouts: readonly Payout[], deal: string): string => {
+  const byCurrency = Map.groupBy(payouts, ({ currency }) => currency)
+  const sums = withEqualDecimals([...byCurrency.values()].map(all => addAmounts(all.map(one => partOf(one, deal)))))
+  return [...byCurrency.keys()].map((currency, at) => `${groupDigits(sums[at] ?? '')} ${currency}`).join(', ')
 }
 
 /** A payout that is recalculated during the walk moves to the end of the list: the walk may return both. */
@@ -88,7 +103,10 @@ const Filters = () => {
     const { [field]: _, ...others } = address
     location.hash = fragmentOf(value === '' ? others : { ...others, [field]: value })
   }
-  const reps = [...names.reps.keys()].map(id => [id, nameOfRep(names, id)] as const)
+  const repsByName = Map.groupBy(names.reps.keys(), id => nameOfRep(names, id))
+  const reps = [...repsByName].flatMap(([name, ids]) =>
+    ids.map(id => [id, ids.length === 1 ? name : `${name} (${names.reps.get(id)?.email || id})`] as const),
+  )
   const periods = [...names.periods.values()].map(({ id, name }) => [id, name || id] as const)
   const { words, payouts } = texts
   return (
