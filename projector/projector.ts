@@ -21,6 +21,7 @@ import {
   createHealth,
   createProcessMetrics,
   type Health,
+  oldestAge,
 } from '../core/runtime/index.ts'
 import { type Clocks, createClocks, logClockChange, readGenerations } from '../core/store/index.ts'
 import { startAdmin, startReceiptsPort } from './admin/admin.ts'
@@ -156,12 +157,13 @@ const createStarter =
     }
   }
 
-/** The age of the oldest partition of the live generation that this process publishes; undefined if there is none. */
+/** This process publishes some partitions of the live generation. Returns the age of the oldest one. */
 const ageOf = (statuses: readonly StreamStatus[], live: string, now: number): number | undefined => {
-  const times = statuses.flatMap(({ generation, publishedUntil }) =>
-    generation === live && publishedUntil > 0 ? [publishedUntil] : [],
+  const ofLive = statuses.filter(({ generation }) => generation === live)
+  return oldestAge(
+    ofLive.map(({ publishedUntil }) => publishedUntil),
+    now,
   )
-  return times.length === 0 ? undefined : now - Math.min(...times)
 }
 
 type Served = Parts & {

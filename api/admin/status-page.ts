@@ -1,14 +1,20 @@
 /** The status page of the API: whether it can answer, and up to which time its answers are complete. */
-import { type Ages, ageText, type StatusPage, statusPageHtml, type Trouble, utcText } from '../../core/runtime/index.ts'
+import {
+  type Ages,
+  ageText,
+  oldestAge,
+  type StatusPage,
+  statusPageHtml,
+  type Trouble,
+  utcText,
+} from '../../core/runtime/index.ts'
 import type { LivePositions } from '../../core/store/index.ts'
 import { STALE_AGE } from '../limits.ts'
 import type { Readiness } from './ready.ts'
 
 /** The age of the oldest partition; undefined if none is known. @param now milliseconds since 1970 */
-export const ageOf = ({ positions }: Readiness, now: number): number | undefined => {
-  const times = positions?.partitions.map(({ time }) => time).filter(time => time > 0) ?? []
-  return times.length === 0 ? undefined : now - Math.min(...times)
-}
+export const ageOf = ({ positions }: Readiness, now: number): number | undefined =>
+  oldestAge(positions?.partitions.map(({ time }) => time) ?? [], now)
 
 /** Returns the page as HTML. @param now milliseconds since 1970 */
 export const statusPage = (readiness: Readiness, ages: ReturnType<Ages['list']>, now: number): string => {

@@ -69,7 +69,7 @@ const makerOf = ({ name }: Bar): (typeof makers)[number] => {
   return maker
 }
 
-/** Who made a bar, and which percentile it is. */
+/** Returns the maker of a bar, with its percentile if it has one. */
 const entryOf = (bar: Bar): string => {
   const [, percentile] = PERCENTILE.exec(bar.name) ?? []
   return percentile === undefined ? makerOf(bar).maker : `${makerOf(bar).maker}, ${percentile}`

@@ -48,7 +48,7 @@ export {
   sealSettings,
   topicSettings,
 } from './settings.ts'
-export { type Ages, ageText, createAges } from './status/ages.ts'
+export { type Ages, ageText, createAges, oldestAge } from './status/ages.ts'
 export { STATUS_PAGE_POLICY } from './status/frame.ts'
 export { runbooksPage } from './status/runbooks.ts'
 export { type Cell, grouped, type StatusPage, statusPageHtml, type Trouble, utcText } from './status/status-page.ts'

@@ -29,6 +29,12 @@ export const createAges = (): Ages => {
   }
 }
 
+/** The age of the oldest of these times; undefined without one. A partition that published nothing has the time 0. */
+export const oldestAge = (times: readonly number[], now: number): number | undefined => {
+  const known = times.filter(time => time > 0)
+  return known.length === 0 ? undefined : now - Math.min(...known)
+}
+
 const WIDTH = 600
 const HEIGHT = 60
 /** A longer pause between two ages is a gap of the curve. */

@@ -3,6 +3,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { type Client, type Period, RefusedError, type Rep } from '../../../client/src/index.ts'
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
+import { latestFirst } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 import { wordsFor } from './refused.tsx'
@@ -36,11 +37,9 @@ const readNames = async (client: Client): Promise<Names> => {
     return items
   }
   const [reps, periods] = await Promise.all([read('reps', client.reps()), read('periods', client.periods())])
-  // Only to order them: instants have offsets.
-  const begin = ({ starts_at }: Period): number => Date.parse(starts_at)
   return {
     reps: new Map(reps.map(rep => [rep.id, rep])),
-    periods: new Map(periods.toSorted((one, other) => begin(other) - begin(one)).map(period => [period.id, period])),
+    periods: new Map(latestFirst(periods).map(period => [period.id, period])),
     // Not in the order of their answers.
     refused: ['reps', 'periods'].filter(what => refused.has(what)),
   }

@@ -73,11 +73,11 @@ export const fragmentOf = (address: ViewAddress): string => {
  */
 export const momentIn = (text: string): string | undefined => {
   if (/^(?:(?:payout|payroll)_[0-9A-Za-z]{1,64}|(?:rep|period)_[0-9A-Za-z]{1,64}\.[1-9][0-9]*)$/.test(text)) return text
-  const [, date, time = 'T00:00:00', zone = 'Z'] =
+  const [, date, time = '00:00', zone = 'Z'] =
     /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d+)?)?))?(?: ?(UTC|Z|[+-]\d\d:\d\d))?$/.exec(text) ?? []
   if (date === undefined) return undefined
-  const clock = time.startsWith('T') ? time : `T${time.length === 5 ? `${time}:00` : time}`
-  return `${date}${clock}${zone === 'UTC' ? 'Z' : zone}`
+  const seconds = time.length === 5 ? ':00' : ''
+  return `${date}T${time}${seconds}${zone === 'UTC' ? 'Z' : zone}`
 }
 
 /** Whether a text can be a key: a header takes no other characters. */

@@ -21,22 +21,27 @@ const textOf = ({ category, description, deal_id }: LineItem): string =>
 const contentOf = (line: LineItem): string => JSON.stringify([textOf(line), line.amount])
 
 export const compareLines = (from: readonly LineItem[], to: readonly LineItem[]): LineDifference[] => {
+  let [before, after] = [from, to]
+  /** Takes the pairs of lines with equal keys out of both payouts. */
+  const take = (keyOf: (line: LineItem) => string): Map<LineItem, LineItem> => {
+    const found = pairs(before, after, keyOf)
+    const earlier = new Set(found.values())
+    before = before.filter(line => !earlier.has(line))
+    after = after.filter(line => !found.has(line))
+    return found
+  }
   // By id first: of two equal lines, each meets its own.
-  const same = pairs(from, to, line => JSON.stringify([line.id, contentOf(line)]))
-  const left = (lines: readonly LineItem[], taken: ReadonlySet<LineItem>) => lines.filter(line => !taken.has(line))
-  const moved = pairs(left(from, new Set(same.values())), left(to, new Set(same.keys())), contentOf)
-  const before = left(from, new Set([...same.values(), ...moved.values()]))
-  const after = left(to, new Set([...same.keys(), ...moved.keys()]))
-  const byId = pairs(before, after, ({ id }) => id)
-  const byText = pairs(left(before, new Set(byId.values())), left(after, new Set(byId.keys())), textOf)
-  const changed = new Map([...byId, ...byText])
-  const inLater = after.map((line): LineDifference => {
+  take(line => JSON.stringify([line.id, contentOf(line)]))
+  take(contentOf)
+  const differing = after
+  const changed = new Map([...take(({ id }) => id), ...take(textOf)])
+  const inLater = differing.map((line): LineDifference => {
     const old = changed.get(line)
     const difference = subtractAmount(line.amount, old?.amount ?? '0')
     const kind = old === undefined ? 'added' : 'changed'
     return { id: line.id, line, kind, before: old?.amount ?? null, after: line.amount, difference }
   })
-  const removed = left(before, new Set(changed.values())).map((line): LineDifference => {
+  const removed = before.map((line): LineDifference => {
     const difference = subtractAmount('0', line.amount)
     return { id: `removed ${line.id}`, line, kind: 'removed', before: line.amount, after: null, difference }
   })

@@ -3,7 +3,8 @@
  * the first one on, so the latest are found by time: the changes of the last minute, then of ever longer times before.
  * Where there are too many of them at once, those of the newest periods stand in.
  */
-import { type Change, type Client, type Payout, type Period, RefusedError } from '../../../client/src/index.ts'
+import { type Change, type Client, type Payout, RefusedError } from '../../../client/src/index.ts'
+import { latestFirst, payoutInstant } from './instants.ts'
 
 type PayoutChange = Extract<Change, { readonly kind: 'payouts' }>
 
@@ -68,10 +69,9 @@ const PAYOUTS_LOOKED_AT = 1_000
 
 /** Payouts of the newest periods that replaced another one, the latest first. None if the key may not read periods. */
 const ofNewestPeriods = async (client: Client): Promise<Payout[]> => {
-  const begin = ({ starts_at }: Period): number => Date.parse(starts_at)
   const corrected: Payout[] = []
   try {
-    const periods = (await Array.fromAsync(client.periods())).toSorted((one, other) => begin(other) - begin(one))
+    const periods = latestFirst(await Array.fromAsync(client.periods()))
     for (const { id } of periods.slice(0, PERIODS_LOOKED_AT)) {
       if (corrected.length >= CORRECTIONS_MAX) break
       let looked = 0
@@ -83,8 +83,7 @@ const ofNewestPeriods = async (client: Client): Promise<Payout[]> => {
   } catch (error) {
     if (!(error instanceof RefusedError && error.status === 403)) throw error
   }
-  const instant = ({ calculated_at, recorded_at }: Payout): number => Date.parse(calculated_at ?? recorded_at ?? '')
-  return corrected.toSorted((one, other) => instant(other) - instant(one))
+  return corrected.toSorted((one, other) => Date.parse(payoutInstant(other)) - Date.parse(payoutInstant(one)))
 }
 
 /** The last change before a window; null if the window begins before the first one. */

@@ -6,7 +6,7 @@ const PAGES_MAX = 50
 
 /**
  * Totals name the last change. Without the right to read them, a key finds it by reading all changes.
- * @returns null if there is none
+ * @returns the id of the change; null while the organization has no change
  */
 export const lastChangeOf = async (client: Client): Promise<string | null | 'too far'> => {
   try {

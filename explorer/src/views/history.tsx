@@ -9,6 +9,7 @@ import { Bars } from '../pictures/bars.tsx'
 import { labelsOf } from '../pictures/labels.ts'
 import { fragmentOf } from '../state/address.ts'
 import { compareLines } from '../state/compare-lines.ts'
+import { payoutInstant } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -17,7 +18,7 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
   const reading = useReading(`history ${id}`, client => Array.fromAsync(client.history(id)))
   const words = texts.history
   const steps = reading.value ?? []
-  const labels = labelsOf(steps.map(instantOf))
+  const labels = labelsOf(steps.map(payoutInstant))
   const isMixed = new Set(steps.map(({ currency }) => currency)).size > 1
   const [first] = steps
   const title = first && words.title(nameOfRep(names, first.rep_id), nameOfPeriod(names, first.period_id))
@@ -49,8 +50,6 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
   )
 }
 
-const instantOf = ({ calculated_at, recorded_at }: PayoutStep): string => calculated_at ?? recorded_at ?? ''
-
 const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   const words = texts.history
   const even = withEqualDecimals(steps.map(({ difference }) => difference?.net_amount ?? '0'))
@@ -73,7 +72,7 @@ const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
         },
         {
           head: `${texts.payout.calculated} / ${texts.payout.recorded}`,
-          cell: step => <ShortInstant instant={instantOf(step)} />,
+          cell: step => <ShortInstant instant={payoutInstant(step)} />,
         },
         { head: texts.words.owed, amount: ({ net_amount }) => net_amount },
         { head: texts.words.currency, cell: ({ currency }) => currency },
@@ -114,7 +113,7 @@ const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   }
   const rows = compareLines(from.line_items, to.line_items)
   const even = withEqualDecimals(rows.map(({ difference }) => difference))
-  const labels = labelsOf(steps.map(instantOf))
+  const labels = labelsOf(steps.map(payoutInstant))
   const choice = (label: string, field: 'from' | 'to', value: string) => (
     <div>
       <label for={`choice-${field}`}>{label}</label>

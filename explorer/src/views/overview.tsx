@@ -9,6 +9,7 @@ import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
 import { type Correction, createCorrections } from '../state/corrections.ts'
+import { payoutInstant } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -163,7 +164,7 @@ const Corrected = () => {
             columns={[
               {
                 head: `${texts.payout.calculated} / ${texts.payout.recorded}`,
-                cell: ({ after }) => <ShortInstant instant={after.calculated_at ?? after.recorded_at ?? ''} />,
+                cell: ({ after }) => <ShortInstant instant={payoutInstant(after)} />,
               },
               { head: words.rep, cell: ({ after }) => <RepName id={after.rep_id} /> },
               { head: words.period, cell: ({ after }) => <PeriodName id={after.period_id} /> },

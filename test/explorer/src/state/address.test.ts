@@ -74,7 +74,7 @@ describe('a moment that somebody typed', () => {
     'yesterday',
     '2026-02',
     '2026-02-01T',
-  ])('%j is none, and no address has it', text => {
+  ])('%j is no moment, so the page writes it into no address', text => {
     expect(momentIn(text)).toBeUndefined()
   })
 })
