@@ -12,6 +12,8 @@ const startingProcesses = {
   // The Kafka client sets timers with a negative delay; Node's warning about them is noise.
   execArgv: ['--disable-warning=TimeoutNegativeWarning'],
   hookTimeout: 120_000,
+  // A poll ends when its condition holds: a second, the default, is a timed test on a busy machine.
+  expect: { poll: { timeout: 60_000 } },
 }
 const sharedServices = { globalSetup: ['test/support/global-services.ts'] }
 
@@ -31,7 +33,7 @@ const simulation = { environment: 'node', maxWorkers: '100%', testTimeout: 600_0
 const withoutServices = new Set(['unit', 'simulation', 'simulation-long'])
 const options = {
   // Long: on a busy machine tests with random input take many times as long.
-  unit: { environment: 'node', maxWorkers: '100%', testTimeout: 120_000 },
+  unit: { environment: 'node', maxWorkers: '100%', testTimeout: 120_000, expect: { poll: { timeout: 60_000 } } },
   simulation,
   flow,
   'simulation-long': simulation,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Decimal } from 'decimal.js'
 import { type Browser, chromium, type Page } from 'playwright-core'
+import { onTestFinished } from 'vitest'
 import { buildPage } from '../../explorer/build-page.ts'
 import { serveExplorer } from '../../explorer/serve.ts'
 import { records } from './explorer-records.ts'
@@ -50,6 +51,8 @@ export const startExplorer = async (scope: Scope) => {
 
 const openPage = async (browser: Browser, address: string): ReturnType<Explorer['open']> => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
+  // A page that stays open follows changes, and takes the cores of the tests after it.
+  onTestFinished(() => page.close())
   const { origin } = new URL(address)
   const wrong: string[] = []
   // A refused request is an error of the console; each test says which ones it expects.
