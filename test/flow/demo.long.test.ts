@@ -60,7 +60,7 @@ test('a killed demo takes its projector, its API and its files with it', { timeo
       expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([])
       expect(await readdir(demo.folder)).toEqual([])
     },
-    { timeout: 20_000, interval: 100 },
+    { timeout: 2 * minutes, interval: 100 },
   )
 })
 

@@ -83,12 +83,12 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
       const texts = [await memoryOf(page), await page.content(), await leftBehind(page)].join(' ')
       return former.filter(text => texts.includes(text))
     }
-    await expect.poll(left, { timeout: 30_000 }).toEqual([])
+    await expect.poll(left).toEqual([])
     // A link with a key that is opened in the same page, too.
     await goTo(page, `#/payouts?key=${keys.whole}`)
     await page.locator('td', { hasText: 'Canary Ada' }).first().waitFor()
     expect(page.url()).toBe(`${origin}/#/payouts`)
-    await expect.poll(async () => (await memoryOf(page)).includes('Canary Zoe'), { timeout: 30_000 }).toBe(false)
+    await expect.poll(async () => (await memoryOf(page)).includes('Canary Zoe')).toBe(false)
     expect(wrong).toEqual([])
   })
 
@@ -246,14 +246,14 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
       payoutCalculated({ org_id: org, net_amount: '10.00' }),
     ])
     const client = await clientOf(live)
-    await expect.poll(() => client.totals().then(({ totals }) => totals.length, String), { timeout: 60_000 }).toBe(1)
+    await expect.poll(() => client.totals().then(({ totals }) => totals.length, String)).toBe(1)
     const { page, wrong } = await explorer.open(`${origin}/#key=${live}`)
     expect(await columnOf(page, overview, 'Owed')).toEqual(['10'])
     await page.getByText('live', { exact: true }).waitFor()
     await topics.publish([
       payoutCalculated({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1', net_amount: '12.50' }),
     ])
-    await expect.poll(() => columnOf(page, overview, 'Owed'), { timeout: 60_000 }).toEqual(['12.50'])
+    await expect.poll(() => columnOf(page, overview, 'Owed')).toEqual(['12.50'])
     await expect.poll(() => columnOf(page, 'Corrected lately', 'Difference')).toEqual(['2.50'])
     const latest = page.getByRole('table', { name: 'Changes since this page was opened' })
     expect(await latest.locator('tbody tr').first().innerText()).toContain('Payout, replaces payout_1')

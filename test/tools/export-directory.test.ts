@@ -110,7 +110,7 @@ const leaveLock = async (out: string): Promise<{ readonly go: () => void; readon
   let pages = 0
   const turn = async () => void (pages++ === 1 && (await gate.promise))
   const done = Promise.allSettled([exportOrganization(options(out), stepsOf(turn))])
-  await vi.waitUntil(() => pages === 2)
+  await expect.poll(() => pages).toBe(2)
   return { go: gate.resolve, done }
 }
 

@@ -7,7 +7,7 @@ import {
   type ConnectionRequestResponseAsStream,
   errors,
 } from '@elastic/transport'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { abortReason } from '../../../../core/runtime/time-limits.ts'
 import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
 import { clientOptions } from '../../../../core/store/read/search-client-options.ts'
@@ -138,7 +138,7 @@ test('a silent node is left out after the first read whose time is up', async ()
   const { asked, askedNow, read } = createNodes({ one: 200, two: 'silent' })
   const time = new AbortController()
   const reads = [read('/', time), read('/', time)]
-  await vi.waitFor(() => expect(asked).toHaveLength(2))
+  await expect.poll(() => asked).toHaveLength(2)
   time.abort(abortReason('time_is_up'))
   const results = await Promise.allSettled(reads)
   expect(results.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
@@ -151,7 +151,7 @@ test('no node is left out because a client has gone, or because one read of seve
     const ended = new AbortController()
     asked.length = 0
     const slow = [read('/slow', ended), read('/slow', ended)]
-    await vi.waitFor(() => expect(asked).toHaveLength(2))
+    await expect.poll(() => asked).toHaveLength(2)
     if (word === 'time_is_up') await askedNow()
     ended.abort(abortReason(word))
     for (const one of slow) await expect(one).rejects.toThrow()
