@@ -1,4 +1,6 @@
 /** The output at the end of the demo: a table, and commands to try. */
+
+import { inGroups } from '../schemas/money.ts'
 import type { AnswerDifference } from './check/compare.ts'
 import { sumByCurrency } from './data/expected.ts'
 import type { DemoInstallation } from './run/installation.ts'
@@ -9,17 +11,14 @@ import type { ScenarioResult } from './run/scenario.ts'
 export const figureTable = ({ figures, cases }: ScenarioResult): string[] => {
   const { counts, latencies } = figures
   const rows: [string, string][] = [
-    ['records published', `${grouped(figures.published)} in ${figures.publishSeconds.toFixed(1)} s`],
+    ['records published', `${count(figures.published)} in ${figures.publishSeconds.toFixed(1)} s`],
     ['  searchable after', `${figures.searchableSeconds.toFixed(1)} s more`],
-    ['  applied', grouped(counts.applied)],
-    ['  duplicates', grouped(counts.duplicate)],
-    ['  parked', grouped(counts.parked)],
-    ['records read over HTTP', `${grouped(figures.read)} in ${figures.readSeconds.toFixed(1)} s`],
+    ['  applied', count(counts.applied)],
+    ['  duplicates', count(counts.duplicate)],
+    ['  parked', count(counts.parked)],
+    ['records read over HTTP', `${count(figures.read)} in ${figures.readSeconds.toFixed(1)} s`],
     ...cases.flatMap(({ organization: { name }, expected }): [string, string][] => [
-      [
-        `${name}: payouts`,
-        `${grouped(expected.payouts.length)} current, ${grouped(expected.superseded.length)} replaced`,
-      ],
+      [`${name}: payouts`, `${count(expected.payouts.length)} current, ${count(expected.superseded.length)} replaced`],
       ['  owed', money(sumByCurrency(expected.payouts, 'net_amount'))],
       ['  left through payroll', money(sumByCurrency(expected.payroll_files, 'amount'))],
     ]),
@@ -32,23 +31,18 @@ export const figureTable = ({ figures, cases }: ScenarioResult): string[] => {
   return rows.map(([label, value]) => `  ${label.padEnd(width)}  ${value}`)
 }
 
+const count = (records: number): string => records.toLocaleString('en')
+
 const money = (sums: ReadonlyMap<string, string>): string =>
   sums.size === 0 ? 'nothing' : [...sums].map(([currency, sum]) => `${currency} ${amountText(sum)}`).join('   ')
 
 /** An amount in groups, with all its decimals, and with at least two. */
-export const amountText = (amount: string): string => grouped(withCents(amount))
+export const amountText = (amount: string): string => inGroups(withCents(amount))
 
 /** An amount with at least two decimals. */
 const withCents = (amount: string): string => {
   const [whole, fraction = ''] = amount.split('.')
   return `${whole}.${fraction.padEnd(2, '0')}`
-}
-
-/** Groups digits by three. An amount keeps all its decimals. */
-const grouped = (value: number | string): string => {
-  const [whole = '', fraction] = String(value).split('.')
-  const groups = whole.replace(/\B(?=(\d{3})+$)/g, ',')
-  return fraction === undefined ? groups : `${groups}.${fraction}`
 }
 
 /** Differences that are printed. */

@@ -23,3 +23,9 @@ export const textOfSums = (sums: Sums): Record<string, string> =>
 
 /** Returns `after` minus `before`. */
 export const differenceOf = (before: string, after: string): string => textOfSum(new Exact(after).minus(before))
+
+/** Groups the digits before the point by three. All digits stay: `-1234567.5000` becomes `-1,234,567.5000`. */
+export const inGroups = (amount: string): string => {
+  const [whole = '', ...fraction] = amount.split('.')
+  return [whole.replace(/\B(?=(?:\d{3})+$)/g, ','), ...fraction].join('.')
+}

@@ -187,6 +187,11 @@ test.skipIf(browserProgram === undefined)(
     }
     const screenshots = process.env.SCREENSHOTS
     if (screenshots !== undefined) await page.screenshot({ path: join(screenshots, 'diff.png'), fullPage: true })
+
+    // On a phone nothing is cut: a row is a card, and is still a row for a screen reader.
+    await page.setViewportSize({ width: 320, height: 640 })
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBe(320)
+    expect(await page.getByRole('row').filter({ hasText: 'line_1' }).count()).toBe(1)
   },
 )
 

@@ -82,6 +82,14 @@ export const createPage = (sides: readonly [a: string, b: string], notes: readon
     room.rows--
     rows.push(row)
   }
+  /** Those of which this page lists neither lines nor records. */
+  const amountsText = (rows: readonly DifferenceRow[]): Markup => {
+    const nameOf = (id: string | null): Markup => nameCell(current.names.get(id ?? '')?.name, id ?? '')
+    if (rows.length === 0) return markup``
+    return markup`<h3>Other reps and periods</h3>
+${table(['rep', 'period', '', 'currency', ...sides, 'difference'], rows, row => [nameOf(row.rep), nameOf(row.period), row.row, row.currency, ...amountCells(row)])}
+`
+  }
   const sectionText = ([key, { money, lines, records }]: readonly [string, Section]): Markup => {
     const [rep = '', period = ''] = key.split(' ')
     const [repName, periodName] = [current.names.get(rep)?.name, current.names.get(period)?.name]
@@ -117,11 +125,14 @@ ${table(['record', '', 'change', ...sides], records, recordCells)}
       leftOut['totals of periods'] += different.length - periods.length
       // The total of the only period is in the table of periods.
       const isRepeated = totals.length === 1 && periods.length === 1
+      const isExplained = ([, { lines, records }]: readonly [string, Section]) => lines.length + records.length > 0
+      const [explained, alone] = [[...opened()].filter(isExplained), [...opened()].filter(of => !isExplained(of))]
       parts.push(markup`<h2>${current.organization === '' ? '(no organization)' : current.organization}</h2>
 ${isRepeated ? '' : table(sidesHead('total', sides), currencyTotals(totals), row => ['all periods', ...totalsCells(row)])}
 ${table(sidesHead('period', sides), periods, row => [nameCell(current.names.get(row.period)?.name, row.period), ...totalsCells(row)])}
 ${different.length === totals.length ? '' : markup`<p>${totals.length - different.length} other totals of a period and currency are equal.</p>`}
-${[...opened()].map(sectionText)}
+${explained.map(sectionText)}
+${amountsText(alone.flatMap(([, { money }]) => money))}
 ${others.length === 0 ? '' : markup`<h3>Other records</h3>`}
 ${table(['record', '', 'change', ...sides], others, recordCells)}
 `)
