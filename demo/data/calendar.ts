@@ -38,8 +38,10 @@ const spanOf = (kind: PeriodKind, timezone: string, year: number, month: number,
 const nameOf = (kind: PeriodKind, start: Date, monthsLater: number): string => {
   const year = start.getUTCFullYear()
   if (kind === 'month') return `${start.toLocaleString('en-US', { month: 'long', timeZone: 'UTC' })} ${year}`
-  if (kind === 'quarter') return `Q${(Math.floor(monthsLater / 3) % 4) + 1} from ${start.toISOString().slice(0, 7)}`
-  return start.getUTCMonth() === 0 ? `${year}` : `FY ${year}/${year + 1}`
+  const begin = new Date(Date.UTC(year, start.getUTCMonth() - (monthsLater % lengths.year)))
+  const first = begin.getUTCFullYear()
+  const whole = begin.getUTCMonth() === 0 ? `${first}` : `FY ${first}/${first + 1}`
+  return kind === 'quarter' ? `Q${Math.floor((monthsLater % lengths.year) / lengths.quarter) + 1} ${whole}` : whole
 }
 
 /**

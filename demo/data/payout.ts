@@ -96,12 +96,22 @@ export const calculate = (basis: Basis, random: Random): Calculated => {
     amount: stepsOf(deal, basis, trace),
     deal_id: deal.id,
   }))
-  lines.push(...basis.corrections)
+  for (const correction of basis.corrections) {
+    lines.push(correction)
+    trace.push(correctionStep(correction))
+  }
   const earned = sum(lines)
   // No rep has to pay back: a negative sum is carried forward.
   if (earned.isNegative()) {
     const amount = earned.neg().toFixed(2)
-    lines.push({ category: 'adjusted', description: 'Carried forward to the next period', amount, deal_id: null })
+    const carried: Correction = {
+      category: 'adjusted',
+      description: 'Carried forward to the next period',
+      amount,
+      deal_id: null,
+    }
+    lines.push(carried)
+    trace.push({ ...correctionStep(carried), name: 'Carry forward', strategy: 'no_negative_payout' })
   }
   const net_amount = sum(lines).toFixed(2)
   trace.push({
@@ -119,6 +129,16 @@ export const calculate = (basis: Basis, random: Random): Calculated => {
     calculation_trace: trace.map((step, index) => ({ step: index + 1, ...step })),
   }
 }
+
+/** A correction is entered by a person: its step says who cancelled, and by how much the payout changes. */
+const correctionStep = ({ category, description, amount, deal_id }: Correction): Omit<TraceStep, 'step'> => ({
+  name: category === 'recovered' ? 'Recovery' : 'Correction',
+  strategy: 'entered',
+  strategy_version: '1',
+  inputs: { reason: description },
+  output_amount: amount,
+  deal_id,
+})
 
 /** The steps of one deal. Only the last one rounds: half to even. */
 const stepsOf = (deal: Deal, basis: Basis, trace: Omit<TraceStep, 'step'>[]): string => {

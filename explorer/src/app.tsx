@@ -1,7 +1,7 @@
 /** The whole page: the key, the moment, the state of the service, and the view of the address. */
 import type { TargetedSubmitEvent } from 'preact'
 import { useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks'
-import { instantText, Link, NamesProvider } from './parts/identity.tsx'
+import { instantText, Link, NamesProvider, ShortInstant } from './parts/identity.tsx'
 import { fragmentOf, momentIn, readAddress, takeKey, type ViewAddress } from './state/address.ts'
 import { useLive } from './state/live.ts'
 import { ReaderContext, useReader, type ViewReader } from './state/reading.ts'
@@ -130,8 +130,19 @@ const View = ({ address: { view, id = '' } }: { readonly address: ViewAddress })
       return <HistoryView id={id} />
     case 'changes':
       return <ChangesView />
+    case 'unknown':
+      return <UnknownView />
   }
 }
+
+const UnknownView = () => (
+  <>
+    <h1 tabIndex={-1}>{texts.views.unknown}</h1>
+    <p>
+      {texts.unknownPage} <Link to={{ view: 'overview' }}>{texts.views.overview}</Link>.
+    </p>
+  </>
+)
 
 const Header = () => {
   const { address } = useReader()
@@ -146,11 +157,12 @@ const Header = () => {
           </Link>
         ))}
       </nav>
-      <MomentForm key={address.asOf ?? ''} />
       {/* A new page: nothing of this key or of its data is left in memory. */}
       <button type="button" class="leave" onClick={() => location.reload()}>
-        {texts.key.another}
+        <span class="when-wide">{texts.key.another}</span>
+        <span class="when-narrow">{texts.key.other}</span>
       </button>
+      <MomentForm key={address.asOf ?? ''} />
     </header>
   )
 }
@@ -190,7 +202,7 @@ const MomentForm = () => {
   )
 }
 
-const State = ({ observed: { upTo, busy } }: { readonly observed: Observed }) => {
+const State = ({ observed: { upTo, busy, moments } }: { readonly observed: Observed }) => {
   const { address, live } = useReader()
   const { asOf, ...now } = address
   const words = texts.state
@@ -198,12 +210,12 @@ const State = ({ observed: { upTo, busy } }: { readonly observed: Observed }) =>
     <aside class="state" aria-label={words.label}>
       {asOf !== undefined && (
         <p class="past" role="status">
-          {texts.moment.shown(instantText(asOf))} <a href={fragmentOf(now)}>{texts.moment.now}</a>
+          {momentWords(moments.get(asOf))(instantText(asOf))} <a href={fragmentOf(now)}>{texts.moment.now}</a>
         </p>
       )}
       {upTo !== undefined && asOf === undefined && (
         <p class="quiet">
-          {words.upTo(instantText(upTo))}
+          {words.upTo} <ShortInstant instant={upTo} />
           {live.state === 'on' && <span class="live"> {words.live}</span>}
         </p>
       )}
@@ -217,4 +229,10 @@ const State = ({ observed: { upTo, busy } }: { readonly observed: Observed }) =>
       )}
     </aside>
   )
+}
+
+/** The page is of its moment only if the service has accepted it. */
+const momentWords = (isAccepted: boolean | undefined): ((moment: string) => string) => {
+  if (isAccepted === undefined) return texts.moment.asked
+  return isAccepted ? texts.moment.shown : texts.moment.refused
 }

@@ -2,7 +2,15 @@
 export const texts = {
   title: 'Commission explorer',
   skip: 'Skip to the content',
-  views: { overview: 'Overview', payouts: 'Payouts', payout: 'Payout', history: 'History', changes: 'Changes' },
+  views: {
+    overview: 'Overview',
+    payouts: 'Payouts',
+    payout: 'Payout',
+    history: 'History',
+    changes: 'Changes',
+    unknown: 'There is no such page',
+  },
+  unknownPage: 'This address is of no page of the explorer. Check it, or go to the',
   reading: 'Reading…',
   tryAgain: 'Try again',
   more: 'Show more',
@@ -12,6 +20,8 @@ export const texts = {
     label: 'API key',
     open: 'Open',
     another: 'Use another key',
+    // On a narrow screen.
+    other: 'Other key',
     hint: 'The key stays in the memory of this page: it is not stored, and the address of the page never has it. Reload or close the page to forget it.',
     intro: 'Reads what is owed, why, what it was before, and what was paid. The key says whose data you see.',
   },
@@ -23,15 +33,16 @@ export const texts = {
     show: 'Show',
     now: 'Back to now',
     isNow: 'Now',
+    asked: (moment: string) => `As of ${moment}.`,
     shown: (moment: string) => `As of ${moment}: everything here is as it was published then.`,
+    refused: (moment: string) => `As of ${moment}: the service refuses this moment, and nothing of it is shown.`,
     // With a space that does not break.
     asOfThis: 'This\u00a0change',
   },
 
   state: {
     label: 'State of the data',
-    upTo: (instant: string) => `Includes everything published up to ${instant}`,
-    upToShort: (instant: string) => `Up to ${instant}`,
+    upTo: 'Includes everything published up to',
     live: 'live',
     again: 'The page lost its connection for changes, and tries again.',
     notLive: 'This key may not follow changes, so the page shows new ones only after a reload.',
@@ -52,8 +63,11 @@ export const texts = {
     noNames: (why: string) => `Ids stand in place of names that could not be read. ${why}`,
     notFound:
       'There is no such record that this key can read, or there was none at this moment. Check the id and the moment.',
-    moment: (message: string) =>
-      `The service does not accept this request: ${message} Correct what you typed, the moment or the address.`,
+    moment:
+      'Nothing can be shown as of this moment. It may not be over yet, or no change of your organization has this id. Choose another moment, or go back to now.',
+    invalid:
+      'The service cannot answer what is asked for here. Correct what you typed, the filter or the address of the page.',
+    inItsWords: (message: string) => `The service says: ${message}`,
     rateLimited: 'This key has sent too many requests. Wait a minute, and try again.',
     unavailable: 'The service cannot read the records now. Nothing is lost: wait a little, and try again.',
     connection: 'The service does not answer. Check the connection, and try again.',
@@ -111,6 +125,9 @@ export const texts = {
   payouts: {
     title: 'Current payouts',
     titleOfDeal: 'Current payouts with a line of the deal',
+    titleOfRep: (rep: string) => `Current payouts of ${rep}`,
+    totalsOfRep: 'Owed, paid and open in all',
+    totalsOfRepIn: (period: string) => `Owed, paid and open in ${period}`,
     sumOfDeal: (sums: string) => `Lines of the deal in all: ${sums}`,
     filter: 'Filter',
     anyRep: 'All reps',

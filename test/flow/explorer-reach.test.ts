@@ -20,8 +20,13 @@ const views = {
   history: 'history/payout_1',
   changes: 'changes',
   past: 'overview?as_of=payout_1',
+  rep: 'payouts?rep=rep_1',
   refused: 'payout/payout_none',
+  unknown: 'nonsense',
 }
+const withoutTable = ['refused', 'unknown']
+/** Of the head of the page on a phone, in pixels: two rows of it. */
+const HEAD_MAX = 95
 const looks = (['light', 'dark'] as const).flatMap(colorScheme =>
   [1280, 320].map(width => ({ colorScheme, width, name: `${colorScheme}-${width}` })),
 )
@@ -54,6 +59,8 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
         found.push(...(await axeFindings(page)).map(finding => `${view}, ${name}: ${finding}`))
         const shown = await page.evaluate<number>('document.documentElement.scrollWidth')
         if (shown > width) found.push(`${view}, ${name}: ${shown} pixels wide`)
+        const head = await page.evaluate<number>("document.querySelector('header')?.offsetHeight ?? 0")
+        if (head > HEAD_MAX) found.push(`${view}, ${name}: the head is ${head} pixels high`)
         await keep(page, `${view}-${name}`)
       }
     }
@@ -63,7 +70,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     await page.getByRole('button', { name: 'Open' }).click()
     for (const [view, fragment] of Object.entries(views)) {
       await goTo(page, `#/${fragment}`)
-      if (view !== 'refused') await page.getByRole('table').first().waitFor()
+      if (!withoutTable.includes(view)) await page.getByRole('table').first().waitFor()
       await untilRead(page)
       await look(view)
     }
@@ -78,7 +85,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
       const { page } = await explorer.open(
         `${origin}/#/${fragment}${fragment.includes('?') ? '&' : '?'}key=${keys.whole}`,
       )
-      if (view !== 'refused') await page.getByRole('table').first().waitFor()
+      if (!withoutTable.includes(view)) await page.getByRole('table').first().waitFor()
       await untilRead(page)
       // A view begins with its heading. Back from there to the first one, which skips the head of the page.
       const back = [await press(page, 'Shift+Tab')]

@@ -45,7 +45,8 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
       'January 2026: Owed 1,300,010.25, Paid 1,000,000.00, Open 300,010.25',
       `February 2026: Owed 99,999,999,999,999,999,999,999,999.01, Paid 0.00, Open 99,999,999,999,999,999,999,999,999.01`,
     ])
-    await page.getByText(/^Includes everything published up to \d{4}-\d\d-\d\d \d\d:\d\d:[\d.]+ UTC live$/).waitFor()
+    await page.getByText(/^Includes everything published up to \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC live$/).waitFor()
+    expect(await page.locator('.state time').getAttribute('title')).toMatch(/:\d\d\.\d+ UTC$/)
     await keep(page, 'overview')
     expect(wrong).toEqual([])
   })
@@ -194,6 +195,38 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(wrong).toEqual([])
   })
 
+  test('a rep has a page: the totals of the API, and what was paid and is open of each payout', async () => {
+    const { explorer, origin } = await shared()
+    const { page, wrong } = await explorer.open(`${origin}/#/payout/payout_2?key=${keys.whole}`)
+    await page.locator('.facts').getByRole('link', { name: 'Canary Ada' }).click()
+    await page.getByRole('heading', { name: 'Current payouts of Canary Ada' }).waitFor()
+    expect(page.url()).toBe(`${origin}/#/payouts?rep=rep_1`)
+    const [total] = (await (await clientOf(keys.whole)).totals({ repId: 'rep_1' })).totals
+    const ofRep = [total?.owed_amount, total?.paid_amount, total?.open_amount]
+    await page.locator('.sums .amount').first().waitFor()
+    const sums = (await page.locator('.sums .amount').allInnerTexts()).map(text => text.replaceAll(',', ''))
+    expect(asDecimals(sums)).toEqual(ofRep)
+    const columns = ['Owed', 'Paid', 'Open'].map(head => columnOf(page, 'Current payouts', head))
+    expect(asDecimals((await Promise.all(columns)).flat())).toEqual(ofRep)
+    await keep(page, 'rep')
+    // The totals of all reps are no totals of one.
+    await page.getByLabel('Rep', { exact: true }).selectOption({ label: 'All reps' })
+    await page.getByText('2 shown: all').waitFor()
+    expect(await page.locator('.sums').count()).toBe(0)
+    expect(wrong).toEqual([])
+  })
+
+  test('an address that no view has says so, and leads to the overview of the same moment', async () => {
+    const { explorer, origin } = await shared()
+    const { page, wrong } = await explorer.open(`${origin}/#/nonsense?key=${keys.whole}&as_of=payout_1`)
+    await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
+    expect(await page.getByRole('table').count()).toBe(0)
+    await page.locator('main').getByRole('link', { name: 'Overview' }).click()
+    await page.getByRole('heading', { name: 'Overview' }).waitFor()
+    expect(page.url()).toBe(`${origin}/#/overview?as_of=payout_1`)
+    expect(wrong).toEqual([])
+  })
+
   test('a minus sign is one of print on the page, and one of a keyboard when it is copied', async () => {
     const { explorer, origin } = await shared()
     const { page } = await explorer.open(`${origin}/#/payout/payout_1?key=${keys.whole}`)
@@ -229,7 +262,10 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
 
     await page.getByLabel('As of').fill('2999-01-01T00:00:00Z')
     await page.getByRole('button', { name: 'Show', exact: true }).click()
-    await page.getByText('Correct what you typed, the moment or the address.').waitFor()
+    await page.getByText('Nothing can be shown as of this moment.').first().waitFor()
+    await page.getByText('The service says: `as_of` must not be later than').first().waitFor()
+    await page.getByText('As of 2999-01-01 00:00:00 UTC: the service refuses this moment').waitFor()
+    expect(await page.getByText('everything here is as it was published then').count()).toBe(0)
     await page.getByRole('link', { name: 'Back to now' }).click()
     await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25'])
     expect(wrong).toEqual([])

@@ -3,7 +3,7 @@ import type { Change } from '../../../client/src/index.ts'
 import { fragmentOf } from '../state/address.ts'
 import { useReader } from '../state/reading.ts'
 import { texts } from '../texts.ts'
-import { IdText, instantText, Link, PeriodName, RepName, SealedMark } from './identity.tsx'
+import { IdText, Link, PeriodName, RepName, SealedMark, ShortInstant } from './identity.tsx'
 import { Table } from './table.tsx'
 
 export const ChangeTable = ({
@@ -21,7 +21,7 @@ export const ChangeTable = ({
       rows={changes}
       keyOf={({ id }) => id}
       columns={[
-        { head: texts.changes.when, cell: ({ published_at }) => <time>{instantText(published_at)}</time> },
+        { head: texts.changes.when, cell: ({ published_at }) => <ShortInstant instant={published_at} /> },
         { head: texts.changes.what, cell: change => <What change={change} /> },
         { head: words.rep, cell: change => ('rep_id' in change.record ? <RepName id={change.record.rep_id} /> : '–') },
         {

@@ -70,17 +70,20 @@ export const nameOfRep = ({ reps }: Names, id: string): string => {
 }
 export const nameOfPeriod = ({ periods }: Names, id: string): string => periods.get(id)?.name || id
 
+/** The name of a rep, as a link to the payouts and totals of this rep. */
 export const RepName = ({ id }: { readonly id: string }) => {
   const rep = useNames().reps.get(id)
   // The mark is about the name only if there is none: it may be about the e-mail address.
   return (
-    <span title={id}>
-      {rep?.name || (
-        <>
-          <SealedMark of={rep} /> <IdText id={id} />
-        </>
-      )}
-    </span>
+    <Link to={{ view: 'payouts', rep: id }}>
+      <span title={id}>
+        {rep?.name || (
+          <>
+            <SealedMark of={rep} /> <IdText id={id} />
+          </>
+        )}
+      </span>
+    </Link>
   )
 }
 

@@ -7,18 +7,26 @@ import { texts } from '../texts.ts'
 export const wordsFor = (error: unknown, what: string): string => {
   const words = texts.refused
   if (!(error instanceof RefusedError)) return isOfConnection(error) ? words.connection : words.defect
-  const message = error.message.replace(/^\d+ \w+: /, '')
+  const message = messageOf(error)
   const byCode: Readonly<Record<string, string>> = {
     unauthorized: words.unauthorized,
     forbidden: words.forbidden(what, /\b[a-z]+:read\b/.exec(message)?.[0]),
     not_found: words.notFound,
-    invalid_request: words.moment(message),
-    invalid_cursor: words.moment(message),
+    invalid_request: message.startsWith('`as_of`') ? words.moment : words.invalid,
+    invalid_cursor: words.invalid,
     rate_limited: words.rateLimited,
     unavailable: words.unavailable,
   }
   return byCode[error.code] ?? words.unknown(error.status)
 }
+
+/** The message of the service, which is for programmers, where it says more than `wordsFor`. */
+const detailOf = (error: unknown): string | undefined =>
+  error instanceof RefusedError && error.code.startsWith('invalid_')
+    ? texts.refused.inItsWords(messageOf(error))
+    : undefined
+
+const messageOf = (error: RefusedError): string => error.message.replace(/^\d+ \w+: /, '')
 
 /** `fetch` rejects with a TypeError; the time limit of the client and a closed page with the others. */
 const isOfConnection = (error: unknown): boolean =>
@@ -30,10 +38,12 @@ type Props = { readonly reading: ViewReading<unknown>; readonly what: string }
 export const ReadingState = ({ reading: { value, error, isReading, again }, what }: Props) => {
   if (error !== undefined) {
     const id = error instanceof RefusedError ? error.requestId : null
+    const detail = detailOf(error)
     return (
       <div class="refused" role="alert">
         <p>{wordsFor(error, what)}</p>
-        {id !== null && <p class="quiet">{texts.refused.request(id)}</p>}
+        {detail !== undefined && <p class="quiet detail">{detail}</p>}
+        {id !== null && <p class="quiet detail">{texts.refused.request(id)}</p>}
         {/* Never disabled: a page that reads again would take the focus away. */}
         <button type="button" onClick={again} aria-busy={isReading}>
           {texts.tryAgain}

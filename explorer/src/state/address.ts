@@ -2,7 +2,9 @@
  * The address of a view: the fragment of the page. It says everything that is shown, the moment too, so that it can be
  * sent to a colleague. It never has a key: `takeKey` removes one.
  */
-export type ViewName = 'overview' | 'payouts' | 'payout' | 'history' | 'changes'
+const views = ['overview', 'payouts', 'payout', 'history', 'changes'] as const
+/** `unknown` is the view of an address that no view has. */
+export type ViewName = (typeof views)[number] | 'unknown'
 
 export type ViewAddress = {
   readonly view: ViewName
@@ -19,15 +21,14 @@ export type ViewAddress = {
   readonly asOf?: string
 }
 
-const views: readonly ViewName[] = ['overview', 'payouts', 'payout', 'history', 'changes']
 const parameters = { rep: 'rep', period: 'period', deal: 'deal', from: 'from', to: 'to', as_of: 'asOf' } as const
 
-/** Returns the path of a fragment, and its parameters. `#key=…` has no path. */
+/** Returns the path of a fragment, and its parameters. `#key=…` has no path, `#x` has the path `/x`. */
 const split = (fragment: string): { readonly path: string; readonly query: URLSearchParams } => {
   const text = fragment.replace(/^#/, '')
-  const at = text.startsWith('/') ? text.indexOf('?') : -1
-  if (!text.startsWith('/')) return { path: '/', query: queryOf(text) }
-  return { path: at === -1 ? text : text.slice(0, at), query: queryOf(at === -1 ? '' : text.slice(at + 1)) }
+  if (/^[^/?]*=[^?]*$/.test(text)) return { path: '/', query: queryOf(text) }
+  const [path = '', ...parts] = text.split('?')
+  return { path: path.startsWith('/') ? path : `/${path}`, query: queryOf(parts.join('?')) }
 }
 
 /** A plus sign is itself, as in an instant that somebody types: `+01:00`. */
@@ -35,18 +36,22 @@ const queryOf = (text: string): URLSearchParams => new URLSearchParams(text.repl
 /** Each plus sign that `URLSearchParams` writes is a space. */
 const textOf = (query: URLSearchParams): string => (query.size === 0 ? '' : `?${String(query).replaceAll('+', '%20')}`)
 
-/** Any fragment is an address: unknown ones are the overview. */
+/** Any fragment is an address. */
 export const readAddress = (fragment: string): ViewAddress => {
   const { path, query } = split(fragment)
-  const [, name, id] = path.split('/')
-  const view = views.find(known => known === name) ?? 'overview'
+  const [, name = '', ...parts] = path.split('/')
+  const [id = '', ...others] = parts
   const found = Object.entries(parameters).flatMap(([parameter, field]) => {
     const value = query.get(parameter)
     return value === null || value === '' ? [] : [[field, value]]
   })
-  const needsId = view === 'payout' || view === 'history'
-  if (needsId && !id) return { view: 'payouts', ...Object.fromEntries(found) }
-  return { view, ...(needsId && { id: decode(id ?? '') }), ...Object.fromEntries(found) }
+  const parameterFields = Object.fromEntries(found)
+  const needsId = name === 'payout' || name === 'history'
+  const isLonger = (needsId ? others : parts).some(part => part !== '')
+  const view = name === '' ? 'overview' : views.find(known => known === name)
+  if (view === undefined || isLonger) return { view: 'unknown', ...parameterFields }
+  if (needsId && id === '') return { view: 'payouts', ...parameterFields }
+  return { view, ...(needsId && { id: decode(id) }), ...parameterFields }
 }
 
 const decode = (text: string): string => {

@@ -12,9 +12,11 @@ export type Observed = {
   readonly busy: { readonly status: number; readonly seconds: string | undefined } | undefined
   /** Whether the service does not know the key, and has answered nothing else. */
   readonly isUnknownKey: boolean
+  /** By moment (`as_of`): whether the service accepts it. Absent before the first answer. */
+  readonly moments: ReadonlyMap<string, boolean>
 }
 
-export const NOTHING_OBSERVED: Observed = { upTo: undefined, busy: undefined, isUnknownKey: false }
+export const NOTHING_OBSERVED: Observed = { upTo: undefined, busy: undefined, isUnknownKey: false, moments: new Map() }
 
 export type Session = {
   readonly client: Client
@@ -26,6 +28,7 @@ type Refused = { readonly status: number; readonly seconds: string | undefined; 
 
 /** The service names a minute at most, and the client sends a refused request again soon after that time. */
 const SENT_AGAIN_MS = 75_000
+const MOMENTS_KEPT = 100
 
 /** @param base the address of the API with its path */
 export const openSession = (base: string, key: string, onObserved: (observed: Observed) => void): Session => {
@@ -34,16 +37,18 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
   let isUnknownKey = false
   // By address: the answer to another request does not end the wait of this one.
   const refused = new Map<string, Refused>()
+  const moments = new Map<string, boolean>()
   const observe = (): void => {
     // The client has given up the older ones, or nothing on the page waits for them.
     for (const [url, { until }] of refused) if (performance.now() >= until) refused.delete(url)
-    onObserved({ upTo, busy: [...refused.values()].at(-1), isUnknownKey })
+    onObserved({ upTo, busy: [...refused.values()].at(-1), isUnknownKey, moments: new Map(moments) })
   }
   const send = async (request: Request): Promise<Response> => {
     // The browser must not write pay to its disk: answers as of a change may be stored.
     const answer = await fetch(request, { cache: 'no-store', credentials: 'omit', referrerPolicy: 'no-referrer' })
     upTo = answer.headers.get('Projection-Time') ?? upTo
     refused.delete(request.url)
+    noteMoment(moments, request.url, answer.status)
     isKnown ||= answer.ok || answer.status === 403
     isUnknownKey = answer.status === 401 && !isKnown
     if ([429, 502, 503, 504].includes(answer.status)) {
@@ -60,4 +65,16 @@ export const openSession = (base: string, key: string, onObserved: (observed: Ob
     client: createClient(options),
     clientUntil: signal => createClient({ ...options, signal, keptCharacters: 0 }),
   }
+}
+
+/** A request can be refused for another reason than its moment: then another request has an answer of that moment. */
+const noteMoment = (moments: Map<string, boolean>, url: string, status: number): void => {
+  const moment = new URL(url).searchParams.get('as_of')
+  const isShown = (status >= 200 && status < 300) || status === 304
+  if (moment === null || !(isShown || status === 400)) return
+  const isKnown = moments.get(moment) === true
+  moments.delete(moment)
+  moments.set(moment, isShown || isKnown)
+  const [oldest] = moments.keys()
+  if (moments.size > MOMENTS_KEPT && oldest !== undefined) moments.delete(oldest)
 }

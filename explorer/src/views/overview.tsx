@@ -1,10 +1,10 @@
 /** What is owed, paid and open, by period and currency: a picture and a table that say the same. */
 import { useMemo, useState } from 'preact/hooks'
 import type { Total } from '../../../client/src/index.ts'
-import { addAmounts, groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
-import { Amount } from '../parts/amount.tsx'
+import { groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { ChangeTable } from '../parts/change-table.tsx'
 import { Link, type Names, nameOfPeriod, PeriodName, RepName, ShortInstant, useNames } from '../parts/identity.tsx'
+import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
@@ -71,27 +71,13 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
   const { words, overview } = texts
   const all = rowsOf(totals, names)
   const shown = isWhole ? all : all.slice(0, PERIODS_SHOWN)
-  const sums = withEqualDecimals([
-    addAmounts(totals.map(({ owed_amount }) => owed_amount)),
-    addAmounts(totals.map(({ paid_amount }) => paid_amount)),
-    addAmounts(all.map(({ open }) => open)),
-  ])
   const heads = [words.owed, words.paid, words.open]
   const titleOf = ({ period, owed, paid, open }: Row): string =>
     `${nameOfPeriod(names, period)}: ${[owed, paid, open].map((amount, at) => `${heads[at]} ${groupDigits(amount)}`).join(', ')}`
   return (
     <section data-currency={currency}>
       <h2>{overview.totalOf(currency)}</h2>
-      <dl class="sums">
-        {sums.map((sum, at) => (
-          <div key={heads[at]} class={`sum-${at}`}>
-            <dt>{heads[at]}</dt>
-            <dd>
-              <Amount amount={sum} /> <span class="quiet">{currency}</span>
-            </dd>
-          </div>
-        ))}
-      </dl>
+      <OwedPaidOpen currency={currency} totals={totals} />
       <figure>
         <Bars
           caption={overview.picture(currency)}

@@ -6,11 +6,13 @@ import { Amount } from '../parts/amount.tsx'
 import {
   DealLink,
   IdText,
-  instantText,
   Link,
   nameOfPeriod,
   nameOfRep,
+  PeriodName,
+  RepName,
   SealedMark,
+  ShortInstant,
   useNames,
 } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
@@ -80,10 +82,28 @@ const Summary = ({ payout }: { readonly payout: Explained }) => {
         <dd>
           <Amount amount={earned_amount} column={column} /> {currency}
         </dd>
+        <dt>{texts.words.rep}</dt>
+        <dd>
+          <RepName id={payout.rep_id} />
+        </dd>
+        <dt>{texts.words.period}</dt>
+        <dd>
+          <Link to={{ view: 'payouts', period: payout.period_id }}>
+            <PeriodName id={payout.period_id} />
+          </Link>
+        </dd>
         {calculated_at !== null && <dt>{words.calculated}</dt>}
-        {calculated_at !== null && <dd>{instantText(calculated_at)}</dd>}
+        {calculated_at !== null && (
+          <dd>
+            <ShortInstant instant={calculated_at} />
+          </dd>
+        )}
         {recorded_at !== null && <dt>{words.recorded}</dt>}
-        {recorded_at !== null && <dd>{instantText(recorded_at)}</dd>}
+        {recorded_at !== null && (
+          <dd>
+            <ShortInstant instant={recorded_at} />
+          </dd>
+        )}
         <dt>{texts.words.payout}</dt>
         <dd>
           <IdText id={payout.id} /> <Link to={{ view: 'history', id: payout.id }}>{words.history}</Link>
@@ -213,7 +233,7 @@ const Payroll = ({ payout }: { readonly payout: Explained }) => {
           rows={rows}
           keyOf={({ id }) => id}
           columns={[
-            { head: words.recorded, cell: ({ recorded_at }) => instantText(recorded_at) },
+            { head: words.recorded, cell: ({ recorded_at }) => <ShortInstant instant={recorded_at} /> },
             { head: words.destination, cell: record => <Destination record={record} /> },
             { head: texts.words.amount, amount: ({ amount }) => amount },
             { head: texts.words.currency, cell: record => record.currency },

@@ -1,13 +1,14 @@
 /** The current payouts, of a rep, of a period, of a deal or all, page by page. */
 import { useEffect, useRef } from 'preact/hooks'
-import type { Payout } from '../../../client/src/index.ts'
+import type { Payout, Total } from '../../../client/src/index.ts'
 import { addAmounts, groupDigits, withEqualDecimals } from '../amounts.ts'
-import { IdText, Link, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
+import { IdText, Link, nameOfPeriod, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
+import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState } from '../parts/refused.tsx'
-import { Table } from '../parts/table.tsx'
+import { Table, type TableColumn } from '../parts/table.tsx'
 import { fragmentOf } from '../state/address.ts'
 import { PAGE_RECORDS, usePages } from '../state/pages.ts'
-import { useReader } from '../state/reading.ts'
+import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
 export const PayoutsView = () => {
@@ -21,13 +22,30 @@ export const PayoutsView = () => {
   const pages = usePages(JSON.stringify(['payouts', rep, period, deal]), client =>
     client.payouts({ limit: PAGE_RECORDS, ...filter }),
   )
+  // The totals of a rep are those of its payouts. A deal is only a part of them.
+  const ofRep = deal === undefined ? rep : undefined
+  const totals = useReading(JSON.stringify(['totals of a rep', ofRep, period]), async client =>
+    ofRep === undefined ? [] : (await client.totals(filter)).totals,
+  )
   const { words, payouts } = texts
+  const names = useNames()
+  const title = rep === undefined ? payouts.title : payouts.titleOfRep(nameOfRep(names, rep))
   const rows = currentOf(pages.value?.items ?? [])
   const ofDeal = deal === undefined ? [] : [{ head: words.ofDeal, amount: (payout: Payout) => partOf(payout, deal) }]
   return (
     <>
-      <h1 tabIndex={-1}>{deal === undefined ? payouts.title : payouts.titleOfDeal}</h1>
+      <h1 tabIndex={-1}>{deal === undefined ? title : payouts.titleOfDeal}</h1>
       <Filters />
+      {ofRep !== undefined && (
+        <section>
+          <h2>{period === undefined ? payouts.totalsOfRep : payouts.totalsOfRepIn(nameOfPeriod(names, period))}</h2>
+          <ReadingState reading={totals} what="the totals of a rep" />
+          {totals.value?.length === 0 && <p>{texts.overview.nothing}</p>}
+          {[...Map.groupBy(totals.value ?? [], ({ currency }) => currency)].map(([currency, all]) => (
+            <OwedPaidOpen key={currency} currency={currency} totals={all} />
+          ))}
+        </section>
+      )}
       <ReadingState reading={pages} what="payouts" />
       {pages.value !== undefined && rows.length === 0 && <p>{payouts.none}</p>}
       {rows.length > 0 && (
@@ -40,6 +58,7 @@ export const PayoutsView = () => {
             { head: words.period, cell: payout => <PeriodName id={payout.period_id} /> },
             { head: words.owed, amount: payout => payout.net_amount },
             ...ofDeal,
+            ...(ofRep === undefined || totals.value === undefined ? [] : paidAndOpen(rows, totals.value)),
             { head: words.currency, cell: payout => payout.currency },
             {
               head: words.payout,
@@ -72,6 +91,21 @@ export const PayoutsView = () => {
       )}
     </>
   )
+}
+
+/** A rep has one current payout for a period: what was paid and is open for the period is that of the payout. */
+const paidAndOpen = (rows: readonly Payout[], totals: readonly Total[]): TableColumn<Payout>[] => {
+  const found = rows.map(({ period_id, currency }) =>
+    totals.find(total => total.period_id === period_id && total.currency === currency),
+  )
+  const even = withEqualDecimals(
+    rows.flatMap(({ net_amount }, at) => [found[at]?.paid_amount ?? '0', found[at]?.open_amount ?? '0', net_amount]),
+  )
+  const amountOf = (at: number, of: 0 | 1): string | null => (found[at] && even[3 * at + of]) ?? null
+  return [
+    { head: texts.words.paid, amount: (_, at) => amountOf(at, 0) },
+    { head: texts.words.open, amount: (_, at) => amountOf(at, 1) },
+  ]
 }
 
 /** The sum of the lines of a deal. */

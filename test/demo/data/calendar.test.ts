@@ -32,6 +32,10 @@ test('every period begins where the previous one of its kind ends', () => {
 test('periods have readable names', () => {
   const names = spansOf({ zones, yearBegins: 4 }, 2020, 1).map(({ name }) => name)
   expect(names).toContain('January 2020')
-  expect(names).toContain('Q1 from 2020-04')
   expect(names).toContain('FY 2020/2021')
+  const quarters = (yearBegins: number): string[] =>
+    spansOf({ zones, yearBegins }, 2020, 1).flatMap(({ kind, name }) => (kind === 'quarter' ? [name] : []))
+  // A quarter is one of its year, and that year can begin in April: its fourth quarter begins in January.
+  expect(quarters(4)).toEqual(['Q1 FY 2020/2021', 'Q2 FY 2020/2021', 'Q3 FY 2020/2021', 'Q4 FY 2020/2021'])
+  expect(quarters(1)).toEqual(['Q1 2020', 'Q2 2020', 'Q3 2020', 'Q4 2020'])
 })

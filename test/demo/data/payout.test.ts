@@ -28,6 +28,15 @@ test('a negative amount is carried forward, and nothing is owed', () => {
   expect(line_items.at(-1)?.amount).toBe('74.93')
 })
 
+test('the amount of each line is the result of a step, also that of a cancellation', () => {
+  const recovered = { category: 'recovered', description: 'Deal cancelled', amount: '-100.00', deal_id: 'd2' } as const
+  const { line_items, calculation_trace } = calculate({ ...basis, corrections: [recovered] }, random)
+  const results = calculation_trace.map(({ output_amount, deal_id }) => `${output_amount} ${deal_id}`)
+  expect(
+    line_items.map(({ amount, deal_id }) => `${amount} ${deal_id}`).filter(line => !results.includes(line)),
+  ).toEqual([])
+})
+
 test('a payout without deals has no lines, but a trace', () => {
   const { net_amount, line_items, calculation_trace } = calculate({ ...basis, deals: [] }, random)
   expect({ net_amount, line_items, steps: calculation_trace.length }).toEqual({

@@ -27,10 +27,17 @@ test('a plus sign that somebody types is itself, as in an instant', () => {
 })
 
 test('any other fragment is an address, too', () => {
-  const views = ['', '#', '#/', '#/nothing/x', '#/payout', '#/payout/', '#x', '#/payout/%'].map(readAddress)
-  expect(views.map(({ view }) => view)).toEqual([
-    ...['overview', 'overview', 'overview', 'overview', 'payouts', 'payouts', 'overview', 'payout'],
+  const views = ['', '#', '#/', '#as_of=payout_1', '#/payout', '#/payout/', '#/payout/%', '#/payouts/', '#changes']
+  expect(views.map(readAddress).map(({ view }) => view)).toEqual([
+    ...['overview', 'overview', 'overview', 'overview', 'payouts', 'payouts', 'payout', 'payouts', 'changes'],
   ])
+})
+
+test('an address that no view has is unknown, and keeps its moment', () => {
+  const fragments = ['#/nonsense', '#x', '#/overview/x', '#/payouts/payout_1', '#/payout/payout_1/x', '#//x']
+  expect(fragments.map(readAddress)).toEqual(fragments.map(() => ({ view: 'unknown' })))
+  expect(readAddress('#/nonsense?as_of=payout_1')).toEqual({ view: 'unknown', asOf: 'payout_1' })
+  expect(readAddress(fragmentOf({ view: 'unknown' }))).toEqual({ view: 'unknown' })
 })
 
 describe('a key', () => {
@@ -40,6 +47,7 @@ describe('a key', () => {
       key: 'ck_1',
       rest: '#/history/payout_1?as_of=payout_2',
     })
+    expect(takeKey('#nonsense?key=ck_1')).toEqual({ key: 'ck_1', rest: '#/nonsense' })
     expect(takeKey('#/payouts?rep=rep_1')).toEqual({ key: undefined, rest: '#/payouts?rep=rep_1' })
   })
 
