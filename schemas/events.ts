@@ -12,6 +12,7 @@ import {
   KeyPermission,
   Money,
   Nullable,
+  NullableNetworks,
   NullablePersonalText,
   PersonalText,
   Text,
@@ -132,6 +133,13 @@ export const ApiKeyCreated = Type.Object({
     ...Nullable(Instant),
     description: 'The API refuses the key from this RFC 3339 instant on. Absent or null: the key does not expire.',
   }),
+  allowed_networks: Type.Optional({
+    ...NullableNetworks,
+    description: [
+      'The API refuses the key from an address outside these networks.',
+      'An IPv4 address in IPv6 form counts as IPv4. Absent or null: the key works from everywhere.',
+    ].join(' '),
+  }),
 })
 
 /** The data of `commission.api_key.created.v1` under the first version of the rules for keys. */
@@ -139,6 +147,8 @@ export const ApiKeyCreatedAtFirst = Type.Object({
   ...keyNames,
   permissions: Type.Array(Type.Literal('read')),
   created_at: Instant,
+  // That version does not know networks: without this line, the key would work from everywhere.
+  allowed_networks: Type.Optional(Type.Null()),
 })
 
 export const ApiKeyRevoked = Type.Object({ org_id: Id('org'), id: Id('key'), revoked_at: Instant })

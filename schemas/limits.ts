@@ -61,6 +61,8 @@ export const RATE_UNIT_BYTES = 1024 * 1024
 /** Characters of an API key. */
 export const API_KEY_LENGTH_MIN = 20
 export const API_KEY_LENGTH_MAX = 200
+/** Networks that a key may work from: each request with the key is compared with all of them. */
+export const KEY_NETWORKS_MAX = 20
 
 /**
  * `until_seq` of a record that nothing has replaced: the largest integer that JavaScript holds exactly. JSON.parse

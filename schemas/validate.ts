@@ -3,7 +3,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { TSchema } from 'typebox'
 import { type AnyEvent, ApiKeyCreatedAtFirst, type EventType, eventSchemas, type Stream } from './events.ts'
 import { describeValue } from './objects.ts'
-import { formats } from './values.ts'
+import { formats, networkPattern } from './values.ts'
 
 // Without `ownProperties`: parsed JSON has own members only, and no schema names an inherited one.
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, formats })
@@ -43,8 +43,8 @@ export const firstMismatch = (
   // A field with several forms has an error for each.
   const ofField = errors.filter(({ instancePath }) => instancePath === errors[0]?.instancePath)
   const constants = ofField.flatMap(({ params }) => ('allowedValue' in params ? [String(params.allowedValue)] : []))
-  const rules = ofField.flatMap(({ keyword, message = '' }) =>
-    ofOtherErrors.has(keyword) ? [] : [wordsOf(keyword, message)],
+  const rules = ofField.flatMap(({ keyword, message = '', params }) =>
+    ofOtherErrors.has(keyword) ? [] : [wordsOf(keyword, message, params.pattern)],
   )
   const all = [...(constants.length > 0 ? [`must be ${constants.join(' or ')}`] : []), ...rules]
   const pointer = errors[0]?.instancePath ?? ''
@@ -59,7 +59,8 @@ export const firstMismatch = (
 const ofOtherErrors: ReadonlySet<string> = new Set(['anyOf', 'const', 'if'])
 
 /** The words of ajv, except where they do not name the rule. */
-const wordsOf = (keyword: string, message: string): string => {
+const wordsOf = (keyword: string, message: string, pattern: unknown): string => {
+  if (pattern === networkPattern) return 'must be a network in CIDR notation, such as 203.0.113.0/24 or 2001:db8::/32'
   if (keyword === 'not') return 'must not be minus zero: zero has no sign'
   return keyword === 'type' ? message.replaceAll(',', ' or ') : message
 }

@@ -4,6 +4,7 @@
  */
 import Type, { type Static, type TString } from 'typebox'
 import {
+  KEY_NETWORKS_MAX,
   MONEY_FRACTION_DIGITS_MAX,
   MONEY_INTEGER_DIGITS_MAX,
   SEALED_TEXT_LENGTH_MAX,
@@ -122,6 +123,37 @@ export const keyPermissions: readonly KeyPermission[] = KeyPermission.anyOf.map(
 
 const permissionNames: ReadonlySet<unknown> = new Set(keyPermissions)
 export const isKeyPermission = (value: unknown): value is KeyPermission => permissionNames.has(value)
+
+const octet = '(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])'
+const ipv4Network = `${octet}(?:\\.${octet}){3}/(?:3[0-2]|[12]?[0-9])`
+const group = '[0-9A-Fa-f]{1,4}'
+/** Eight groups, or `::` in place of one or more of them. */
+const ipv6Address = [
+  `(?:${group}:){7}${group}`,
+  ...[1, 2, 3, 4, 5, 6].map(before => `(?:${group}:){1,${before}}(?::${group}){1,${7 - before}}`),
+  `(?:${group}:){1,7}:`,
+  `:(?::${group}){1,7}`,
+  '::',
+].join('|')
+const ipv6Network = `(?:${ipv6Address})/(?:12[0-8]|1[01][0-9]|[1-9]?[0-9])`
+/** A network in CIDR notation. An address has its length too: `203.0.113.7/32`. */
+export const networkPattern = `^(?:${ipv4Network}|${ipv6Network})$`
+
+const networkGrammar = new RegExp(networkPattern)
+export const isNetwork = (value: unknown): value is string => typeof value === 'string' && networkGrammar.test(value)
+export const isIPv6Network = (network: string): boolean => network.includes(':')
+
+/** Networks of clients; null for none. */
+export const NullableNetworks = Type.Unsafe<string[] | null>({
+  type: ['array', 'null'],
+  items: Type.String({
+    pattern: networkPattern,
+    description: 'A network of IPv4 or IPv6 addresses in CIDR notation.',
+    examples: ['203.0.113.0/24', '2001:db8::/32'],
+  }),
+  minItems: 1,
+  maxItems: KEY_NETWORKS_MAX,
+})
 
 const daysOfMonth = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 

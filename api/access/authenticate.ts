@@ -2,18 +2,18 @@
  * In: a request under the base path. Out: the same request with the holder of its key.
  * Promises: a missing, repeated or malformed header and an unknown or revoked key get the same answer. Only a
  *   well-formed key without a wrong checksum is looked up. Other requests cost nothing and do not count against their
- *   address.
+ *   address. A key with networks is checked for the address of each request, and refused as an unknown one outside.
  * Can go wrong: keys cannot be looked up → `unavailable`, never 401. An address tried too many keys, and the lane for
  *   such addresses is full → `rate_limited`.
  */
 
-import type { ApiKeyCache, KeyHolder } from '../../core/reading/index.ts'
+import { type ApiKeyCache, type KeyHolder, worksFrom } from '../../core/reading/index.ts'
 import { Refusal } from '../../core/runtime/index.ts'
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
 import { NOT_STORED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import { type Authenticated, type Context, countHeader, type Timed } from '../http/request.ts'
+import { type Audited, type Authenticated, type Context, countHeader, type Timed } from '../http/request.ts'
 import type { Step } from '../http/steps.ts'
 import type { AdmitKey } from './admit-keys.ts'
 
@@ -40,8 +40,8 @@ export const authenticate = ({
   mayStore,
   onUsed,
   onLimited,
-}: Parts): Step<Timed, Authenticated> => {
-  const findHolder = async (ctx: Context<Timed>, key: string | undefined) => {
+}: Parts): Step<Timed & Audited, Authenticated> => {
+  const findHolder = async (ctx: Context<Timed & Audited>, key: string | undefined) => {
     if (key === undefined) return 'unknown'
     const remembered = keys.remembered(key)
     if (remembered !== undefined) return remembered
@@ -49,12 +49,16 @@ export const authenticate = ({
     return admitKey(key, addressOf(ctx.req), ctx.state.signal)
   }
 
-  const requireHolder = async (ctx: Context<Timed>, key: string | undefined) => {
+  const requireHolder = async (ctx: Context<Timed & Audited>, key: string | undefined) => {
     const holder = await findHolder(ctx, key)
     if (holder === 'unknown') throw new Refusal('unauthorized')
     if (holder === 'refused') {
       onLimited()
       throw new Refusal('rate_limited', { reason: 'key_look_ups_of_address' })
+    }
+    if (!worksFrom(holder, () => addressOf(ctx.req))) {
+      if (ctx.state.read) ctx.state.read.refusedKey = holder
+      throw new Refusal('unauthorized', { reason: 'key_outside_its_networks' })
     }
     return holder
   }

@@ -27,7 +27,8 @@ export const auditLineOf = (
   read: AuditedRead,
   { time, method, status, address, unlogged }: Outcome,
 ): AuditLine => {
-  const { requestId, route, key } = state
+  const { requestId, route } = state
+  const key = state.key ?? read.refusedKey
   const line = {
     audit: true,
     time: new Date(time).toISOString(),
@@ -38,6 +39,7 @@ export const auditLineOf = (
     status,
     org_id: key?.org,
     key_id: key?.id,
+    refused_for: read.refusedKey && 'address',
     address,
     as_of: read.asOf && textOfMoment(read.asOf),
     rep_id: read.rep,

@@ -48,7 +48,14 @@ export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Part
   }
 
   return async (ctx, next) => {
-    const read: AuditedRead = { ids: undefined, count: 0, asOf: undefined, rep: undefined, period: undefined }
+    const read: AuditedRead = {
+      ids: undefined,
+      count: 0,
+      asOf: undefined,
+      rep: undefined,
+      period: undefined,
+      refusedKey: undefined,
+    }
     const isAudited = (): boolean => ctx.state.route !== OPENAPI_PATH
     try {
       await next({ read })

@@ -57,6 +57,8 @@ export type AuditedRead = {
   /** Of totals: the only rep and the only period. */
   rep: string | undefined
   period: string | undefined
+  /** A key that was refused because of the address of its client. */
+  refusedKey: KeyHolder | undefined
 }
 
 /**

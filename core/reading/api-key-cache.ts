@@ -17,6 +17,7 @@ import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../..
 import { unavailable } from '../runtime/index.ts'
 import { type DocumentName, type DocumentSlice, type MultiGet, sliceMultiGet, smallDocument } from '../store/index.ts'
 import { KEY_CACHE_TIME, KEYS_REMEMBERED, KEYS_SERVED_TIME } from './limits.ts'
+import { type IsInNetworks, networksOf } from './networks.ts'
 
 /** The holder of a key. `id` is unique within its organization only; `orgHash` stands for the organization in logs. */
 export type KeyHolder = {
@@ -25,7 +26,13 @@ export type KeyHolder = {
   readonly id: string
   /** May be empty: such a key is valid, and may read nothing. */
   readonly permissions: ReadonlySet<KeyPermission>
+  /** Whether the key works from an address. Absent: it works from everywhere. */
+  readonly isAllowedFrom?: IsInNetworks
 }
+
+/** Whether the key works from the address of a client. A holder may be cached: ask this for each request. */
+export const worksFrom = ({ isAllowedFrom }: KeyHolder, address: () => string | undefined): boolean =>
+  isAllowedFrom === undefined || isAllowedFrom(address())
 
 /** A key that is not revoked. `expiresAt`: milliseconds since 1970. */
 type FoundKey = { readonly holder: KeyHolder; readonly expiresAt: number }
@@ -36,8 +43,8 @@ export type ApiKeyCache = {
   readonly lookup: LookupKey
   /** Empties the cache. */
   readonly forget: () => void
-  /** Whether the last look-up of the key in this process found it valid, at any time. */
-  readonly wasValid: (key: string) => boolean
+  /** Whether the last look-up of the key in this process, at any time, found it valid for this address. */
+  readonly wasValid: (key: string, address: string | undefined) => boolean
   /** Rejects with `unavailable` unless keys are served. */
   readonly checkServed: (signal: AbortSignal) => Promise<void>
 }
@@ -57,7 +64,7 @@ export const createApiKeyCache = (
   const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now: elapsed } }
   const known = new LRUCache<string, FoundKey>(options)
   const unknown = new LRUCache<string, true>(options)
-  const valid = new LRUCache<string, true>({ max: KEYS_REMEMBERED })
+  const valid = new LRUCache<string, KeyHolder>({ max: KEYS_REMEMBERED })
   const position: DocumentName = { ...controlAddress(prefix, positionId(API_KEYS_GENERATION, 0)), form: 'small' }
   const { addressOf } = layoutOfKeys(prefix)
   /** The `serve_from` of the position when keys were last found served, and when that read began. */
@@ -102,7 +109,7 @@ export const createApiKeyCache = (
       return 'unknown'
     }
     known.set(digest, found, { ttl })
-    valid.set(digest, true)
+    valid.set(digest, found.holder)
     return inForce(digest, found)
   }
 
@@ -119,7 +126,10 @@ export const createApiKeyCache = (
       known.clear()
       unknown.clear()
     },
-    wasValid: key => valid.has(digestOf(key)),
+    wasValid: (key, address) => {
+      const holder = valid.get(digestOf(key))
+      return holder !== undefined && worksFrom(holder, () => address)
+    },
     checkServed,
   }
 }
@@ -144,7 +154,7 @@ const ORG_HASH_LENGTH = 16
 
 const keyIn = (document: DocumentSlice): FoundKey | undefined => {
   const { org_id, key_id, revoked, permissions: ofAll, body } = smallDocument<ApiKeyDocument>(document)
-  const permissions = body?.permissions ?? ofAll
+  const permissions = body?.within?.permissions ?? body?.permissions ?? ofAll
   if (typeof org_id !== 'string' || typeof key_id !== 'string' || !Array.isArray(permissions)) {
     throw unavailable('key_malformed')
   }
@@ -153,7 +163,18 @@ const keyIn = (document: DocumentSlice): FoundKey | undefined => {
   const orgHash = hash('sha256', org_id, 'hex').slice(0, ORG_HASH_LENGTH)
   // A permission of a newer version permits nothing here.
   const permitted = new Set(permissions.filter(isKeyPermission))
-  return { holder: { org: org_id, orgHash, id: key_id, permissions: permitted }, expiresAt: expiryOf(body?.expires_at) }
+  const isAllowedFrom = networksIn(body)
+  const holder = { org: org_id, orgHash, id: key_id, permissions: permitted, ...(isAllowedFrom && { isAllowedFrom }) }
+  return { holder, expiresAt: expiryOf(body?.expires_at) }
+}
+
+/** Networks that cannot be read are no networks: such a key must not work from everywhere. */
+const networksIn = (body: ApiKeyDocument['body'] | undefined): IsInNetworks | undefined => {
+  if (body?.within === undefined) return undefined
+  const networks: unknown = body.within?.networks
+  const found = Array.isArray(networks) ? networksOf(networks) : undefined
+  if (found === undefined) throw unavailable('key_malformed')
+  return found
 }
 
 /** Returns the first whole millisecond that is not before the expiry. */

@@ -1,5 +1,5 @@
 /** The reading library: pages, moments, totals, waits and sealed texts. It knows no HTTP. */
-export { type ApiKeyCache, createApiKeyCache, type KeyHolder } from './api-key-cache.ts'
+export { type ApiKeyCache, createApiKeyCache, type KeyHolder, worksFrom } from './api-key-cache.ts'
 export { createReadMemory, holdReads } from './capacity/hold-reads.ts'
 export { createTurn, largeFrom, type Turn } from './capacity/large-answers.ts'
 export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './capacity/pace.ts'

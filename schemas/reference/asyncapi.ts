@@ -155,7 +155,8 @@ export const asyncapiOf = (installation: Installation) => ({
         `A value may have up to ${valueBytesOf(installation.messageBytes)} bytes.`,
       ].join(' '),
       [
-        'Every field is required, except `expires_at` of an API key; an absent value is an explicit null.',
+        'Every field is required, except `expires_at` and `allowed_networks` of an API key;',
+        'an absent value is an explicit null.',
         'Amounts are decimal strings, and the API returns the characters that were published.',
       ].join(' '),
       [

@@ -201,6 +201,7 @@ export const ownFieldsOf = <Document extends object>(stored: WithKind<Document>)
 /**
  * Authenticates a request: id is the SHA-256 of the key text, 64 lower-case hex digits. A key that expires has its
  * permissions in the body, and none in `permissions`: an API of an older version knows no expiry, and must refuse it.
+ * A key with networks has them in `within` instead, for the same reason.
  */
 export type ApiKeyDocument = {
   key_id: string
@@ -208,7 +209,12 @@ export type ApiKeyDocument = {
   permissions: string[]
   revoked: boolean
   body_bytes: number
-  body: { created_seq: number; permissions?: string[]; expires_at?: string }
+  body: {
+    created_seq: number
+    permissions?: string[]
+    expires_at?: string
+    within?: { networks: string[]; permissions: string[] }
+  }
 }
 
 /** Decides a key event: id `recordId(org, key id)`. A key of the first version of the rules has no `name`. */

@@ -37,6 +37,7 @@ const madeListed = () => ({
   name: 'Payroll export',
   permissions: ['read'],
   expires_at: null,
+  allowed_networks: null,
 })
 
 test('a new key works at once on every API, and its text is only on standard output', async () => {
@@ -118,6 +119,25 @@ test('a key can read a part of the API until its expiry; rotate makes the next o
   expect(listed).toMatch(new RegExp(`^${id} +may reps:read, totals:read until ${expires_at} +Board$`, 'm'))
   const past = await keys('create', '--org', org, '--name', 'x', '--expires-at', '2020-01-01T00:00:00Z')
   expect(past).toMatchObject({ code: 1, said: expect.stringContaining('--expires-at: expected an instant after') })
+})
+
+test('a key works from its networks only, on every API, and elsewhere is as an unknown one; rotate keeps them', async () => {
+  const here = ['--network', '127.0.0.0/8', '--network', '::1/128']
+  const [inside] = jsonLines(await keys('create', '--org', org, '--name', 'Office', ...here, '--json'))
+  const networks = ['127.0.0.0/8', '::1/128']
+  expect(inside).toMatchObject({ allowed_networks: networks, permissions: ['read'] })
+  const away = ['--network', '203.0.113.0/24', '--name', 'Branch']
+  const [outside] = jsonLines(await keys('rotate', '--org', org, '--id', String(inside?.id), ...away, '--json'))
+  const [next] = jsonLines(await keys('rotate', '--org', org, '--id', String(inside?.id), '--json'))
+  expect([outside?.allowed_networks, next?.allowed_networks]).toEqual([['203.0.113.0/24'], networks])
+  for (const api of apis) {
+    for (const key of [inside, next]) expect((await ask(api, String(key?.key))).status).toBe(200)
+    const never = await ask(api, `ck_${'0'.repeat(43)}`)
+    expect([await ask(api, String(outside?.key)), never.status]).toEqual([never, 401])
+  }
+  const listed = (await keys('list', '--org', org)).out.toString()
+  expect(listed).toMatch(new RegExp(`^${inside?.id} +may read from 127.0.0.0/8, ::1/128 +Office$`, 'm'))
+  expect(listed).toMatch(new RegExp(`^${outside?.id} +may read from 203.0.113.0/24 +Branch$`, 'm'))
 })
 
 test('an unknown key, a wrong topic or an empty projection is refused, and nothing is published', async () => {

@@ -316,6 +316,20 @@ export const apiMutants: readonly Mutant[] = [
     replace: 'if (now() <= expiresAt) return holder',
   },
   {
+    name: 'the address of a client is not compared with the networks of a cached key',
+    inside: 'authenticate',
+    find: 'if (!worksFrom(holder, () => addressOf(ctx.req))) {',
+    replace: "if (keys.remembered(key ?? '') === undefined && !worksFrom(holder, () => addressOf(ctx.req))) {",
+    flow: PROBES,
+  },
+  {
+    name: 'an IPv4 address in IPv6 form is in networks of IPv6',
+    inside: 'networksOf',
+    find: "lists[mapped.check(address, 'ipv6') ? 'ipv4' : 'ipv6']",
+    replace: "lists['ipv6']",
+    flow: PROBES,
+  },
+  {
     name: 'the expiry of a key is looked at in its look-up, and not while its holder is cached',
     inside: 'createApiKeyCache',
     find: "return key ? inForce(digest, key) : unknown.get(digest) && 'unknown'",

@@ -29,7 +29,7 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'a good key counts against its address',
     inside: 'createAdmitKey',
-    find: "      if (result !== 'unknown') takeBack?.()",
+    find: '      if (!isUnknown) takeBack?.()',
     replace: "      if (result === 'refused') takeBack?.()",
   },
   {

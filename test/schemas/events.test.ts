@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { type EventType, eventSchemas, type Stream } from '../../schemas/events.ts'
 import { isEventType, matchesSchema } from '../../schemas/validate.ts'
@@ -133,6 +134,42 @@ describe('the enums', () => {
       expect(isKey({ expires_at })).toBe(true)
     for (const expires_at of ['2027-01-01', '', 'never', '2027-02-30T00:00:00Z', 1, false, {}])
       expect(isKey({ expires_at })).toBe(false)
+  })
+})
+
+describe('the networks of a key', () => {
+  const takes = (allowed_networks: unknown): boolean => isKey({ allowed_networks })
+
+  test('are null, absent, or 1 to 20', () => {
+    for (const networks of [null, undefined, ['10.0.0.0/8'], Array(20).fill('::/0')]) expect(takes(networks)).toBe(true)
+    for (const networks of [[], Array(21).fill('::/0'), '10.0.0.0/8', {}, [null]]) expect(takes(networks)).toBe(false)
+  })
+
+  test.each([
+    ...['0.0.0.0/0', '255.255.255.255/32', '10.1.2.3/8', '203.0.113.0/24', '192.0.2.7/9'],
+    ...['::/0', '::1/128', '1::/16', '2001:DB8::/32', '2001:db8:0:0:1:2:3:4/64', '1:2:3:4:5:6:7:8/127'],
+    ...['1:2:3:4:5:6:7::/119', '::2:3:4:5:6:7:8/10', '1::8/99', '1:2::5:6:7:8/100', 'fe80::1/10', '::ffff:a00:1/104'],
+  ])('may be %s', network => {
+    expect([takes([network]), isIP(network.split('/')[0] ?? '')]).toEqual([true, network.includes(':') ? 6 : 4])
+  })
+
+  test.each([
+    ...['', '/', '10.0.0.0', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/08', '10.0.0.0/-1', '10.0.0/8', '256.0.0.0/8'],
+    ...['010.0.0.0/8', '10.0.0.0.0/8', ' 10.0.0.0/8', '10.0.0.0/8 ', '10.0.0.0/8\n', '0.0.0.0/0,10.0.0.0/8', '*/0'],
+    ...[
+      '::',
+      '::/129',
+      '::/00',
+      ':/0',
+      ':::/0',
+      '1:2:3:4:5:6:7/64',
+      '1:2:3:4:5:6:7:8:9/64',
+      '1::2::3/64',
+      '12345::/16',
+    ],
+    ...['1:2:3:4::5:6:7:8/64', '::ffff:10.0.0.0/104', 'fe80::1%eth0/64', '[::1]/128', 'g::/16', 'example.com/24'],
+  ])('cannot be %j', network => {
+    expect(takes(['10.0.0.0/8', network])).toBe(false)
   })
 })
 

@@ -160,6 +160,12 @@ export const refusedAlone = {
     'a permission of another spelling': org => withData(keyCreated({ org_id: org }), { permissions: ['Payouts:read'] }),
     'an expiry that is a date': org => withData(keyCreated({ org_id: org }), { expires_at: '2099-12-31' }),
     'an expiry that is a number': org => withData(keyCreated({ org_id: org }), { expires_at: 4_102_444_800 }),
+    'no network at all': org => withData(keyCreated({ org_id: org }), { allowed_networks: [] }),
+    'twenty-one networks': org =>
+      withData(keyCreated({ org_id: org }), { allowed_networks: Array.from({ length: 21 }, () => '10.0.0.0/8') }),
+    'an address that is no network': org =>
+      withData(keyCreated({ org_id: org }), { allowed_networks: ['10.0.0.0/8', '203.0.113.7'] }),
+    'networks that are no list': org => withData(keyCreated({ org_id: org }), { allowed_networks: '10.0.0.0/8' }),
     'the hash of a key in capitals': org =>
       withData(keyCreated({ org_id: org }), { secret_sha256: sha256('x').toUpperCase() }),
   },

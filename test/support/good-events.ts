@@ -140,6 +140,15 @@ export const applied: Readonly<Record<string, (org: string) => Outgoing>> = {
     keyCreated({ org_id: org, permissions: ['payouts:read', 'totals:read'] }),
   'a key that expires': org => keyCreated({ org_id: org, expires_at: '2099-12-31T23:59:59.999999999+14:00' }),
   'a key that expired before it was made': org => keyCreated({ org_id: org, expires_at: '1970-01-01T00:00:00Z' }),
+  'a key of one network': org => keyCreated({ org_id: org, allowed_networks: ['203.0.113.0/24'] }),
+  'a key of twenty networks': org =>
+    keyCreated({
+      org_id: org,
+      allowed_networks: Array.from({ length: 20 }, (_, n) =>
+        n % 2 ? `10.0.${n}.255/${n}` : `2001:db8::${n}:A/12${n % 9}`,
+      ),
+    }),
+  'a key whose networks are null': org => keyCreated({ org_id: org, allowed_networks: null }),
   'a key whose expiry is null': org => keyCreated({ org_id: org, expires_at: null }),
 }
 
@@ -175,6 +184,10 @@ export const duplicates: Readonly<Record<string, (org: string) => readonly [...b
     'a key whose expiry is null, and absent': org => {
       const text = newKeyText()
       return [keyCreated({ org_id: org, text, expires_at: null }), keyCreated({ org_id: org, text })]
+    },
+    'a key whose networks are null, and absent': org => {
+      const text = newKeyText()
+      return [keyCreated({ org_id: org, text, allowed_networks: null }), keyCreated({ org_id: org, text })]
     },
     'a key that was revoked meanwhile': org => {
       const created = keyCreated({ org_id: org })

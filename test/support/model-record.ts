@@ -1,4 +1,5 @@
 /** The contract for a single record, written from the documents. Shares only the time zones with the projector. */
+import { isIP, isIPv4 } from 'node:net'
 import kafkajs from 'kafkajs'
 import { type Json, type JsonObject, parseJson } from './model-json.ts'
 import {
@@ -260,6 +261,14 @@ const isPermission = isOneOf(
   'changes:read',
 )
 
+/** A network in CIDR notation. An IPv6 address with an IPv4 address or a zone in it is none. */
+const isNetwork = (json: Json | undefined): boolean => {
+  const [, address = '', bits = ''] =
+    (typeof json === 'string' && /^([0-9A-Fa-f.:]+)\/(0|[1-9][0-9]*)$/.exec(json)) || []
+  const isMixed = address.includes(':') && address.includes('.')
+  return !isMixed && isIP(address) !== 0 && Number(bits) <= (isIPv4(address) ? 32 : 128)
+}
+
 const ofApiKeys: Readonly<Record<string, Fields>> = {
   'commission.api_key.created.v1': {
     org_id: isId('org'),
@@ -270,6 +279,9 @@ const ofApiKeys: Readonly<Record<string, Fields>> = {
     permissions: json => Array.isArray(json) && json.every(isPermission),
     created_at: isInstant,
     expires_at: { optional: isInstant },
+    allowed_networks: {
+      optional: json => Array.isArray(json) && json.length >= 1 && json.length <= 20 && json.every(isNetwork),
+    },
   },
   'commission.api_key.revoked.v1': { org_id: isId('org'), id: isId('key'), revoked_at: isInstant },
 }

@@ -2,8 +2,8 @@
 
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander'
 import { parkCodes } from '../../schemas/errors.ts'
-import { TEXT_LENGTH_MAX } from '../../schemas/limits.ts'
-import { type IdPrefix, instantToNanoseconds, isId } from '../../schemas/values.ts'
+import { KEY_NETWORKS_MAX, TEXT_LENGTH_MAX } from '../../schemas/limits.ts'
+import { type IdPrefix, instantToNanoseconds, isId, isNetwork } from '../../schemas/values.ts'
 import type { UntilOffset } from '../analysis/replay-bounds.ts'
 import { WAIT_DEFAULT_S } from '../limits.ts'
 import type { Filter, RecordPosition } from '../parked/find.ts'
@@ -65,6 +65,16 @@ export const keyIdOption = (): Option =>
 
 export const expiryOption = (): Option =>
   new Option('--expires-at <instant>', 'the API refuses it from then on').argParser(parseExpiry)
+
+export const networkOption = (
+  description = 'it works only from this network, such as 203.0.113.0/24 (default: from everywhere); repeatable',
+): Option => new Option('--network <cidr>', description).argParser(addNetwork)
+
+const addNetwork = (text: string, before: readonly string[] = []): string[] => {
+  if (!isNetwork(text)) throw new InvalidArgumentError('Expected a network such as 203.0.113.0/24 or 2001:db8::/32.')
+  if (before.length >= KEY_NETWORKS_MAX) throw new InvalidArgumentError(`Expected at most ${KEY_NETWORKS_MAX}.`)
+  return [...before, text]
+}
 
 export const generationOption = (): Option =>
   new Option('--generation <name>', 'a generation, or sandbox:NAME (default: the live generation)').argParser(

@@ -31,6 +31,8 @@ export type CreateKeyOptions = {
   readonly permissions: KeyPermission[]
   /** An instant; null for a key that does not expire. */
   readonly expiresAt: string | null
+  /** In CIDR notation; null for a key that works from everywhere. */
+  readonly networks: string[] | null
   readonly waitSeconds: number
   readonly json: boolean
 }
@@ -47,21 +49,23 @@ export const createAndTell = async (
   context: KafkaContext,
   replaces?: string,
 ): Promise<string> => {
-  const { org, name, permissions, expiresAt, waitSeconds, json } = options
+  const { org, name, permissions, expiresAt, networks, waitSeconds, json } = options
   assertLater(expiresAt, context.now())
   const text = newKeyText()
   const id = newKeyId()
   const created_at = new Date(context.now()).toISOString()
   const expiry = expiresAt === null ? {} : { expires_at: expiresAt }
-  const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at, ...expiry }
+  const limits = { ...expiry, ...(networks !== null && { allowed_networks: networks }) }
+  const data = { org_id: org, id, name, ...publishedOf(text), permissions, created_at, ...limits }
   // Shown as soon as Kafka has it, before the projector has: it cannot be shown again, whatever happens next.
   const publish = await preparePublish(context, live => assertUnderstood(live['api-keys'].identity, options))
   const advice = `The API accepts ${id} when the projector has caught up: do not make another one`
   await publish({ type: 'commission.api_key.created.v1', data }, waitSeconds, advice, () => {
-    const made = { id, org_id: org, name, permissions, expires_at: expiresAt, key: text }
+    const made = { id, org_id: org, name, permissions, expires_at: expiresAt, allowed_networks: networks, key: text }
     context.out(json ? `${JSON.stringify({ ...made, ...(replaces !== undefined && { replaces }) })}\n` : `${text}\n`)
     context.say(`made ${id} of ${org}. This is the only time that its text is shown.`)
   })
+  if (networks !== null) await assertStored(org, id, context)
   return id
 }
 
@@ -70,14 +74,25 @@ const assertLater = (expiresAt: string | null, now: number): void => {
   throw new CommandError(`--expires-at: expected an instant after ${new Date(now).toISOString()}, got ${expiresAt}`)
 }
 
+/** @throws CommandError if a projector of an older version ignored the networks of the key */
+const assertStored = async (org: string, id: string, context: CommandContext): Promise<void> => {
+  const key = (await findKeys(org, context)).find(known => known.id === id)
+  if (key === undefined || key.revoked || key.allowed_networks !== null) return
+  throw new CommandError(
+    `the projector is of an older version and ignored --network: ${id} works from everywhere. ` +
+      `Revoke it now: npx commission keys revoke --org ${org} --id ${id}`,
+  )
+}
+
 /** @throws CommandError if the projection would park the key, or ignore its expiry */
 const assertUnderstood = (
   { rules_version }: Live['api-keys']['identity'],
-  { permissions, expiresAt }: Pick<CreateKeyOptions, 'permissions' | 'expiresAt'>,
+  { permissions, expiresAt, networks }: Pick<CreateKeyOptions, 'permissions' | 'expiresAt' | 'networks'>,
 ): void => {
   if (rules_version !== 1) return
-  if (expiresAt === null && permissions.every(permission => permission === 'read')) return
-  const detail = 'version 1 of the rules decides about API keys here: it knows the permission read only, and no expiry'
+  if (expiresAt === null && networks === null && permissions.every(permission => permission === 'read')) return
+  const detail =
+    'version 1 of the rules decides about API keys here: it knows the permission read only, no expiry and no networks'
   throw new CommandError(`${detail}; docs/generations.md says how to raise it (npx commission projection upgrade-keys)`)
 }
 
@@ -121,9 +136,10 @@ export const listKeys = async ({ org, json }: ListKeysOptions, context: CommandC
   return exitCodes.done
 }
 
-const permissionsText = ({ permissions, expires_at, revoked }: KeyListed, now: number): string => {
+const permissionsText = ({ permissions, expires_at, allowed_networks, revoked }: KeyListed, now: number): string => {
   if (revoked) return 'revoked'
-  const may = permissions.length > 0 ? `may ${permissions.join(', ')}` : 'may nothing'
+  const part = permissions.length > 0 ? `may ${permissions.join(', ')}` : 'may nothing'
+  const may = allowed_networks === null ? part : `${part} from ${allowed_networks.join(', ')}`
   if (expires_at === null) return may
   return Date.parse(expires_at) > now ? `${may} until ${expires_at}` : `expired at ${expires_at}`
 }
@@ -135,6 +151,8 @@ export type KeyListed = {
   readonly name: string | null
   readonly permissions: readonly string[]
   readonly expires_at: string | null
+  /** null for a key that works from everywhere. */
+  readonly allowed_networks: readonly string[] | null
   readonly revoked: boolean
 }
 
@@ -157,8 +175,9 @@ export const findKeys = async (org: string, { send, prefix }: CommandContext): P
     id: key_id,
     org_id,
     name: names[index] ?? null,
-    permissions: body.permissions ?? permissions,
+    permissions: body.within?.permissions ?? body.permissions ?? permissions,
     expires_at: body.expires_at ?? null,
+    allowed_networks: body.within?.networks ?? null,
     revoked,
   }))
 }

@@ -1,5 +1,5 @@
 /**
- * `commission keys rotate`: makes the next key, with the name and the permissions of a key in use.
+ * `commission keys rotate`: makes the next key, with the name, the permissions and the networks of a key in use.
  * Promises: the key in use stays valid until somebody revokes it. No event gives it an end: clients change to the next
  * key in their own time, and the operator sees in the logs of the API when the old id no longer asks.
  */
@@ -9,10 +9,12 @@ import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { type CreateKeyOptions, createAndTell, findKeys } from './keys.ts'
 
-export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions'> & {
+export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions' | 'networks'> & {
   readonly id: string
   /** By default that of the key in use. */
   readonly name: string | undefined
+  /** By default those of the key in use. */
+  readonly networks: string[] | undefined
 }
 
 export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
@@ -27,7 +29,8 @@ export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext
     throw new CommandError(`${id} expires at ${key.expires_at}: say when the next key does, with --expires-at`)
   }
   const permissions = key.permissions.filter(isKeyPermission)
-  const next = await createAndTell({ ...options, name, permissions }, context, id)
+  const networks = options.networks ?? (key.allowed_networks && [...key.allowed_networks])
+  const next = await createAndTell({ ...options, name, permissions, networks }, context, id)
   context.say(
     `The API accepts ${next} now, and ${id} as before. When every client has the new key, revoke the old one:`,
   )

@@ -39,16 +39,20 @@ const keyRefOf = (sha256: string): DocumentRef => refOf('api-keys', sha256)
 type StoredParts = {
   readonly permissions: string[]
   readonly name: { readonly name?: string }
-  readonly limits: Pick<ApiKeyDocument['body'], 'permissions' | 'expires_at'>
+  readonly limits: Pick<ApiKeyDocument['body'], 'permissions' | 'expires_at' | 'within'>
 }
 
 /**
- * An expiring key stores an empty list as `permissions`, and the real ones in `body`. An older API, which ignores
- * `expires_at`, then refuses the key.
+ * A key that expires, or has networks, stores an empty list as `permissions`, and the real ones in `body`, each where
+ * only an API looks that knows the limit. An older API, which ignores it, then refuses the key.
  */
 const storedOf = ({ data }: SequencedEvent<ApiKeyCreatedData, CreatedRefs>): StoredParts => {
-  const { name, permissions, expires_at } = data
+  const { name, permissions, expires_at, allowed_networks } = data
   const expires = typeof expires_at === 'string'
+  if (allowed_networks) {
+    const within = { networks: allowed_networks, permissions }
+    return { permissions: [], name: { name }, limits: { ...(expires && { expires_at }), within } }
+  }
   return { permissions: expires ? [] : permissions, name: { name }, limits: expires ? { permissions, expires_at } : {} }
 }
 

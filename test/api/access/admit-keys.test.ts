@@ -22,7 +22,7 @@ const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } 
   }[] = []
   const valid = new Set<string>()
   const keys: Pick<ApiKeyCache, 'lookup' | 'wasValid'> = {
-    wasValid: key => valid.has(key),
+    wasValid: (key, address) => valid.has(key) || valid.has(`${key} from ${address}`),
     lookup: (key, signal) =>
       new Promise((resolve, reject) => {
         asked.push({ key, signal, answer: resolve, fail: () => reject(unavailable('elasticsearch_connection')) })
@@ -92,6 +92,26 @@ describe('a key that is not cached', () => {
     void ask('known')
     await turn()
     expect([asked.length, lanes.keyLookups.held(), lanes.keyLookupsExhausted.held()]).toEqual([1, 0, 0])
+  })
+
+  test('outside its networks counts as a failed login, also while it is valid elsewhere, and has nobody else refused', async () => {
+    const { asked, valid, lanes, ask, answerAll } = rig({ tries: 1, exhausted: 0 })
+    const limited: KeyHolder = { ...holder, isAllowedFrom: address => address === '198.51.100.1' }
+    valid.add('known from 198.51.100.1')
+    const outside = ask('known')
+    await turn()
+    expect([asked.length, lanes.keyLookups.held()]).toEqual([1, 1])
+    await answerAll(limited)
+    expect(await outside).toBe(limited)
+    // The address has no try left.
+    void ask('known')
+    await turn()
+    expect([asked.length, lanes.keyLookups.held(), lanes.keyLookupsExhausted.waiting()]).toEqual([0, 0, 1])
+    const inside = ask('known', { address: '198.51.100.1' })
+    await turn()
+    expect(asked.length).toBe(1)
+    await answerAll(limited)
+    expect(await inside).toBe(limited)
   })
 
   test('is looked up once for all requests that carry it at the same time', async () => {

@@ -120,6 +120,19 @@ test('a refusal has one line and stays the same refusal', async () => {
   expect(parsed()).toMatchObject([{ status: 403, key_id: 'key_1' }])
 })
 
+test('a key that was refused for the address of its client is named, with the reason', async () => {
+  const { run, lines, parsed } = created(true)
+  const refused = run({}, ctx => {
+    Object.assign(ctx.state.read ?? {}, { refusedKey: KEY })
+    throw new Refusal('unauthorized')
+  })
+  await expect(refused).rejects.toThrow()
+  expect(parsed()).toMatchObject([
+    { status: 401, org_id: 'org_1', key_id: 'key_1', refused_for: 'address', address: '10.0.0.7', unlogged: 3 },
+  ])
+  expect(lines[0]?.org).toBe('org_1')
+})
+
 test('only refusals without a key, and those of a limit, are limited', async () => {
   const { run, parsed } = created(true, 'written', false)
   const limited = new Refusal('rate_limited')

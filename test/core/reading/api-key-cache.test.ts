@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createApiKeyCache } from '../../../core/reading/api-key-cache.ts'
+import { createApiKeyCache, worksFrom } from '../../../core/reading/api-key-cache.ts'
 import { Refusal } from '../../../core/runtime/refusals.ts'
 import type { DocumentName } from '../../../core/store/read/slice-documents.ts'
 import { multiGetAnswer, positionText } from '../../api/answers.ts'
@@ -44,7 +44,7 @@ const keyIndex = () => {
     remembered: keys.remembered,
     lookup: (key: string) => keys.lookup(key, signal),
     checkServed: keys.checkServed,
-    wasValid: keys.wasValid,
+    wasValid: (key: string, address?: string) => keys.wasValid(key, address),
   }
 }
 
@@ -94,6 +94,34 @@ describe('a key', () => {
     const { putExpiring, lookup } = keyIndex()
     putExpiring(KEY, 'soon')
     expect(await reasonOf(lookup(KEY))).toBe('key_malformed')
+  })
+
+  test('with networks has their permissions, and each request has its address checked, also while it is cached', async () => {
+    const { asked, put, lookup, remembered, wasValid } = keyIndex()
+    put(KEY, { permissions: [] }, { within: { networks: ['10.0.0.0/8'], permissions: ['payouts:read'] } })
+    const found = [await lookup(KEY), remembered(KEY)]
+    expect(asked).toEqual(FIRST_LOOK_UP)
+    for (const holder of found) {
+      if (holder === undefined || holder === 'unknown') throw new Error('not found')
+      expect(holder).toMatchObject({ permissions: new Set(['payouts:read']) })
+      const addresses = ['10.1.2.3', '::ffff:10.1.2.3', '11.1.2.3', undefined]
+      expect(addresses.map(address => worksFrom(holder, () => address))).toEqual([true, true, false, false])
+    }
+    expect([wasValid(KEY, '10.1.2.3'), wasValid(KEY, '11.1.2.3'), wasValid(KEY)]).toEqual([true, false, false])
+  })
+
+  test.each([
+    { networks: ['office'], permissions: ['read'] },
+    { networks: ['10.0.0.0/8', '10.0.0.0/33'], permissions: ['read'] },
+    { networks: '10.0.0.0/8', permissions: ['read'] },
+    { permissions: ['read'] },
+    { networks: [] },
+    null,
+  ])('whose networks cannot be read works from nowhere: %j', async within => {
+    const { put, lookup } = keyIndex()
+    put(KEY, { permissions: [] }, { within })
+    const found = await lookup(KEY).catch(() => undefined)
+    expect(found === undefined || found === 'unknown' || !worksFrom(found, () => '10.0.0.1')).toBe(true)
   })
 
   test('is unknown if it was never created, or is revoked', async () => {

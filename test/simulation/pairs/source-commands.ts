@@ -79,7 +79,7 @@ export const carryOutOnSource = async (told: SourceTold, steps: Steps): Promise<
     }
     case 'rotate': {
       const { org, id } = told
-      return rotateKey({ org, id, name: undefined, expiresAt: null, waitSeconds: 60, json }, steps)
+      return rotateKey({ org, id, name: undefined, expiresAt: null, networks: undefined, waitSeconds: 60, json }, steps)
     }
   }
 }

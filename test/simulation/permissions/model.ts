@@ -14,9 +14,9 @@ export type Probe = {
   readonly answer: (org: OrgName) => Expected
 }
 
-/** Returns the answer for a key at an instant, in milliseconds since 1970. */
-export const expectedOf = (probe: Probe, key: ProbeKey | 'none', now: number): Expected => {
-  if (key === 'none' || key.isRevoked || now >= key.ends) return { status: 401 }
+/** Returns the answer for a key and a client at an instant, in milliseconds since 1970. */
+export const expectedOf = (probe: Probe, key: ProbeKey | 'none', client: number, now: number): Expected => {
+  if (key === 'none' || key.isRevoked || now >= key.ends || key.clients?.(client) === false) return { status: 401 }
   const { method, needs } = probe
   if (key.permissions.length === 0) return { status: 403, message: 'This API key has no permission.' }
   const holds = (name: string): boolean => key.permissions.some(held => held === name || held === 'read')

@@ -5,7 +5,7 @@ import { CALM, Faults } from '../faults.ts'
 import { startApiProcess } from '../hostile/api-process.ts'
 import { type Answer, bearer, Client } from '../hostile/client.ts'
 import { type Expected, expectedOf, type Probe, probes } from './model.ts'
-import { createProbeStore, EXPIRES_AFTER, type ProbeKey } from './store.ts'
+import { addressOfClient, createProbeStore, EXPIRES_AFTER, type ProbeKey } from './store.ts'
 
 /** Clients that ask at the same time, each one request after the other. */
 const CLIENTS = 40
@@ -36,15 +36,15 @@ export const sendProbes = async (seed: number, count: number): Promise<Verdict> 
   const statuses = new Map<number, number>()
   const clients = Array.from(
     { length: CLIENTS },
-    (_, n) => new Client(api, { address: `10.0.0.${n}`, rate: 1e9, latency: 0 }, () => undefined),
+    (_, n) => new Client(api, { address: addressOfClient(n), rate: 1e9, latency: 0 }, () => undefined),
   )
 
-  const sendOne = async (client: Client, [probe, key]: Asked): Promise<void> => {
+  const sendOne = async (client: number, [probe, key]: Asked): Promise<void> => {
     const { method, path } = probe
-    const before = expectedOf(probe, key, clock.now())
-    const answer = await client.ask(method, path, [...headersOf(key, random)])
+    const before = expectedOf(probe, key, client, clock.now())
+    const answer = await clients[client]?.ask(method, path, [...headersOf(key, random)])
     if (answer) statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1)
-    const after = expectedOf(probe, key, clock.now())
+    const after = expectedOf(probe, key, client, clock.now())
     // A key may expire while its request is on the way.
     if ([before, after].some(expected => answer && isAs(answer, expected))) return
     const who = key === 'none' ? 'no key' : `${key.org} ${key.permissions.join(' ')} ends ${key.ends}`
@@ -54,7 +54,7 @@ export const sendProbes = async (seed: number, count: number): Promise<Verdict> 
   const sendAll = async (asked: readonly Asked[]): Promise<void> => {
     let left = CLIENTS
     let next = 0
-    for (const client of clients) {
+    for (const client of clients.keys()) {
       const askAll = async (): Promise<void> => {
         for (let one = asked[next++]; one && wrong.length < 20; one = asked[next++]) await sendOne(client, one)
       }

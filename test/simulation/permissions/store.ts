@@ -35,13 +35,15 @@ import { indexIdOf } from '../hostile/store.ts'
 import { PREFIX } from '../promises.ts'
 import { Index } from '../stored.ts'
 
-/** `ends`: milliseconds since 1970 from which on the key is refused. */
+/** `ends`: milliseconds since 1970 from which on the key is refused. `clients`: who may use it; all if absent. */
 export type ProbeKey = {
   readonly text: string
   readonly org: OrgName
   readonly permissions: readonly KeyPermission[]
   readonly isRevoked: boolean
   readonly ends: number
+  readonly networks?: string[]
+  readonly clients?: (client: number) => boolean
 }
 export type OrgName = 'a' | 'b' | 'empty'
 export const orgNames: readonly OrgName[] = ['a', 'b', 'empty']
@@ -67,12 +69,22 @@ const permissionSets: readonly (readonly KeyPermission[])[] = [
 /** Virtual milliseconds after the beginning: a key expires in the middle of the probes. */
 export const EXPIRES_AFTER = 60_000
 const NEVER = Number.POSITIVE_INFINITY
-/** The end of a key, in milliseconds since 1970, and whether it is revoked. */
-const lives = [
+/** The addresses of clients: some have the IPv6 form of IPv4. */
+export const addressOfClient = (client: number): string => `${client % 3 === 0 ? '::ffff:' : ''}10.0.0.${client}`
+/** The end of a key, in milliseconds since 1970, whether it is revoked, and its networks. */
+const lives: readonly Pick<ProbeKey, 'ends' | 'isRevoked' | 'networks' | 'clients'>[] = [
   { ends: NEVER, isRevoked: false },
   { ends: BEGINNING, isRevoked: false },
   { ends: BEGINNING + EXPIRES_AFTER, isRevoked: false },
   { ends: Date.UTC(2999, 0, 1), isRevoked: false },
+  { ends: NEVER, isRevoked: false, networks: ['10.0.0.0/28'], clients: client => client < 16 },
+  {
+    ends: BEGINNING + EXPIRES_AFTER,
+    isRevoked: false,
+    // No client has an address of IPv6.
+    networks: ['::/0', '10.0.0.7/32', '10.0.0.16/28'],
+    clients: client => client === 7 || (client >= 16 && client < 32),
+  },
   { ends: NEVER, isRevoked: true },
 ]
 
@@ -139,10 +151,11 @@ const recordsOf = (name: 'a' | 'b'): Outgoing[] => {
   ]
 }
 
-const eventsOf = ({ org, permissions, isRevoked, ends, text }: ProbeKey, place: number): Outgoing[] => {
+const eventsOf = ({ org, permissions, isRevoked, ends, networks, text }: ProbeKey, place: number): Outgoing[] => {
   const name = { org_id: `org_${org}`, id: `key_${place}` }
   const expiry = ends === NEVER ? {} : { expires_at: new Date(ends).toISOString() }
-  const created = keyCreated({ ...name, text, permissions: [...permissions], ...expiry })
+  const within = networks === undefined ? {} : { allowed_networks: networks }
+  const created = keyCreated({ ...name, text, permissions: [...permissions], ...expiry, ...within })
   return isRevoked ? [created, keyRevoked(name)] : [created]
 }
 

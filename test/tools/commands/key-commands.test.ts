@@ -5,21 +5,37 @@ import { said } from '../../support/command-line.ts'
 test('keys are created, listed and revoked with the given options', async () => {
   expect((await said('keys', 'create', '--org', 'org_1', '--name', 'Payroll Ä')).called).toEqual([
     'keys create',
-    { org: 'org_1', name: 'Payroll Ä', permissions: ['read'], expiresAt: null, waitSeconds: 60, json: false },
+    {
+      org: 'org_1',
+      name: 'Payroll Ä',
+      permissions: ['read'],
+      expiresAt: null,
+      networks: null,
+      waitSeconds: 60,
+      json: false,
+    },
   ])
   expect((await said('keys', 'create', '--org', 'org_1', '--name', '', '--no-read', '--json')).called).toEqual([
     'keys create',
-    { org: 'org_1', name: '', permissions: [], expiresAt: null, waitSeconds: 60, json: true },
+    { org: 'org_1', name: '', permissions: [], expiresAt: null, networks: null, waitSeconds: 60, json: true },
   ])
   const limited = ['--permission', 'payouts:read', '--permission', 'reps:read', '--expires-at', '2999-01-01T00:00:00Z']
   expect((await said('keys', 'create', '--org', 'org_1', '--name', 'x', ...limited)).called?.[1]).toMatchObject({
     permissions: ['payouts:read', 'reps:read'],
     expiresAt: '2999-01-01T00:00:00Z',
   })
+  const networks = ['203.0.113.0/24', '2001:db8::/32']
+  const within = networks.flatMap(network => ['--network', network])
+  for (const command of [
+    ['create', '--name', 'x'],
+    ['rotate', '--id', 'key_1'],
+  ]) {
+    expect((await said('keys', ...command, '--org', 'org_1', ...within)).called?.[1]).toMatchObject({ networks })
+  }
   const rotated = await said('keys', 'rotate', '--org', 'org_1', '--id', 'key_1', '--name', 'y', '--json')
   expect(rotated.called).toEqual([
     'keys rotate',
-    { org: 'org_1', id: 'key_1', name: 'y', expiresAt: null, waitSeconds: 60, json: true },
+    { org: 'org_1', id: 'key_1', name: 'y', expiresAt: null, networks: undefined, waitSeconds: 60, json: true },
   ])
   expect((await said('projection', 'upgrade-keys', '--from', '7')).called).toEqual([
     'projection upgrade-keys',
@@ -36,6 +52,10 @@ test('keys are created, listed and revoked with the given options', async () => 
     ['--permission', 'write'],
     ['--permission', 'reps:read', '--no-read'],
     ['--expires-at', 'tomorrow'],
+    ['--network', '203.0.113.7'],
+    ['--network', '203.0.113.0/33'],
+    ['--network', 'office'],
+    Array.from({ length: 21 }, () => ['--network', '203.0.113.0/24']).flat(),
   ]) {
     const refused = await said('keys', 'create', '--org', 'org_1', '--name', 'x', ...wrong)
     expect([refused.called, refused.code]).toEqual([[], exitCodes.usage])

@@ -49,6 +49,38 @@ describe('an API key', () => {
     expect(documents.get(secret('b'))).toMatchObject({ permissions: [], revoked: true, body })
   })
 
+  test('with networks has its permissions where no API looks that does not know networks', async () => {
+    const permissions: KeyPermission[] = ['totals:read']
+    const expires_at = '2027-01-01T00:00:00Z'
+    const networks = ['203.0.113.0/24', '2001:DB8::/32']
+    const documents = await tell(
+      [keyCreated('key_1', 'a', { permissions, allowed_networks: networks }), 'applied'],
+      [keyCreated('key_2', 'b', { permissions, expires_at, allowed_networks: networks }), 'applied'],
+      [keyRevoked('key_2'), 'applied'],
+    )
+    const within = { networks, permissions }
+    expect(documents.get(secret('a'))).toMatchObject({ permissions: [], revoked: false })
+    expect(documents.get(secret('a'))?.body).toEqual({ created_seq: 0, within })
+    expect(documents.get(secret('b'))).toMatchObject({ permissions: [], revoked: true })
+    expect(documents.get(secret('b'))?.body).toEqual({ created_seq: 1, expires_at, within })
+  })
+
+  test('without networks, with null and created before there were any, is one event; with others, another one', async () => {
+    const allowed_networks = ['10.0.0.0/8', '192.0.2.0/24']
+    const documents = await tell(
+      [keyCreated('key_1', 'a'), 'applied'],
+      [keyCreated('key_1', 'a', { allowed_networks: null }), 'duplicate'],
+      [keyCreated('key_1', 'a', { allowed_networks }), 'id_reused'],
+      [keyCreated('key_2', 'b', { allowed_networks }), 'applied'],
+      [keyCreated('key_2', 'b', { allowed_networks }), 'duplicate'],
+      [keyCreated('key_2', 'b', { allowed_networks: allowed_networks.toReversed() }), 'id_reused'],
+      [keyCreated('key_2', 'b'), 'id_reused'],
+      [keyCreated('key_3', 'c', { allowed_networks: ['10.0.0.0/8', '10.0.0.1'] }), 'data_invalid'],
+    )
+    expect(documents.get(secret('a'))?.body).toEqual({ created_seq: 0 })
+    expect(documents.get(secret('c'))).toBeUndefined()
+  })
+
   test('without an expiry, with null and created before there was one, is one event', async () => {
     await tell(
       [keyCreated('key_1', 'a'), 'applied'],
@@ -164,6 +196,15 @@ describe('before the offset from which on version 2 of the rules decides', () =>
     expect(documents.get('api-keys/org_1:key_1')).toBeUndefined()
     expect(documents.get(secret('b'))).toMatchObject({ permissions: ['read'], body: { created_seq: 1 } })
     expect(JSON.stringify(documents.all())).not.toMatch(/Payroll export|expires_at/)
+  })
+
+  test('networks are invalid: a key that ignored them would work from everywhere', async () => {
+    const documents = await tellBeside(
+      [keyCreated('key_1', 'a', { allowed_networks: ['10.0.0.0/8'] }), 'data_invalid'],
+      [keyCreated('key_2', 'b', { allowed_networks: null }), 'applied'],
+    )
+    expect(documents.get(secret('a'))).toBeUndefined()
+    expect(documents.get(secret('b'))).toMatchObject({ permissions: ['read'], body: { created_seq: 1 } })
   })
 
   test('a parked event stays parked; after it, the same event is applied, and an event from before is a duplicate', async () => {
