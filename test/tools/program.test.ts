@@ -39,6 +39,10 @@ test('every option reaches its command', async () => {
   ])
   const position = { topic: 'a.b', partition: 2, offset: 17 }
   expect((await said('parked', 'show', 'a.b:2:17', '--raw')).called).toEqual(['parked show', { position, as: 'raw' }])
+  expect((await said('parked', 'show', 'a.b', '2', '17', '--raw')).called).toEqual([
+    'parked show',
+    { position, as: 'raw' },
+  ])
   const { called } = await said('parked', 'publish-again', 'a.b:2:17', 'a.b:2:18', '--dry-run')
   expect(called[1]).toMatchObject({ positions: [position, { ...position, offset: 18 }], publish: false })
 })
@@ -58,6 +62,10 @@ test.for([
   ['both orders', ['parked', 'list', '--newest', '--oldest']],
   ['a missing position', ['parked', 'show']],
   ['an invalid position', ['parked', 'show', 'a:b']],
+  ['an invalid position in three words', ['parked', 'show', 'a', '0', 'b']],
+  ['two words of a position', ['parked', 'show', 'a', '0']],
+  ['three words, of which one is a position', ['parked', 'show', 'a:0:1', '0', '1']],
+  ['two positions', ['parked', 'show', 'a:0:1', 'a:0:2']],
   ['two output formats', ['parked', 'show', 'a:0:0', '--json', '--raw']],
   ['nothing to publish', ['parked', 'publish-again', '--publish']],
   ['a position and a filter', ['parked', 'publish-again', 'a:0:0', '--org', 'org_1']],

@@ -83,10 +83,18 @@ export const generationOption = (): Option =>
 
 export const A_POSITION = 'topic:partition:offset, as list shows it'
 
+/** Returns the position that one word or three words say; undefined if they say none. */
+export const positionIn = (words: readonly string[]): RecordPosition | undefined => {
+  const isWhole = words.length === 1 || words.length === 3
+  const [, topic, partition, offset] =
+    (isWhole && /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(words.join(':'))) || []
+  return topic === undefined ? undefined : { topic, partition: Number(partition), offset: Number(offset) }
+}
+
 export const parsePosition = (text: string): RecordPosition => {
-  const [, topic, partition, offset] = /^([a-zA-Z0-9._-]{1,249}):(\d{1,9}):(\d{1,15})$/.exec(text) ?? []
-  if (topic === undefined) throw new InvalidArgumentError('Expected topic:partition:offset.')
-  return { topic, partition: Number(partition), offset: Number(offset) }
+  const position = positionIn([text])
+  if (position === undefined) throw new InvalidArgumentError('Expected topic:partition:offset.')
+  return position
 }
 
 export const addPosition = (text: string, before: RecordPosition[]): RecordPosition[] => [

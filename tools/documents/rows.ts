@@ -49,18 +49,20 @@ export const rowOf = (given: Pick<DifferenceRow, 'row' | 'organization'> & Parti
 export const ndjsonOf = (row: DifferenceRow): string =>
   `${JSON.stringify(Object.fromEntries(columns.map(column => [column, row[column]])))}\n`
 
-export const csvHeader = `${columns.join(',')}\r\n`
-/** RFC 4180. */
-export const csvOf = (row: DifferenceRow): string =>
-  `${columns.map(column => csvCell(row[column] ?? '')).join(',')}\r\n`
+/** Returns a row of CSV as RFC 4180 says, with its line end. null is nothing, an empty text two quotation marks. */
+export const csvRow = (cells: readonly (string | null)[]): string => `${cells.map(csvCell).join(',')}\r\n`
 
 /** Puts an apostrophe before text that a spreadsheet would run as a formula. A negative amount is no formula. */
-const csvCell = (text: string): string => {
+const csvCell = (text: string | null): string => {
+  if (text === null) return ''
   const safe = formula.test(text) && !money.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
+  return safe === '' || /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 const formula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 const money = new RegExp(moneyPattern)
+
+export const csvHeader = csvRow(columns)
+export const csvOf = (row: DifferenceRow): string => csvRow(columns.map(column => row[column] || null))
 
 /** Tables of the rows of one organization, one for each kind of row. @param names of a and b */
 export const tablesOf = (rows: readonly DifferenceRow[], names: readonly [a: string, b: string]): string => {

@@ -21,6 +21,7 @@ import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../f
 import { EXPORT_PAGE } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, writeWhole } from '../whole-file.ts'
+import { writeCsv } from './csv.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import { assertIntact, describeFiles, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
@@ -35,6 +36,7 @@ export type ExportOptions = {
   readonly asOf: Moment | undefined
   readonly out: string
   readonly parquet: boolean
+  readonly csv?: boolean
   /** Opens sealed texts with the keys of SEAL_KEYS_DIR. Otherwise they stay as they were published. */
   readonly open?: boolean
   readonly json: boolean
@@ -63,7 +65,7 @@ export const exportOrganization = async (options: ExportOptions, steps: ExportSt
   try {
     await makeDirectory(out)
     // A finished export is only read: its directory may be read-only.
-    if (!options.parquet && existsSync(join(out, MANIFEST)) && !existsSync(join(out, BEGUN))) {
+    if (!options.parquet && !options.csv && existsSync(join(out, MANIFEST)) && !existsSync(join(out, BEGUN))) {
       return await exportLocked(options, steps, { assertHeld: async () => undefined })
     }
     const lock = await lockDirectory(out, steps)
@@ -83,7 +85,7 @@ const exportLocked = async (
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<ExitCode> => {
-  const { org, generation, out, parquet, json, open = false } = options
+  const { org, generation, out, parquet, csv = false, json, open = false } = options
   const { say } = steps
   const begun = await readJson<Begun>(join(out, BEGUN))
   const done = await readJson<Manifest>(join(out, MANIFEST))
@@ -124,6 +126,7 @@ const exportLocked = async (
   // Remains if the process was killed after it wrote the manifest.
   await rm(join(out, BEGUN), { force: true })
   if (parquet) await writeTables(out, say, steps.signal)
+  if (csv) await writeCsv(out, say, steps.signal)
   const manifest = await readFile(join(out, MANIFEST), 'utf8')
   if (json) steps.out(manifest)
   else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)

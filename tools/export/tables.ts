@@ -16,7 +16,7 @@ type Item = Readonly<Record<string, Value>>
 type List = 'line_items' | 'calculation_trace'
 /** A line of a file. Only one of the files has each list. */
 type Line = Item & Readonly<Record<List, readonly Item[]>>
-type Table = {
+export type ExportTable = {
   readonly name: string
   readonly from: string
   readonly columns: Columns
@@ -32,21 +32,21 @@ const pick = (item: Item, columns: Columns): Row =>
   )
 const textOf = (value: Value): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 
-const plain = (name: string, columns: Columns): Table => ({
+const plain = (name: string, columns: Columns): ExportTable => ({
   name,
   from: name,
   columns,
   rows: record => [pick(record, columns)],
 })
 /** A row for each item of a list in a record, with the record's id. */
-const inside = (name: string, from: string, list: List, columns: Columns): Table => ({
+const inside = (name: string, from: string, list: List, columns: Columns): ExportTable => ({
   name,
   from,
   columns: { payout_id: 'text', ...columns },
   rows: record => record[list].map(item => ({ ...pick(item, columns), payout_id: String(record.id) })),
 })
 
-const tables: readonly Table[] = [
+export const tables: readonly ExportTable[] = [
   plain('reps', { id: 'text', name: 'text', email: 'text', status: 'text', started_on: 'date', departed_on: 'date' }),
   plain('periods', {
     id: 'text',
@@ -104,20 +104,27 @@ export const writeTables = async (
   for (const table of tables) await writeTable(table, directory, say, signal)
 }
 
+/** Yields the rows of a table from its file. */
+export async function* tableRowsIn(
+  { from, rows }: ExportTable,
+  directory: string,
+  signal: AbortSignal,
+): AsyncGenerator<Row> {
+  for await (const line of linesOf(join(directory, `${from}.ndjson`))) {
+    signal.throwIfAborted()
+    yield* rows(JSON.parse(line.toString()))
+  }
+}
+
 const writeTable = async (
-  table: Table,
+  table: ExportTable,
   directory: string,
   say: (line: string) => void,
   signal: AbortSignal,
 ): Promise<void> => {
   const file = join(directory, `${table.name}.parquet`)
   const columns = Object.entries(table.columns).map(([name, kind]) => createColumn(name, kind))
-  const rows = async function* (): AsyncGenerator<Row> {
-    for await (const line of linesOf(join(directory, `${table.from}.ndjson`))) {
-      signal.throwIfAborted()
-      yield* table.rows(JSON.parse(line.toString()))
-    }
-  }
+  const rows = (): AsyncGenerator<Row> => tableRowsIn(table, directory, signal)
   let count = 0
   for await (const row of rows()) {
     count++

@@ -1,9 +1,11 @@
 /**
- * `commission projection totals`: what is owed and paid by period and currency, at one moment: table, JSON or picture.
+ * `commission projection totals`: what is owed and paid by period and currency, at one moment: table, CSV, JSON or
+ * picture.
  */
 
 import { type Moment, momentOf, recordIdOf } from '../../core/reading/index.ts'
 import { bodyOf } from '../../core/store/index.ts'
+import { csvRow } from '../documents/rows.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { aligned, fitColumn, printable } from '../terminal.ts'
@@ -22,12 +24,13 @@ export type TotalsOptions = {
   readonly kind: PeriodKind | undefined
   /** File for the picture. */
   readonly svg: string | undefined
+  readonly csv?: boolean
   readonly json: boolean
 }
 type TotalsSteps = ExportReaders & { readonly out: (text: string) => void; readonly say: (line: string) => void }
 
 export const showTotals = async (
-  { org, asOf, kind, svg, json }: TotalsOptions,
+  { org, asOf, kind, svg, csv = false, json }: TotalsOptions,
   steps: TotalsSteps,
 ): Promise<ExitCode> => {
   const { totals, last } = await steps.readTotals(org, asOf)
@@ -49,6 +52,7 @@ export const showTotals = async (
     steps.say(`drawn into ${svg}`)
   }
   if (json) steps.out(`${JSON.stringify({ organization: org, as_of: totals.last_change_id, totals: rows })}\n`)
+  else if (csv) steps.out(csvTable(rows))
   else steps.out(tableOf(rows))
   return exitCodes.done
 }
@@ -73,6 +77,21 @@ const readPeriods = async (
   }
   return periods
 }
+
+/** Amounts have the characters of the API. */
+const csvTable = (rows: readonly TotalsRow[]): string =>
+  [csvRow(csvColumns), ...rows.map(row => csvRow(csvColumns.map(name => String(row[name]))))].join('')
+
+const csvColumns = [
+  'period_id',
+  'period',
+  'currency',
+  'owed_amount',
+  'owed_count',
+  'paid_amount',
+  'paid_count',
+  'open_amount',
+] as const
 
 const tableOf = (rows: readonly TotalsRow[]): string => {
   const amounts = (of: (row: TotalsRow) => string) => sameDigits(rows.map(of))

@@ -68,11 +68,23 @@ test('sandboxes are listed and dropped by name, and exports take a moment', asyn
       out: 'x',
       asOf: { kind: 'change', name: { kind: 'reps', id: 'rep_1', ordinal: 2 } },
       parquet: false,
+      csv: false,
       open: false,
       json: false,
     },
   ])
-  for (const wrong of [['export', '--org', 'org_1'], ['totals'], ['totals', '--org', 'org_1', '--kind', 'day']]) {
+  const both = await said('projection', 'export', '--org', 'org_1', '--out', 'x', '--csv', '--parquet')
+  expect(both.called?.[1]).toMatchObject({ csv: true, parquet: true })
+  expect((await said('projection', 'totals', '--org', 'org_1', '--csv')).called?.[1]).toMatchObject({
+    csv: true,
+    json: false,
+  })
+  for (const wrong of [
+    ['export', '--org', 'org_1'],
+    ['totals'],
+    ['totals', '--org', 'org_1', '--kind', 'day'],
+    ['totals', '--org', 'org_1', '--csv', '--json'],
+  ]) {
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
   }
   expect(await said('projection', 'drop', 'sandbox:')).toMatchObject({ called: [], code: exitCodes.usage })

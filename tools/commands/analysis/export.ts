@@ -10,6 +10,7 @@ type Flags = {
   readonly asOf?: Moment
   readonly out: string
   readonly parquet?: boolean
+  readonly csv?: boolean
   readonly open?: boolean
   readonly json?: boolean
 }
@@ -22,6 +23,7 @@ export default defineCommand({
       .addOption(asOfOption())
       .requiredOption('--out <directory>', 'target directory; created if missing')
       .option('--parquet', 'writes Parquet tables too')
+      .option('--csv', 'writes the same tables as CSV too, each value with the characters of the API')
       .option('--open', 'opens sealed texts with the keys of SEAL_KEYS_DIR; without it they stay sealed')
       .option('--json', 'prints the manifest at the end'),
   help: `
@@ -31,12 +33,13 @@ files do not add up to the projection's totals, or have another number of reps o
 continues an export that was stopped or killed; it checks a finished one and leaves it unchanged. Only one export at a time may write into a directory.
 Names, e-mail addresses and labels that were published sealed stay sealed; with --open they are opened, and empty with "erased": true if the key
 was destroyed. Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`,
-  asked: ({ org, generation, asOf, out, parquet = false, open = false, json = false }: Flags) => ({
+  asked: ({ org, generation, asOf, out, parquet = false, csv = false, open = false, json = false }: Flags) => ({
     org,
     generation,
     asOf,
     out,
     parquet,
+    csv,
     open,
     json,
   }),

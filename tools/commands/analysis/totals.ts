@@ -14,6 +14,7 @@ type Flags = {
   readonly asOf?: Moment
   readonly svg?: string
   readonly kind?: (typeof periodKinds)[number]
+  readonly csv?: boolean
   readonly json?: boolean
 }
 
@@ -25,8 +26,17 @@ export default defineCommand({
       .addOption(asOfOption())
       .addOption(new Option('--kind <kind>', 'only periods of this kind').choices(periodKinds))
       .option('--svg <file>', 'draws a chart into this file')
+      .addOption(new Option('--csv', 'as CSV').conflicts('json'))
       .option('--json', 'as JSON'),
-  asked: ({ org, generation, asOf, kind, svg, json = false }: Flags) => ({ org, generation, asOf, kind, svg, json }),
+  asked: ({ org, generation, asOf, kind, svg, csv = false, json = false }: Flags) => ({
+    org,
+    generation,
+    asOf,
+    kind,
+    svg,
+    csv,
+    json,
+  }),
   run: async (options, { exporting }) =>
     (await import('../../export/totals.ts')).showTotals(options, await exporting(options.generation)),
 })
