@@ -109,12 +109,17 @@ export const receiptsOpenapi = {
     version: '1.0.0',
     description:
       'The outcome of published records. The admin port and the port of receipts of each projector serve it.',
+    contact: { name: 'The operator of the projector' },
   },
   servers: [{ url: '/', description: 'A projector.' }],
+  // Both ports are for the network of the operator, and ask for no key.
+  security: [],
+  tags: [{ name: 'receipts', description: 'What happened to published records: of one, or of a run of them.' }],
   paths: {
     '/receipts/{topic}/{partition}/{offset}': {
       get: {
         operationId: 'getReceipt',
+        tags: ['receipts'],
         summary: 'The receipt of a record.',
         parameters: [...location, parameter('offset', 'path', number(), 'The offset of the record.'), wait],
         responses: responses('Receipt'),
@@ -123,6 +128,7 @@ export const receiptsOpenapi = {
     '/receipts/{topic}/{partition}': {
       get: {
         operationId: 'getRunReceipt',
+        tags: ['receipts'],
         summary: 'The receipt of a run of records.',
         description: `A run has at most ${RUN_OFFSETS_MAX} offsets.`,
         parameters: [

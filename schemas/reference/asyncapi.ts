@@ -8,6 +8,7 @@ import { TOPIC_MESSAGE_BYTES_MAX, valueBytesOf } from '../limits.ts'
 import { keysOf } from '../objects.ts'
 import { idPattern } from '../values.ts'
 import { eventExamples } from './examples.ts'
+import { dataNameOf, named } from './named-schema.ts'
 
 type Json = Record<string, unknown>
 
@@ -47,8 +48,8 @@ const messageOf = (type: EventType, payload: object): Json => ({
   title: type,
   summary: summaries[type],
   contentType: 'application/json',
-  headers: headersOf(type),
-  payload,
+  headers: { title: `${dataNameOf(type)}Headers`, ...headersOf(type) },
+  payload: named(payload, dataNameOf(type)),
   bindings: { kafka: { key: { type: 'string', pattern: idPattern('org'), description: '`org_id` of the data.' } } },
   examples: [
     {
