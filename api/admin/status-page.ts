@@ -50,11 +50,12 @@ const staleOf = ({ partitions }: LivePositions, now: number): Trouble[] => {
 }
 
 const projectionOf = (
-  { generation, partitions }: LivePositions,
+  { generation, building, partitions }: LivePositions,
   now: number,
 ): Pick<StatusPage, 'notes' | 'tables'> => ({
   notes: [
-    `Generation ${generation.name} is live, with version ${generation.rules} of the rules. The page of the projector says which generations are being built.`,
+    `Generation ${generation.name} is live, with version ${generation.rules} of the rules: answers come from it.`,
+    building === null ? 'No generation is being built.' : `Generation ${building} is being built.`,
   ],
   tables: [
     {

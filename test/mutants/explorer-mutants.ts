@@ -62,6 +62,26 @@ export const explorerMutants: readonly Mutant[] = [
     replace: 'pages < 0',
   },
   {
+    name: 'an address that no view has shows the overview, as if somebody had asked for it',
+    inside: 'readAddress',
+    find: "return { view: 'unknown', ...parameterFields }",
+    replace: "return { view: 'overview', ...parameterFields }",
+  },
+  {
+    name: 'the explorer says of a refused moment that everything is as it was then',
+    inside: 'momentWords',
+    find: 'isAccepted ? texts.moment.shown : texts.moment.refused',
+    replace: 'texts.moment.shown',
+    flow: EXPLORER,
+  },
+  {
+    name: 'the page of a rep shows the totals of all reps',
+    inside: 'PayoutsView',
+    find: 'await client.totals(filter)',
+    replace: 'await client.totals()',
+    flow: EXPLORER,
+  },
+  {
     name: 'the explorer shows one moment and reads another',
     inside: 'Open',
     find: 'session.client.asOf(asOf)',

@@ -24,6 +24,7 @@ import { pairMutants } from './pair-mutants.ts'
 import { raceMutants } from './race-mutants.ts'
 import { sealedMutants } from './sealed-mutants.ts'
 import { sourceMutants } from './source-mutants.ts'
+import { statusMutants } from './status-mutants.ts'
 import { wordsMutants } from './words-mutants.ts'
 
 export const mutants: readonly Mutant[] = [
@@ -325,6 +326,7 @@ export const mutants: readonly Mutant[] = [
   ...balanceMutants,
   ...controlMutants,
   ...explorerMutants,
+  ...statusMutants,
   ...generationMutants,
   ...growMutants,
   ...hostileMutants,

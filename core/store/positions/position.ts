@@ -62,9 +62,14 @@ export type Generation = {
 
 /**
  * The live document. `minPositions` (stored as `floor`): by partition, the positions up to which readers may have seen
- * the previous generation; undefined if there are none, null if they are not known yet.
+ * the previous generation; undefined if there are none, null if they are not known yet. `building`: the generation that
+ * a command makes now, if there is one.
  */
-type Live = { readonly name: string; readonly minPositions: readonly number[] | null | undefined }
+type Live = {
+  readonly name: string
+  readonly minPositions: readonly number[] | null | undefined
+  readonly building: string | null
+}
 
 /** Whether a record was made before `publishedTo`, replaced since or not. */
 export const isVisible = (seq: number, position: ReadPosition): boolean => seq < position.publishedTo
@@ -98,8 +103,12 @@ export type PositionReader = {
    */
   readonly latest: (org: string, position: ReadPosition) => ReadPosition | undefined
 }
-/** The positions of the live generation, by partition. */
-export type LivePositions = { readonly generation: Generation; readonly partitions: readonly PartitionPosition[] }
+/** The positions of the live generation, by partition, and the name of the generation that is being built. */
+export type LivePositions = {
+  readonly generation: Generation
+  readonly building: string | null
+  readonly partitions: readonly PartitionPosition[]
+}
 export type DocumentsOf = (generation: Generation) => readonly DocumentName[]
 export type ServedPositions = {
   readonly generation: Generation
@@ -160,10 +169,13 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     return generation
   }
 
-  const liveGeneration = async (reading: Reading): Promise<Generation> => {
+  const readLive = async (reading: Reading): Promise<Live> => {
     const [document] = await read([control(LIVE_ID)], reading)
-    return generationNamed(asLive(requireReadable(document), only).name, reading)
+    return asLive(requireReadable(document), only)
   }
+
+  const liveGeneration = async (reading: Reading): Promise<Generation> =>
+    generationNamed((await readLive(reading)).name, reading)
 
   /**
    * Remembers a position that was read, and returns it with the time to show. Other requests may have read later
@@ -239,8 +251,9 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
 
   const readLivePositions: PositionReader['readLivePositions'] = async signal => {
     const reading = readingOfProcess(signal)
-    const generation = await liveGeneration(reading)
-    return { generation, partitions: await readAll(generation, reading) }
+    const { name, building } = await readLive(reading)
+    const generation = await generationNamed(name, reading)
+    return { generation, building, partitions: await readAll(generation, reading) }
   }
 
   const readServedPositions: PositionReader['readServedPositions'] = async signal => {
@@ -308,10 +321,10 @@ const pause = (later: Schedule, { signal }: Reading): Promise<void> => {
 const positionKeyOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
 
 const asLive = (document: DocumentSlice | undefined, only: string | undefined): Live => {
-  if (only !== undefined) return { name: only, minPositions: undefined }
+  if (only !== undefined) return { name: only, minPositions: undefined, building: null }
   const body = document && smallDocument<LiveDocument>(document).body
   if (typeof body?.generation !== 'string') throw unavailable('no_live_generation')
-  return { name: body.generation, minPositions: body.floor }
+  return { name: body.generation, minPositions: body.floor, building: body.building ?? null }
 }
 
 const asGeneration = (prefix: string, name: string, document: DocumentSlice | undefined): Generation => {

@@ -21,26 +21,39 @@ test('a partition with nothing published shows neither an instant nor an age', (
     { publishedTo: 0, time: 0, takenBack: 0 },
   ]
   const now = Date.UTC(2026, 1, 3, 4, 5, 8, 57)
-  const readiness = { notReady: [], positions: { generation, partitions } }
+  const readiness = { notReady: [], positions: { generation, building: null, partitions } }
   const rows = rowsOf(statusPage(readiness, [], now))
   expect(rows).toEqual(['0|12|2026-02-03 04:05:06 UTC|2.0 s', '1|0|nothing yet|'])
   expect(ageOf(readiness, now)).toBe(2_050)
 })
 
+test('the page names the generation that answers come from, and the one that is being built', () => {
+  const page = (building: string | null): string =>
+    statusPage({ notReady: [], positions: { generation, building, partitions: [] } }, [], 0)
+  expect(page('g2')).toContain(`Generation ${generation.name} is live, with version ${generation.rules} of the rules`)
+  expect(page('g2')).toContain('Generation g2 is being built.')
+  expect(page(null)).toContain('No generation is being built.')
+})
+
 test('an age is never negative, even if the clock of the projector is ahead', () => {
   const partitions = [{ publishedTo: 1, time: 2_000, takenBack: 0 }]
-  expect(rowsOf(statusPage({ notReady: [], positions: { generation, partitions } }, [], 1_000))).toEqual([
-    '0|1|1970-01-01 00:00:02 UTC|0.0 s',
-  ])
+  expect(
+    rowsOf(statusPage({ notReady: [], positions: { generation, building: null, partitions } }, [], 1_000)),
+  ).toEqual(['0|1|1970-01-01 00:00:02 UTC|0.0 s'])
 })
 
 test('reasons and names of generations are escaped: they are text on the page', () => {
   const named = { ...generation, name: '<b>' }
-  const page = statusPage({ notReady: ['<script>', '"&'], positions: { generation: named, partitions: [] } }, [], 0)
+  const page = statusPage(
+    { notReady: ['<script>', '"&'], positions: { generation: named, building: '<i>', partitions: [] } },
+    [],
+    0,
+  )
   expect(page).toContain('cannot answer: &#60;script&#62;.')
   expect(page).toContain('cannot answer: &#34;&#38;.')
   expect(page).toContain('Generation &#60;b&#62; is live')
-  expect(page).not.toMatch(/<script|<b>/)
+  expect(page).toContain('Generation &#60;i&#62; is being built.')
+  expect(page).not.toMatch(/<script|<b>|<i>/)
 })
 
 test.each([
@@ -50,13 +63,15 @@ test.each([
   [172_800_000, '2.0 days'],
 ])('an age of %d ms is %s', (milliseconds, shown) => {
   const partitions = [{ publishedTo: 1, time: 1, takenBack: 0 }]
-  const page = statusPage({ notReady: [], positions: { generation, partitions } }, [], 1 + milliseconds)
+  const page = statusPage({ notReady: [], positions: { generation, building: null, partitions } }, [], 1 + milliseconds)
   expect(rowsOf(page)[0]).toMatch(new RegExp(`\\|${shown}$`))
 })
 
 test('a partition whose answers are old has a way to its runbook; a fresh one has none', () => {
   const partitions = [1, 70_000].map(time => ({ publishedTo: 1, time, takenBack: 0 }))
-  const page = statusPage({ notReady: [], positions: { generation, partitions } }, [], 61_000)
+  const page = statusPage({ notReady: [], positions: { generation, building: null, partitions } }, [], 61_000)
   expect(page).toContain('data of partition 0 that is older than 60.0 s. <a href="runbooks#commissionstale">')
-  expect(statusPage({ notReady: [], positions: { generation, partitions } }, [], 60_000)).not.toContain('runbooks#')
+  expect(statusPage({ notReady: [], positions: { generation, building: null, partitions } }, [], 60_000)).not.toContain(
+    'runbooks#',
+  )
 })

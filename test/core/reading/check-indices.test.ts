@@ -175,7 +175,7 @@ describe('a request', () => {
   const positions: PositionReader = {
     readAt: async () => ({ position, documents: [] }),
     oldestTime: async () => 0,
-    readLivePositions: async () => ({ generation, partitions: [position] }),
+    readLivePositions: async () => ({ generation, building: null, partitions: [position] }),
     readServedPositions: async () => ({ generation, partitions: [position] }),
     latest: () => position,
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { SourceAdmin } from '../../../core/log/kafka/source.ts'
 import type { Answer, Request } from '../../../core/store/elasticsearch/client.ts'
-import { readStatus, statusOfAll } from '../../../projector/admin/status.ts'
+import { readParkedLately, readStatus, statusOfAll } from '../../../projector/admin/status.ts'
 import { sending } from '../../support/answering.ts'
 
 const identity = { generation: 'g1', topic: 'commission.events', cluster_id: 'x', partitions: 2, rules_version: 1 }
@@ -53,6 +53,23 @@ test('the status of every partition, whoever owns it, has its published position
     'POST /commission-g1-parked/_search',
   ])
   expect(asked[2]?.query).toEqual({ allow_partial_search_results: false })
+})
+
+test('the records that were parked lately are counted by their code, and nothing else of them is read', async () => {
+  const asked: Request[] = []
+  const bucket = { key: 'rep_unknown', doc_count: 3, first: { value: 20 }, last: { value: 40 } }
+  const search = { status: 200, body: { aggregations: { codes: { buckets: [bucket] } } } }
+  const lately = await readParkedLately(['g1-parked', 'g2-parked'], 10, { send: answering({ search }, asked) })
+  expect(lately).toEqual([{ code: 'rep_unknown', records: 3, first: 20, last: 40 }])
+  const [, searched] = asked
+  expect(searched?.path).toBe('/g1-parked,g2-parked/_search')
+  const times = { first: { min: { field: 'at' } }, last: { max: { field: 'at' } } }
+  expect(searched?.body).toEqual({
+    size: 0,
+    query: { range: { at: { gte: 10 } } },
+    aggs: { codes: { terms: { field: 'code', size: expect.any(Number) }, aggs: times } },
+  })
+  expect(await readParkedLately(['g1-parked'], 10, { send: answering({ search: unavailable }) })).toBeUndefined()
 })
 
 const unavailable = { status: 503, body: { error: { type: 'search_phase_execution_exception' } } }

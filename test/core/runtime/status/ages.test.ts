@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { AGE_INTERVAL_MS, AGES_MAX } from '../../../../core/runtime/limits.ts'
-import { agePicture, createAges } from '../../../../core/runtime/status/ages.ts'
+import { agePicture, createAges, oldestAge } from '../../../../core/runtime/status/ages.ts'
 
 test('ages are held for some minutes only, at intervals, however often and however long they are noted', () => {
   const ages = createAges()
@@ -13,6 +13,11 @@ test('ages are held for some minutes only, at intervals, however often and howev
   const later = 9 * AGES_MAX * AGE_INTERVAL_MS
   ages.note(later, undefined)
   expect(ages.list()).toEqual([{ at: later, age: undefined }])
+})
+
+test('the age is that of the oldest partition which has published something', () => {
+  expect(oldestAge([3_000, 1_000, 0], 4_000)).toBe(3_000)
+  expect(oldestAge([0, 0], 4_000)).toBeUndefined()
 })
 
 test('a clock that was set back begins the ages anew: the picture has no time that is not over', () => {

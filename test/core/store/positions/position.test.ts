@@ -48,6 +48,14 @@ describe('what is visible', () => {
   })
 })
 
+test('the live positions name the generation that is being built, if a command builds one', async () => {
+  const { documents, reader } = control({})
+  const building = async () => (await reader.readLivePositions(new AbortController().signal)).building
+  expect(await building()).toBeNull()
+  documents.live = JSON.stringify({ kind: 'live', body: { generation: 'g1', building: 'g2' } })
+  expect(await building()).toBe('g2')
+})
+
 describe('a published time that was taken back', () => {
   const takenBackText = (time: number, taken_back: number) =>
     JSON.stringify({ kind: 'position', body: { position: 10, last: null, at: 0, time, taken_back, serve_from: 0 } })
