@@ -1,5 +1,6 @@
-# The two images of this project. `service`: the projector, the API and the creation of the topics; the command says which
-# one runs. `tools`: the commands of operators and analysts, with their packages. `docker build .` makes `service`.
+# The images of this project. `service`: the projector, the API and the creation of the topics; the command says which
+# one runs. `tools`: the commands of operators and analysts, with their packages. `explorer`: the page for people, served by
+# nginx. `docker build .` makes `service`.
 FROM node:24.21-slim AS packages
 WORKDIR /image/app
 COPY package.json package-lock.json .npmrc ./
@@ -26,6 +27,29 @@ COPY contract/records.ndjson contract/
 # The command `commission` is on the PATH.
 RUN mkdir -p /image/usr/local/bin && ln -s /app/tools/bin/commission.mjs /image/usr/local/bin/commission \
  && chmod -R u=rwX,go=rX /image && find /image -exec touch -h -d @0 {} +
+
+FROM packages AS explorer-files
+COPY explorer/package.json explorer/
+COPY client/package.json client/
+RUN npm ci --omit=dev --ignore-scripts --workspace=explorer --workspace=client
+COPY tsconfig.json ./
+COPY client/src client/src
+COPY explorer explorer
+RUN npm run build --workspace=explorer -- --outDir /image/usr/share/commission-explorer --emptyOutDir
+COPY deploy/chart/files/explorer.conf /image/etc/nginx/nginx.conf
+# The layer has no file of the stage before.
+RUN rm -rf /image/app && chmod -R u=rwX,go=rX /image && find /image -exec touch -h -d @0 {} +
+
+FROM nginx:1.28-alpine-slim AS explorer
+# As in the other images. It writes to /tmp only: mount a file system there if that of the root is read-only.
+USER 1000:1000
+ENTRYPOINT []
+COPY --from=explorer-files /image /
+LABEL org.opencontainers.image.title=commission-explorer \
+      org.opencontainers.image.description="A page for people: what is owed, why, what it was before, and what was paid" \
+      org.opencontainers.image.version=1.1.0
+HEALTHCHECK --interval=10s --timeout=5s --retries=6 CMD ["wget", "-q", "-O", "/dev/null", "http://127.0.0.1:8080/explorer/"]
+CMD ["nginx", "-e", "stderr", "-g", "daemon off;"]
 
 FROM node:24.21-slim AS base
 ENV NODE_ENV=production NODE_OPTIONS=--disable-warning=TimeoutNegativeWarning

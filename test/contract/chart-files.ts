@@ -1,4 +1,9 @@
-/** deploy/chart/values.schema.json, with the settings of `core/runtime/settings.ts` that each process knows. */
+/**
+ * Files of deploy/chart/ that `npm run contract` writes: the configuration of nginx in front of the API, which is that
+ * of docs/examples/nginx.conf; and values.schema.json, with the settings of `core/runtime/settings.ts` that each
+ * process knows.
+ */
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   apiSettings,
@@ -10,6 +15,36 @@ import {
 
 export const CHART = join(import.meta.dirname, '../../deploy/chart')
 export const VALUES_SCHEMA = join(CHART, 'values.schema.json')
+
+export const EXPLORER_CONFIGURATION = join(CHART, 'files/explorer.conf')
+const NGINX_EXAMPLE = join(import.meta.dirname, '../../docs/examples/nginx.conf')
+
+/** In a container other addresses are needed, it may write to /tmp only, and it logs no requests. */
+const inContainer: readonly (readonly [of: RegExp, text: string])[] = [
+  [
+    /^#.*\n#.*\n/,
+    '# docs/examples/nginx.conf for the container of the explorer. Written by `npm run contract`. The chart sets the\n# address of the API.\n',
+  ],
+  [/^events/m, 'error_log stderr;\npid /tmp/nginx.pid;\nevents'],
+  [
+    /^http \{\n/m,
+    `http {\n  access_log off;\n${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(name => `  ${name}_temp_path /tmp/${name};\n`).join('')}`,
+  ],
+  [/server 127\.0\.0\.1:3000;/, 'server api:8080;'],
+  [/listen 127\.0\.0\.1:8080;/, 'listen 8080;'],
+  // The proxy in front of the pod ends TLS, and says so.
+  [/X-Forwarded-Proto \$scheme;/, 'X-Forwarded-Proto $http_x_forwarded_proto;'],
+]
+
+export const explorerConfiguration = (): string =>
+  inContainer.reduce(
+    (text, [of, replacement]) => {
+      if (!of.test(text)) throw new Error(`docs/examples/nginx.conf has nothing like ${of}`)
+      // As a function: a text has dollar signs.
+      return text.replace(of, () => replacement)
+    },
+    readFileSync(NGINX_EXAMPLE, 'utf8'),
+  )
 
 type Settings = Readonly<Record<string, { readonly expected: string; readonly secret?: true }>>
 
@@ -59,10 +94,10 @@ const filesOf = (settings: Settings): object =>
   )
 
 const processOf = (settings: Settings, more: Readonly<Record<string, object>> = {}): object =>
+  podOf({ ...more, settings: settingsOf(settings), files: filesOf(settings) })
+const podOf = (more: Readonly<Record<string, object>>): object =>
   only({
     ...more,
-    settings: settingsOf(settings),
-    files: filesOf(settings),
     resources: { type: 'object' },
     serviceAccount: only({ annotations: texts }),
     podAnnotations: texts,
@@ -79,6 +114,12 @@ const processOf = (settings: Settings, more: Readonly<Record<string, object>> = 
 
 const name: object = { type: 'string', minLength: 1 }
 const enabled: object = { type: 'boolean' }
+const ownImage: object = only({ repository: { type: 'string' }, digest })
+const service: object = only({
+  type: { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
+  port: atLeast(1),
+  annotations: texts,
+})
 
 export const valuesSchema = (): string => {
   const schema = {
@@ -92,7 +133,8 @@ export const valuesSchema = (): string => {
             repository: name,
             tag: { type: 'string' },
             digest,
-            tools: only({ repository: { type: 'string' }, digest }),
+            tools: ownImage,
+            explorer: ownImage,
             pullPolicy: { enum: ['Always', 'IfNotPresent', 'Never'] },
             pullSecrets: { type: 'array', items: name },
           },
@@ -114,15 +156,19 @@ export const valuesSchema = (): string => {
             averageCpuUtilization: atLeast(1),
           }),
           preStopSeconds: atLeast(1),
-          service: only({
-            type: { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
-            port: atLeast(1),
-            annotations: texts,
-          }),
+          service,
         }),
+        explorer: podOf({ enabled, replicas: atLeast(0), preStopSeconds: atLeast(1), service }),
         topics: processOf({ ...kafkaSettings, ...topicSettings }, { enabled }),
         commands: processOf(projectorSettings, { rebuild: switched, shell: switched }),
-        networkPolicy: only({ enabled, admin: objects, receipts: objects, api: objects, egress: objects }),
+        networkPolicy: only({
+          enabled,
+          admin: objects,
+          receipts: objects,
+          api: objects,
+          explorer: objects,
+          egress: objects,
+        }),
       },
       ['image', 'kafka', 'elasticsearch'],
     ),

@@ -1,12 +1,16 @@
-/** The schema of the chart's values is that of the settings; the chart is about this version. */
+/** Written files of the chart are the present ones: the schema of its values, its nginx. It is about this version. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { CHART, VALUES_SCHEMA, valuesSchema } from './chart-files.ts'
+import { CHART, EXPLORER_CONFIGURATION, explorerConfiguration, VALUES_SCHEMA, valuesSchema } from './chart-files.ts'
 
 test('the schema of the values is that of the settings; else run `npm run contract`', () => {
   expect(readFileSync(VALUES_SCHEMA, 'utf8') === valuesSchema()).toBe(true)
+})
+
+test('the nginx of the explorer is that of the documented example; else run `npm run contract`', () => {
+  expect(readFileSync(EXPLORER_CONFIGURATION, 'utf8') === explorerConfiguration()).toBe(true)
 })
 
 test('no secret is a value of the chart', () => {

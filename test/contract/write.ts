@@ -1,8 +1,8 @@
 /**
  * `npm run contract` writes the files of `contract/`, `deploy/access/` and `deploy/monitoring/dashboards/`,
  * docs/errors.md, docs/access.md, docs/logs.md, docs/metrics.md, the picture of docs/analysts.md and the schema of the
- * chart's values. Run it after a change of a schema, of the rules, of the settings, of the rights, of a panel, of a log
- * line or of a metric.
+ * chart's values with the configuration of its nginx. Run it after a change of a schema, of the rules, of the settings,
+ * of the rights, of a panel, of a log line, of a metric or of the nginx example.
  * With `--records` it makes the records anew: those of the golden log, and one for each way in which data can be
  * invalid. With `--release` it stores the present documents as those of the last release, for the test of
  * compatibility.
@@ -13,7 +13,7 @@ import { type GoldenRecord, goldenRecordOf, isSmall, LOG, linesIn, PARTITIONS } 
 import { makeBad } from '../support/bad-event.ts'
 import { refused } from '../support/bad-events.ts'
 import { ACCESS_FILES, ACCESS_PAGE, accessFiles, accessPage } from './access-files.ts'
-import { VALUES_SCHEMA, valuesSchema } from './chart-files.ts'
+import { EXPLORER_CONFIGURATION, explorerConfiguration, VALUES_SCHEMA, valuesSchema } from './chart-files.ts'
 import { currentDocuments } from './compatibility.ts'
 import { CONTRACT, contractFiles, storedLog } from './contract.ts'
 import { DASHBOARDS, dashboardFiles } from './dashboards.ts'
@@ -50,3 +50,4 @@ await writeFile(LOGS_PAGE, logsPage(productLines()))
 await writeFile(METRICS_PAGE, metricsPage())
 await writeFile(TOTALS_PICTURE, totalsPicture())
 await writeFile(VALUES_SCHEMA, valuesSchema())
+await writeFile(EXPLORER_CONFIGURATION, explorerConfiguration())

@@ -20,12 +20,24 @@ const kinds = [
   'apps.v1.Deployment',
   'autoscaling.v2.HorizontalPodAutoscaler',
   'batch.v1.Job',
+  'core.v1.ConfigMap',
   'core.v1.Service',
   'core.v1.ServiceAccount',
   'networking.v1.NetworkPolicy',
   'policy.v1.PodDisruptionBudget',
 ]
 
+type PodSpec = {
+  readonly topologySpreadConstraints?: readonly unknown[]
+  readonly securityContext: object
+  readonly automountServiceAccountToken: boolean
+  readonly containers: readonly {
+    readonly image: string
+    readonly securityContext: object
+    readonly env?: readonly object[]
+    readonly volumeMounts?: readonly object[]
+  }[]
+}
 type Rendered = {
   readonly kind: string
   readonly metadata: { readonly name: string }
@@ -33,7 +45,7 @@ type Rendered = {
     readonly replicas?: number
     readonly minReplicas?: number
     readonly scaleTargetRef?: { readonly name: string }
-    readonly template?: { readonly spec: { readonly topologySpreadConstraints?: readonly unknown[] } }
+    readonly template?: { readonly spec: PodSpec }
   }
 }
 const objectsOf = async (...values: string[]): Promise<Rendered[]> =>
@@ -154,6 +166,69 @@ describe.skipIf(goProgram === undefined)('the chart', () => {
     const both = await imagesOf('rules-change.yaml', pins.service, pins.tools)
     expect(both.map(image => image.split('@')[1])).toEqual([tools, service])
     expect((await imagesOf('plain.yaml', pins.service)).map(image => image.split('@')[1])).toEqual([service])
+  })
+
+  test('the explorer is off by default; it needs the API of its release, without TLS', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    expect(await renderChart(...exampleValues('scram.yaml'))).not.toContain('explorer')
+    const objects = await objectsOf(...exampleValues('explorer.yaml'))
+    const kindsOf = objects.flatMap(({ kind, metadata }) => (metadata.name.endsWith('-explorer') ? [kind] : []))
+    expect(kindsOf.sort()).toEqual([
+      ...['ConfigMap', 'Deployment', 'NetworkPolicy', 'PodDisruptionBudget', 'Service', 'ServiceAccount'],
+    ])
+    for (const [example, setting, why] of [
+      ['explorer.yaml', 'api.enabled=false', 'it needs api.enabled'],
+      ['scram.yaml', 'explorer.enabled=true', 'it cannot be used with API_TLS_CERT_FILE'],
+    ] as const) {
+      await expect(renderChart(...exampleValues(example), '--set', setting)).rejects.toThrow(why)
+    }
+  })
+
+  test('the explorer may connect to the API and to DNS only, and the API lets it in', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const objects = await objectsOf(...exampleValues('explorer.yaml'))
+    const policyOf = (name: string) =>
+      objects.find(({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith(`-${name}`))?.spec
+    const labels = (component: string) => ({
+      podSelector: { matchLabels: expect.objectContaining({ 'app.kubernetes.io/component': component }) },
+    })
+    const ports = (protocol: string, port: number | string) => ({ protocol, port })
+    expect(policyOf('explorer')).toMatchObject({
+      policyTypes: ['Ingress', 'Egress'],
+      egress: [{ to: [labels('api')], ports: [ports('TCP', 8080)] }, { ports: [ports('UDP', 53), ports('TCP', 53)] }],
+    })
+    expect(policyOf('api')).toMatchObject({
+      ingress: [
+        { from: [{ namespaceSelector: expect.anything() }, labels('explorer')], ports: [ports('TCP', 'http')] },
+      ],
+    })
+  })
+
+  test('the pod of the explorer has the rights of the others, its own image, and writes to /tmp only', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const pin = (name: string, letter: string) => ['--set-string', `image.${name}=sha256:${letter.repeat(64)}`]
+    await expect(renderChart(...exampleValues('explorer.yaml'), ...pin('digest', 'a'))).rejects.toThrow(
+      'image.digest and image.explorer.digest: give both or none',
+    )
+    const objects = await objectsOf(...exampleValues('explorer.yaml'))
+    const podOf = (component: string): PodSpec | undefined =>
+      objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith(`-${component}`))?.spec
+        ?.template?.spec
+    const [explorer, api] = [podOf('explorer'), podOf('api')]
+    expect(explorer?.securityContext).toEqual(api?.securityContext)
+    expect(explorer?.automountServiceAccountToken).toBe(false)
+    const [container] = explorer?.containers ?? []
+    expect(container?.securityContext).toEqual(api?.containers[0]?.securityContext)
+    expect(container?.securityContext).toMatchObject({ readOnlyRootFilesystem: true })
+    expect(container?.image).toMatch(/^registry\.example\.com\/commission-api-explorer:\d/)
+    expect(container?.volumeMounts).toEqual([
+      { name: 'nginx', mountPath: '/etc/nginx/nginx.conf', subPath: 'nginx.conf', readOnly: true },
+      { name: 'tmp', mountPath: '/tmp' },
+    ])
+    expect(container?.env).toBeUndefined()
   })
 
   test('without peers nobody may connect to an admin port', { timeout: BUILD_TIMEOUT_MS }, async () => {

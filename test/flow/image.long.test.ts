@@ -15,6 +15,8 @@ let built: Promise<string> | undefined
 const image = (): Promise<string> => (built ??= buildImage(scope, project))
 let builtTools: Promise<string> | undefined
 const toolsImage = (): Promise<string> => (builtTools ??= buildImage(scope, project, 'tools'))
+let builtExplorer: Promise<string> | undefined
+const explorerImage = (): Promise<string> => (builtExplorer ??= buildImage(scope, project, 'explorer'))
 
 /** Copies all files that the image is made of, with other modes and times: a clone of another user, at another time. */
 const otherClone = async (t: Scope): Promise<string> => {
@@ -45,6 +47,25 @@ describe.skipIf(!dockerAnswers)('the image', () => {
   test('of the commands runs them', { timeout: BUILD_TIMEOUT_MS }, async () => {
     const help = await docker('run', '--rm', '--network', 'none', await toolsImage())
     expect(help).toContain('projection')
+  })
+
+  test('of the explorer serves the page without capabilities on read-only files, as the user of the other images', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async t => {
+    const name = await explorerImage()
+    expect(await docker('image', 'inspect', '--format', '{{.Config.User}}', name)).toMatch(/^[1-9]\d*:[1-9]\d*$/)
+    const page = await readFile(join(project, 'docs/docker.md'), 'utf8')
+    const [, text = ''] = /^docker run (.+) commission-explorer$/m.exec(page) ?? []
+    expect(text).toContain('--read-only')
+    // The health check asks for the page. Nobody asks the API here, but nginx wants its address.
+    const nowhere = ['--network', 'none', '--add-host', 'api:127.0.0.1', '--health-interval', '1s']
+    const options = text.split(' ').filter(option => !/^(?:--network|-p)=/.test(option))
+    const container = await startContainer(t, ...options, ...nowhere, name)
+    await eventually(async () =>
+      expect(await container.inspect('{{.State.Health.Status}}'), await container.log()).toBe('healthy'),
+    )
+    await container.stop()
+    expect(await container.inspect('{{.State.ExitCode}}'), await container.log()).toBe('0')
   })
 
   test('has the same layers when it is built again, from a clone with other modes and times', {

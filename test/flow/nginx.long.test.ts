@@ -1,7 +1,5 @@
 /** The proxy of docs/examples/nginx.conf in front of the API. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,6 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { buildPage } from '../../explorer/build-page.ts'
 import { freePort } from '../../services/ports.ts'
 import { serveApi, useStore } from '../support/api.ts'
+import { startNginx } from '../support/nginx.ts'
 import { nginxProgram } from '../support/programs.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 
@@ -32,14 +31,8 @@ const setUp = async () => {
     .replace('127.0.0.1:8080', `127.0.0.1:${port}`)
     .replace('/usr/share/commission-explorer/', `${folder}/explorer/`)
   await buildPage(process.execPath, join(folder, 'explorer'), AbortSignal.timeout(60_000))
-  await writeFile(join(folder, 'nginx.conf'), configuration)
   const own = `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;`
-  const nginx = spawn(nginxProgram ?? '', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr', '-g', own])
-  const ended = once(nginx, 'exit')
-  scope.onTestFinished(async () => {
-    nginx.kill('SIGKILL')
-    await ended
-  })
+  await startNginx(scope, folder, configuration, own)
 
   /** Sends a request without the decompression of `fetch`. */
   const ask = (path: string, headers: Readonly<Record<string, string>> = {}, to = port) =>

@@ -211,7 +211,7 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'the chart runs commands by a tag beside a service that is pinned',
     file: 'deploy/chart/templates/_pod.tpl',
-    find: 'ne (empty $digest) (empty $image.tools.digest)',
+    find: 'ne (empty $digest) (empty $own.digest)',
     replace: 'false',
     flow: 'test/flow/chart.long.test.ts',
   },

@@ -20,17 +20,20 @@ labels:
   helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}
 
-{{- /* Arguments: root, and tools if the pod runs commands. */ -}}
+{{- /* Arguments: root, and image (tools or explorer) if it is not that of the service. */ -}}
 {{- define "commission.image" -}}
 {{- $image := .root.Values.image }}
 {{- $repository := $image.repository }}
 {{- $digest := $image.digest }}
-{{- if .tools }}
-{{- $repository = $image.tools.repository | default (printf "%s-tools" $repository) }}
-{{- if ne (empty $digest) (empty $image.tools.digest) }}
-{{- fail "image.digest and image.tools.digest: give both or none. A command of another version than the service can refuse its documents, or change them" }}
+{{- with .image }}
+{{- $own := index $image . }}
+{{- $repository = $own.repository | default (printf "%s-%s" $repository .) }}
+{{- if ne (empty $digest) (empty $own.digest) }}
+{{- $reasons := dict "tools" "A command of another version than the service can refuse its documents, or change them"
+  "explorer" "A page of another version than the API can misread its answers" }}
+{{- fail (printf "image.digest and image.%s.digest: give both or none. %s" . (get $reasons .)) }}
 {{- end }}
-{{- $digest = $image.tools.digest }}
+{{- $digest = $own.digest }}
 {{- end }}
 {{- if $digest -}}
 {{ $repository }}@{{ $digest }}
@@ -42,7 +45,7 @@ labels:
 {{- /*
 The specification of a pod. Arguments: root, component, process (its values), command, and if it has them: kafka,
 elasticsearch (whether it talks to them), own (settings that the chart sets), ports, probes, preStopSeconds, account (the
-component whose service account it uses), tools (whether it runs commands).
+component whose service account it uses), image (tools or explorer: it has an image of its own).
 */ -}}
 {{- define "commission.pod" -}}
 {{- $settings := dict }}
@@ -81,6 +84,7 @@ containers:
     image: {{ include "commission.image" . }}
     imagePullPolicy: {{ .root.Values.image.pullPolicy }}
     command: {{ toJson .command }}
+    {{- if or $settings $files }}
     env:
       {{- range $name, $value := $settings }}
       - name: {{ $name }}
@@ -90,6 +94,7 @@ containers:
       - name: {{ $name }}
         value: /etc/commission/{{ $name }}
       {{- end }}
+    {{- end }}
     {{- with .ports }}
     ports:
       {{- range $name, $port := . }}
@@ -100,19 +105,19 @@ containers:
     {{- with .probes }}
     # A process must be able to do its work once. Until then, its pod replaces no pod of the release before.
     startupProbe:
-      httpGet: { path: {{ .startup }}, port: admin }
+      httpGet: { path: {{ .startup }}, port: {{ .port | default "admin" }} }
       periodSeconds: 5
       timeoutSeconds: 5
       # An hour: a start waits for the end of an outage of Kafka or Elasticsearch.
       failureThreshold: 720
     # Then readiness is about this process alone: while Elasticsearch is away, the pod still gives clear refusals.
     readinessProbe:
-      httpGet: { path: {{ .readiness }}, port: admin }
+      httpGet: { path: {{ .readiness }}, port: {{ .port | default "admin" }} }
       periodSeconds: 2
       timeoutSeconds: 2
       failureThreshold: 2
     livenessProbe:
-      httpGet: { path: {{ .liveness }}, port: admin }
+      httpGet: { path: {{ .liveness }}, port: {{ .port | default "admin" }} }
       periodSeconds: 10
       timeoutSeconds: 5
       failureThreshold: 6
@@ -225,7 +230,9 @@ metadata:
 automountServiceAccountToken: false
 {{- end }}
 
-{{- /* Arguments: root, component, and ports: for each open port its peers, or everybody. */ -}}
+{{- /*
+Arguments: root, component, ports: for each open port its peers, or everybody. And egress, if it is not that of all pods.
+*/ -}}
 {{- define "commission.policy" -}}
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -235,7 +242,8 @@ spec:
   podSelector:
     matchLabels:
       {{- include "commission.labels" . | nindent 6 }}
-  policyTypes: [Ingress{{ if .root.Values.networkPolicy.egress }}, Egress{{ end }}]
+  {{- $egress := .egress | default .root.Values.networkPolicy.egress }}
+  policyTypes: [Ingress{{ if $egress }}, Egress{{ end }}]
   {{- $rules := list }}
   {{- range .ports }}
   {{- $ports := list (dict "protocol" "TCP" "port" .port) }}
@@ -247,7 +255,7 @@ spec:
   {{- end }}
   {{- end }}
   ingress: {{ $rules | toJson }}
-  {{- with .root.Values.networkPolicy.egress }}
+  {{- with $egress }}
   egress:
     {{- toYaml . | nindent 4 }}
   {{- end }}
