@@ -175,6 +175,11 @@ const ChangeId = Type.String({
 
 const changeFields = {
   id: ChangeId,
+  sequence: Type.Integer({
+    minimum: 1,
+    description:
+      'How many changes the organization has up to this one: 1, 2, 3 and so on, without a gap. A change keeps it as long as the rules stay.',
+  }),
   published_at: {
     ...Instant,
     description:
@@ -190,6 +195,7 @@ const changeOf = <Kind extends string, Record extends Type.TSchema>(kind: Kind, 
   Type.Object({
     id: changeFields.id,
     kind: Type.Literal(kind, { description: 'The list that the record is in.' }),
+    sequence: changeFields.sequence,
     published_at: changeFields.published_at,
     supersedes_id: changeFields.supersedes_id,
     reverses_id: changeFields.reverses_id,

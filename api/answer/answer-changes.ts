@@ -18,6 +18,7 @@ import {
   type RecordName,
   recordIdOf,
   replacementOf,
+  sequenceIn,
   type TotalsRead,
   textOfName,
   withoutBrace,
@@ -39,13 +40,13 @@ export const answerChanges = (
 ): Promise<void> => {
   const names = page.hits.map(changeNameOf)
   noteRecordsForAudit(ctx, () => names.map(textOfName))
-  const last = names.at(-1) ?? startingAfter
+  const last = names.at(-1) ?? page.begin ?? startingAfter
   const nextCursor = last ? textOfName(last) : ''
   if (page.hasMore) linkNext(ctx, nextCursor)
   const hashes = page.hits.map((hit, index) => `${names[index]?.id} ${contentHash(hit)}`).join()
   const etag = entityTag('changes', page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
   return answerLater(ctx, page.position, etag, () => {
-    const items = page.hits.map((hit, index) => changeParts(hit, names[index] ?? changeNameOf(hit)))
+    const items = page.hits.map((hit, at) => changeParts(hit, names[at] ?? changeNameOf(hit), sequenceIn(page, at)))
     return joinParts(reserved(ctx, listOf(items, page.hasMore, nextCursor)), pace)
   })
 }

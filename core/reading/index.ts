@@ -17,7 +17,7 @@ export { AS_OF_MARGIN, CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX, KEYS_REMEMBER
 export { changeParts, textOfChange, withoutBrace } from './pages/change-text.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
-export { changeNameOf, type Page, recordIdOf } from './pages/read-list.ts'
+export { changeNameOf, type Page, recordIdOf, sequenceIn } from './pages/read-list.ts'
 export {
   hasParameter,
   type ListParameters,

@@ -116,6 +116,10 @@ export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
  * records that one query covers; sums made at once, in all and of one organization (a fifth), beyond which a request
  * waits; milliseconds for one sum.
  */
+/** Changes whose sequence a process remembers: some 100 bytes each. */
+export const SEQUENCES_REMEMBERED = 10_000
+/** Changes that one search skips: Elasticsearch skips up to 10,000 hits. */
+export const CHANGES_SKIPPED_MAX = 10_000
 export const TOTALS_AMOUNTS = 5_000
 export const TOTALS_RECORDS = 20_000
 export const TOTALS_AT_ONCE = 5

@@ -12,6 +12,7 @@ import { createReadList, type ReadList } from './pages/read-list.ts'
 import { createReadPage } from './pages/read-page.ts'
 import { createReadRecords, type ReadRecords } from './pages/read-record.ts'
 import { createReadTotals, type ReadTotals } from './pages/read-totals.ts'
+import { createSequences } from './pages/sequences.ts'
 import {
   type ChangeWatch,
   createChangeWatch,
@@ -54,6 +55,7 @@ export const createReaders = (
     projectionTime,
     cursors: createCursors(),
     positionAsOf: createPositionAsOf(search, projectionTime, now),
+    sequences: createSequences(search),
   }
   const readers = {
     list: createReadList(parts),

@@ -1,5 +1,5 @@
 /** The store library: Elasticsearch. Its client, documents, positions, generations, refreshes and balances. */
-export { changeAfter, type DifferencePart, lastBalance, partsSince } from './balances/difference.ts'
+export { changeAfter, type DifferencePart, lastBalance, lastBalanceBelow, partsSince } from './balances/difference.ts'
 export {
   addAmount,
   amountFields,

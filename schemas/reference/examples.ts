@@ -84,6 +84,7 @@ export const recordExamples = {
   Change: {
     id: 'payout_9Zk4',
     kind: 'payouts',
+    sequence: 31,
     published_at: '2026-02-02T07:15:05.031Z',
     supersedes_id: 'payout_9Zk1',
     reverses_id: null,

@@ -220,7 +220,7 @@ const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
       ref('parameters', 'Limit'),
       ...filtersOf(path),
       ...idsParameterOf(path, prefix),
-      ...(path === 'changes' ? [ref('parameters', 'Wait')] : []),
+      ...(path === 'changes' ? [ref('parameters', 'Wait'), ref('parameters', 'After')] : []),
       asOf,
       ifNoneMatch,
     ],
@@ -339,6 +339,16 @@ export const openapi = {
         ].join(' '),
         schema: { type: 'integer', minimum: 0 },
         example: 30,
+      },
+      After: {
+        name: 'after',
+        in: 'query',
+        description: [
+          'In place of `starting_after`: the `sequence` of the change after which the page begins, or 0.',
+          'For programs that keep the largest number they have seen. Not together with `starting_after` and `wait`.',
+        ].join(' '),
+        schema: { type: 'integer', minimum: 0 },
+        example: recordExamples.Change.sequence,
       },
       AsOf: {
         name: 'as_of',

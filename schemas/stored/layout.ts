@@ -2,7 +2,8 @@
  * The layout of a generation, or of the API keys: which index has each kind of document, the address of each document,
  * and where to search for documents of some kinds. Layout 1 has an index for each kind, and routes a document by its
  * id. Layout 2 has one index for all kinds that lists search, and routes all documents of an organization by its id:
- * they are in one shard of each index. Layout 3 has the same indices, and payouts can be searched by deal.
+ * they are in one shard of each index. Layout 3 has the same indices; payouts can be searched by deal, and balances
+ * by their number of changes.
  * Promises: everything that writes, reads or searches documents asks here, so that no two of them can disagree. An
  *   address is made from the kind and the id of a document alone.
  */
@@ -62,6 +63,8 @@ export type GenerationLayout = {
   readonly hasBalances: boolean
   /** Whether payouts can be searched by the deals of their lines. */
   readonly hasDeals: boolean
+  /** Whether balances can be searched by their number of changes. */
+  readonly hasSequences: boolean
   /** The kind of a found document, or of the document of a kept form; undefined if another index has it. */
   readonly kindOf: (index: string, id: string) => IndexKind | undefined
   readonly addressOf: (kind: IndexKind, id: string) => Address
@@ -118,6 +121,7 @@ const separateIndices = (
     indexOf: nameOf,
     hasBalances: false,
     hasDeals: false,
+    hasSequences: false,
     kindOf: index => kindsByIndex.get(index),
     addressOf: (kind, id) => ({ _index: nameOf(kind), _id: id, routing: undefined }),
     keptFormAddressOf: (kind, id) => ({ _index: nameOf(kind), _id: keptFormId(id), routing: id }),
@@ -150,6 +154,7 @@ const routedLayout = (prefix: string, generation: string, hasDeals: boolean): Ge
     indexOf: nameOf,
     hasBalances: true,
     hasDeals,
+    hasSequences: hasDeals,
     kindOf: (index, id) => (index === records ? listKindOf(id) : ofOthers.get(index)),
     addressOf: (kind, id) => ({ _index: nameOf(kind), _id: id, routing: routingOf(kind, id) }),
     keptFormAddressOf: (kind, id) => ({

@@ -89,7 +89,14 @@ const properties = {
   parked,
 } as const satisfies Record<Kind, object>
 
-const balances = { org_id: keyword, seq: long, sequence: storedLong, body_bytes: storedLong, body }
+/** Layout 3 searches balances by the number of changes, too. */
+const balances = (layout: 2 | 3) => ({
+  org_id: keyword,
+  seq: long,
+  sequence: layout === 3 ? long : storedLong,
+  body_bytes: storedLong,
+  body,
+})
 
 /** All kinds that lists search, with the fields of all of them. `body` is last, as in documents. */
 const allRecords = (layout: 2 | 3) => ({
@@ -158,7 +165,7 @@ export const generationIndices = (
     // Not every parked record has an organization.
     [indexOf(prefix, generation, 'parked')]: definition(properties.parked, replicas),
     // Few: one of some thousand documents.
-    [balancesIndexOf(prefix, generation)]: definition(balances, replicas),
+    [balancesIndexOf(prefix, generation)]: definition(balances(layout), replicas),
   }
 }
 

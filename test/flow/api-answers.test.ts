@@ -117,7 +117,7 @@ describe('an answer', () => {
         `${bodyOf(payouts.second)},"superseded_by_id":null,"difference":${difference}}],"has_more":false,"next_cursor":"payout_2"}`,
     )
     const change = (id: string, supersedes: string, time: number, record: string): string =>
-      `{"id":"${id}","kind":"payouts","published_at":"1970-01-01T00:00:00.00${time}Z","supersedes_id":${supersedes},` +
+      `{"id":"${id}","kind":"payouts","sequence":${time},"published_at":"1970-01-01T00:00:00.00${time}Z","supersedes_id":${supersedes},` +
       `"reverses_id":null,"record":${record},"superseded_by_id":null}}`
     expect((await ask('/changes?limit=2', key)).text).toBe(
       `{"data":[${change('payout_1', 'null', 1, bodyOf(payouts.first))},` +
@@ -171,7 +171,7 @@ describe('an answer', () => {
     const { ask, key, org } = await shared
     for (const path of everyPath) {
       const { text } = await ask(path, key)
-      for (const word of [org, 'org_', 'seq', 'hash', 'body', 'gross_amount', '"at"']) {
+      for (const word of [org, 'org_', 'seq"', 'hash', 'body', 'gross_amount', '"at"']) {
         expect(text.replaceAll('\\"', ''), `${path} ${word}`).not.toContain(`"${word}`)
       }
     }

@@ -18,6 +18,7 @@ import { generationOf } from '../support/layout.ts'
 const FORMS: Readonly<Record<number, string>> = {
   1: '3670f4a5aae51936380980c4c0cb26989efbc6e75405e73bfe2cd258f1c7abaf',
   2: 'a1f0828a13c9a81538d99b84c1b939bf6ffa48a9761817dcc94969337a50f446',
+  3: '665e9b2449d630a2417b54ddf11e62bcb5cb61e706819ba8a0c18dedabbc2b56',
 }
 
 const position = {
@@ -112,7 +113,12 @@ test('the bytes and entity tags of answers change only together with ANSWER_FORM
     answered(ctx =>
       answerChanges(
         ctx,
-        { position, hits: [others.reps(), others.periods(), ...payouts(), others.payroll_files()], hasMore: true },
+        {
+          position,
+          hits: [others.reps(), others.periods(), ...payouts(), others.payroll_files()],
+          sequences: [1, 2, 3, 4, 5],
+          hasMore: true,
+        },
         undefined,
         pace,
       ),

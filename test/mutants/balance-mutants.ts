@@ -125,4 +125,25 @@ export const balanceMutants: readonly Mutant[] = [
     find: '        if (version < (positions[partition] ?? 0)) return []\n',
     replace: "        if (kind === 'balances' || version < (positions[partition] ?? 0)) return []\n",
   },
+  {
+    name: 'a filtered page numbers its changes as if no other lay between them',
+    inside: 'createReadList',
+    find: 'const isWhole = Object.keys(filter).length === 0',
+    replace: 'const isWhole = true',
+    flow: BALANCES,
+  },
+  {
+    name: 'a page from the middle of the feed is numbered from 1',
+    inside: 'createSequences',
+    find: 'before < 0\n',
+    replace: 'before < Number.MAX_SAFE_INTEGER\n',
+    flow: BALANCES,
+  },
+  {
+    name: 'a page after a sequence begins one change late',
+    inside: 'createSequences',
+    find: 'left = sequence - begin.sequence;',
+    replace: 'left = sequence + 1 - begin.sequence;',
+    flow: BALANCES,
+  },
 ]

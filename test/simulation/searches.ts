@@ -84,6 +84,7 @@ export type Asked = {
     readonly all: {
       readonly composite?: { readonly sources: readonly Readonly<Record<string, unknown>>[] }
       readonly terms?: { readonly field: string; readonly min_doc_count: number }
+      readonly filters?: { readonly filters: readonly Filter[] }
     }
   }
 }
@@ -153,8 +154,21 @@ const frequentOf = (hits: readonly Hit[], field: string, least: number): string 
   return JSON.stringify({ all: { buckets } })
 }
 
-const aggregationsOf = (hits: readonly Hit[], { composite, terms }: NonNullable<Asked['aggs']>['all']): string =>
-  terms === undefined ? countsOf(hits, composite?.sources ?? []) : frequentOf(hits, terms.field, terms.min_doc_count)
+/** Counts what each filter finds. */
+const countsOfFilters = (hits: readonly Hit[], filters: readonly Filter[]): string => {
+  const buckets = filters.map(filter => ({ doc_count: hits.filter(({ document }) => fits(document, filter)).length }))
+  return JSON.stringify({ all: { buckets } })
+}
+
+const aggregationsOf = (
+  hits: readonly Hit[],
+  { composite, terms, filters }: NonNullable<Asked['aggs']>['all'],
+): string => {
+  if (filters !== undefined) return countsOfFilters(hits, filters.filters)
+  return terms === undefined
+    ? countsOf(hits, composite?.sources ?? [])
+    : frequentOf(hits, terms.field, terms.min_doc_count)
+}
 
 const searchAnswer = (
   hits: readonly Hit[],

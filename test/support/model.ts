@@ -46,10 +46,12 @@ export type ModelChange = {
   readonly seq: number
   readonly id: string
   readonly kind: 'reps' | 'periods' | 'payouts' | 'payroll_files'
+  readonly sequence: number
   readonly supersedes_id: string | null
   readonly reverses_id: string | null
   readonly record: Item
 }
+type Unnumbered = Omit<ModelChange, 'sequence'>
 export type ModelKey = {
   readonly org: string
   readonly id: string
@@ -135,16 +137,21 @@ class Organization {
   }
 
   changes(): ModelChange[] {
+    return this.#unnumbered().map((change, at) => ({ ...change, sequence: at + 1 }))
+  }
+
+  /** In order. */
+  #unnumbered(): Unnumbered[] {
     const nothing = { supersedes_id: null, reverses_id: null }
     return [
       ...versionChanges('reps', this.#reps),
       ...versionChanges('periods', this.#periods),
-      ...[...this.#payouts].map(([id, payout]): ModelChange => {
+      ...[...this.#payouts].map(([id, payout]): Unnumbered => {
         const supersedes_id = payout.event.data.supersedes_id as string | null
         const record = payoutItem(payout, payout.seq + 1)
         return { ...nothing, seq: payout.seq, id, kind: 'payouts', supersedes_id, record }
       }),
-      ...[...this.#payroll].map(([id, { seq, fields }]): ModelChange => {
+      ...[...this.#payroll].map(([id, { seq, fields }]): Unnumbered => {
         return {
           ...nothing,
           seq,
@@ -249,7 +256,7 @@ const versionsAt = (versions: ReadonlyMap<string, Version[]>, position: number):
     return [item]
   })
 
-const versionChanges = (kind: 'reps' | 'periods', versions: ReadonlyMap<string, Version[]>): ModelChange[] =>
+const versionChanges = (kind: 'reps' | 'periods', versions: ReadonlyMap<string, Version[]>): Unnumbered[] =>
   [...versions].flatMap(([id, all]) =>
     all.map(({ seq, event }, place) => {
       const { org_id: _, ...record } = event.data

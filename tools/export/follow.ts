@@ -4,7 +4,7 @@
  * Can go wrong: Elasticsearch does not answer (retries); nobody reads the output (ends).
  */
 
-import { changeNameOf, readListParameters, textOfChange, textOfName } from '../../core/reading/index.ts'
+import { changeNameOf, readListParameters, sequenceIn, textOfChange, textOfName } from '../../core/reading/index.ts'
 import { Refusal } from '../../core/runtime/index.ts'
 import type { Out } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -41,7 +41,9 @@ export const follow = async ({ org, startingAfter, once }: FollowOptions, steps:
       throw new CommandError(LAST_CHANGE_GONE)
     })
     if (page === undefined) break
-    for (const hit of page.hits) await out(Buffer.concat([textOfChange(hit), LINE_END]))
+    for (const [at, hit] of page.hits.entries()) {
+      await out(Buffer.concat([textOfChange(hit, sequenceIn(page, at)), LINE_END]))
+    }
     const last = page.hits.at(-1)
     if (last) after = textOfName(changeNameOf(last))
     if (page.hasMore) continue

@@ -17,20 +17,20 @@ export const withoutBrace = ({ bytes, bodyStart, bodyEnd }: DocumentSlice): Part
 })
 
 /** Returns the text of a change in parts, as it was just after the change. */
-export const changeParts = (hit: Hit, name: RecordName): Part[] => {
+export const changeParts = (hit: Hit, name: RecordName, sequence: number): Part[] => {
   const { kind, id, ordinal = 1 } = name
   const previousVersion = ordinal > 1 ? `"${id}.${ordinal - 1}"` : 'null'
   const superseded = kind === 'payouts' ? supersededIdOf(hit) : previousVersion
   const reversed = kind === 'payroll_files' ? JSON.stringify(textOfSlice(hit, 'reverses_id')) : 'null'
   const at = instantOf(numberOf(hit, 'at'))
-  const head = `{"id":"${textOfName(name)}","kind":"${kind}","published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
+  const head = `{"id":"${textOfName(name)}","kind":"${kind}","sequence":${sequence},"published_at":"${at}","supersedes_id":${superseded},"reverses_id":${reversed},"record":`
   // Just after this change, nothing had replaced the payout.
   return [partOf(head), withoutBrace(hit), kind === 'payouts' ? PAYOUT_END : END, END]
 }
 
 /** Returns the text of a change, as a page has it. */
-export const textOfChange = (hit: Hit): Buffer =>
-  Buffer.concat(changeParts(hit, changeNameOf(hit)).map(({ bytes, from, to }) => bytes.subarray(from, to)))
+export const textOfChange = (hit: Hit, sequence: number): Buffer =>
+  Buffer.concat(changeParts(hit, changeNameOf(hit), sequence).map(({ bytes, from, to }) => bytes.subarray(from, to)))
 
 const PAYOUT_END = partOf(NOT_REPLACED)
 const SUPERSEDES = Buffer.from('"supersedes_id":')

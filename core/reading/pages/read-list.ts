@@ -23,8 +23,17 @@ import { type ListFilter, requireSearchable } from './list-filter.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import type { ListName, ReadPage } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
+import type { Sequences } from './sequences.ts'
 
-export type Page = { readonly position: ReadPosition; readonly hits: readonly Hit[]; readonly hasMore: boolean }
+export type Page = {
+  readonly position: ReadPosition
+  readonly hits: readonly Hit[]
+  readonly hasMore: boolean
+  /** Of changes: the sequence of each hit. */
+  readonly sequences?: readonly number[]
+  /** Of changes: the change after which the page begins, if its sequence was given. */
+  readonly begin?: RecordName
+}
 export type ListAsked = ListParameters & { readonly list: ListName }
 export type ReadList = (scope: ReadScope, asked: ListAsked) => Promise<Page>
 
@@ -35,6 +44,7 @@ export type ReaderParts = {
   readonly projectionTime: ProjectionTime
   readonly cursors: Cursors
   readonly positionAsOf: PositionAsOf
+  readonly sequences: Sequences
 }
 
 /** Where a page begins, with two positions of the organization: the present one, and that of the requested moment. */
@@ -73,19 +83,35 @@ export const kindsOf = (list: ListName, filter: ListFilter): readonly ListKind[]
 
 /** Creates the reader of lists and of changes. */
 export const createReadList = (parts: ReaderParts): ReadList => {
-  const { readPage, projectionTime, cursors } = parts
-  return async (scope, { list, limit, startingAfter, asOf, filter = {} }) => {
-    const { current, position, after } = await readListStart(parts, scope, { startingAfter, asOf })
+  const { readPage, projectionTime, cursors, sequences } = parts
+  return async (scope, { list, limit, startingAfter, after: sequence, asOf, filter = {} }) => {
+    const { current, position, after: cursor } = await readListStart(parts, scope, { startingAfter, asOf })
     const { generation } = current
     requireSearchable(filter, generation.layout)
+    const begin = sequence ? await sequences.changeAt(scope, position, sequence) : undefined
+    if (sequence && begin === undefined) throw new Refusal('invalid_cursor')
+    const after = begin?.seq ?? cursor
     const where = generation.layout.searchOf(kindsOf(list, filter), scope.org)
     const { hits, hasMore } = await readPage(scope, { list, where, filter, after: after ?? -1, limit, position })
+    const isWhole = Object.keys(filter).length === 0
+    const seqs = hits.map(({ sortValue }) => sortValue)
+    const numbered = list === 'changes' && {
+      sequences: await sequences.of(scope, position, { before: after ?? -1, seqs, isWhole }),
+      ...(begin && { begin: begin.name }),
+    }
 
     const last = hits.at(-1)
     if (last) cursors.remember(scope.org, generation, nameOf(last, list), last.sortValue)
     const time = await projectionTime(scope, current, last || after !== undefined ? 'records' : 'unknown')
-    return { position: { ...position, time }, hits, hasMore }
+    return { position: { ...position, time }, hits, hasMore, ...numbered }
   }
+}
+
+/** Returns the sequence of a change of a page. */
+export const sequenceIn = ({ sequences }: Pick<Page, 'sequences'>, at: number): number => {
+  const sequence = sequences?.[at]
+  if (sequence === undefined) throw new Error('a page of changes has no sequences')
+  return sequence
 }
 
 /** Returns the record's id. A document's id is `org:id`, or `org:id:offset` for a version. */

@@ -39,6 +39,8 @@ export type ListParameters = {
   readonly startingAfter: RecordName | undefined
   readonly asOf: Moment | undefined
   readonly filter?: ListFilter
+  /** Of changes: the sequence of the change after which the page begins, instead of its id. 0: from the first one. */
+  readonly after?: number
   /** The ids of the records to read, in this order. */
   readonly ids?: readonly string[]
   /** Seconds to wait for a change if there is none. */
@@ -52,8 +54,8 @@ const filteredLists: ReadonlySet<ListName> = new Set([...filteredKinds, 'changes
 export const readListParameters = (list: ListName, query: string): ListParameters => {
   const isFiltered = filteredLists.has(list)
   const filters = list === 'payroll_files' ? fieldsWithoutDeals : filterFields
-  const more = list === 'changes' ? 'wait' : 'ids'
-  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filters : []), more])
+  const more = list === 'changes' ? ['wait', 'after'] : ['ids']
+  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filters : []), ...more])
   if (list !== 'changes' && given.has('ids')) {
     const ids = idsIn(list, given)
     return { limit: ids.length, startingAfter: undefined, asOf: asOfIn(given), ids }
@@ -61,6 +63,7 @@ export const readListParameters = (list: ListName, query: string): ListParameter
   return {
     ...(isFiltered && { filter: filterIn(given) }),
     ...(given.has('wait') && { wait: waitIn(given) }),
+    ...(given.has('after') && { after: afterIn(given) }),
     // Last, because `invalid_request` comes before `invalid_cursor`.
     ...pageIn(list, given),
   }
@@ -131,6 +134,19 @@ const waitIn = (given: Given): number => {
     throw new Refusal('invalid_request', { message })
   }
   return Math.min(Number(text), WAIT_SECONDS_MAX)
+}
+
+const afterIn = (given: Given): number => {
+  const text = given.get('after')
+  if (text === undefined || !/^(?:0|[1-9][0-9]{0,14})$/.test(text)) {
+    throw new Refusal('invalid_request', { message: '`after` must be the `sequence` of a change, in digits, or 0.' })
+  }
+  const other = ['starting_after', 'wait'].find(name => given.has(name))
+  if (other !== undefined) {
+    const message = `\`after\` and \`${other}\` cannot be combined: go on with \`starting_after\`.`
+    throw new Refusal('invalid_request', { message })
+  }
+  return Number(text)
 }
 
 /** Returns the parameters of a single record. @throws Refusal `invalid_request` */

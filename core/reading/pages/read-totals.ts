@@ -47,8 +47,9 @@ import {
   TOTALS_TIME_MAX,
 } from '../limits.ts'
 import type { ReaderParts } from './read-list.ts'
-import { type RecordName, type TotalsAsked, textOfName } from './read-parameters.ts'
+import { type TotalsAsked, textOfName } from './read-parameters.ts'
 import { createReadDocumentsAsOf } from './read-record.ts'
+import { nameOfChange } from './sequences.ts'
 
 export type TotalsRead = {
   readonly position: ReadPosition
@@ -227,17 +228,8 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     const near = start === undefined ? undefined : await ofRange({ ...visible, gte: start })
     const hit = near ?? (await ofRange(visible))
     if (!hit) return undefined
-    const found = layout.kindOf(hit._index, hit._id)
-    const kind = listKinds.find(of => of === found)
-    const id = hit._id.split(':')[1]
-    const { ordinal, seq, at } = hit._source
-    // Versions have an ordinal, other records have none.
-    const isVersion = kind === 'reps' || kind === 'periods'
-    if (kind === undefined || id === undefined || isVersion !== (ordinal !== undefined)) {
-      throw unavailable('elasticsearch_malformed_search')
-    }
-    const name: RecordName = ordinal === undefined ? { kind, id } : { kind, id, ordinal }
-    return { id: textOfName(name), seq, at }
+    const { seq, at } = hit._source
+    return { id: textOfName(nameOfChange(layout, hit)), seq, at }
   }
 
   return async (scope, { asOf, ...only }) => {

@@ -44,6 +44,19 @@ export const lastBalance = ({ indexOf }: Pick<GenerationLayout, 'indexOf'>, org:
   return { where: { index: indexOf('balances'), routing: undefined }, body }
 }
 
+/** Finds the last balance of fewer changes, before a position. Only in layouts that have sequences. */
+export const lastBalanceBelow = (
+  { indexOf }: Pick<GenerationLayout, 'indexOf'>,
+  org: string,
+  sequence: number,
+  before: number,
+) => {
+  const ranges = [{ range: { sequence: { lt: sequence } } }, { range: { seq: { lt: before } } }]
+  const filter = [{ term: { org_id: org } }, ...ranges]
+  const body = { size: 1, sort: [{ seq: 'desc' }], _source: ['seq', 'sequence'], query: { bool: { filter } } }
+  return { where: { index: indexOf('balances'), routing: undefined }, body }
+}
+
 /** Finds the change that comes `changes` changes after an offset, if it is before the position. */
 export const changeAfter = (
   { searchOf }: Pick<GenerationLayout, 'searchOf'>,
@@ -55,5 +68,5 @@ export const changeAfter = (
   const where = searchOf(listKinds, org)
   const range = { seq: { ...(after !== undefined && { gt: after }), lt: before } }
   const query = { bool: { filter: [...where.filters, { range }] } }
-  return { where, body: { size: 1, from: changes - 1, _source: ['seq'], sort: [{ seq: 'asc' }], query } }
+  return { where, body: { size: 1, from: changes - 1, _source: ['ordinal', 'seq'], sort: [{ seq: 'asc' }], query } }
 }

@@ -5,7 +5,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { BalanceDocument } from '../../../schemas/stored/documents.ts'
 import { foldAll } from '../../support/agreement.ts'
-import { createClient } from '../../support/client.ts'
+import { createClient, type Page } from '../../support/client.ts'
 import { commandSettings, jsonLines, runCommand } from '../../support/commands.ts'
 import { keyCreated, newKeyText } from '../../support/events.ts'
 import { routeGenerations } from '../../support/layout.ts'
@@ -94,6 +94,34 @@ const expectTotals = async (): Promise<void> => {
   expect(now.last_change_id).toBe(changes.at(-1)?.id)
 }
 
+/** Pages of the feed from any change on, whole and filtered, now and as of a change, by cursor and by sequence. */
+const expectSequences = async (): Promise<void> => {
+  const client = createClient([api], key)
+  const changes = model.changes(org)
+  const between = (low: number, high: number) => low + Math.floor(random.next() * (high - low + 1))
+  const near = [0, 1, 999, 1_000, 1_001, 1_999, 2_000, changes.length - 1, changes.length]
+  for (const begin of [...near, ...Array.from({ length: 30 }, () => between(0, changes.length))]) {
+    const last = random.chance(0.5) ? changes.length : between(Math.max(begin, 1), changes.length)
+    const { rep_id = '' } = random.pick(changes).record
+    const filter = random.chance(0.5) && rep_id !== '' ? `&rep_id=${rep_id}` : ''
+    const cursor = changes[begin - 1]
+    const after = random.chance(0.5) && cursor ? `starting_after=${cursor.id}` : `after=${begin}`
+    const path = `/changes?limit=7&${after}${filter}&as_of=${changes[last - 1]?.id}`
+    const page: Page = JSON.parse((await client.ask(path)).text)
+    const wanted = changes
+      .slice(begin, last)
+      .filter(({ record }) => filter === '' || record.rep_id === rep_id)
+      .slice(0, 7)
+    expect(
+      page.data.map(({ id, sequence }) => [id, sequence]),
+      path,
+    ).toEqual(wanted.map(({ id, sequence }) => [id, sequence]))
+    expect(page.next_cursor, path).toBe(wanted.at(-1)?.id ?? cursor?.id ?? '')
+  }
+  const beyond = await client.ask(`/changes?after=${changes.length + 1}`)
+  expect(beyond.status).toBe(400)
+}
+
 test('each balance has the sums of the records after its change, also across a restart', async () => {
   const balances = await untilMade('g1')
   expect(balances.length).toBeGreaterThan(1)
@@ -107,7 +135,9 @@ test('each balance has the sums of the records after its change, also across a r
 
 test('totals at any moment are the sums of the lists', expectTotals)
 
-test('a rebuild makes the same bytes, and serves the same totals', async () => {
+test('changes are numbered from 1 without a gap, and a page begins after any number', expectSequences)
+
+test('a rebuild makes the same bytes, and serves the same totals and numbers', async () => {
   const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, ...LAYOUT }
   const ended = async (...args: string[]) => {
     const ran = await runCommand(['projection', ...args, '--json'], settings)
@@ -119,4 +149,5 @@ test('a rebuild makes the same bytes, and serves the same totals', async () => {
   expect(JSON.stringify(await untilMade('g2'))).toBe(JSON.stringify(await untilMade('g1')))
   await ended('swap', 'g2')
   await expectTotals()
+  await expectSequences()
 })

@@ -31,7 +31,7 @@ const given = (pages: number) => {
       totals: { last_change_id: 'rep_0.1', totals: [] },
       last: { id: 'rep_0.1', seq: 0, at: 1 },
     }),
-    readList: async () => ({ position, hits: pageOf(reads++), hasMore: reads < pages }),
+    readList: async () => ({ position, sequences: [reads + 1], hits: pageOf(reads++), hasMore: reads < pages }),
     readStatement: async () => Promise.reject(new Error('not called')),
     countOf: async () => Promise.reject(new Error('not called')),
   }

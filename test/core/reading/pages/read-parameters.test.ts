@@ -101,6 +101,27 @@ describe('starting_after', () => {
   })
 })
 
+describe('a sequence', () => {
+  const changes = (query: string) => readListParameters('changes', query)
+
+  test('is a whole number in digits; 0 is the beginning', () => {
+    expect(changes('after=0').after).toBe(0)
+    expect(changes('after=17&limit=2&rep_id=rep_1&as_of=payout_1').after).toBe(17)
+    expect(changes('').after).toBeUndefined()
+  })
+
+  test.each(['after=', 'after=-1', 'after=1.5', 'after=1e3', 'after=01', 'after=payout_1', 'after=1&after=1'])(
+    '%s is refused',
+    query => expect(refused(() => changes(query))).toBe('invalid_request'),
+  )
+
+  test('cannot be combined with a cursor or a wait, and other lists do not know it', () => {
+    expect(refused(() => changes('after=1&starting_after=payout_1'))).toBe('invalid_request')
+    expect(refused(() => changes('after=1&wait=5'))).toBe('invalid_request')
+    expect(refused(() => list('after=1'))).toBe('invalid_request')
+  })
+})
+
 describe('a change', () => {
   const cursor = (text: string) => readListParameters('changes', `starting_after=${text}`).startingAfter
 

@@ -82,7 +82,7 @@ public class Read {
         record -> print("payroll_files", record.getId(), record.getAmount(), record.getDestination().getType()));
     walk(
         after -> {
-          ChangeList page = new ChangesApi(client).listChanges(after, 2, null, null, null, null, null, null);
+          ChangeList page = new ChangesApi(client).listChanges(after, 2, null, null, null, null, null, null, null);
           return new Page<>(page.getData(), page.getHasMore(), page.getNextCursor());
         },
         change -> {
