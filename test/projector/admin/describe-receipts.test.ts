@@ -45,3 +45,12 @@ test.each([
 ] as const)('the check of answers finds %s', (_, path, status, body) => {
   expect(describedReceipt(path, status, body)).not.toEqual([])
 })
+
+test('says whom to ask, that no key is needed, and what each tag means: linters of OpenAPI demand it', () => {
+  const { info, security, tags, paths } = receiptsOpenapi
+  expect(info.contact.name).not.toBe('')
+  expect(security).toEqual([])
+  for (const { description } of tags) expect(description).not.toBe('')
+  const named = tags.map(({ name }) => name)
+  for (const { get } of Object.values(paths)) expect(named).toEqual(expect.arrayContaining([...get.tags]))
+})
