@@ -10,7 +10,8 @@ export const ChangesView = () => {
   const words = texts.changes
   const pages = usePages('changes', client => client.changes({ limit: PAGE_RECORDS }))
   const isNow = address.asOf === undefined
-  const isWaiting = isNow && live.state !== 'refused' && live.state !== 'too far'
+  // Before it follows, the page cannot promise to show each change: one that comes now may be the last one it finds.
+  const isWaiting = isNow && live.state === 'on'
   return (
     <>
       <h1 tabIndex={-1}>{words.title}</h1>
@@ -19,6 +20,7 @@ export const ChangesView = () => {
         {!isNow && <p class="quiet">{words.notNow}</p>}
         {live.state === 'too far' && <p class="notice">{texts.state.tooFar}</p>}
         {live.state === 'refused' && <p class="notice">{wordsFor(live.why, 'changes')}</p>}
+        {isNow && live.state === 'off' && <p class="quiet">{texts.reading}</p>}
         {isWaiting && latest.length === 0 && <p class="quiet">{words.waiting}</p>}
         {isNow && latest.length > 0 && <ChangeTable changes={latest} caption={words.latest} />}
       </section>
