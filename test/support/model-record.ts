@@ -261,7 +261,7 @@ const isPermission = isOneOf(
   'changes:read',
 )
 
-/** A network in CIDR notation. An IPv6 address with an IPv4 address or a zone in it is none. */
+/** A network in CIDR notation. An IPv6 address must have no zone, and no IPv4 address in it. */
 const isNetwork = (json: Json | undefined): boolean => {
   const [, address = '', bits = ''] =
     (typeof json === 'string' && /^([0-9A-Fa-f.:]+)\/(0|[1-9][0-9]*)$/.exec(json)) || []

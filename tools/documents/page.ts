@@ -126,13 +126,13 @@ ${table(['record', '', 'change', ...sides], records, recordCells)}
       // The total of the only period is in the table of periods.
       const isRepeated = totals.length === 1 && periods.length === 1
       const isExplained = ([, { lines, records }]: readonly [string, Section]) => lines.length + records.length > 0
-      const [explained, alone] = [[...opened()].filter(isExplained), [...opened()].filter(of => !isExplained(of))]
+      const byExplained = Map.groupBy(opened(), isExplained)
       parts.push(markup`<h2>${current.organization === '' ? '(no organization)' : current.organization}</h2>
 ${isRepeated ? '' : table(sidesHead('total', sides), currencyTotals(totals), row => ['all periods', ...totalsCells(row)])}
 ${table(sidesHead('period', sides), periods, row => [nameCell(current.names.get(row.period)?.name, row.period), ...totalsCells(row)])}
 ${different.length === totals.length ? '' : markup`<p>${totals.length - different.length} other totals of a period and currency are equal.</p>`}
-${explained.map(sectionText)}
-${amountsText(alone.flatMap(([, { money }]) => money))}
+${(byExplained.get(true) ?? []).map(sectionText)}
+${amountsText((byExplained.get(false) ?? []).flatMap(([, { money }]) => money))}
 ${others.length === 0 ? '' : markup`<h3>Other records</h3>`}
 ${table(['record', '', 'change', ...sides], others, recordCells)}
 `)

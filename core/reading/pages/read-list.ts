@@ -94,9 +94,12 @@ export const createReadList = (parts: ReaderParts): ReadList => {
     const where = generation.layout.searchOf(kindsOf(list, filter), scope.org)
     const { hits, hasMore } = await readPage(scope, { list, where, filter, after: after ?? -1, limit, position })
     const isWhole = Object.keys(filter).length === 0
-    const seqs = hits.map(({ sortValue }) => sortValue)
     const numbered = list === 'changes' && {
-      sequences: await sequences.of(scope, position, { before: after ?? -1, seqs, isWhole }),
+      sequences: await sequences.of(scope, position, {
+        before: after ?? -1,
+        seqs: hits.map(({ sortValue }) => sortValue),
+        isWhole,
+      }),
       ...(begin && { begin: begin.name }),
     }
 

@@ -37,25 +37,25 @@ export const partsSince = (
   ]
 }
 
-/** Finds the last balance before a position. */
-export const lastBalance = ({ indexOf }: Pick<GenerationLayout, 'indexOf'>, org: string, before: number) => {
-  const filter = [{ term: { org_id: org } }, { range: { seq: { lt: before } } }]
+/** Finds the last balance before a position. @param more further conditions */
+export const lastBalance = (
+  { indexOf }: Pick<GenerationLayout, 'indexOf'>,
+  org: string,
+  before: number,
+  more: readonly object[] = [],
+) => {
+  const filter = [{ term: { org_id: org } }, { range: { seq: { lt: before } } }, ...more]
   const body = { size: 1, sort: [{ seq: 'desc' }], query: { bool: { filter } } }
   return { where: { index: indexOf('balances'), routing: undefined }, body }
 }
 
 /** Finds the last balance of fewer changes, before a position. Only in layouts that have sequences. */
 export const lastBalanceBelow = (
-  { indexOf }: Pick<GenerationLayout, 'indexOf'>,
+  layout: Pick<GenerationLayout, 'indexOf'>,
   org: string,
   sequence: number,
   before: number,
-) => {
-  const ranges = [{ range: { sequence: { lt: sequence } } }, { range: { seq: { lt: before } } }]
-  const filter = [{ term: { org_id: org } }, ...ranges]
-  const body = { size: 1, sort: [{ seq: 'desc' }], _source: ['seq', 'sequence'], query: { bool: { filter } } }
-  return { where: { index: indexOf('balances'), routing: undefined }, body }
-}
+) => lastBalance(layout, org, before, [{ range: { sequence: { lt: sequence } } }])
 
 /** Finds the change that comes `changes` changes after an offset, if it is before the position. */
 export const changeAfter = (

@@ -36,9 +36,12 @@ describe('an address', () => {
     for (const networks of [['::/0'], ['::ffff:a00:0/104']]) expect(isIn(networks, '10.1.2.3')).toBe(false)
   })
 
-  test.each([undefined, '', 'unknown', '10.0.0', '10.0.0.1:8080'])('that is none is in no network: %s', address => {
-    expect(isIn(['0.0.0.0/0', '::/0'], address)).toBe(false)
-  })
+  test.each([undefined, '', 'unknown', '10.0.0', '10.0.0.1:8080'])(
+    'that cannot be read is in no network: %s',
+    address => {
+      expect(isIn(['0.0.0.0/0', '::/0'], address)).toBe(false)
+    },
+  )
 })
 
 test.each([['office'], ['10.0.0.0'], ['10.0.0.0/33'], [undefined], [10]])(
