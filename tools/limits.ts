@@ -170,3 +170,7 @@ export const READERS_GONE_MS = 40_000
  * for a minute (`index.gc_deletes`), unless the setting is another.
  */
 export const FORGET_WAIT_MS = 600_000
+
+/** Looks at the signature of an archive's manifest, and milliseconds between them: a run signs each new manifest. */
+export const NOTE_POLLS = 20
+export const NOTE_POLL_MS = 250

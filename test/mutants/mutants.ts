@@ -11,6 +11,7 @@ import { auditMutants } from './audit-mutants.ts'
 import { balanceMutants } from './balance-mutants.ts'
 import { commandMutants } from './command-mutants.ts'
 import { controlMutants } from './control-mutants.ts'
+import { evidenceMutants } from './evidence-mutants.ts'
 import { explorerMutants } from './explorer-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
 import { growMutants } from './grow-mutants.ts'
@@ -325,6 +326,7 @@ export const mutants: readonly Mutant[] = [
   ...auditMutants,
   ...balanceMutants,
   ...controlMutants,
+  ...evidenceMutants,
   ...explorerMutants,
   ...statusMutants,
   ...generationMutants,

@@ -26,9 +26,11 @@ import type { LockSteps } from '../export/lock.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
+import { readSigningKey } from '../signing/signing-key.ts'
 import { timeOf } from '../terminal.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
+import { signingTarget, signStored } from './sign-target.ts'
 import { createThrottle, fetchBytesAt, type MaxRate, type Throttle } from './throttle.ts'
 import { openTopicArchive, type TopicArchive } from './topic-archive.ts'
 
@@ -38,6 +40,8 @@ export type ArchiveOptions = {
   readonly follow: boolean
   /** Of all targets together. */
   readonly maxRate: MaxRate
+  /** File of the key that signs the manifests. */
+  readonly sign?: string | undefined
   readonly json: boolean
 }
 export type ArchiveSteps = LockSteps & {
@@ -65,11 +69,12 @@ type Log = {
 }
 
 export const archive = async (
-  { to, follow, maxRate, json }: ArchiveOptions,
+  { to, follow, maxRate, sign, json }: ArchiveOptions,
   steps: ArchiveSteps,
 ): Promise<ExitCode> => {
   await using stack = new AsyncDisposableStack()
-  const targets = await Promise.all(to.map(steps.openTarget))
+  const key = await readSigningKey(sign)
+  const targets = (await Promise.all(to.map(steps.openTarget))).map(target => signingTarget(target, key))
   const logs = await openLogs(steps, maxRate, stack)
   const copies: TopicCopy[][] = []
   for (const target of targets) {
@@ -87,6 +92,7 @@ export const archive = async (
   await verifyTopics(copies.flat(), steps).catch(error => {
     throw withEnds(error, to, copies)
   })
+  for (const target of targets) await signStored(target, key)
   const total = sumOf(logs.map(({ ends }) => sumOf(ends)))
   const report = reportProgress(steps, maxRate)
   let hasCaughtUp = false

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Stream } from '../../schemas/events.ts'
+import { MANIFEST_FILE } from '../signing/sign-manifest.ts'
 import { ArchiveDamaged, type ArchivedSource, NO_RECORDS, NO_SEGMENT } from './segment.ts'
 import type { ArchiveTarget } from './target.ts'
 
@@ -49,7 +50,7 @@ export const newManifest = (source: ArchivedSource, partitions: number, topicId?
   })),
 })
 
-const manifestPath = (stream: Stream): string => `${stream}/manifest.json`
+const manifestPath = (stream: Stream): string => `${stream}/${MANIFEST_FILE}`
 const SEGMENT_DIGITS = 20
 const segmentFolder = (stream: Stream, partition: number): string => `${stream}/${partition}`
 export const segmentPath = (stream: Stream, partition: number, from: number): string =>
@@ -68,8 +69,11 @@ export const listSegments = async (target: ArchiveTarget, stream: Stream, partit
 export const readManifest = async (target: ArchiveTarget, stream: Stream): Promise<ArchiveManifest | undefined> => {
   const path = manifestPath(stream)
   const bytes = await target.read(path)
-  if (bytes === undefined) return undefined
-  const name = `${target.name}/${path}`
+  return bytes && parseManifest(bytes, stream, `${target.name}/${path}`)
+}
+
+/** @param name of the file, for messages @throws ArchiveDamaged */
+export const parseManifest = (bytes: Buffer, stream: Stream, name: string): ArchiveManifest => {
   try {
     const { sha256, ...manifest }: ArchiveManifest & { sha256: string } = JSON.parse(bytes.toString('utf8'))
     if (manifest.format === MANIFEST_FORMAT && manifest.stream === stream && sha256 === sha256Of(manifest))

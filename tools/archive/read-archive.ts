@@ -182,13 +182,14 @@ type VerifySteps = {
   readonly say?: (line: string) => void
 }
 
-/** @throws ArchiveDamaged that names the first fault */
+/** @param signed manifests to compare with; by default those of the archive @throws ArchiveDamaged: the first fault */
 export const verifyArchive = async (
   target: ArchiveTarget,
   { report, throttle, say }: VerifySteps,
   signal: AbortSignal,
+  signed?: Manifests,
 ): Promise<Manifests> => {
-  const manifests = await readManifests(target)
+  const manifests = signed ?? (await readManifests(target))
   const total = offsetsIn(manifests)
   let done = 0
   for (const stream of archivedStreams) {

@@ -49,6 +49,10 @@ export const maxRateOption = (): Option =>
     'no limit',
   )
 
+/** The file of the key that signs a manifest. */
+export const signOption = (): Option =>
+  new Option('--sign <keyfile>', 'signs the manifest with this key, as commission evidence key wrote it')
+
 /** Seconds to wait for the projector. */
 export const waitOption = (): Option =>
   numberOption('--wait <seconds>', 'longest wait for the projector', 1, 86_400).default(WAIT_DEFAULT_S)

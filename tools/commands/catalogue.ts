@@ -249,6 +249,23 @@ export const catalogue: readonly (readonly [task: string, commands: readonly Lis
         summary: 'Makes both topics anew from an archive: every record at its offset with its time.',
         load: () => import('./log/restore.ts'),
       },
+      {
+        name: 'verify',
+        summary:
+          'Checks an export or an archive against its signed manifest, and names what was changed, lost or added.',
+        load: () => import('./evidence/verify.ts'),
+      },
+      {
+        name: 'evidence',
+        summary: 'Makes keys that sign manifests.',
+        commands: [
+          {
+            name: 'key',
+            summary: 'makes a key: the secret one in a file, the public one on standard output',
+            load: () => import('./evidence/key.ts'),
+          },
+        ],
+      },
       subjects,
     ],
   ],

@@ -9,20 +9,31 @@ import { pipeline } from 'node:stream/promises'
 import { csvRow } from '../documents/rows.ts'
 import { type ExportTable, tableRowsIn, tables } from './tables.ts'
 
-export const writeCsv = async (directory: string, say: (line: string) => void, signal: AbortSignal): Promise<void> => {
+/** Returns the names of the files. */
+export const writeCsv = async (
+  directory: string,
+  say: (line: string) => void,
+  signal: AbortSignal,
+): Promise<string[]> => {
   for (const table of tables) say(`${table.name}.csv: ${await writeTable(table, directory, signal)}`)
+  return tables.map(({ name }) => `${name}.csv`)
+}
+
+/** Yields the lines of the CSV of a table, its heading first. */
+export async function* csvOfTable(table: ExportTable, directory: string, signal: AbortSignal): AsyncGenerator<string> {
+  const columns = Object.keys(table.columns)
+  yield csvRow(columns)
+  for await (const row of tableRowsIn(table, directory, signal)) yield csvRow(columns.map(name => row[name] ?? null))
 }
 
 /** Returns the number of its rows. */
 const writeTable = async (table: ExportTable, directory: string, signal: AbortSignal): Promise<number> => {
   const file = join(directory, `${table.name}.csv`)
-  const columns = Object.keys(table.columns)
-  let count = 0
+  let count = -1
   const lines = async function* (): AsyncGenerator<string> {
-    yield csvRow(columns)
-    for await (const row of tableRowsIn(table, directory, signal)) {
+    for await (const line of csvOfTable(table, directory, signal)) {
       count++
-      yield csvRow(columns.map(name => row[name] ?? null))
+      yield line
     }
   }
   // A file of a killed process, or a link to another file: removed, never written through.

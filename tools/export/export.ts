@@ -19,12 +19,15 @@ import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
+import type { SigningKey } from '../signing/note.ts'
+import { MANIFEST_FILE, NOTE_FILE, signFolder } from '../signing/sign-manifest.ts'
+import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, writeWhole } from '../whole-file.ts'
 import { writeCsv } from './csv.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
-import { assertIntact, describeFiles, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
+import { assertIntact, describeFiles, describeTables, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
 import { type ExportReaders, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
 
@@ -39,6 +42,8 @@ export type ExportOptions = {
   readonly csv?: boolean
   /** Opens sealed texts with the keys of SEAL_KEYS_DIR. Otherwise they stay as they were published. */
   readonly open?: boolean
+  /** File of the key that signs the manifest. */
+  readonly sign?: string | undefined
   readonly json: boolean
 }
 
@@ -57,21 +62,22 @@ export type ExportSteps = ExportReaders &
 const exportedResources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
 type ExportedResource = (typeof exportedResources)[number]
 const fileOf = (resource: ExportedResource): string => `${resource}.ndjson`
-const MANIFEST = 'manifest.json'
 const BEGUN = 'manifest.partial.json'
 
 export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
   const { out } = options
+  const key = await readSigningKey(options.sign)
+  const isRead = !options.parquet && !options.csv && key === undefined
   try {
     await makeDirectory(out)
     // A finished export is only read: its directory may be read-only.
-    if (!options.parquet && !options.csv && existsSync(join(out, MANIFEST)) && !existsSync(join(out, BEGUN))) {
-      return await exportLocked(options, steps, { assertHeld: async () => undefined })
+    if (isRead && existsSync(join(out, MANIFEST_FILE)) && !existsSync(join(out, BEGUN))) {
+      return await exportLocked(options, steps, { assertHeld: async () => undefined }, key)
     }
     const lock = await lockDirectory(out, steps)
     await using stack = new AsyncDisposableStack()
     stack.defer(lock.release)
-    return await exportLocked(options, steps, lock)
+    return await exportLocked(options, steps, lock, key)
   } catch (error) {
     if (!steps.signal.aborted) throw error
     if (!isAbort(error, steps.signal)) steps.say(messageOf(error))
@@ -84,11 +90,12 @@ const exportLocked = async (
   options: ExportOptions,
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
+  key: SigningKey | undefined,
 ): Promise<ExitCode> => {
   const { org, generation, out, parquet, csv = false, json, open = false } = options
   const { say } = steps
   const begun = await readJson<Begun>(join(out, BEGUN))
-  const done = await readJson<Manifest>(join(out, MANIFEST))
+  const done = await readJson<Manifest>(join(out, MANIFEST_FILE))
   const before = begun ?? done
   if (before && before.organization !== org) {
     throw new CommandError(`${out} has an export of ${before.organization}: choose another directory`)
@@ -101,6 +108,9 @@ const exportLocked = async (
   if (before && (before.opened ?? false) !== open) {
     const how = before.opened ? 'opened texts: say --open' : 'sealed texts: leave out --open'
     throw new CommandError(`${out} has an export with ${how}, or choose another directory`)
+  }
+  if ((parquet || csv) && key === undefined && existsSync(join(out, NOTE_FILE))) {
+    throw new CommandError(`${out} is signed, and its tables would not be: say --sign too`)
   }
   // Files without a manifest: their organization and moment are unknown.
   const stray = before
@@ -120,17 +130,32 @@ const exportLocked = async (
     throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
   }
   if (done) {
-    await assertIntact(done, out)
+    await assertIntact(done, out, table => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv')))
     say(`${out} has this export already, and its files are unchanged`)
   } else await writeAll(read, begun, options, steps, lock)
   // Remains if the process was killed after it wrote the manifest.
   await rm(join(out, BEGUN), { force: true })
-  if (parquet) await writeTables(out, say, steps.signal)
-  if (csv) await writeCsv(out, say, steps.signal)
-  const manifest = await readFile(join(out, MANIFEST), 'utf8')
+  const tables = [
+    ...(parquet ? await writeTables(out, say, steps.signal) : []),
+    ...(csv ? await writeCsv(out, say, steps.signal) : []),
+  ]
+  if (tables.length > 0) await nameTables(tables, out, lock)
+  if (key) await signFolder(out, key)
+  const manifest = await readFile(join(out, MANIFEST_FILE), 'utf8')
   if (json) steps.out(manifest)
   else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)
   return exitCodes.done
+}
+
+/** Adds the tables to the manifest, beside those that it names already. */
+const nameTables = async (names: readonly string[], out: string, lock: Pick<Lock, 'assertHeld'>): Promise<void> => {
+  const file = join(out, MANIFEST_FILE)
+  const manifest = await readJson<Manifest>(file)
+  if (manifest === undefined) throw new CommandError(`${file} was removed meanwhile`)
+  const all = Object.entries({ ...manifest.tables, ...(await describeTables(names, out)) })
+  const tables = Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1)))
+  await lock.assertHeld()
+  await writeJson(file, { ...manifest, tables } satisfies Manifest)
 }
 
 const writeAll = async (
@@ -177,7 +202,7 @@ const writeAll = async (
     digest: files.digest,
   }
   await lock.assertHeld()
-  await writeJson(join(out, MANIFEST), manifest)
+  await writeJson(join(out, MANIFEST_FILE), manifest)
 }
 
 type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened'>

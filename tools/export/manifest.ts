@@ -9,6 +9,7 @@ import type { Totals } from '../../schemas/resources.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { identityOf } from '../generations/generations.ts'
+import { digestLines, type LineDigests } from './line-digests.ts'
 import { linesOf } from './lines.ts'
 
 export type ManifestSource = { readonly topic: string; readonly partition: number; readonly rules_version: number }
@@ -23,12 +24,10 @@ export const sourceOf =
     return { topic, partition: partitionOf(org, partitions), rules_version }
   }
 
-type FileDescription = {
-  readonly file: string
-  readonly records: number
-  readonly bytes: number
-  readonly sha256: string
-}
+/** The bytes of a file. */
+export type DescribedFile = { readonly file: string; readonly bytes: number; readonly sha256: string }
+/** `lines`: where the file was changed, if it was. Absent in exports of earlier versions. */
+export type FileDescription = DescribedFile & { readonly records: number; readonly lines?: LineDigests }
 /** Of a payout or a payroll record. */
 type Amounts = Readonly<Record<'currency' | 'net_amount' | 'amount', string>>
 /** By currency, as decimal strings. */
@@ -52,6 +51,8 @@ export type Manifest = {
   readonly files: Readonly<Record<string, FileDescription>>
   /** SHA-256 over a line `name sha256` for each file, in order. */
   readonly digest: string
+  /** Tables that were made from the files, by their names. */
+  readonly tables?: Readonly<Record<string, DescribedFile>>
 }
 
 export const describeFiles = async (
@@ -76,16 +77,35 @@ export const describeFiles = async (
         addTo(paid, currency, amount)
       }
     }
-    files[name] = { file, records, ...(await sizeAndHashOf(join(directory, file))) }
+    const lines = await digestLines(join(directory, file), records)
+    files[name] = { file, records, ...(await sizeAndHashOf(join(directory, file))), lines }
   }
   const digest = createHash('sha256')
   for (const [name, { sha256 }] of Object.entries(files)) digest.update(`${name} ${sha256}\n`)
   return { files, sums: { owed: textOfSums(owed), paid: textOfSums(paid) }, digest: digest.digest('hex') }
 }
 
-/** @throws CommandError if a file was changed after it was written */
-export const assertIntact = async ({ files }: Manifest, directory: string): Promise<void> => {
-  for (const { file, bytes, sha256 } of Object.values(files)) {
+/** Describes tables by the names of their files. */
+export const describeTables = async (
+  names: readonly string[],
+  directory: string,
+): Promise<Record<string, DescribedFile>> => {
+  const tables: Record<string, DescribedFile> = {}
+  for (const file of names) tables[file] = { file, ...(await sizeAndHashOf(join(directory, file))) }
+  return tables
+}
+
+/**
+ * @param isMadeAnew whether a table is about to be written again
+ * @throws CommandError if a file was changed after it was written
+ */
+export const assertIntact = async (
+  { files, tables = {} }: Manifest,
+  directory: string,
+  isMadeAnew: (table: string) => boolean,
+): Promise<void> => {
+  const kept = Object.values(tables).filter(({ file }) => !isMadeAnew(file))
+  for (const { file, bytes, sha256 } of [...Object.values(files), ...kept]) {
     const now = await sizeAndHashOf(join(directory, file)).catch(() => undefined)
     if (now?.sha256 === sha256 && now.bytes === bytes) continue
     throw new CommandError(`${file} was changed after it was written: export into an empty directory`)
@@ -99,7 +119,7 @@ export const sumsOf = (totals: Totals['totals'], what: 'owed' | 'paid'): Sums =>
   return textOfSums(sums)
 }
 
-const sizeAndHashOf = async (file: string): Promise<Pick<FileDescription, 'bytes' | 'sha256'>> => {
+export const sizeAndHashOf = async (file: string): Promise<Omit<DescribedFile, 'file'>> => {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(file)) hash.update(chunk)
   return { bytes: (await stat(file)).size, sha256: hash.digest('hex') }

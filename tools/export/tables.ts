@@ -96,12 +96,14 @@ export const tables: readonly ExportTable[] = [
   }),
 ]
 
+/** Returns the names of the files. */
 export const writeTables = async (
   directory: string,
   say: (line: string) => void,
   signal: AbortSignal,
-): Promise<void> => {
+): Promise<string[]> => {
   for (const table of tables) await writeTable(table, directory, say, signal)
+  return tables.map(({ name }) => `${name}.parquet`)
 }
 
 /** Yields the rows of a table from its file. */

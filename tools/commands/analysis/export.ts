@@ -1,7 +1,7 @@
 /** `commission projection export`: writes an organization as of one moment to files. */
 import type { Moment } from '../../../core/reading/index.ts'
 import { defineCommand } from '../../command.ts'
-import { generationOption, orgOption } from '../arguments.ts'
+import { generationOption, orgOption, signOption } from '../arguments.ts'
 import { asOfOption } from './as-of.ts'
 
 type Flags = {
@@ -12,6 +12,7 @@ type Flags = {
   readonly parquet?: boolean
   readonly csv?: boolean
   readonly open?: boolean
+  readonly sign?: string
   readonly json?: boolean
 }
 
@@ -25,6 +26,7 @@ export default defineCommand({
       .option('--parquet', 'writes Parquet tables too')
       .option('--csv', 'writes the same tables as CSV too, each value with the characters of the API')
       .option('--open', 'opens sealed texts with the keys of SEAL_KEYS_DIR; without it they stay sealed')
+      .addOption(signOption())
       .option('--json', 'prints the manifest at the end'),
   help: `
 Writes reps, periods, payouts (current then), their statements and payroll_files of the live generation or of --generation, each as the API answers it,
@@ -32,8 +34,8 @@ and manifest.json: the moment, number of records, bytes and SHA-256 of each file
 files do not add up to the projection's totals, or have another number of reps or periods. The same moment gives the same bytes. The same command
 continues an export that was stopped or killed; it checks a finished one and leaves it unchanged. Only one export at a time may write into a directory.
 Names, e-mail addresses and labels that were published sealed stay sealed; with --open they are opened, and empty with "erased": true if the key
-was destroyed. Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`,
-  asked: ({ org, generation, asOf, out, parquet = false, csv = false, open = false, json = false }: Flags) => ({
+was destroyed. With --sign the manifest is signed in manifest.note; commission verify checks it (docs/evidence.md). Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`,
+  asked: ({ org, generation, asOf, out, parquet = false, csv = false, open = false, sign, json = false }: Flags) => ({
     org,
     generation,
     asOf,
@@ -41,6 +43,7 @@ was destroyed. Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be d
     parquet,
     csv,
     open,
+    sign,
     json,
   }),
   run: async (options, { exporting }) =>

@@ -1,0 +1,149 @@
+/**
+ * Signed exports and archives of a real projection: checked with the public key only, without any service. Prints its
+ * seed; FLOW_SEED sets it.
+ */
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
+import { startProjection } from '../support/projection.ts'
+import { createRandom, seedOfRun } from '../support/random.ts'
+import { fileScope } from '../support/scope.ts'
+import { createStream, organizationsIn } from '../support/streams.ts'
+
+const PARTITIONS = 3
+const seed = seedOfRun()
+const random = createRandom(seed)
+const [org = '', neighbour = ''] = organizationsIn(random, [1, 1], PARTITIONS)
+const file = fileScope()
+const folder = mkdtempSync(join(tmpdir(), 'commission-evidence-'))
+const at = (...names: string[]): string => join(folder, ...names)
+let settings: Record<string, string>
+let [publicKey, otherKey] = ['', '']
+const stream = createStream(random, [org, neighbour], PARTITIONS, { reps: 3, periods: 3 })
+let publish: (count: number) => Promise<unknown>
+
+const run = async (...args: string[]): Promise<Ran> => {
+  const ran = await runCommand(args, settings)
+  expect(ran.code, ran.said).toBe(0)
+  return ran
+}
+/** Without a setting of any service. */
+const verify = async (name: string, ...keys: string[]) => {
+  const options = keys.flatMap(key => ['--key', key])
+  const ran = await runCommand(['verify', at(name), '--json', ...options], {})
+  const [line] = jsonLines(ran) as [{ differences: string[]; signers: string[] } | undefined]
+  return { code: ran.code, said: ran.said, differences: line?.differences ?? [] }
+}
+const makeKey = async (name: string): Promise<string> =>
+  (await run('evidence', 'key', '--name', name, '--out', at(`${name}.key`))).out.toString().trim()
+
+beforeAll(async () => {
+  console.log(`seed ${seed}`)
+  file.onTestFinished(async () => rmSync(folder, { recursive: true }))
+  const { topics, prefix } = await startProjection(file, stream.take(300), { partitions: PARTITIONS })
+  settings = commandSettings(topics, prefix)
+  publish = count => topics.publish(stream.take(count))
+  publicKey = await makeKey('close')
+  otherKey = await makeKey('other')
+  await run(
+    'projection',
+    'export',
+    '--org',
+    org,
+    '--out',
+    at('export'),
+    '--parquet',
+    '--csv',
+    '--sign',
+    at('close.key'),
+  )
+  await run('archive', '--to', at('archive'), '--sign', at('close.key'))
+})
+
+/** The files below a folder. */
+const filesIn = (name: string): string[] =>
+  (readdirSync(at(name), { recursive: true }) as string[]).filter(of => /\.\w+$/.test(of)).sort()
+
+test.each(['export', 'archive'])('a signed %s is whole, with the public key only', async name => {
+  expect(await verify(name, publicKey)).toMatchObject({ code: 0, differences: [] })
+  expect(await verify(name, otherKey, publicKey)).toMatchObject({ code: 0 })
+  expect(await verify(name, otherKey)).toMatchObject({
+    code: 3,
+    said: expect.stringContaining('none of the given keys'),
+  })
+})
+
+test.each(['export', 'archive'])('one changed byte of each kind of file of a signed %s is named', async name => {
+  await cp(at(name), at(`${name}-changed`), { recursive: true })
+  const kinds = Map.groupBy(filesIn(name), of => of.replace(/\/\d+\/\d+/, '')).values()
+  for (const [of = ''] of kinds) {
+    const path = at(`${name}-changed`, of)
+    const bytes = readFileSync(path)
+    const place = bytes.length >> 1
+    writeFileSync(
+      path,
+      Buffer.concat([bytes.subarray(0, place), Buffer.of((bytes[place] ?? 0) ^ 1), bytes.subarray(place + 1)]),
+    )
+    const { code, differences } = await verify(`${name}-changed`, publicKey)
+    const expected = of.endsWith('manifest.note') || of.endsWith('manifest.json') ? dirname(path) : path
+    expect([of, code, differences[0]]).toEqual([of, 3, expect.stringContaining(expected)])
+    writeFileSync(path, bytes)
+  }
+  expect((await verify(`${name}-changed`, publicKey)).code).toBe(0)
+})
+
+test('exchanged files, an edited manifest and a file that is lost are named', async () => {
+  await cp(at('export'), at('mixed'), { recursive: true })
+  renameSync(at('mixed', 'reps.csv'), at('x'))
+  renameSync(at('mixed', 'periods.csv'), at('mixed', 'reps.csv'))
+  renameSync(at('x'), at('mixed', 'periods.csv'))
+  rmSync(at('mixed', 'statements.ndjson'))
+  const manifest = readFileSync(at('mixed', 'manifest.json'), 'utf8')
+  writeFileSync(at('mixed', 'manifest.json'), manifest.replace(org, neighbour))
+  const { code, differences } = await verify('mixed', publicKey)
+  expect([code, differences.length]).toEqual([3, 4])
+  for (const of of ['manifest.json: line', 'statements.ndjson: this file is lost', 'reps.csv: ', 'periods.csv: ']) {
+    expect(differences.join('\n')).toContain(at('mixed', of))
+  }
+})
+
+test('an export with a signature gets no tables that are not signed, and is signed by another key when that is asked for', async () => {
+  await run('projection', 'export', '--org', org, '--out', at('later'), '--sign', at('close.key'))
+  const more = ['projection', 'export', '--org', org, '--out', at('later'), '--csv']
+  const refused = await runCommand(more, settings)
+  expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('say --sign too')])
+  expect((await verify('later', publicKey)).code).toBe(0)
+  await run(...more, '--sign', at('other.key'))
+  expect((await verify('later', otherKey)).code).toBe(0)
+  expect((await verify('later', publicKey)).code).toBe(3)
+  rmSync(at('later', 'manifest.note'))
+  expect(await verify('later')).toMatchObject({ code: 0, said: expect.stringContaining('is not signed') })
+})
+
+test('an archive that goes on is signed with each segment; without --sign, what was added is named', async () => {
+  await cp(at('archive'), at('more'), { recursive: true })
+  await publish(50)
+  await run('archive', '--to', at('more'), '--sign', at('close.key'))
+  expect((await verify('more', publicKey)).code).toBe(0)
+  await publish(50)
+  await run('archive', '--to', at('more'))
+  expect(await verify('more', publicKey)).toMatchObject({
+    code: 3,
+    said: expect.stringContaining('not the signed one'),
+  })
+  await run('archive', '--to', at('more'), '--sign', at('other.key'))
+  expect((await verify('more', otherKey)).code).toBe(0)
+})
+
+test('a key file is written once, only its owner may read it, and a file without a key is refused by name', async () => {
+  const again = await runCommand(['evidence', 'key', '--name', 'close', '--out', at('close.key')], {})
+  expect([again.code, again.said, again.out.length]).toEqual([1, expect.stringContaining('stays as it is'), 0])
+  expect(statSync(at('close.key')).mode & 0o777).toBe(0o600)
+  writeFileSync(at('empty.key'), 'PRIVATE+KEY+secret')
+  const refused = await runCommand(['archive', '--to', at('never'), '--sign', at('empty.key')], settings)
+  expect([refused.code, refused.said]).toEqual([1, expect.stringContaining(`${at('empty.key')}: expected a key`)])
+  expect(refused.said).not.toContain('secret')
+})

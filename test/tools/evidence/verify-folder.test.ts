@@ -1,0 +1,177 @@
+/** Signed exports: each kind of file that was changed is named, and of lines the first. */
+import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { directoryTarget } from '../../../tools/archive/target.ts'
+import { verifyEvidence } from '../../../tools/evidence/verify.ts'
+import { writeCsv } from '../../../tools/export/csv.ts'
+import { describeFiles, describeTables } from '../../../tools/export/manifest.ts'
+import { writeTables } from '../../../tools/export/tables.ts'
+import { createSigningKey, textOfVerifierKey } from '../../../tools/signing/note.ts'
+import { signFolder } from '../../../tools/signing/sign-manifest.ts'
+import type { Scope } from '../../support/scope.ts'
+
+const key = createSigningKey('auditor.example/a')
+const PUBLIC = textOfVerifierKey(key.verifier)
+const { signal } = new AbortController()
+const NAMES = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
+
+/** An export of this many payouts. */
+const setUp = async (t: Scope, count = 20) => {
+  const directory = await mkdtemp(join(tmpdir(), 'commission-signed-'))
+  t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
+  const file = (name: string): string => join(directory, name)
+  const ids = Array.from({ length: count }, (_, at) => `payout_${at}`)
+  const line_items = [{ id: 'line', category: 'earned', description: 'Deal "1",\nsecond line', amount: '1.50' }]
+  const payouts = ids.map(id => ({ id, net_amount: '1.50', currency: 'EUR', line_items }))
+  const records: Record<string, readonly object[]> = {
+    reps: [{ id: 'rep_1', name: 'Ines' }],
+    payouts,
+    statements: ids.map(id => ({ id, calculation_trace: [] })),
+  }
+  for (const name of NAMES) {
+    const lines = (records[name] ?? []).map(record => `${JSON.stringify(record)}\n`)
+    await writeFile(file(`${name}.ndjson`), lines.join(''))
+  }
+  const { files, digest } = await describeFiles(NAMES, directory, signal)
+  const made = [
+    ...(await writeTables(directory, () => undefined, signal)),
+    ...(await writeCsv(directory, () => undefined, signal)),
+  ]
+  const manifest = { organization: 'org_1', files, digest, tables: await describeTables(made, directory) }
+  await writeFile(file('manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+  await signFolder(directory, key)
+  return { directory, file }
+}
+
+const verify = async (directory: string, keys: readonly string[] = [PUBLIC]) => {
+  const [said, out]: [string[], string[]] = [[], []]
+  const steps = {
+    out: (text: string) => void out.push(text),
+    say: (line: string) => void said.push(line),
+    draw: undefined,
+    elapsed: () => 0,
+    sleep: async () => undefined,
+    signal,
+    openTarget: async () => directoryTarget(directory),
+  }
+  const code = await verifyEvidence({ address: directory, keys, json: true }, steps)
+  const { differences } = JSON.parse(out.join('')) as { differences: string[] }
+  return { code, differences, said: said.join('\n') }
+}
+
+const changeByte = async (file: string): Promise<void> => {
+  const bytes = await readFile(file)
+  const at = bytes.length >> 1
+  bytes[at] = (bytes[at] ?? 0) ^ 1
+  await writeFile(file, bytes)
+}
+const replaceText = async (file: string, before: string, after: string): Promise<void> => {
+  const text = await readFile(file, 'utf8')
+  expect(text.split(before)).toHaveLength(2)
+  await writeFile(file, text.replace(before, after))
+}
+
+test('each file of a signed export: one changed byte, its loss, and other bytes of the same length are named', async t => {
+  const { directory, file } = await setUp(t)
+  expect(await verify(directory)).toMatchObject({ code: 0, differences: [] })
+  for (const name of await readdir(directory)) {
+    const bytes = await readFile(file(name))
+    for (const change of [changeByte, rm, (of: string) => writeFile(of, Buffer.alloc(bytes.length))]) {
+      // A byte of an empty file cannot be changed.
+      if (bytes.length === 0 && change !== rm) continue
+      await change(file(name))
+      const { code, differences } = await verify(directory)
+      expect([name, code, differences]).toEqual([name, 3, [expect.stringContaining(name.split('.')[0] ?? '')]])
+    }
+    await writeFile(file(name), bytes)
+  }
+  expect((await verify(directory)).code).toBe(0)
+})
+
+test('the first changed record of a file is named with its line, and of a table its row', async t => {
+  const { directory, file } = await setUp(t)
+  const line = (at: number, amount: string) => `{"id":"payout_${at}","net_amount":"${amount}"`
+  await replaceText(file('payouts.ndjson'), line(13, '1.50'), line(13, '9.50'))
+  await replaceText(file('payouts.ndjson'), line(17, '1.50'), line(17, '1.500'))
+  await replaceText(file('payroll_files.csv'), 'payout_id', 'payout_ID')
+  const { code, differences } = await verify(directory)
+  expect(code).toBe(3)
+  expect(differences).toEqual([
+    expect.stringContaining('payouts.ndjson: it was changed, first in line 14 (payout_13): '),
+    expect.stringContaining('payroll_files.csv: it was changed, first in its heading: '),
+  ])
+  const again = await setUp(t)
+  await replaceText(again.file('line_items.csv'), 'payout_5,', 'payout_55,')
+  await writeFile(again.file('statements.ndjson'), '{"id":"payout_more"}\n', { flag: 'a' })
+  expect((await verify(again.directory)).differences).toEqual([
+    expect.stringContaining('statements.ndjson: it was changed, first in line 21 (payout_more): '),
+    expect.stringContaining('line_items.csv: it was changed, first in row 6: '),
+  ])
+})
+
+test('in a long file the lines around the first changed one are named', async t => {
+  const { directory, file } = await setUp(t, 1_500)
+  const line = '{"id":"payout_1001","net_amount":"'
+  await replaceText(file('payouts.ndjson'), `${line}1`, `${line}2`)
+  expect((await verify(directory)).differences).toEqual([expect.stringContaining('first in lines 1001 to 1004: ')])
+})
+
+test('two files that were exchanged are both named, and so is a file that the manifest does not name', async t => {
+  const { directory, file } = await setUp(t)
+  await rename(file('payouts.parquet'), file('x'))
+  await rename(file('reps.parquet'), file('payouts.parquet'))
+  await rename(file('x'), file('reps.parquet'))
+  await writeFile(file('more.ndjson'), '')
+  const { code, differences } = await verify(directory)
+  expect(code).toBe(3)
+  expect(differences).toEqual([
+    expect.stringContaining('reps.parquet: it was changed'),
+    expect.stringContaining('payouts.parquet: it was changed'),
+    expect.stringContaining('more.ndjson: the manifest does not name it'),
+  ])
+})
+
+test('files and a manifest that fit together, made by somebody without the key, are not the signed ones', async t => {
+  const { directory, file } = await setUp(t)
+  await replaceText(file('manifest.json'), '"organization": "org_1"', '"organization": "org_2"')
+  expect((await verify(directory)).differences).toEqual([
+    expect.stringContaining('manifest.json: line 2 is not as it was signed'),
+  ])
+  const forger = createSigningKey('auditor.example/a')
+  await signFolder(directory, forger)
+  expect((await verify(directory)).differences).toEqual([expect.stringContaining('by none of the given keys')])
+  // The note of the forger, with the id of the key that is trusted.
+  const note = await readFile(file('manifest.note'))
+  const at = note.lastIndexOf(' ') + 1
+  const signature = Buffer.from(note.toString('utf8', at), 'base64')
+  Buffer.from(key.id, 'hex').copy(signature)
+  await writeFile(file('manifest.note'), `${note.toString('utf8', 0, at)}${signature.toString('base64')}\n`)
+  expect((await verify(directory)).differences).toEqual([expect.stringContaining('is not of this text')])
+})
+
+test('an old signature stays valid with the old key, and several keys may be given', async t => {
+  const { directory } = await setUp(t)
+  const newer = textOfVerifierKey(createSigningKey('auditor.example/b').verifier)
+  expect((await verify(directory, [newer, PUBLIC])).code).toBe(0)
+  expect((await verify(directory, [newer])).code).toBe(3)
+})
+
+test('without --key a signature is named and not checked, and without a signature the answer says so', async t => {
+  const { directory, file } = await setUp(t)
+  expect(await verify(directory, [])).toMatchObject({ code: 0, said: expect.stringContaining('was not checked') })
+  await rm(file('manifest.note'))
+  expect(await verify(directory, [])).toMatchObject({ code: 0, said: expect.stringContaining('is not signed') })
+  expect((await verify(directory)).differences).toEqual([expect.stringContaining('is not signed')])
+})
+
+test.each(['../reps.ndjson', '/etc/hosts', 'a/b', '..'])('a manifest that names %s is refused', async name => {
+  const cleanUps: (() => unknown)[] = []
+  const scope = { onTestFinished: (done: () => unknown) => void cleanUps.push(done) } as unknown as Scope
+  const { directory, file } = await setUp(scope)
+  await replaceText(file('manifest.json'), '"file": "reps.ndjson"', `"file": "${name}"`)
+  await signFolder(directory, key)
+  expect((await verify(directory)).differences).toEqual([expect.stringContaining('expected the manifest of an export')])
+  for (const done of cleanUps) await done()
+})

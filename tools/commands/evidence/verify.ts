@@ -1,0 +1,29 @@
+/** `commission verify`: checks an export or an archive against its signed manifest. */
+import { InvalidArgumentError } from 'commander'
+import { defineCommand } from '../../command.ts'
+
+type Flags = { readonly key?: readonly string[]; readonly json?: boolean }
+
+const addPublicKey = (text: string, before: readonly string[] = []): string[] => {
+  if (/^[^\s+]+\+[0-9a-f]{8}\+[0-9A-Za-z+/=]{44}$/.test(text)) return [...before, text]
+  throw new InvalidArgumentError('Expected NAME+ID+KEY, as commission evidence key prints it.')
+}
+
+export default defineCommand({
+  options: command =>
+    command
+      .argument('<directory>', 'an export or an archive; an archive also as s3://BUCKET/PREFIX')
+      .option('--key <public>', 'a public key; repeatable: one of them must have signed', addPublicKey)
+      .option('--json', 'as JSON: who signed, and each difference'),
+  help: `
+Checks the signature of the manifest, then the size and the SHA-256 of each file, and names what was changed, lost or added; of lines the first one.
+With --key a manifest that is not signed, or not by one of the keys, is a difference. Without --key only damage is found: whoever may write into the
+directory can make its manifest too. Needs no Kafka, no Elasticsearch and no setting (of an archive in S3: ARCHIVE_S3_…). docs/evidence.md says
+how keys are made, changed, and given to auditors.
+Exit codes: 0 as it was written; 1 it could not be checked; 2 the command line is wrong; 3 something differs.`,
+  asked: (address: string, { key = [], json = false }: Flags) => ({ address, keys: key, json }),
+  run: async (options, { out, say, draw, time, targetSteps }) => {
+    const { verifyEvidence } = await import('../../evidence/verify.ts')
+    return verifyEvidence(options, { out, say, draw, elapsed: time.elapsed, sleep: time.sleep, ...targetSteps() })
+  },
+})

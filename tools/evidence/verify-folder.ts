@@ -1,0 +1,138 @@
+/**
+ * Compares the files of an export with its manifest. Promises: each file that was changed, lost or added is named, in
+ * the order of the manifest, and of lines the first that was changed. The manifest that counts is the signed one.
+ */
+import { open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import { csvOfTable } from '../export/csv.ts'
+import { findChangedLines } from '../export/line-digests.ts'
+import { linesOf } from '../export/lines.ts'
+import { type DescribedFile, type FileDescription, sizeAndHashOf } from '../export/manifest.ts'
+import { tables } from '../export/tables.ts'
+import type { VerifierKey } from '../signing/note.ts'
+import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
+import { checkSignature, EvidenceDiffers, type Verified } from './signatures.ts'
+
+type Listed = DescribedFile & Partial<Pick<FileDescription, 'lines'>>
+
+/** @throws EvidenceDiffers if there is no manifest that can be believed */
+export const verifyFolder = async (
+  directory: string,
+  keys: readonly VerifierKey[],
+  { signal }: { readonly signal: AbortSignal },
+): Promise<Verified> => {
+  const found = await readIfThere(join(directory, MANIFEST_FILE))
+  const note = await readIfThere(join(directory, NOTE_FILE))
+  if (found === undefined) throw new EvidenceDiffers(`${directory}/${MANIFEST_FILE}: this file is lost`)
+  const { manifest, signature, signers } = checkSignature(found, note, keys, directory)
+  const listed = filesIn(manifest, `${directory}/${manifest === found ? MANIFEST_FILE : NOTE_FILE}`)
+  const differences: string[] = []
+  if (!manifest.equals(found)) {
+    differences.push(`${directory}/${MANIFEST_FILE}: line ${firstLine(manifest, found)} is not as it was signed`)
+  }
+  const changed = new Set<string>()
+  for (const file of listed) {
+    signal.throwIfAborted()
+    const what = await differenceOfFile(file, directory, changed, signal)
+    if (what === undefined) continue
+    changed.add(file.file)
+    differences.push(`${directory}/${file.file}: ${what}`)
+  }
+  const known = new Set([MANIFEST_FILE, NOTE_FILE, ...listed.map(({ file }) => file)])
+  for (const name of (await readdir(directory)).sort()) {
+    if (!known.has(name)) differences.push(`${directory}/${name}: the manifest does not name it`)
+  }
+  return { kind: 'export', signers, said: [signature, `${listed.length} files are compared`], differences }
+}
+
+/** The number of the first line that differs. */
+const firstLine = (expected: Buffer, got: Buffer): number => {
+  const [ours, theirs] = [expected, got].map(text => text.toString('utf8').split('\n'))
+  return (ours ?? []).findIndex((line, index) => line !== theirs?.[index]) + 1
+}
+
+/** All files that a manifest names. @throws EvidenceDiffers for a manifest of another form */
+const filesIn = (manifest: Buffer, name: string): Listed[] => {
+  const refused = new EvidenceDiffers(`${name}: expected the manifest of an export: "files" with file, bytes, sha256`)
+  let parsed: { readonly files?: unknown; readonly tables?: unknown }
+  try {
+    parsed = JSON.parse(manifest.toString('utf8'))
+  } catch {
+    throw refused
+  }
+  const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null
+  const { files, tables = {} } = parsed ?? {}
+  if (!isMap(files) || !isMap(tables)) throw refused
+  const all: readonly unknown[] = [...Object.values(files), ...Object.values(tables)]
+  if (!all.every(isListed)) throw refused
+  return [...all]
+}
+
+/** A name of a file in the folder itself, and the digest of its bytes. */
+const isListed = (value: unknown): value is Listed => {
+  if (typeof value !== 'object' || value === null) return false
+  const { file, bytes, sha256, lines }: Partial<Listed> = value
+  const hasLines = lines === undefined || (lines.each >= 1 && typeof lines.digests === 'string')
+  return (
+    /^\w[\w.-]*$/.test(file ?? '') && Number.isSafeInteger(bytes) && /^[0-9a-f]{64}$/.test(sha256 ?? '') && hasLines
+  )
+}
+
+/** In words; undefined if the file has the bytes that the manifest says. */
+const differenceOfFile = async (
+  { file, bytes, sha256, lines }: Listed,
+  directory: string,
+  changed: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  const path = join(directory, file)
+  const now = await sizeAndHashOf(path).catch((error: { code?: unknown }) => {
+    if (error.code !== 'ENOENT') throw error
+    return undefined
+  })
+  if (now === undefined) return 'this file is lost'
+  if (now.bytes === bytes && now.sha256 === sha256) return undefined
+  const how = now.bytes === bytes ? `its SHA-256 is ${now.sha256}, not ${sha256}` : `${now.bytes} bytes, not ${bytes}`
+  const where = lines ? await changedLines(path, lines) : await changedRow(file, directory, changed, signal)
+  return `it was changed${where === undefined ? '' : `, first in ${where}`}: ${how}`
+}
+
+const changedLines = async (path: string, digests: FileDescription['lines']): Promise<string | undefined> => {
+  const found = digests && (await findChangedLines(path, digests))
+  if (found === undefined) return undefined
+  const { from, to } = found
+  if (from !== to) return `lines ${from} to ${to}`
+  const id = await idInLine(path, from)
+  return `line ${from}${id === undefined ? '' : ` (${id})`}`
+}
+
+/** The id of the record in a line; undefined if it has none. */
+const idInLine = async (path: string, wanted: number): Promise<string | undefined> => {
+  let at = 0
+  for await (const line of linesOf(path)) {
+    if (++at !== wanted) continue
+    return /^\{"id":"([a-z]+_[0-9A-Za-z]{1,64})"/.exec(line.toString('utf8'))?.[1]
+  }
+  return undefined
+}
+
+/** Makes a table of CSV again from the file that it was made from; undefined if this file was changed, too. */
+const changedRow = async (
+  file: string,
+  directory: string,
+  changed: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  const table = tables.find(({ name }) => file === `${name}.csv`)
+  if (table === undefined || changed.has(`${table.from}.ndjson`)) return undefined
+  await using handle = await open(join(directory, file), 'r')
+  let [row, at] = [0, 0]
+  for await (const text of csvOfTable(table, directory, signal)) {
+    const expected = Buffer.from(text)
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(expected.length), 0, expected.length, at)
+    if (!buffer.subarray(0, bytesRead).equals(expected)) return row === 0 ? 'its heading' : `row ${row}`
+    row++
+    at += expected.length
+  }
+  return 'what follows the last row'
+}
