@@ -269,6 +269,13 @@ export const Totals = Type.Object(
         'Send it as `as_of` to the lists and as `starting_after` to the changes. Null if there is none yet.',
       ].join(' '),
     },
+    last_sequence: Type.Integer({
+      minimum: 0,
+      description: [
+        'The `sequence` of the last change: how many changes the organization has. 0 if there is none yet.',
+        'The latest 50 changes are at `/changes?after=` this number less 50.',
+      ].join(' '),
+    }),
     totals: Type.Array(Total, { description: 'Ordered by period id and currency.' }),
   },
   { description: 'Amounts owed, paid and open, by period and currency, at one moment.' },

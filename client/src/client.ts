@@ -41,6 +41,8 @@ export type ListOptions = {
 export type Filter = { readonly repId?: string; readonly periodId?: string }
 /** With a deal: only payouts that have a line of it, and in changes nothing else. */
 export type DealFilter = Filter & { readonly dealId?: string }
+/** In place of `startingAfter`: begins after the change with this `sequence`; 0 is the beginning. */
+export type ChangesAfter = { readonly after?: number }
 
 /**
  * Reads the records with these ids in place of the list, in this order, each once: replaced payouts too. Those that the
@@ -56,7 +58,7 @@ export type Client = {
   readonly payouts: (options?: (ListOptions & DealFilter) | ByIds) => List<Payout>
   readonly payrollRecords: (options?: (ListOptions & Filter) | ByIds) => List<PayrollRecord>
   /** One entry for each applied event, in order. */
-  readonly changes: (options?: ListOptions & DealFilter) => List<Change>
+  readonly changes: (options?: ListOptions & DealFilter & ChangesAfter) => List<Change>
   /** The changes that were published after an instant (RFC 3339) that is over. */
   readonly changesSince: (instant: string, options?: Omit<ListOptions, 'startingAfter'> & DealFilter) => List<Change>
   /** `changes` for ever: waits for the next one. Ends when the loop is left, or with the signal of the client. */
@@ -132,7 +134,14 @@ const clientAsOf = (
     periods: (options = {}) => recordsOf(options, query => api.GET('/periods', { params: { query } })),
     payouts: (options = {}) => recordsOf(options, query => api.GET('/payouts', { params: { query } })),
     payrollRecords: (options = {}) => recordsOf(options, query => api.GET('/payroll_files', { params: { query } })),
-    changes: (options = {}) => listOf(options, query => api.GET('/changes', { params: { query } })),
+    changes: ({ after, ...options } = {}) => {
+      const start = options.startingAfter ?? undefined
+      // The first page begins after a sequence, and the others after the cursor of the page before.
+      const first = (cursor: string | undefined) => cursor === start && after !== undefined && { after }
+      return listOf(options, query =>
+        api.GET('/changes', { params: { query: { ...query, ...first(query.starting_after) } } }),
+      )
+    },
     changesSince: (instant, options = {}) => {
       const from = async () => (await clientAsOf(api, instant, following).totals()).last_change_id
       return listOf(options, query => api.GET('/changes', { params: { query } }), from)

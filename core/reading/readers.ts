@@ -62,7 +62,7 @@ export const createReaders = (
     byIds: createReadByIds(parts, multiGet),
     records: createReadRecords(parts, multiGet),
     history: createReadHistory(parts),
-    totals: createReadTotals(parts, search),
+    totals: createReadTotals(parts, search, parts.sequences),
   }
   const createWatch: CreateWatch = (permitted, waits, elapsed) => {
     const findChange = createFindChange(parts, search)

@@ -93,7 +93,21 @@ const Open = ({ session, observed, address }: Opened & { readonly address: ViewA
   const { asOf, view, id } = address
   const client = useMemo(() => (asOf === undefined ? session.client : session.client.asOf(asOf)), [session, asOf])
   const { live, latest, version } = useLive(session, asOf === undefined)
-  const reader: ViewReader = { client, address, version, latest, live }
+  const reader = useMemo(
+    (): ViewReader => ({ client, address, version, latest, live }),
+    [client, address, version, latest, live],
+  )
+  // Each answer says something new about the service. Only `State` shows it: the view is not drawn again for it.
+  const main = useMemo(
+    () => (
+      <main>
+        <NamesProvider>
+          <View key={`${view} ${id ?? ''}`} address={address} />
+        </NamesProvider>
+      </main>
+    ),
+    [address],
+  )
   useEffect(() => {
     document.title = `${texts.views[view]} · ${texts.title}`
     document.querySelector('h1')?.focus({ preventScroll: true })
@@ -106,11 +120,7 @@ const Open = ({ session, observed, address }: Opened & { readonly address: ViewA
       </button>
       <Header />
       <State observed={observed} />
-      <main>
-        <NamesProvider>
-          <View key={`${view} ${id ?? ''}`} address={address} />
-        </NamesProvider>
-      </main>
+      {main}
     </ReaderContext.Provider>
   )
 }

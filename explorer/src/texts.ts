@@ -1,4 +1,6 @@
 /** All texts that the page shows, in English. */
+import { groupDigits } from './amounts.ts'
+
 export const texts = {
   title: 'Commission explorer',
   skip: 'Skip to the content',
@@ -116,10 +118,9 @@ export const texts = {
     corrections: 'Corrected lately',
     correctionsHint: 'Payouts that replaced another one, the latest first. The difference is added to what was owed.',
     noCorrections: 'No payout was replaced.',
-    noneFound:
-      'There are too many changes to look for all payouts that were replaced. The last changes and the newest periods have none.',
-    someFound:
-      'There are too many changes to look for all payouts that were replaced. These are the latest of the last changes, and of the newest periods.',
+    noneFound: (changes: number) => `None of the last ${groupDigits(String(changes))} changes replaced a payout.`,
+    someFound: (changes: number) =>
+      `Payouts that replaced another one, of the last ${groupDigits(String(changes))} changes. Earlier ones are not shown.`,
   },
 
   payouts: {
@@ -202,7 +203,9 @@ export const texts = {
     title: 'Changes',
     latest: 'Since this page was opened',
     waiting: 'No change yet. The page shows each one as it comes.',
-    all: 'From the first one on',
+    all: 'All changes',
+    latestFirst: 'The latest first.',
+    oldestFirst: 'The oldest first: this key may not read totals, which say how many changes there are.',
     when: 'Published',
     what: 'What',
     kind: { reps: 'Rep', periods: 'Period', payouts: 'Payout', payroll_files: 'Payroll record' },

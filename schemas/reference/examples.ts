@@ -92,6 +92,7 @@ export const recordExamples = {
   },
   Totals: {
     last_change_id: 'payroll_3Wc8',
+    last_sequence: 32,
     totals: [
       {
         period_id: 'period_5Tn1',

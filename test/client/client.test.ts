@@ -109,6 +109,20 @@ test('changes since an instant are those after the last change of that moment, o
   expect(before.asked[1]?.url).toBe('/changes?limit=200')
 })
 
+test('changes begin after a sequence, and go on after the cursor of each page', async () => {
+  const { client, asked } = await clientOf([page(['payout_6'], true), page(['payout_7'], false)])
+  const changes = await Array.fromAsync(client.changes({ after: 5, limit: 1, repId: 'rep_1' }))
+  expect(changes.map(({ id }) => id)).toEqual(['payout_6', 'payout_7'])
+  expect(asked.map(({ url }) => url)).toEqual([
+    '/changes?limit=1&rep_id=rep_1&after=5',
+    '/changes?limit=1&starting_after=payout_6&rep_id=rep_1',
+  ])
+  // The API refuses both together.
+  const both = await clientOf([page([], false)])
+  await Array.fromAsync(both.client.changes({ after: 5, startingAfter: 'payout_5' }))
+  expect(both.asked[0]?.url).toBe('/changes?limit=200&starting_after=payout_5&after=5')
+})
+
 test('totals are those of a rep, of a period and of a moment', async () => {
   const { client, asked } = await clientOf([ok({ data: { last_change_id: null, totals: [] } })])
   await client.totals()

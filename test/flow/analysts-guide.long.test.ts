@@ -148,7 +148,7 @@ test('every request of docs/reading.md gets the answer that the page shows', asy
       (expected.payroll_files as readonly Item[]).filter(ofPair),
     ),
   })
-  expect(since?.data).toEqual({ last_change_id: null, totals: [] })
+  expect(since?.data).toEqual({ last_change_id: null, last_sequence: 0, totals: [] })
   expect(waited?.data).toEqual(changes?.data)
   const current = expected.payouts.filter(({ rep_id }) => rep_id === replaced?.rep_id)
   expect(current.length).toBeGreaterThan(1)

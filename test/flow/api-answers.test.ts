@@ -141,6 +141,7 @@ describe('an answer', () => {
     const { ask, key } = await shared
     expect(recorded(await ask('/totals', key))).toEqual({
       last_change_id: 'payroll_1',
+      last_sequence: 5,
       totals: [
         {
           period_id: 'period_1',

@@ -179,11 +179,11 @@ describe('a filtered list', () => {
       const ofPeriod = async (period: string) => (await ask(`/totals?period_id=${period}${moment}`)).json.data
       // First while nothing is cached, then out of the totals of all.
       const before = [await ofPeriod('period_1'), await ofPeriod('period_2'), await ofPeriod('period_9')]
-      const { last_change_id, totals } = (await ask(`/totals?${moment}`)).json.data
+      const { last_change_id, last_sequence, totals } = (await ask(`/totals?${moment}`)).json.data
       expect(totals.map(({ period_id }: { period_id: string }) => period_id)).toEqual(['period_1', 'period_2'])
       const of = (period: string) => totals.filter(({ period_id }: { period_id: string }) => period_id === period)
       expect(before).toEqual(
-        ['period_1', 'period_2', 'period_9'].map(period => ({ last_change_id, totals: of(period) })),
+        ['period_1', 'period_2', 'period_9'].map(period => ({ last_change_id, last_sequence, totals: of(period) })),
       )
       expect(await ofPeriod('period_2')).toEqual(before[1])
     }
@@ -192,7 +192,7 @@ describe('a filtered list', () => {
   test('has the totals of each rep, which are the sums of the lists of the rep and add up to all totals', async () => {
     const { rows, ask } = await shared
     for (const moment of ['', `&as_of=${rows[20]?.id}`]) {
-      const { last_change_id, totals } = (await ask(`/totals?${moment}`)).json.data
+      const { last_change_id, last_sequence, totals } = (await ask(`/totals?${moment}`)).json.data
       for (const period of [undefined, ...PERIODS, 'period_9']) {
         const ofPeriod = period === undefined ? moment : `&period_id=${period}${moment}`
         const ofAll: Item[][] = [[], []]
@@ -202,7 +202,10 @@ describe('a filtered list', () => {
           for (const list of ['payouts', 'payroll_files']) lists.push((await ask(`/${list}${query}`)).json.data)
           for (const [list, items] of lists.entries()) ofAll[list]?.push(...items)
           const found = (await ask(`/totals?rep_id=${rep}${ofPeriod}`)).json.data
-          expect([rep, found]).toEqual([rep, { last_change_id, totals: totalsOf(lists[0] ?? [], lists[1] ?? []) }])
+          expect([rep, found]).toEqual([
+            rep,
+            { last_change_id, last_sequence, totals: totalsOf(lists[0] ?? [], lists[1] ?? []) },
+          ])
         }
         const wanted = totals.filter(({ period_id }: { period_id: string }) => (period ?? period_id) === period_id)
         expect(totalsOf(ofAll[0] ?? [], ofAll[1] ?? [])).toEqual(wanted)

@@ -63,6 +63,7 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
       '    print(*[f"{row.owed_amount} {row.paid_amount} {row.open_amount}" for row in client.totals(rep_id=rep_id).totals])',
       'print(*[change.id for change in client.changes_since("2026-01-01T00:00:00.002Z")])',
       'print(*[change.id for change in client.changes_since("2025-12-31T23:59:59Z")])',
+      'print(*[change.id for change in client.changes(after=client.totals().last_sequence - 3, limit=2)])',
     ].join('\n')
     expect(await runProgram(program)).toEqual([
       "('payout_2', None) ('payout_1', 'payout_2')",
@@ -71,6 +72,7 @@ describe.skipIf(pythonProgram === undefined)('the Python client', () => {
       '',
       'payout_2 payroll_1',
       'rep_1.1 period_1.1 payout_1 payout_2 payroll_1',
+      'payout_1 payout_2 payroll_1',
     ])
   })
 

@@ -19,6 +19,7 @@ const FORMS: Readonly<Record<number, string>> = {
   1: '3670f4a5aae51936380980c4c0cb26989efbc6e75405e73bfe2cd258f1c7abaf',
   2: 'a1f0828a13c9a81538d99b84c1b939bf6ffa48a9761817dcc94969337a50f446',
   3: '665e9b2449d630a2417b54ddf11e62bcb5cb61e706819ba8a0c18dedabbc2b56',
+  4: 'e0098f97d690f52942977b21bc0ffe78a4e341f487c74e34f21ac32bd58f40f2',
 }
 
 const position = {
@@ -79,7 +80,11 @@ test('the bytes and entity tags of answers change only together with ANSWER_FORM
     paid_count: 0,
     open_amount: '9',
   }
-  const read = { position, totals: { last_change_id: 'payout_2', totals: [row, row] }, last: undefined }
+  const read = {
+    position,
+    totals: { last_change_id: 'payout_2', last_sequence: 5, totals: [row, row] },
+    last: undefined,
+  }
   const answers = await Promise.all([
     ...listKinds.map(kind =>
       answered(ctx =>

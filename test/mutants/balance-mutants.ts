@@ -146,4 +146,11 @@ export const balanceMutants: readonly Mutant[] = [
     replace: 'left = sequence + 1 - begin.sequence;',
     flow: BALANCES,
   },
+  {
+    name: 'totals count the change of the balance twice in their last sequence',
+    inside: 'createReadTotals',
+    find: '{ seq: { gt: begin.seq } }',
+    replace: '{ seq: { gte: begin.seq } }',
+    flow: BALANCES,
+  },
 ]

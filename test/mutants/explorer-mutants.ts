@@ -38,10 +38,17 @@ export const explorerMutants: readonly Mutant[] = [
     replace: 'after',
   },
   {
-    name: 'the explorer looks in no period for corrections that time cannot find',
-    inside: 'ofNewestPeriods',
-    find: 'periods.slice(0, PERIODS_LOOKED_AT)',
-    replace: 'periods.slice(0, 0)',
+    name: 'the explorer shows only the first part of a page of large changes',
+    inside: 'changesBetween',
+    find: 'if (change.sequence >= end) break',
+    replace: 'if (found.length >= 10 || change.sequence >= end) break',
+  },
+  {
+    name: 'the explorer says of a part of the changes that no payout was replaced',
+    inside: 'search',
+    file: 'explorer/src/state/corrections.ts',
+    find: '!isEnough && hasMore',
+    replace: 'false',
   },
   {
     name: 'the explorer takes any text for a moment, and writes it into the address',

@@ -49,7 +49,7 @@ import {
 import type { ReaderParts } from './read-list.ts'
 import { type TotalsAsked, textOfName } from './read-parameters.ts'
 import { createReadDocumentsAsOf } from './read-record.ts'
-import { nameOfChange } from './sequences.ts'
+import { type CountsOfRanges, nameOfChange, type Sequences } from './sequences.ts'
 
 export type TotalsRead = {
   readonly position: ReadPosition
@@ -57,11 +57,11 @@ export type TotalsRead = {
   readonly last: LastChange | undefined
 }
 /** `at` in milliseconds. */
-type LastChange = { readonly id: string; readonly seq: number; readonly at: number }
+type LastChange = { readonly id: string; readonly sequence: number; readonly seq: number; readonly at: number }
 export type ReadTotals = (scope: ReadScope, asked: TotalsAsked) => Promise<TotalsRead>
 
 /** Creates the reader of totals and its cache. */
-export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): ReadTotals => {
+export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, sequences: Sequences): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by rows: each change is a moment that a client can ask about.
   const summed = new LRUCache<string, readonly Row[]>({
@@ -201,35 +201,31 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     return waitOrAbort(began, signal)
   }
 
-  /** The change that the last balance ends with, which is not far before the last one. */
-  const changeOfBalance = async (scope: ReadScope, { generation, publishedTo }: ReadPosition) => {
-    if (!generation.layout.hasBalances) return undefined
-    const { where, body } = lastBalance(generation.layout, scope.org, publishedTo)
-    const [hit] = (await ask<unknown, { readonly seq: number }>(where, { ...body, _source: ['seq'] }, scope)).hits
-    return hit?._source.seq
-  }
-
+  /** The last change, and how many changes there are. Only those after the last balance are searched and counted. */
   const lastChange = async (scope: ReadScope, position: ReadPosition): Promise<LastChange | undefined> => {
     const { layout } = position.generation
     const where = layout.searchOf(listKinds, scope.org)
-    const ofRange = async (range: object) => {
-      const body = {
-        size: 1,
-        _source: ['ordinal', 'seq', 'at'],
-        sort: [{ seq: 'desc' }],
-        query: { bool: { filter: [...where.filters, { range: { seq: range } }] } },
-      }
-      return (await ask<unknown, ChangeSource>(where, body, scope)).hits[0]
-    }
+    const visible = visibleRange(position)
+    const begin = await sequences.ofLastBalance(scope, position)
     // An index is sorted from the first change on: without a start, Elasticsearch reads all changes. Measured with a
     // million: 70 ms in place of 25.
-    const visible = visibleRange(position)
-    const start = await changeOfBalance(scope, position)
-    const near = start === undefined ? undefined : await ofRange({ ...visible, gte: start })
-    const hit = near ?? (await ofRange(visible))
-    if (!hit) return undefined
+    const range = begin.sequence === 0 ? visible : { ...visible, gte: begin.seq }
+    const further = { range: { seq: { gt: begin.seq } } }
+    const body = {
+      size: 1,
+      _source: ['ordinal', 'seq', 'at'],
+      sort: [{ seq: 'desc' }],
+      query: { bool: { filter: [...where.filters, { range: { seq: range } }] } },
+      aggs: { all: { filters: { filters: [further] } } },
+    }
+    const { hits, aggregations } = await ask<CountsOfRanges, ChangeSource>(where, body, scope)
+    const [hit] = hits
+    const [counted] = aggregations.all.buckets
+    if (!hit && begin.sequence === 0) return undefined
+    // The change of a balance is never removed.
+    if (!hit || !counted) throw unavailable('elasticsearch_malformed_search')
     const { seq, at } = hit._source
-    return { id: textOfName(nameOfChange(layout, hit)), seq, at }
+    return { id: textOfName(nameOfChange(layout, hit)), sequence: begin.sequence + counted.doc_count, seq, at }
   }
 
   return async (scope, { asOf, ...only }) => {
@@ -237,7 +233,8 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch): Read
     const last = await lastChange(scope, position)
     const time = await parts.projectionTime(scope, current, last ? 'records' : 'unknown')
     const totals = last ? await sumOnce(scope, position, last.id, only) : []
-    return { position: { ...position, time }, totals: { last_change_id: last?.id ?? null, totals: [...totals] }, last }
+    const { id: last_change_id = null, sequence: last_sequence = 0 } = last ?? {}
+    return { position: { ...position, time }, totals: { last_change_id, last_sequence, totals: [...totals] }, last }
   }
 }
 

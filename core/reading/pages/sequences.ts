@@ -40,6 +40,8 @@ export type Sequences = {
   readonly of: (scope: ReadScope, position: ReadPosition, asked: SequencesAsked) => Promise<readonly number[]>
   /** Returns the change with a sequence; undefined if the organization has fewer changes at the position. */
   readonly changeAt: (scope: ReadScope, position: ReadPosition, sequence: number) => Promise<FoundChange | undefined>
+  /** Returns the change of the last balance. Without one, the sequence is 0, and the offset is below all others. */
+  readonly ofLastBalance: (scope: ReadScope, position: ReadPosition) => Promise<CountedChange>
 }
 type FoundChange = { readonly name: RecordName; readonly seq: number }
 
@@ -66,11 +68,16 @@ export const createSequences = (search: ScopedSearch): Sequences => {
     return { seq, sequence }
   }
 
+  const balanceBefore = async (scope: ReadScope, position: ReadPosition, before: number): Promise<CountedChange> => {
+    const { layout } = position.generation
+    return layout.hasBalances ? firstOf(lastBalance(layout, scope.org, before), scope, position) : START
+  }
+
   /** Counts the changes up to each offset. */
   const countUpTo = async (scope: ReadScope, position: ReadPosition, seqs: readonly number[]): Promise<number[]> => {
     const { layout } = position.generation
     const [first = 0] = seqs
-    const begin = layout.hasBalances ? await firstOf(lastBalance(layout, scope.org, first + 1), scope, position) : START
+    const begin = await balanceBefore(scope, position, first + 1)
     const ranges = seqs.map((seq, at) => ({ range: { seq: { gt: at === 0 ? begin.seq : seqs[at - 1], lte: seq } } }))
     const where = layout.searchOf(listKinds, scope.org)
     const range = { range: { seq: { gt: begin.seq, lte: seqs.at(-1) } } }
@@ -123,15 +130,15 @@ export const createSequences = (search: ScopedSearch): Sequences => {
       after = seq
     }
   }
-  return { of, changeAt }
+  return { of, changeAt, ofLastBalance: (scope, position) => balanceBefore(scope, position, position.publishedTo) }
 }
 
 type Place = Pick<SearchTarget, 'index' | 'routing'>
 /** A change, and how many changes there are up to it. */
-type CountedChange = { readonly seq: number; readonly sequence: number }
+export type CountedChange = { readonly seq: number; readonly sequence: number }
 /** Before the first change. */
 const START: CountedChange = { seq: -1, sequence: 0 }
-type CountsOfRanges = { readonly all: { readonly buckets: readonly { readonly doc_count: number }[] } }
+export type CountsOfRanges = { readonly all: { readonly buckets: readonly { readonly doc_count: number }[] } }
 type ChangeSource = { readonly ordinal?: number; readonly seq: number }
 
 /** Returns the name of the change that a found document is. @throws Refusal `unavailable` if it is malformed */

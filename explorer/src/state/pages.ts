@@ -1,6 +1,7 @@
 /** A list that a view shows page by page: the first page at once, the others when they are asked for. */
 import { useRef } from 'preact/hooks'
-import type { Client, List } from '../../../client/src/index.ts'
+import type { Client } from '../../../client/src/index.ts'
+import type { Paged } from './latest-changes.ts'
 import { useReading, type ViewReading } from './reading.ts'
 
 export const PAGE_RECORDS = 50
@@ -10,7 +11,7 @@ export type Pages<Item> = { readonly items: readonly Item[]; readonly hasMore: b
 /** @param what names everything that `list` depends on, beside the client */
 export const usePages = <Item>(
   what: string,
-  list: (client: Client) => List<Item>,
+  list: (client: Client) => Paged<Item>,
 ): ViewReading<Pages<Item>> & { readonly more: () => void } => {
   const wanted = useRef({ what, pages: 1 })
   if (wanted.current.what !== what) wanted.current = { what, pages: 1 }
@@ -23,7 +24,7 @@ export const usePages = <Item>(
   return { ...reading, more }
 }
 
-const readPages = async <Item>(list: List<Item>, count: number): Promise<Pages<Item>> => {
+const readPages = async <Item>(list: Paged<Item>, count: number): Promise<Pages<Item>> => {
   const items: Item[] = []
   let pages = 0
   for await (const { data, hasMore } of list.pages()) {

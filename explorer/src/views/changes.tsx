@@ -1,6 +1,7 @@
-/** The feed of the organization: changes as they come, and all from the first one on. */
+/** The feed of the organization: changes as they come, and all of them. */
 import { ChangeTable } from '../parts/change-table.tsx'
 import { ReadingState, wordsFor } from '../parts/refused.tsx'
+import { allChanges } from '../state/latest-changes.ts'
 import { PAGE_RECORDS, usePages } from '../state/pages.ts'
 import { useReader } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -8,7 +9,9 @@ import { texts } from '../texts.ts'
 export const ChangesView = () => {
   const { latest, live, address } = useReader()
   const words = texts.changes
-  const pages = usePages('changes', client => client.changes({ limit: PAGE_RECORDS }))
+  const pages = usePages('changes', client => allChanges(client, PAGE_RECORDS))
+  const all = pages.value?.items ?? []
+  const isLatestFirst = (all.at(0)?.sequence ?? 0) >= (all.at(-1)?.sequence ?? 0)
   const isNow = address.asOf === undefined
   // Before it follows, the page cannot promise to show each change: one that comes now may be the last one it finds.
   const isWaiting = isNow && live.state === 'on'
@@ -28,8 +31,11 @@ export const ChangesView = () => {
         <h2>{words.all}</h2>
         <ReadingState reading={pages} what="changes" />
         {pages.value?.items.length === 0 && <p>{texts.none}</p>}
-        {pages.value !== undefined && pages.value.items.length > 0 && (
-          <ChangeTable changes={pages.value.items} caption={words.all} />
+        {all.length > 0 && (
+          <>
+            <p class="quiet">{isLatestFirst ? words.latestFirst : words.oldestFirst}</p>
+            <ChangeTable changes={all} caption={words.all} />
+          </>
         )}
         {pages.value?.hasMore && (
           <button type="button" onClick={pages.more} disabled={pages.isReading}>

@@ -8,7 +8,7 @@ import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
-import { type Correction, createCorrections } from '../state/corrections.ts'
+import { CHANGES_LOOKED_AT, type Correction, createCorrections } from '../state/corrections.ts'
 import { payoutInstant } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -124,9 +124,9 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
 
 /** The latest payouts that replaced another one: both amounts, and how they differ. */
 const Corrected = () => {
-  const { client, address, latest } = useReader()
+  const { client, latest } = useReader()
   const { words, overview, history } = texts
-  const read = useMemo(() => createCorrections(client, address.asOf), [client, address.asOf])
+  const read = useMemo(() => createCorrections(client), [client])
   const reading = useReading('corrections', () => read(latest))
   const { found = [], isPartial = false } = reading.value ?? {}
   const isSameCurrency = ({ before, after }: Correction): boolean => before.currency === after.currency
@@ -138,11 +138,11 @@ const Corrected = () => {
       <h2>{overview.corrections}</h2>
       <ReadingState reading={reading} what="corrections" />
       {reading.value !== undefined && found.length === 0 && (
-        <p>{isPartial ? overview.noneFound : overview.noCorrections}</p>
+        <p>{isPartial ? overview.noneFound(CHANGES_LOOKED_AT) : overview.noCorrections}</p>
       )}
       {found.length > 0 && (
         <>
-          <p class="quiet">{isPartial ? overview.someFound : overview.correctionsHint}</p>
+          <p class="quiet">{isPartial ? overview.someFound(CHANGES_LOOKED_AT) : overview.correctionsHint}</p>
           <Table
             caption={overview.corrections}
             rows={found}

@@ -77,8 +77,12 @@ const expectTotals = async (): Promise<void> => {
     if (change === undefined) throw new Error('too few changes')
     const view = model.view(org, change.seq + 1)
     const wanted = totalsOf(view.payouts, view.payroll_files)
-    const { totals } = (await client.read(`/totals?as_of=${change.id}`)) as { totals: { period_id: string }[] }
+    const { totals, last_sequence } = (await client.read(`/totals?as_of=${change.id}`)) as {
+      totals: { period_id: string }[]
+      last_sequence: number
+    }
     expect(totals, `as of ${change.id}`).toEqual(wanted)
+    expect(last_sequence, `as of ${change.id}`).toBe(change.sequence)
     const period = random.pick([...wanted.map(({ period_id }) => period_id), 'period_1'])
     const one = (await client.read(`/totals?as_of=${change.id}&period_id=${period}`)) as { totals: unknown }
     expect(one.totals).toEqual(wanted.filter(({ period_id }) => period_id === period))
@@ -89,9 +93,9 @@ const expectTotals = async (): Promise<void> => {
     expect(ofRep.totals, `${rep} as of ${change.id}`).toEqual(totalsOf(owed ?? [], paid ?? []))
   }
   const view = model.view(org)
-  const now = (await client.read('/totals')) as { totals: unknown; last_change_id: string }
+  const now = (await client.read('/totals')) as { totals: unknown; last_change_id: string; last_sequence: number }
   expect(now.totals).toEqual(totalsOf(view.payouts, view.payroll_files))
-  expect(now.last_change_id).toBe(changes.at(-1)?.id)
+  expect([now.last_change_id, now.last_sequence]).toEqual([changes.at(-1)?.id, changes.length])
 }
 
 /** Pages of the feed from any change on, whole and filtered, now and as of a change, by cursor and by sequence. */

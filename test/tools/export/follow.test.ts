@@ -28,8 +28,8 @@ const given = (pages: number) => {
   const readers: ExportReaders = {
     readTotals: async () => ({
       position,
-      totals: { last_change_id: 'rep_0.1', totals: [] },
-      last: { id: 'rep_0.1', seq: 0, at: 1 },
+      totals: { last_change_id: 'rep_0.1', last_sequence: 1, totals: [] },
+      last: { id: 'rep_0.1', sequence: 1, seq: 0, at: 1 },
     }),
     readList: async () => ({ position, sequences: [reads + 1], hits: pageOf(reads++), hasMore: reads < pages }),
     readStatement: async () => Promise.reject(new Error('not called')),

@@ -115,11 +115,15 @@ class Client:
         period_id: str | None = None,
         deal_id: str | None = None,
         starting_after: str | None = None,
+        after: int | None = None,
         limit: int = 200,
     ) -> Iterator[Change]:
-        """One entry for each applied event, in order. With `deal_id` only payouts that have a line of this deal."""
+        """One entry for each applied event, in order. With `deal_id` only payouts that have a line of this deal.
+
+        `after` in place of `starting_after` begins after the change with this `sequence`; 0 is the beginning.
+        """
         filters = {"rep_id": rep_id, "period_id": period_id, "deal_id": deal_id}
-        return self._walk(list_changes, starting_after, limit, **filters)
+        return self._walk(list_changes, starting_after, limit, after=after, **filters)
 
     def changes_since(
         self,
@@ -185,6 +189,7 @@ class Client:
         limit: int,
         path: tuple[str, ...] = (),
         ids: Iterable[str] | None = None,
+        after: int | None = None,
         **filters: str | None,
     ) -> Iterator[Any]:
         if ids is not None:
@@ -194,7 +199,9 @@ class Client:
             yield from self._several(operation, ids)
             return
         while True:
-            page = self._page(operation, starting_after, limit, path, **filters)
+            page = self._page(operation, starting_after, limit, path, **_given(after=after), **filters)
+            # Further pages begin after the cursor of the page before.
+            after = None
             yield from page.data
             if not page.has_more:
                 return

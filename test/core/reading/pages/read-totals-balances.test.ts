@@ -2,6 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
+import { createSequences } from '../../../../core/reading/pages/sequences.ts'
+import type { ScopedSearch } from '../../../../core/store/index.ts'
 import { UNTIL_FOREVER } from '../../../../schemas/limits.ts'
 import { type Asked, searchNow } from '../../../simulation/searches.ts'
 import { Ledger, layout, ORG } from '../../../support/balance-ledger.ts'
@@ -41,13 +43,14 @@ const reader = (ledger: Ledger, hasBalances: boolean) => {
     positionAsOf: async (_scope: unknown, current: unknown) => current,
     projectionTime: async () => 7,
   } as unknown as ReaderParts
-  const read = createReadTotals(parts, async ({ index, routing }, text) => {
+  const search: ScopedSearch = async ({ index, routing }, text) => {
     const body = JSON.parse(text) as Asked & { readonly _source?: readonly string[] }
     // Where to look for the last change: it reads no totals.
-    asked.push(index === 'p-g1-periods' && body._source?.join() === 'seq' ? 'start' : index)
+    asked.push(index === 'p-g1-periods' && body._source?.join() === 'seq,sequence' ? 'start' : index)
     const answer = searchNow(ledger, index, routing, body, () => false)
     return Buffer.from(JSON.stringify(answer))
-  })
+  }
+  const read = createReadTotals(parts, search, createSequences(search))
   const totalsAt = async (publishedTo: number, period?: string, rep?: string) => {
     at.publishedTo = publishedTo
     return (await read(scopeOf(ORG), { asOf: undefined, period, rep })).totals
@@ -83,6 +86,19 @@ describe('totals of an organization that has balances', () => {
       for (const period of ['period_1', 'period_2', 'period_3', undefined]) {
         const wanted = await whole.totalsAt(position, period)
         expect(await counted.totalsAt(position, period), `${position} ${period}`).toEqual(wanted)
+      }
+    }
+  })
+
+  test('name the last change and its sequence at every position', async () => {
+    const ledger = await withBalances()
+    const changes = [1, 2, 3, 5, 7, 8, 9, 11, 12, 14, 15, 16, 17]
+    for (const hasBalances of [true, false]) {
+      const { totalsAt } = reader(ledger, hasBalances)
+      for (let position = 1; position <= 18; position++) {
+        const known = changes.filter(seq => seq < position).length
+        const { last_change_id, last_sequence } = await totalsAt(position)
+        expect([position, last_sequence, last_change_id === null]).toEqual([position, known, known === 0])
       }
     }
   })

@@ -4,6 +4,8 @@ import { expect, test } from 'vitest'
 import { TOTALS_AMOUNTS, TOTALS_AT_ONCE, TOTALS_ROWS_REMEMBERED } from '../../../../core/reading/limits.ts'
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
+import { createSequences } from '../../../../core/reading/pages/sequences.ts'
+import type { ScopedSearch } from '../../../../core/store/index.ts'
 import { generationOf } from '../../../support/layout.ts'
 import { createRandom } from '../../../support/random.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
@@ -12,7 +14,7 @@ const generation = generationOf({ rules: 2 })
 const position = { generation, publishedTo: 100, time: 7, takenBack: 0 }
 const signal = new AbortController().signal
 
-type Bucket = { key: Record<string, string>; doc_count: number }
+type Bucket = { key?: Record<string, string>; doc_count: number }
 type Body = {
   size: number
   aggs?: { all: { composite: { size: number; sources: object[]; after?: { place: number } } } }
@@ -49,17 +51,15 @@ const totalsOver = (
     cursors: { lookupOf: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
     projectionTime: async () => 7,
   } as unknown as ReaderParts
-  const read = createReadTotals(parts, async ({ index }, text) => {
+  const search: ScopedSearch = async ({ index }, text) => {
     const body = JSON.parse(text) as Body
-    if (!body.aggs)
-      return answerOf([
-        {
-          _index: lastHit.index,
-          _id: `org_a:payout_${last}`,
-          _source: { seq: last, at: 1, ...lastHit.more },
-          sort: [last],
-        },
-      ])
+    if (body.size === 1 || !body.aggs) {
+      const _source = { seq: last, at: 1, ...lastHit.more }
+      return answerOf(
+        [{ _index: lastHit.index, _id: `org_a:payout_${last}`, _source, sort: [last] }],
+        [{ doc_count: last }],
+      )
+    }
     asked.push(body)
     await gate
     onPage()
@@ -82,7 +82,8 @@ const totalsOver = (
           doc_count: count,
         }))
     return answerOf([], isOfPeriods ? buckets.slice(after.place, place) : buckets, { place })
-  })
+  }
+  const read = createReadTotals(parts, search, createSequences(search))
   return {
     asked,
     lastHit,

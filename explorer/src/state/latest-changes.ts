@@ -1,0 +1,46 @@
+/**
+ * The changes of an organization, the latest first. The API lists them from the first one on, and says how many there
+ * are: the page of the latest 50 begins 50 changes before the end.
+ */
+import { type Change, type Client, RefusedError } from '../../../client/src/index.ts'
+
+/** The pages of a list, as the client has them. */
+export type Paged<Item> = {
+  readonly pages: () => AsyncIterable<{ readonly data: readonly Item[]; readonly hasMore: boolean }>
+}
+
+/** @param size changes of a page */
+export const latestChanges = (client: Client, size: number): Paged<Change> => ({
+  pages: async function* () {
+    let end = (await client.totals()).last_sequence
+    do {
+      const begin = Math.max(0, end - size)
+      const data = await changesBetween(client, begin, end)
+      yield { data: data.toReversed(), hasMore: begin > 0 }
+      end = begin
+    } while (end > 0)
+  },
+})
+
+/** The same for a view. A key that may not read totals cannot count the changes: it gets the first ones first. */
+export const allChanges = (client: Client, size: number): Paged<Change> => ({
+  pages: async function* () {
+    try {
+      yield* latestChanges(client, size).pages()
+    } catch (error) {
+      if (!(error instanceof RefusedError && error.status === 403)) throw error
+      yield* client.changes({ limit: size }).pages()
+    }
+  },
+})
+
+/** A page of large records can be shorter than asked: then more are read. */
+const changesBetween = async (client: Client, begin: number, end: number): Promise<Change[]> => {
+  const found: Change[] = []
+  if (end === begin) return found
+  for await (const change of client.changes({ after: begin, limit: end - begin })) {
+    found.push(change)
+    if (change.sequence >= end) break
+  }
+  return found
+}

@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { allChanges, latestChanges, type Paged } from '../../../../explorer/src/state/latest-changes.ts'
+import { organizationOf } from './organization.ts'
+
+const payouts = (count: number) => Array.from({ length: count }, (_, at) => ({ id: `payout_${at}`, replaces: null }))
+
+const pagesOf = async <Item extends { readonly id: string }>(paged: Paged<Item>) => {
+  const pages: { ids: readonly string[]; hasMore: boolean }[] = []
+  for await (const { data, hasMore } of paged.pages()) pages.push({ ids: data.map(({ id }) => id), hasMore })
+  return pages
+}
+
+test('each change comes once, the latest first, however large the records are', async () => {
+  const anything = fc.record({
+    count: fc.integer({ min: 0, max: 60 }),
+    size: fc.integer({ min: 1, max: 20 }),
+    room: fc.integer({ min: 1, max: 20 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(anything, async ({ count, size, room }) => {
+      const pages = await pagesOf(latestChanges(organizationOf(payouts(count), { room }).client, size))
+      const wanted = payouts(count).map(({ id }) => id)
+      expect(pages.flatMap(({ ids }) => ids)).toEqual(wanted.toReversed())
+      expect(pages.map(({ hasMore }) => hasMore)).toEqual(pages.map((_, at) => at < pages.length - 1))
+    }),
+  )
+})
+
+test('the first page of a large organization costs two requests', async () => {
+  const { client, sent } = organizationOf(payouts(100_000))
+  for await (const { data, hasMore } of latestChanges(client, 50).pages()) {
+    expect([data.length, data[0]?.id, hasMore]).toEqual([50, 'payout_99999', true])
+    break
+  }
+  expect(sent).toEqual({ requests: 2, changes: 50 })
+})
+
+test('a key without totals gets all changes, the oldest first, and no latest ones', async () => {
+  const { client } = organizationOf(payouts(5), { hasTotals: false })
+  expect((await pagesOf(allChanges(client, 3))).flatMap(({ ids }) => ids)).toEqual(payouts(5).map(({ id }) => id))
+  await expect(pagesOf(latestChanges(client, 3))).rejects.toMatchObject({ status: 403 })
+})
