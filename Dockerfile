@@ -31,7 +31,7 @@ RUN mkdir -p /image/usr/local/bin && ln -s /app/tools/bin/commission.mjs /image/
 FROM packages AS explorer-files
 COPY explorer/package.json explorer/
 COPY client/package.json client/
-RUN npm ci --omit=dev --ignore-scripts --workspace=explorer --workspace=client
+RUN npm ci --omit=dev --ignore-scripts --workspace=explorer --workspace=commission-client
 COPY tsconfig.json ./
 COPY client/src client/src
 COPY explorer explorer

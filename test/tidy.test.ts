@@ -85,9 +85,10 @@ describe('folders', () => {
   })
 
   test.each([
-    ['client', /^(?:client\/src\/|openapi-fetch$|decimal\.js$)/],
+    ['client/src', /^(?:client\/src\/|openapi-fetch$|decimal\.js$)/],
+    ['client/mcp/src', /^(?:client\/(?:mcp\/)?src\/|contract\/openapi\.json$|@modelcontextprotocol\/server)/],
     ['explorer/src', /^(?:explorer\/src\/|client\/src\/index\.ts$|preact(?:\/hooks)?$|decimal\.js$)/],
-  ])('%s/ imports only itself and its two dependencies; the explorer also the client', (folder, allowed) => {
+  ])('%s/ imports only itself and its dependencies; two of them also the client', (folder, allowed) => {
     const found = outOf(folder).filter(({ target }) => /^[\w@./-]+$/.test(target))
     expect(found.length).toBeGreaterThan(5)
     expect(found.filter(({ target }) => !allowed.test(target))).toEqual([])
@@ -99,7 +100,8 @@ describe('folders', () => {
     ['demo/', ['demo'], 'demo/package.json'],
     ['bench/', ['bench'], 'bench/package.json'],
     ['services/', ['services'], 'services/package.json'],
-    ['client/', ['client'], 'client/package.json'],
+    ['client/', ['client/src'], 'client/package.json'],
+    ['client/mcp/', ['client/mcp'], 'client/mcp/package.json'],
     ['explorer/', ['explorer'], 'explorer/package.json'],
   ])('%s imports only packages that its package.json names', (_, folders, manifest) => {
     const { dependencies } = JSON.parse(sourceOf(manifest).text)
@@ -113,13 +115,10 @@ describe('folders', () => {
   })
 
   test('a package has one version in all workspaces', () => {
-    const all = [
-      'package.json',
-      ...['tools', 'demo', 'bench', 'services', 'client', 'explorer'].map(name => `${name}/package.json`),
-    ]
+    const folders = ['', 'tools/', 'demo/', 'bench/', 'services/', 'client/', 'client/mcp/', 'explorer/']
     const versions = new Map<string, Set<string>>()
-    for (const file of all)
-      for (const [name, version] of Object.entries<string>(JSON.parse(sourceOf(file).text).dependencies))
+    for (const { text } of folders.map(folder => sourceOf(`${folder}package.json`)))
+      for (const [name, version] of Object.entries<string>(JSON.parse(text).dependencies))
         versions.set(name, (versions.get(name) ?? new Set()).add(version))
     expect([...versions].filter(([, found]) => found.size > 1)).toEqual([])
   })
@@ -229,7 +228,7 @@ describe('rooms', () => {
 
   test('have at most 16 files', () => {
     const folders = Map.groupBy(
-      within('schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'explorer'),
+      within('schemas', 'core', 'projector', 'api', 'client', 'tools', 'services', 'demo', 'bench', 'explorer'),
       ({ path }) => dirname(path),
     )
     expect(

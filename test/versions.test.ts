@@ -42,13 +42,17 @@ test('package.json, clients, image, chart, pages and the last closed part of the
     ['package.json', quoted],
     ['package-lock.json', quoted],
     ['client/package.json', quoted],
-    ...['tools', 'demo', 'bench', 'services', 'explorer'].map(name => [`${name}/package.json`, quoted] as const),
+    ...['tools', 'demo', 'bench', 'services', 'explorer', 'client/mcp'].map(
+      name => [`${name}/package.json`, quoted] as const,
+    ),
     ['client/python/pyproject.toml', /^version = "([\d.]+)"/m],
     ['Dockerfile', /image\.version=([\d.]+)/],
     ['deploy/chart/Chart.yaml', /^version: ([\d.]+)/m],
     ['deploy/chart/Chart.yaml', /^appVersion: ([\d.]+)/m],
     ['docs/kubernetes.md', /commission-api:([\d.]+)/],
     ['client/README.md', /commission-client-([\d.]+)\.tgz/],
+    ['client/mcp/README.md', /commission-mcp-([\d.]+)\.tgz/],
+    ['client/mcp/src/server.ts', /version: '([\d.]+)'/],
     ['CHANGELOG.md', /^## ([\d.]+) \(\d{4}-\d\d-\d\d\)$/m],
   ]
   const found = places.map(([file, pattern]) => [file, pattern.exec(readFileSync(file, 'utf8'))?.[1]])

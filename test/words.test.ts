@@ -2,7 +2,18 @@
 import { expect, test } from 'vitest'
 import { files, find, sourceOf, sources, within } from './support/sources.ts'
 
-const product = within('schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'explorer')
+const product = within(
+  'schemas',
+  'core',
+  'projector',
+  'api',
+  'tools',
+  'services',
+  'demo',
+  'bench',
+  'explorer',
+  'client/mcp',
+)
 const pages = files.filter(path => path.endsWith('.md')).map(sourceOf)
 const everything = [...sources.filter(({ path }) => path !== 'test/words.test.ts'), ...pages]
 

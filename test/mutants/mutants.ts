@@ -4,6 +4,7 @@
  * on a named place (`places.ts`), so it moves with its function.
  */
 
+import { agentMutants } from './agent-mutants.ts'
 import { answerMutants } from './answer-mutants.ts'
 import { apiMutants } from './api-mutants.ts'
 import { archiveMutants } from './archive-mutants.ts'
@@ -328,6 +329,7 @@ export const mutants: readonly Mutant[] = [
   ...controlMutants,
   ...evidenceMutants,
   ...explorerMutants,
+  ...agentMutants,
   ...statusMutants,
   ...generationMutants,
   ...growMutants,

@@ -33,12 +33,13 @@ const needed = [
   {
     program: pythonProgram,
     name: 'python3',
-    tests: 'the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client and the Python client',
+    tests:
+      'the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client, the Python client and the packed server for agents',
   },
   {
     program: npmProgram,
     name: 'npm',
-    tests: 'the client of openapi-typescript, the packed TypeScript client and the SBOM',
+    tests: 'the client of openapi-typescript, the packed TypeScript client, the packed server for agents and the SBOM',
   },
   {
     program: goProgram,

@@ -1,0 +1,32 @@
+/**
+ * A failed read as words for an agent: what happened, and what to do. Messages of the runtime never get into them: they
+ * can quote the key and the address.
+ */
+import { RefusedError } from '../../src/index.ts'
+import { ArgumentsError } from './tool.ts'
+
+const askOperator = 'Ask whoever operates the API'
+
+/** The next step after a refusal, by its status. */
+const advice: Readonly<Record<number, string>> = {
+  400: 'Change the arguments.',
+  401: `The API does not accept the key of this server: it is unknown, revoked or expired, or it may not be used from here. ${askOperator} for another one, and set it as KEY. Other tools fail, too.`,
+  403: `${askOperator} for a key with this permission. \`describe_access\` tells which tools work with the present one.`,
+  404: 'No record has this id, or none that this key can read, or none at the moment that was asked for. Find ids with the tools that list.',
+  429: 'The server waited, and asked again until its time was over. Wait a minute, then ask for less at once.',
+  503: 'The server waited, and asked again until its time was over. Wait a minute, then ask the same again.',
+}
+
+/** @param key never gets into the words, also if an answer quotes it */
+export const failureInWords = (error: unknown, key: string): string => wordsOf(error).replaceAll(key, '[key]')
+
+const wordsOf = (error: unknown): string => {
+  if (error instanceof ArgumentsError) return `Change the arguments: ${error.message}.`
+  if (!(error instanceof RefusedError))
+    return 'The API did not answer: it cannot be reached at the address in API, or it took too long. Ask again later. If it stays so, check the address.'
+  const { status, code, message, requestId } = error
+  const report = requestId === null ? '' : ` For a report to the operator: request ${requestId}.`
+  if (code === 'unknown')
+    return `Something that is not the API answered with status ${status}. Check the address in API.${report}`
+  return `The API refused: ${message} ${advice[status] ?? 'Ask again later.'}${report}`
+}

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { failureInWords } from '../../../client/mcp/src/failures-in-words.ts'
+import { readAgentSettings } from '../../../client/mcp/src/settings.ts'
+import { ArgumentsError } from '../../../client/mcp/src/tool.ts'
+import { RefusedError } from '../../../client/src/index.ts'
+
+const KEY = 'ck_secret'
+const refusal = (status: number, code: string, message = 'No.') =>
+  new RefusedError(new Response(null, { status, headers: { 'X-Request-Id': 'r1' } }), { code, message })
+
+test.each([
+  [400, 'invalid_cursor', 'Change the arguments.'],
+  [401, 'unauthorized', 'unknown, revoked or expired'],
+  [403, 'forbidden', 'for a key with this permission'],
+  [404, 'not_found', 'Find ids with the tools that list.'],
+  [429, 'rate_limited', 'Wait a minute, then ask for less at once.'],
+  [503, 'unavailable', 'Wait a minute, then ask the same again.'],
+  [500, 'internal', 'Ask again later.'],
+])('a refusal with %i says what to do', (status, code, advice) => {
+  const words = failureInWords(refusal(status, code), KEY)
+  expect(words).toMatch(/^The API refused: \d+ \w+: No\. .* For a report to the operator: request r1\.$/)
+  expect(words).toContain(advice)
+})
+
+test('the key is in no words, also if a refusal or an error of the runtime quotes it', () => {
+  const quoting = [
+    refusal(400, 'invalid_request', `The header Bearer ${KEY} is wrong.`),
+    new TypeError(`Headers.append: "Bearer ${KEY}" is an invalid header value.`, { cause: KEY }),
+    new ArgumentsError(`no ${KEY}`),
+    KEY,
+  ]
+  for (const error of quoting) expect(failureInWords(error, KEY)).not.toContain(KEY)
+})
+
+test('an error of the connection, and an answer of another program, name the setting and not the address', () => {
+  const broken = new TypeError('fetch failed: http://10.0.0.1/')
+  expect(failureInWords(broken, KEY)).toMatch(/^The API did not answer: .* check the address\.$/)
+  expect(failureInWords(broken, KEY)).not.toContain('10.0.0.1')
+  expect(failureInWords(refusal(502, 'unknown'), KEY)).toContain(
+    'Something that is not the API answered with status 502',
+  )
+})
+
+test('settings are checked together, and the message has no value of them', () => {
+  const API = 'https://example.com/api/v1'
+  expect(readAgentSettings({ API, KEY })).toEqual({ baseUrl: API, key: KEY })
+  const messageOf = (settings: Readonly<Record<string, string>>): string => {
+    try {
+      readAgentSettings(settings)
+    } catch (error) {
+      return (error as Error).message
+    }
+    return ''
+  }
+  expect(messageOf({}).split('\n')).toEqual([
+    expect.stringMatching(/^API: expected .*, got nothing$/),
+    'KEY: expected an API key, got nothing',
+  ])
+  for (const address of ['secret', 'ftp://example.com/secret', 'https://me:secret@127.0.0.1', `${API}?key=secret`]) {
+    expect(messageOf({ API: address, KEY })).toMatch(/^API: expected .*, got (?:\d+ characters|another|one with)/)
+    expect(messageOf({ API: address, KEY })).not.toContain('secret')
+  }
+  expect(messageOf({ API, KEY: 'ck_secret\n' })).toBe(
+    'KEY: expected printable ASCII without spaces, got others in 10 characters',
+  )
+})
