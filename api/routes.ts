@@ -100,6 +100,7 @@ export const createRoutes = (
   })
   router.get('/totals', async ctx => {
     const read = await totals(ctx.state.scope, rememberAsked(ctx, readTotalsParameters(ctx.state.query)))
+    ctx.state.spent.bytesAdded = read.bytesAdded ?? 0
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
   })
   return router
@@ -156,13 +157,14 @@ type AskedAt = {
   readonly asOf: Moment | undefined
   readonly rep?: string | undefined
   readonly period?: string | undefined
+  readonly deal?: string | undefined
 }
 
 /** Remembers whether the answer is as of a change, and what was asked for. Returns the same parameters. */
 const rememberAsked = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
   const { read } = ctx.state
   ctx.state.form.isFixed = asked.asOf?.kind === 'change'
-  if (read) Object.assign(read, { asOf: asked.asOf, rep: asked.rep, period: asked.period })
+  if (read) Object.assign(read, { asOf: asked.asOf, rep: asked.rep, period: asked.period, deal: asked.deal })
   return asked
 }
 

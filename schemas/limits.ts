@@ -52,6 +52,9 @@ export const IDS_MAX = 100
 /** Bytes of records on one page. A page ends early at this size, with `has_more`. */
 export const PAGE_BYTES_MAX = 16 * 1024 * 1024
 
+/** Bytes of payouts that totals of a deal may add up: those of some 100,000 payouts with 6 lines. */
+export const DEAL_BYTES_MAX = 128 * 1024 * 1024
+
 /** Seconds that a request may wait for the next change. */
 export const WAIT_SECONDS_MAX = 60
 

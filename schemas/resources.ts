@@ -260,6 +260,17 @@ const Total = Type.Object({
   },
 })
 
+const LineTotal = Type.Object({
+  period_id: Id('period'),
+  currency: Currency,
+  category: LineItem.properties.category,
+  amount: {
+    ...Sum,
+    description: 'The sum of `amount` over the lines of the deal in the list of payouts, without trailing zeros.',
+  },
+  line_count: Type.Integer({ minimum: 1, description: 'The number of these lines.' }),
+})
+
 export const Totals = Type.Object(
   {
     last_change_id: {
@@ -276,7 +287,17 @@ export const Totals = Type.Object(
         'The latest 50 changes are at `/changes?after=` this number less 50.',
       ].join(' '),
     }),
-    totals: Type.Array(Total, { description: 'Ordered by period id and currency.' }),
+    totals: Type.Array(Total, {
+      description: 'Ordered by period id and currency. Empty with `deal_id`: no payment is for a deal.',
+    }),
+    line_totals: Type.Optional(
+      Type.Array(LineTotal, {
+        description: [
+          'Present with `deal_id`, and only then: the sums of the lines of this deal in current payouts.',
+          'Ordered by period id, currency and category. Empty if no current payout has a line of it.',
+        ].join(' '),
+      }),
+    ),
   },
   { description: 'Amounts owed, paid and open, by period and currency, at one moment.' },
 )
@@ -303,6 +324,7 @@ export const resourceParts = {
   Difference,
   LineItemChange,
   Total,
+  LineTotal,
   RepChange,
   PeriodChange,
   PayoutChange,
@@ -333,3 +355,5 @@ export const permissionOfPath: ReadonlyMap<string, KeyPermission> = new Map([
 
 /** The totals of one rep are the pay of a person: they need these permissions besides that of the path. */
 export const permissionsOfRepTotals = ['payouts:read', 'payroll:read'] as const satisfies readonly KeyPermission[]
+/** The totals of a deal are lines of payouts: they need this permission besides that of the path. */
+export const permissionsOfDealTotals = ['payouts:read'] as const satisfies readonly KeyPermission[]

@@ -1,12 +1,13 @@
 /**
  * In: an authenticated request. Out: the same request, counted, if its key may read the route and has units left.
  * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
- *   so that large answers cost more. If a read is refused because it is large, the bytes that arrived count instead. If
- *   the client leaves before its answer is made, those that were reserved for its reads count. Every answer from here
- *   on shows the units left. A 304 to an entity tag that the client has refunds the unit.
+ *   so that large answers cost more. Totals of a deal cost as much as the payouts that they add up. If a read is
+ *   refused because it is large, the bytes that arrived count instead. If the client leaves before its answer is made,
+ *   those that were reserved for its reads count. Every answer from here on shows the units left. A 304 to an entity
+ *   tag that the client has refunds the unit.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import { isTimeUp, Refusal } from '../../core/runtime/index.ts'
+import { isTimeUp, NOT_MODIFIED, Refusal } from '../../core/runtime/index.ts'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
 import type { Arrived, Authenticated, Context, Counted, Routed, Timed } from '../http/request.ts'
 import type { Step } from '../http/steps.ts'
@@ -72,7 +73,9 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
       addUnits(more)
       throw error
     }
-    const more = unitsOf(ctx.response.length ?? 0) - 1
+    // A 304 to a known entity tag costs nothing, whatever was added up for it.
+    const added = ctx.status === NOT_MODIFIED ? 0 : spent.bytesAdded
+    const more = unitsOf(Math.max(ctx.response.length ?? 0, added)) - 1
     if (spent.waited > 0) {
       // The window may have ended while the request waited: the units and the header are those of the present one.
       const since = await counter.penalty(counterKey, more).catch(() => undefined)

@@ -1,13 +1,14 @@
 /**
  * In: the permissions of a key, and the route and the query of its request. Out: nothing if the key may read them, else
  *   the refusal, which names what is missing.
- * Promises: a request needs the permission of its route, and for the totals of one rep also those of the records that
- *   are added. For an unknown path, any permission is enough. A key without permissions gets 403 for every path.
+ * Promises: a request needs the permission of its route, and for the totals of one rep or one deal also those of the
+ *   records that are added. For an unknown path, any permission is enough. A key without permissions gets 403 for
+ *   every path.
  */
 
 import { hasParameter, type KeyHolder } from '../../core/reading/index.ts'
 import { Refusal } from '../../core/runtime/index.ts'
-import { permissionOfPath, permissionsOfRepTotals } from '../../schemas/resources.ts'
+import { permissionOfPath, permissionsOfDealTotals, permissionsOfRepTotals } from '../../schemas/resources.ts'
 import { BASE_PATH } from '../http/request.ts'
 
 /** @param route the pattern of the route; undefined for an unknown path. @throws Refusal `forbidden` */
@@ -15,9 +16,13 @@ export const requirePermission = ({ permissions }: KeyHolder, route: string | un
   if (permissions.size === 0) throw new Refusal('forbidden', { message: 'This API key has no permission.' })
   if (route === undefined || permissions.has('read')) return
   const [path = ''] = route.slice(BASE_PATH.length + 1).split('/', 1)
-  const isOfRep = path === 'totals' && hasParameter(query, 'rep_id')
+  const totalsOf = (name: string): boolean => path === 'totals' && hasParameter(query, name)
   // A route that no permission names would be a defect: then only a key with `read` reads it.
-  const needed = [permissionOfPath.get(path) ?? 'read', ...(isOfRep ? permissionsOfRepTotals : [])]
+  const needed = [
+    permissionOfPath.get(path) ?? 'read',
+    ...(totalsOf('rep_id') ? permissionsOfRepTotals : []),
+    ...(totalsOf('deal_id') ? permissionsOfDealTotals : []),
+  ]
   const missing = needed.find(permission => !permissions.has(permission))
   if (missing !== undefined)
     throw new Refusal('forbidden', { message: `This API key lacks the permission ${missing}.` })

@@ -104,16 +104,22 @@ export const answerTotals = async (
   { position, totals }: TotalsRead,
   pace: Pace,
 ): Promise<void> => {
-  const { totals: rows, ...rest } = totals
-  noteRecordsForAudit(ctx, () => [], rows.length)
+  const { totals: rows, line_totals: lines, ...rest } = totals
+  noteRecordsForAudit(ctx, () => [], rows.length + (lines?.length ?? 0))
+  const head = partOf(`{"data":${JSON.stringify(rest).slice(0, -1)},"totals":[`)
+  const parts = [head, ...(await rowParts(rows, pace))]
+  if (lines) parts.push(partOf('],"line_totals":['), ...(await rowParts(lines, pace)))
+  const body = await joinParts([...parts, partOf(']}}')], pace)
+  await answerLater(ctx, position, entityTag('totals', position, body.toString('latin1')), async () => body)
+}
+
+const rowParts = async (rows: readonly object[], pace: Pace): Promise<Part[]> => {
   const parts: Part[] = []
   for (const row of rows) {
     parts.push(partOf(`${parts.length > 0 ? ',' : ''}${JSON.stringify(row)}`))
     if (pace.countWork(1, 0)) await pace.rest()
   }
-  const head = partOf(`{"data":${JSON.stringify(rest).slice(0, -1)},"totals":[`)
-  const body = await joinParts([head, ...parts, partOf(']}}')], pace)
-  await answerLater(ctx, position, entityTag('totals', position, body.toString('latin1')), async () => body)
+  return parts
 }
 
 /** Reserves the bytes of the answer in the budget. Returns the same parts. */

@@ -44,6 +44,7 @@ export const auditLineOf = (
     as_of: read.asOf && textOfMoment(read.asOf),
     rep_id: read.rep,
     period_id: read.period,
+    deal_id: read.deal,
     count: status === OK && method !== 'HEAD' ? read.count : 0,
     ids: read.ids ?? [],
     unlogged: unlogged || undefined,

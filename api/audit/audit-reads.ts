@@ -54,6 +54,7 @@ export const auditReads = ({ writer, isStrict, now, addressOf, admitLine }: Part
       asOf: undefined,
       rep: undefined,
       period: undefined,
+      deal: undefined,
       refusedKey: undefined,
     }
     const isAudited = (): boolean => ctx.state.route !== OPENAPI_PATH

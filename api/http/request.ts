@@ -31,6 +31,8 @@ export type Spent = {
   waited: number
   /** Bytes that all reads of the request took, also those that failed or were repeated. */
   bytesRead: number
+  /** Bytes of records that were added up in place of an answer with them. */
+  bytesAdded: number
   /** Undefined until memory is reserved, and while the request waits for a change. */
   held: Held | undefined
 }
@@ -54,9 +56,10 @@ export type AuditedRead = {
   /** Number of records, or of rows, in the body of the answer. */
   count: number
   asOf: Moment | undefined
-  /** Of totals: the only rep and the only period. */
+  /** Of totals: the only rep, the only period and the only deal. */
   rep: string | undefined
   period: string | undefined
+  deal: string | undefined
   /** A key that was refused because of the address of its client. */
   refusedKey: KeyHolder | undefined
 }

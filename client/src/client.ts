@@ -39,7 +39,7 @@ export type ListOptions = {
 }
 /** Selects the records of one rep, of one period, or of both. */
 export type Filter = { readonly repId?: string; readonly periodId?: string }
-/** With a deal: only payouts that have a line of it, and in changes nothing else. */
+/** With a deal: only payouts that have a line of it, in changes nothing else, and in totals only its lines. */
 export type DealFilter = Filter & { readonly dealId?: string }
 /** In place of `startingAfter`: begins after the change with this `sequence`; 0 is the beginning. */
 export type ChangesAfter = { readonly after?: number }
@@ -71,8 +71,11 @@ export type Client = {
   /** The payout with every step of its calculation. */
   readonly statement: (id: string) => Promise<Statement>
   readonly payrollRecord: (id: string) => Promise<PayrollRecord>
-  /** Amounts owed, paid and open, by period and currency: of all reps and periods, or of one. */
-  readonly totals: (options?: Filter) => Promise<Totals>
+  /**
+   * Amounts owed, paid and open, by period and currency: of all reps and periods, or of one. With a deal: no such rows,
+   * and in `line_totals` the sums of its lines in current payouts, by category too.
+   */
+  readonly totals: (options?: DealFilter) => Promise<Totals>
   /** The same client as of a moment: just after a change, or an instant (RFC 3339) that is over. */
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
 }
@@ -104,16 +107,16 @@ const clientAsOf = (
 ): Client => {
   const { waitSeconds, signal } = following
   const asOf = moment === undefined ? {} : { as_of: moment }
-  const filterOf = ({ repId, periodId }: Filter) => ({
+  const filterOf = ({ repId, periodId, dealId }: DealFilter) => ({
     ...(repId !== undefined && { rep_id: repId }),
     ...(periodId !== undefined && { period_id: periodId }),
+    ...(dealId !== undefined && { deal_id: dealId }),
   })
-  const queryOf = ({ limit = 200, dealId, ...filter }: ListOptions & DealFilter, after: string | undefined) => ({
+  const queryOf = ({ limit = 200, ...filter }: ListOptions & DealFilter, after: string | undefined) => ({
     ...asOf,
     limit,
     ...(after !== undefined && { starting_after: after }),
     ...filterOf(filter),
-    ...(dealId !== undefined && { deal_id: dealId }),
   })
   const listOf = <Item>(
     options: ListOptions & DealFilter,

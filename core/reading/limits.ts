@@ -126,6 +126,10 @@ export const TOTALS_AT_ONCE = 5
 export const TOTALS_OF_ORGANIZATION = 1
 export const TOTALS_TIME_MAX = 30_000
 
+/** Totals of a deal: payouts and bytes of one search. A page is held beside the pages of lists. */
+export const DEAL_PAGE_PAYOUTS = 1_000
+export const DEAL_PAGE_BYTES = 4 * 1024 * 1024
+
 /** Rows of totals that are remembered, of all organizations and moments: some tens of MB. */
 export const TOTALS_ROWS_REMEMBERED = 200_000
 

@@ -1,5 +1,5 @@
 /** Example records of the API and the events that they are made from: one organization, used by both documents. */
-import type { ResourceName } from '../resources.ts'
+import type { ResourceName, Totals } from '../resources.ts'
 
 const line_items = [
   {
@@ -154,3 +154,14 @@ export const eventExamples = {
   },
   'commission.api_key.revoked.v1': { org_id, id: 'key_8Lr5', revoked_at: '2026-03-01T10:00:00Z' },
 } as const
+
+/** Totals of a deal: an amount of it was taken back. */
+export const dealTotalsExample = {
+  last_change_id: 'payroll_3Wc8',
+  last_sequence: 32,
+  totals: [],
+  line_totals: [
+    { period_id: 'period_5Tn1', currency: 'EUR', category: 'earned', amount: '1234.6', line_count: 1 },
+    { period_id: 'period_5Tn1', currency: 'EUR', category: 'recovered', amount: '-20.5', line_count: 1 },
+  ],
+} as const satisfies Totals

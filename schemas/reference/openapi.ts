@@ -11,6 +11,7 @@ import {
 import {
   changePattern,
   permissionOfPath,
+  permissionsOfDealTotals,
   permissionsOfRepTotals,
   Refused,
   resourceParts,
@@ -22,6 +23,7 @@ import { recordExamples } from './examples.ts'
 import { headers } from './openapi-headers.ts'
 import { createReadable, headerRefs, type Json, json, ref } from './openapi-parts.ts'
 import { always, anywhere, counted, refusalRefs, refusalResponses, withKey } from './openapi-refusals.ts'
+import { dealOfTotals, totalsContent, totalsParameters } from './openapi-totals.ts'
 
 const readable = createReadable({ ...resources, ...resourceParts })
 
@@ -141,9 +143,11 @@ const ifNoneMatch = ref('parameters', 'IfNoneMatch')
 const asOf = ref('parameters', 'AsOf')
 const tagOf = (path: string): string => path.split('/')[0] ?? path
 const needsOf = (path: string): string => {
-  const more = permissionsOfRepTotals.map(name => `\`${name}\``).join(' and ')
-  const ofRep = ` With \`rep_id\` also ${more}, or \`read\`: the amounts are the pay of a person.`
-  return `Needs the permission \`${permissionOfPath.get(tagOf(path))}\` or \`read\`.${path === 'totals' ? ofRep : ''}`
+  const listOf = (names: readonly string[]): string => names.map(name => `\`${name}\``).join(' and ')
+  const ofRep = ` With \`rep_id\` also ${listOf(permissionsOfRepTotals)}, or \`read\`: the amounts are the pay of a person.`
+  const ofDeal = ` With \`deal_id\` also ${listOf(permissionsOfDealTotals)}, or \`read\`: the amounts are lines of payouts.`
+  const more = path === 'totals' ? `${ofRep}${ofDeal}` : ''
+  return `Needs the permission \`${permissionOfPath.get(tagOf(path))}\` or \`read\`.${more}`
 }
 const cursorOf = (prefix: IdPrefix | 'change') =>
   prefix === 'change'
@@ -240,14 +244,12 @@ const singlePaths = singles.map(([path, operationId, name, prefix, summary]) => 
     summary,
     description: needsOf(path),
     security,
-    parameters: [
-      ...idsOf(path, prefix),
-      ...(path === 'totals' ? [ref('parameters', 'RepId'), ref('parameters', 'PeriodId')] : []),
-      asOf,
-      ifNoneMatch,
-    ],
+    parameters: [...idsOf(path, prefix), ...(path === 'totals' ? totalsParameters : []), asOf, ifNoneMatch],
     responses: {
-      200: data(ref('schemas', name), recordExamples[name]),
+      200: {
+        ...data(ref('schemas', name), recordExamples[name]),
+        ...(name === 'Totals' && { content: totalsContent }),
+      },
       304: ref('responses', 'NotModified'),
       ...refusalRefs([...withKey, ...(path.includes('{id}') ? (['not_found'] as const) : [])]),
     },
@@ -330,6 +332,7 @@ export const openapi = {
         schema: { type: 'string', pattern: idPattern('deal') },
         example: idExamples.deal,
       },
+      DealOfTotals: dealOfTotals,
       Wait: {
         name: 'wait',
         in: 'query',

@@ -62,6 +62,7 @@ const paths = [
   '/totals',
   '/totals?period_id=period_1',
   '/totals?rep_id=rep_1',
+  '/totals?deal_id=deal_1',
 ]
 
 describe('in a file', () => {
@@ -86,6 +87,7 @@ describe('in a file', () => {
     expect(of('/totals')).toMatchObject({ count: 59, ids: [] })
     expect(of('/totals?period_id=period_1')).toMatchObject({ count: 1, period_id: 'period_1' })
     expect(of('/totals?rep_id=rep_1')).toMatchObject({ count: 1, ids: [], rep_id: 'rep_1' })
+    expect(of('/totals?deal_id=deal_1')).toMatchObject({ count: 0, ids: [], deal_id: 'deal_1' })
     expect(of('/changes?limit=200')?.ids.slice(0, 3)).toEqual(['rep_1.1', 'rep_1.2', 'rep_2.1'])
 
     const page = answers[3]

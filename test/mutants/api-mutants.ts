@@ -305,8 +305,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a key for totals reads the pay of each rep',
     inside: 'requirePermission',
-    find: '...(isOfRep ? permissionsOfRepTotals : [])',
-    replace: '...(isOfRep ? permissionsOfRepTotals.slice(2) : [])',
+    find: "...(totalsOf('rep_id') ? permissionsOfRepTotals : [])",
+    replace: "...(totalsOf('rep_id') ? permissionsOfRepTotals.slice(2) : [])",
     flow: PROBES,
   },
   {

@@ -73,8 +73,8 @@ export const balanceMutants: readonly Mutant[] = [
   {
     name: 'totals of another rep come from the cache',
     inside: 'createReadTotals',
-    find: '`${keyOfAll}:${only.rep}`',
-    replace: '`${keyOfAll}:${typeof only.rep}`',
+    find: '`${keyOfDeal}:${only.rep}`',
+    replace: '`${keyOfDeal}:${typeof only.rep}`',
     flow: FILTERS,
   },
   {

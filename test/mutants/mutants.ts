@@ -12,6 +12,7 @@ import { auditMutants } from './audit-mutants.ts'
 import { balanceMutants } from './balance-mutants.ts'
 import { commandMutants } from './command-mutants.ts'
 import { controlMutants } from './control-mutants.ts'
+import { dealMutants } from './deal-mutants.ts'
 import { evidenceMutants } from './evidence-mutants.ts'
 import { explorerMutants } from './explorer-mutants.ts'
 import { generationMutants } from './generation-mutants.ts'
@@ -327,6 +328,7 @@ export const mutants: readonly Mutant[] = [
   ...auditMutants,
   ...balanceMutants,
   ...controlMutants,
+  ...dealMutants,
   ...evidenceMutants,
   ...explorerMutants,
   ...agentMutants,

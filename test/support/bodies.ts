@@ -7,12 +7,19 @@ export const sha256 = (text: string): string => createHash('sha256').update(text
 export const documentText = (fields: object, body: string): string =>
   `${JSON.stringify(fields).slice(0, -1)},"body_bytes":${Buffer.byteLength(body)},"body":${body}}`
 
-export type Line = { id: string; amount: string; description?: string; deal?: string }
+export type Line = {
+  id: string
+  amount: string
+  description?: string
+  deal?: string
+  category?: 'earned' | 'recovered' | 'adjusted'
+}
 export type Payout = {
   id: string
   rep?: string
   period?: string
   amount?: string
+  currency?: string
   supersedes?: string | null
   lines?: readonly Line[]
   trace?: readonly { name: string; output_amount: string }[]
@@ -30,13 +37,13 @@ export const payoutBodies = (payout: Payout): { body: string; statement: string 
     period_id: payout.period ?? 'period_1',
     net_amount: payout.amount ?? '0',
     earned_amount: payout.amount ?? '0',
-    currency: 'EUR',
+    currency: payout.currency ?? 'EUR',
     supersedes_id: payout.supersedes ?? null,
     calculated_at: trace ? '2026-02-01T08:30:00Z' : null,
     recorded_at: trace ? null : '2026-02-01T08:30:00Z',
-    line_items: lines.map(({ id, amount, description, deal }) => ({
+    line_items: lines.map(({ id, amount, description, deal, category = 'earned' }) => ({
       id,
-      category: 'earned',
+      category,
       description: description ?? '',
       amount,
       deal_id: deal ?? null,

@@ -231,7 +231,7 @@ export const createStore = async (url: string, options: Options = {}) => {
         rep_id: payout.rep ?? 'rep_1',
         period_id: payout.period ?? 'period_1',
         amount: payout.amount ?? '0',
-        currency: 'EUR',
+        currency: payout.currency ?? 'EUR',
         hash: sha256(body + statement),
       }
       putIn('payouts', recordId(org, payout.id), fields, body)

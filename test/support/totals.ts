@@ -42,3 +42,25 @@ export const balanceRowsOf = (payouts: readonly Item[], payroll: readonly Item[]
     }
   })
 }
+
+type LineOfPayout = { category: string; amount: string; deal_id: string | null }
+/** The sums of the lines of a deal. */
+export const lineTotalsOf = (payouts: readonly Item[], deal: string) => {
+  const lines = payouts.flatMap(({ period_id, currency, line_items }) =>
+    (line_items as LineOfPayout[])
+      .filter(({ deal_id }) => deal_id === deal)
+      .map(({ category, amount }) => ({ group: `${period_id} ${currency} ${category}`, amount })),
+  )
+  return [...new Set(lines.map(({ group }) => group))].toSorted().map(group => {
+    const [period_id, currency, category] = group.split(' ')
+    const amounts = lines.filter(line => line.group === group).map(({ amount }) => amount)
+    return { period_id, currency, category, amount: sumOf(amounts), line_count: amounts.length }
+  })
+}
+
+type Records = { readonly payouts: readonly Item[]; readonly payroll_files: readonly Item[] }
+/** The rows of totals of all reps or one, or the sums of the lines of a deal. */
+export const totalsAt = ({ payouts, payroll_files }: Records, rep: string | undefined, deal: string | undefined) => {
+  const [owed, paid] = [payouts, payroll_files].map(items => items.filter(({ rep_id }) => (rep ?? rep_id) === rep_id))
+  return deal === undefined ? totalsOf(owed ?? [], paid ?? []) : lineTotalsOf(owed ?? [], deal)
+}

@@ -31,7 +31,7 @@ const filterPrefixes = {
   deal_id: 'deal',
 } as const satisfies Record<FilterField, IdPrefix>
 const filterFields = keysOf(filterPrefixes)
-/** Payroll records and totals have no deals. */
+/** Payroll records have no deals. */
 const fieldsWithoutDeals = filterFields.filter(field => field !== 'deal_id')
 
 export type ListParameters = {
@@ -156,16 +156,17 @@ export const readRecordParameters = (query: string): { asOf: Moment | undefined 
 
 /** Returns the parameters of the totals. @throws Refusal `invalid_request` */
 export const readTotalsParameters = (query: string): TotalsAsked => {
-  const given = readQuery(query, ['as_of', ...fieldsWithoutDeals])
-  const { rep_id, period_id } = filterIn(given)
-  return { asOf: asOfIn(given), period: period_id, rep: rep_id }
+  const given = readQuery(query, ['as_of', ...filterFields])
+  const { rep_id, period_id, deal_id } = filterIn(given)
+  return { asOf: asOfIn(given), period: period_id, rep: rep_id, deal: deal_id }
 }
 
-/** Parameters of totals. `period` and `rep`: the id of the only one to add. */
+/** Parameters of totals. `period` and `rep`: the id of the only one to add. `deal`: only the lines of this deal. */
 export type TotalsAsked = {
   readonly asOf: Moment | undefined
   readonly period?: string | undefined
   readonly rep?: string | undefined
+  readonly deal?: string | undefined
 }
 
 /** Refuses every query parameter. */

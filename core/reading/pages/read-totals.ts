@@ -1,8 +1,10 @@
 /**
- * In: an organization, and optionally a moment, one rep and one period. Out: by period and currency, the amount owed,
- *   the amount that has left and the difference of both, and the number of records behind each.
+ * In: an organization, and optionally a moment, one rep, one period and one deal. Out: by period and currency, the
+ *   amount owed, the amount that has left and the difference of both, and the number of records behind each. Of a deal,
+ *   the sums of its lines instead (read-deal-lines.ts).
  * Promises: the sums are exact, over exactly the records that the lists hold at that position.
- * Can go wrong: Elasticsearch cannot answer completely or in time → `unavailable`.
+ * Can go wrong: Elasticsearch cannot answer completely or in time → `unavailable`. The payouts of a deal are too many,
+ *   or cannot be searched by deal → `invalid_request`.
  *
  * A large organization has balances: its totals after some of its changes (core/projection/balances/). Only what lies
  * between the last of them and the position is counted. Without a balance, everything is; so are the records of one
@@ -13,11 +15,12 @@
  */
 
 import { LRUCache } from 'lru-cache'
+import { DEAL_BYTES_MAX } from '../../../schemas/limits.ts'
 import { differenceOf } from '../../../schemas/money.ts'
 import type { Totals } from '../../../schemas/resources.ts'
 import { type BalanceDocument, type BalanceRow, listKinds } from '../../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
-import { scheduleTimer, unavailable, waitOrAbort, withTimeLimit } from '../../runtime/index.ts'
+import { Refusal, scheduleTimer, unavailable, waitOrAbort, withTimeLimit } from '../../runtime/index.ts'
 import {
   addAmount,
   amountFields,
@@ -46,6 +49,8 @@ import {
   TOTALS_ROWS_REMEMBERED,
   TOTALS_TIME_MAX,
 } from '../limits.ts'
+import { type ListFilter, requireSearchable } from './list-filter.ts'
+import { type DealSums, sumDealLines } from './read-deal-lines.ts'
 import type { ReaderParts } from './read-list.ts'
 import { type TotalsAsked, textOfName } from './read-parameters.ts'
 import { createReadDocumentsAsOf } from './read-record.ts'
@@ -55,6 +60,8 @@ export type TotalsRead = {
   readonly position: ReadPosition
   readonly totals: Totals
   readonly last: LastChange | undefined
+  /** Of a deal: the bytes of the payouts that have its lines, also if their sums were known already. */
+  readonly bytesAdded?: number
 }
 /** `at` in milliseconds. */
 type LastChange = { readonly id: string; readonly sequence: number; readonly seq: number; readonly at: number }
@@ -64,11 +71,11 @@ export type ReadTotals = (scope: ReadScope, asked: TotalsAsked) => Promise<Total
 export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, sequences: Sequences): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
   // Limited by rows: each change is a moment that a client can ask about.
-  const summed = new LRUCache<string, readonly Row[]>({
+  const summed = new LRUCache<string, Summed>({
     maxSize: TOTALS_ROWS_REMEMBERED,
-    sizeCalculation: rows => rows.length + 1,
+    sizeCalculation: ({ rows, ofDeal }) => rows.length + (ofDeal?.lines.length ?? 0) + 1,
   })
-  const summing = new Map<string, Promise<readonly Row[]>>()
+  const summing = new Map<string, Promise<Summed>>()
 
   const ask = async <Aggregations, Source = unknown>(where: Place, body: object, reading: Reading) => {
     return smallSearch<Aggregations, Source>(await searchSmall(search, where, body, reading))
@@ -144,16 +151,21 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     return { seq, rows: found.rows }
   }
 
-  const sum = (org: string, position: ReadPosition, only: Only): Promise<readonly Row[]> => {
+  const sum = (org: string, position: ReadPosition, only: Only): Promise<Summed> => {
     return withTimeLimit(TOTALS_TIME_MAX, scheduleTimer, async signal => {
       const pace = usualPace(signal)
       // Several requests share the sum: its bytes count for none of them.
       const reading = readingOfProcess(signal)
+      const { deal } = only
+      if (deal !== undefined) {
+        const filter = { ...filterOf(only), deal_id: deal }
+        return { rows: [], ofDeal: await sumDealLines(parts.readPage, { ...reading, org }, position, filter, pace) }
+      }
       const balance = only.rep === undefined ? await readBalance(org, position, reading) : undefined
       const groups = groupsOf(ofPeriod(balance?.rows ?? [], only.period))
       // An organization without a balance has few changes yet, unless the generation keeps none.
       const isFew = position.generation.layout.hasBalances || only.rep !== undefined
-      const parts = partsSince(position.generation.layout, org, balance?.seq, position.publishedTo)
+      const since = partsSince(position.generation.layout, org, balance?.seq, position.publishedTo)
       const add = (part: DifferencePart) =>
         countAmounts(part, isFew, only, reading, async amounts => {
           // An organization can have millions of different amounts: nothing holds them afterwards.
@@ -162,9 +174,9 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
             if (pace.countWork(1, 0)) await pace.rest()
           }
         })
-      if (isFew) await Promise.all(parts.map(add))
-      else for (const part of parts) await add(part)
-      return withOpenAmounts(rowsOf(groups), pace)
+      if (isFew) await Promise.all(since.map(add))
+      else for (const part of since) await add(part)
+      return { rows: await withOpenAmounts(rowsOf(groups), pace) }
     })
   }
 
@@ -179,15 +191,17 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     position: ReadPosition,
     last: string,
     only: Only,
-  ): Promise<readonly Row[]> => {
+  ): Promise<Summed> => {
     // `takenBack` differs once a restored copy is adopted: a sum from before may lack records.
     const keyOfAll = `${position.generation.name}:${org}:${position.takenBack}:${last}`
-    // The prefixes of the ids tell a rep from a period.
-    const keyOfPeriods = only.rep === undefined ? keyOfAll : `${keyOfAll}:${only.rep}`
+    // The prefixes of the ids tell a rep from a period and from a deal.
+    const keyOfDeal = only.deal === undefined ? keyOfAll : `${keyOfAll}:${only.deal}`
+    const keyOfPeriods = only.rep === undefined ? keyOfDeal : `${keyOfDeal}:${only.rep}`
     const key = only.period === undefined ? keyOfPeriods : `${keyOfPeriods}:${only.period}`
     for (;;) {
-      const periods = summed.get(keyOfPeriods)
-      const known = summed.get(key) ?? (periods && ofPeriod(periods, only.period))
+      // A deal has other bytes in one period than in all.
+      const periods = only.deal === undefined ? summed.get(keyOfPeriods) : undefined
+      const known = summed.get(key) ?? (periods && { rows: ofPeriod(periods.rows, only.period) })
       if (known) return known
       const running = summing.get(key)
       if (running !== undefined) return waitOrAbort(running, signal)
@@ -197,7 +211,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     }
     const began = sum(org, position, only).finally(() => summing.delete(key))
     summing.set(key, began)
-    began.then(rows => summed.set(key, rows)).catch(() => undefined)
+    began.then(found => summed.set(key, found)).catch(() => undefined)
     return waitOrAbort(began, signal)
   }
 
@@ -230,16 +244,31 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
 
   return async (scope, { asOf, ...only }) => {
     const { current, position } = await readDocumentsAsOf(scope, () => [], asOf)
+    requireSearchable(filterOf(only), position.generation.layout)
     const last = await lastChange(scope, position)
     const time = await parts.projectionTime(scope, current, last ? 'records' : 'unknown')
-    const totals = last ? await sumOnce(scope, position, last.id, only) : []
+    const { rows, ofDeal }: Summed = last ? await sumOnce(scope, position, last.id, only) : { rows: [] }
+    if (ofDeal?.isTooMuch) throw tooMuch()
     const { id: last_change_id = null, sequence: last_sequence = 0 } = last ?? {}
-    return { position: { ...position, time }, totals: { last_change_id, last_sequence, totals: [...totals] }, last }
+    const lines = only.deal !== undefined && { line_totals: [...(ofDeal?.lines ?? [])] }
+    const totals = { last_change_id, last_sequence, totals: [...rows], ...lines }
+    return { position: { ...position, time }, totals, last, ...(ofDeal && { bytesAdded: ofDeal.bytes }) }
   }
 }
 
+const tooMuch = (): Refusal => {
+  const size = `${DEAL_BYTES_MAX / 1024 / 1024} MiB`
+  const message = [
+    `\`deal_id\`: the current payouts with lines of this deal have more than ${size}, which is too much to add up here.`,
+    'Add `period_id` or `rep_id`, or walk `/payouts?deal_id=` as of one moment.',
+  ].join(' ')
+  return new Refusal('invalid_request', { message })
+}
+
 type Row = Totals['totals'][number]
-/** The only rep and the only period to add. */
+/** A result that is remembered. */
+type Summed = { readonly rows: readonly Row[]; readonly ofDeal?: DealSums }
+/** The only rep, the only period and the deal to add. */
 type Only = Omit<TotalsAsked, 'asOf'>
 type Place = Pick<SearchTarget, 'index' | 'routing'>
 
@@ -249,6 +278,12 @@ type Composite<Field extends string> = {
   readonly all: { readonly buckets: readonly Counted<Field>[]; readonly after_key?: object }
 }
 type ChangeSource = { readonly ordinal?: number; readonly seq: number; readonly at: number }
+
+const filterOf = ({ rep, period, deal }: Only): ListFilter => ({
+  ...(rep !== undefined && { rep_id: rep }),
+  ...(period !== undefined && { period_id: period }),
+  ...(deal !== undefined && { deal_id: deal }),
+})
 
 /** Returns the rows of a period; all of them without one. */
 const ofPeriod = <Of extends BalanceRow>(rows: readonly Of[], period: string | undefined): readonly Of[] =>

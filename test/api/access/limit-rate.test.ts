@@ -25,7 +25,7 @@ const created = (rate = RATE) => {
     const headers = new Map<string, string>()
     const reservation = budget.open(KEY)
     const held = { reservation, reads: [], turn: NO_TURN }
-    const spent: Spent = { waited: 0, bytesRead: 0, held }
+    const spent: Spent = { waited: 0, bytesRead: 0, bytesAdded: 0, held }
     const state = { key: KEY, route: '/api/v1/payouts', signal: end.signal, reservation, spent }
     const ctx = { state, response: { length: 0 }, set: (name: string, value: string) => void headers.set(name, value) }
     await step(ctx as unknown as Parameters<typeof step>[0], () => next(state)).catch(() => undefined)
@@ -85,6 +85,14 @@ test.each([
     expect(headers.get('RateLimit')).toBe(`"default";r=${RATE.requests - units};t=60`)
   },
 )
+
+test('an answer in which payouts are added up costs as many units as they have MiB', async () => {
+  const { run, used } = created()
+  await run(async ({ spent }) => {
+    spent.bytesAdded = 3 * RATE_UNIT_BYTES + 1
+  })
+  expect(await used()).toBe(4)
+})
 
 test('a clock that steps back does not make the window longer', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 2, 5, 8) })

@@ -15,7 +15,7 @@ import { createRandom, seedOfRun } from '../../support/random.ts'
 import { fileScope } from '../../support/scope.ts'
 import { createStream, organizationsIn } from '../../support/streams.ts'
 import type { Topics } from '../../support/topics.ts'
-import { differenceOfAmounts, totalsOf } from '../../support/totals.ts'
+import { differenceOfAmounts, lineTotalsOf, totalsOf } from '../../support/totals.ts'
 
 const PARTITIONS = 3
 const MOMENTS = 1_000
@@ -129,6 +129,8 @@ const check = async ({ org, what, id, limit, as_of, position }: Asked): Promise<
       last_sequence: changes.length,
       totals: totalsOf(view.payouts, view.payroll_files),
     })
+    const ofDeal = (await get(org, withQuery('/totals', { as_of, deal_id: 'deal_1' }))).json.data
+    expect(ofDeal).toMatchObject({ totals: [], line_totals: lineTotalsOf(view.payouts, 'deal_1') })
   } else if (what === 'record' || what === 'statement' || what === 'history') {
     const then = view.everyPayout.find(item => item.id === id)
     const path = { record: `/payouts/${id}`, statement: `/statements/${id}`, history: `/payouts/${id}/history` }[what]

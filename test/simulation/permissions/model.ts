@@ -59,6 +59,8 @@ const changesOf = (org: string): string[] => [
 
 /** The totals of one rep are the pay of a person. */
 const repTotals = ['totals:read', 'payouts:read', 'payroll:read']
+/** The totals of a deal are lines of payouts. */
+const dealTotals = ['totals:read', 'payouts:read']
 
 /** Path, permission, answer. */
 const paths: readonly (readonly [path: string, needs: Needs, answer: Answers])[] = [
@@ -121,7 +123,10 @@ const paths: readonly (readonly [path: string, needs: Needs, answer: Answers])[]
   ['/statements/payout_a1?limit=1', 'statements:read', invalid],
   ['/changes?wait=x', 'changes:read', invalid],
   ['/totals?rep_id=', repTotals, invalid],
-  ['/totals?deal_id=deal_a', 'totals:read', invalid],
+  // This store cannot be searched by deal.
+  ['/totals?deal_id=deal_a', dealTotals, invalid],
+  ['/totals?%64eal_id=deal_a&period_id=period_a', dealTotals, invalid],
+  ['/totals?deal_id=deal_a&rep_id=rep_a', repTotals, invalid],
   ['', undefined, nothing],
   ['/', undefined, nothing],
   ['/payouts/', undefined, nothing],

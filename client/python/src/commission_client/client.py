@@ -178,9 +178,14 @@ class Client:
     def payroll_record(self, id: str) -> PayrollRecord:
         return self._one(get_payroll_record, id)
 
-    def totals(self, *, rep_id: str | None = None, period_id: str | None = None) -> Totals:
-        """Amounts owed, paid and open, by period and currency: of all reps and periods, or of one."""
-        return self._one(get_totals, **_given(rep_id=rep_id, period_id=period_id))
+    def totals(
+        self, *, rep_id: str | None = None, period_id: str | None = None, deal_id: str | None = None
+    ) -> Totals:
+        """Amounts owed, paid and open, by period and currency: of all reps and periods, or of one.
+
+        With a deal: no such rows, and in `line_totals` the sums of its lines in current payouts, by category too.
+        """
+        return self._one(get_totals, **_given(rep_id=rep_id, period_id=period_id, deal_id=deal_id))
 
     def _walk(
         self,

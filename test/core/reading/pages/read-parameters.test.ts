@@ -220,7 +220,6 @@ describe('a filter', () => {
     for (const kind of ['reps', 'periods', 'payroll_files'] as const) {
       expect(() => readListParameters(kind, 'deal_id=deal_1')).toThrow('Unknown query parameter `deal_id`.')
     }
-    expect(() => readTotalsParameters('deal_id=deal_1')).toThrow('Unknown query parameter `deal_id`.')
   })
 
   test.each(['', 'rep_', 'period_1', 'rep_1,rep_2', 'rep_*', `rep_${'1'.repeat(65)}`, '%zz', 'rep_1%00'])(
@@ -289,15 +288,16 @@ describe('ids', () => {
 })
 
 describe('totals', () => {
-  test('take a moment, a rep and a period', () => {
-    const rep = { rep: 'rep_1', period: undefined }
+  test('take a moment, a rep, a period and a deal', () => {
+    const rep = { rep: 'rep_1', period: undefined, deal: undefined }
     expect(readTotalsParameters('rep_id=rep_1')).toEqual({ asOf: undefined, ...rep })
     expect(readTotalsParameters('period_id=period_1&rep_id=rep_1&as_of=payout_1')).toMatchObject({
       asOf: { kind: 'change' },
       rep: 'rep_1',
       period: 'period_1',
     })
-    for (const query of ['rep_id=', 'rep_id=period_1', 'deal_id=deal_1', 'limit=1', 'rep_id=rep_1&rep_id=rep_1']) {
+    expect(readTotalsParameters('deal_id=deal_1&rep_id=rep_1')).toMatchObject({ rep: 'rep_1', deal: 'deal_1' })
+    for (const query of ['rep_id=', 'rep_id=period_1', 'deal_id=rep_1', 'limit=1', 'rep_id=rep_1&rep_id=rep_1']) {
       expect([query, refused(() => readTotalsParameters(query))]).toEqual([query, 'invalid_request'])
     }
   })

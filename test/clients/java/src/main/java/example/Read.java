@@ -98,7 +98,7 @@ public class Read {
             print("changes", c.getId(), c.getKind(), c.getPublishedAt(), c.getRecord().getId(), c.getRecord().getAmount());
           }
         });
-    for (Total total : new TotalsApi(client).getTotals(null, null, null, null).getData().getTotals()) {
+    for (Total total : new TotalsApi(client).getTotals(null, null, null, null, null).getData().getTotals()) {
       print("totals", total.getPeriodId(), total.getOwedAmount(), total.getPaidCount());
     }
   }

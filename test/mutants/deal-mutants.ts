@@ -1,0 +1,84 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
+/** Bugs in the totals of a deal: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const DEALS = 'test/flow/api-deal-totals.test.ts'
+const PROBES = 'test/simulation/permissions/permissions.test.ts'
+
+export const dealMutants: readonly Mutant[] = [
+  {
+    name: 'a key for totals reads the lines of each deal',
+    inside: 'requirePermission',
+    find: "...(totalsOf('deal_id') ? permissionsOfDealTotals : [])",
+    replace: "...(totalsOf('deal_id') ? permissionsOfDealTotals.slice(1) : [])",
+    flow: PROBES,
+  },
+  {
+    name: 'totals of a deal add up all lines of its payouts',
+    inside: 'addLines',
+    find: `const end = Buffer.from(\`,"deal_id":"\${deal}"}\`)`,
+    replace: "const end = Buffer.from('}')",
+    flow: DEALS,
+  },
+  {
+    name: 'totals of a deal count one line of each payout',
+    inside: 'addLines',
+    find: 'at = body.indexOf(end, from)) {',
+    replace: 'at = -1) {',
+    flow: DEALS,
+  },
+  {
+    name: 'totals of a deal join amounts of different categories',
+    inside: 'addLines',
+    find: '`${period_id} ${currency} ${category}`',
+    replace: '`${period_id} ${currency}`',
+    flow: DEALS,
+  },
+  {
+    name: 'totals of a deal join amounts of different currencies',
+    inside: 'addLines',
+    find: '`${period_id} ${currency} ${category}`',
+    replace: '`${period_id} ${category}`',
+    flow: DEALS,
+  },
+  {
+    name: 'totals of a deal end after the first page of payouts',
+    inside: 'sumDealLines',
+    find: 'if (!hasMore) return { lines',
+    replace: 'if (hasMore !== undefined) return { lines',
+  },
+  {
+    name: 'totals of a deal read payouts without end',
+    inside: 'sumDealLines',
+    find: 'if (bytes > DEAL_BYTES_MAX) return',
+    replace: 'if (bytes < 0) return',
+  },
+  {
+    name: 'totals of another deal come from the cache',
+    inside: 'createReadTotals',
+    find: '`${keyOfAll}:${only.deal}`',
+    replace: '`${keyOfAll}:${typeof only.deal}`',
+    flow: DEALS,
+  },
+  {
+    name: 'totals of a deal have the lines of all reps',
+    inside: 'filterOf',
+    file: 'core/reading/pages/read-totals.ts',
+    find: '...(rep !== undefined && { rep_id: rep }),',
+    replace: '',
+    flow: DEALS,
+  },
+  {
+    name: 'totals of a deal find nothing where payouts cannot be searched by deal',
+    inside: 'createReadTotals',
+    find: '    requireSearchable(filterOf(only), position.generation.layout)\n',
+    replace: '',
+    flow: DEALS,
+  },
+  {
+    name: 'totals of a deal cost one unit, however much they add up',
+    inside: 'limitRate',
+    find: 'Math.max(ctx.response.length ?? 0, added)',
+    replace: '(ctx.response.length ?? 0)',
+  },
+]
