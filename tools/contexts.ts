@@ -33,6 +33,7 @@ import type { CheckedIdentity, DoctorContext } from './doctor/doctor.ts'
 import { pingRedis } from './doctor/ping-redis.ts'
 import { checkedSealKeysIn } from './doctor/seal-keys.ts'
 import { auditTopicIn, settingsOf, valuesIn } from './doctor/settings.ts'
+import type { CloseSteps } from './evidence/close.ts'
 import type { ExportSteps } from './export/export.ts'
 import { runningProcesses } from './export/lock.ts'
 import { sourceOf } from './export/manifest.ts'
@@ -163,6 +164,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
       openRecords: createOpenRecords(openSealKeys(sealKeys(), { elapsed, later, say })),
     }
   }
+  const closing = async (): Promise<CloseSteps> => ({ ...(await exporting()), ...readContext() })
   const archiving = (settings = readSettings(kafkaSettings, process.env, readFileSync)): ArchiveSteps => {
     const config = kafkaConfig(settings, 'commission-archive', readFileSync)
     const kafka = new kafkajs.Kafka(config)
@@ -249,6 +251,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     replayingArchive,
     sealKeys,
     exporting,
+    closing,
     archiving,
     takingOver,
     adopting,

@@ -3,6 +3,7 @@
 import type { Mutant } from './mutant.ts'
 
 const flow = 'test/flow/evidence.test.ts'
+const CLOSED = 'test/flow/close.test.ts'
 
 export const evidenceMutants: readonly Mutant[] = [
   {
@@ -109,5 +110,109 @@ export const evidenceMutants: readonly Mutant[] = [
     find: 'mode: 0o600',
     replace: 'mode: 0o644',
     flow,
+  },
+  {
+    name: 'a close that does not reconcile is written',
+    inside: 'createControls',
+    find: '      if (wrong !== undefined) throw',
+    replace: '      if (wrong !== undefined && rows.length === 0) throw',
+  },
+  {
+    name: 'the lines of payouts are not compared',
+    inside: 'isReconciled',
+    find: '[from_records, from_lines, from_totals]',
+    replace: '[from_records, from_totals]',
+  },
+  {
+    name: 'a replaced payout is counted too',
+    inside: 'createControls',
+    find: '    add(effect, before.currency, taken, 0)\n',
+    replace: '',
+  },
+  {
+    name: 'what a payout replaced counts in the currency of the new one',
+    inside: 'createControls',
+    find: 'add(effect, before.currency, taken, 0)',
+    replace: 'add(effect, currency, taken, 0)',
+    flow: CLOSED,
+  },
+  {
+    name: 'a close has the payouts of all periods',
+    inside: 'writeRecords',
+    find: "listed('payouts', { period_id: period })",
+    replace: "listed('payouts')",
+    flow: CLOSED,
+  },
+  {
+    name: 'a close has all reps of the organization',
+    inside: 'writeRecords',
+    find: "listed('reps', undefined, id => reps.has(id))",
+    replace: "listed('reps')",
+    flow: CLOSED,
+  },
+  {
+    name: 'a close has the records of now, not those of its change',
+    inside: 'writeRecords',
+    find: '  const asOf = momentOf(change)\n',
+    replace: '  const asOf = change === undefined ? momentOf(change) : undefined\n',
+    flow: CLOSED,
+  },
+  {
+    name: 'a close has records that were parked after its change',
+    inside: 'parkedBefore',
+    find: '    .filter(({ offset }) => offset < end)\n',
+    replace: '    .filter(({ offset }) => offset >= 0 && end > 0)\n',
+    flow: CLOSED,
+  },
+  {
+    name: 'a close has the parked records of all organizations of the partition',
+    inside: 'parkedBefore',
+    find: '{ org, topic, partition }',
+    replace: '{ topic, partition }',
+    flow: CLOSED,
+  },
+  {
+    name: 'a close has keys that were made after the given offset',
+    inside: 'keysOf',
+    file: 'tools/evidence/close.ts',
+    find: '    .filter(({ createdAt }) => createdAt < offset)\n',
+    replace: '',
+    flow: CLOSED,
+  },
+  {
+    name: 'a key that was revoked later is revoked in an earlier close',
+    inside: 'keysOf',
+    file: 'tools/evidence/close.ts',
+    find: 'revokedAt !== null && revokedAt < offset',
+    replace: 'revokedAt !== null',
+    flow: CLOSED,
+  },
+  {
+    name: 'a close is written over an earlier one',
+    inside: 'closePeriod',
+    find: '.length > 0) {',
+    replace: '.length > 999) {',
+    flow: CLOSED,
+  },
+  {
+    name: 'a close that failed leaves its files',
+    inside: 'closePeriod',
+    find: '    await rm(directory, { recursive: true, force: true })\n',
+    replace: '',
+    flow: CLOSED,
+  },
+  {
+    name: 'the page of a close is not in its manifest',
+    inside: 'writeClose',
+    find: '[...made, PAGE_FILE].sort()',
+    replace: 'made.sort()',
+    flow: CLOSED,
+  },
+  {
+    name: 'who read counts the lines of other organizations',
+    inside: 'readAuditLog',
+    find: 'org_id !== org || ',
+    replace: '',
+    flow: CLOSED,
   },
 ]

@@ -250,9 +250,14 @@ export const catalogue: readonly (readonly [task: string, commands: readonly Lis
         load: () => import('./log/restore.ts'),
       },
       {
+        name: 'close',
+        summary: 'Writes one folder about a period for an auditor: records, control totals that reconcile, a page.',
+        load: () => import('./evidence/close.ts'),
+      },
+      {
         name: 'verify',
         summary:
-          'Checks an export or an archive against its signed manifest, and names what was changed, lost or added.',
+          'Checks an export, a close or an archive against its signed manifest, and names what was changed, lost or added.',
         load: () => import('./evidence/verify.ts'),
       },
       {

@@ -14,7 +14,7 @@ export type VerifyEvidenceSteps = ProgressSteps & {
 
 /** `differences`: a sentence for each file that is not as it was written; it begins with the file. */
 export type Verified = {
-  readonly kind: 'export' | 'archive'
+  readonly kind: 'export' | 'close' | 'archive'
   readonly signers: readonly string[]
   /** For people: by whom it is signed, and how much was read. */
   readonly said: readonly string[]

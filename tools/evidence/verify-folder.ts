@@ -1,6 +1,7 @@
 /**
- * Compares the files of an export with its manifest. Promises: each file that was changed, lost or added is named, in
- * the order of the manifest, and of lines the first that was changed. The manifest that counts is the signed one.
+ * Compares the files of an export or a close with its manifest. Promises: each file that was changed, lost or added is
+ * named, in the order of the manifest, and of lines the first that was changed. The manifest that counts is the signed
+ * one.
  */
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -8,9 +9,9 @@ import { csvOfTable } from '../export/csv.ts'
 import { findChangedLines } from '../export/line-digests.ts'
 import { linesOf } from '../export/lines.ts'
 import { type DescribedFile, type FileDescription, sizeAndHashOf } from '../export/manifest.ts'
-import { tables } from '../export/tables.ts'
 import type { VerifierKey } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
+import { closeTables } from './close-tables.ts'
 import { checkSignature, EvidenceDiffers, type Verified } from './signatures.ts'
 
 type Listed = DescribedFile & Partial<Pick<FileDescription, 'lines'>>
@@ -42,8 +43,16 @@ export const verifyFolder = async (
   for (const name of (await readdir(directory)).sort()) {
     if (!known.has(name)) differences.push(`${directory}/${name}: the manifest does not name it`)
   }
-  return { kind: 'export', signers, said: [signature, `${listed.length} files are compared`], differences }
+  return {
+    kind: listed.some(({ file }) => file === CONTROL_FILE) ? 'close' : 'export',
+    signers,
+    said: [signature, `${listed.length} files are compared`],
+    differences,
+  }
 }
+
+/** Only a close has it. */
+const CONTROL_FILE = 'control_totals.ndjson'
 
 /** The number of the first line that differs. */
 const firstLine = (expected: Buffer, got: Buffer): number => {
@@ -53,7 +62,9 @@ const firstLine = (expected: Buffer, got: Buffer): number => {
 
 /** All files that a manifest names. @throws EvidenceDiffers for a manifest of another form */
 const filesIn = (manifest: Buffer, name: string): Listed[] => {
-  const refused = new EvidenceDiffers(`${name}: expected the manifest of an export: "files" with file, bytes, sha256`)
+  const refused = new EvidenceDiffers(
+    `${name}: expected the manifest of an export or a close: "files" with file, bytes, sha256`,
+  )
   let parsed: { readonly files?: unknown; readonly tables?: unknown }
   try {
     parsed = JSON.parse(manifest.toString('utf8'))
@@ -123,7 +134,7 @@ const changedRow = async (
   changed: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<string | undefined> => {
-  const table = tables.find(({ name }) => file === `${name}.csv`)
+  const table = closeTables.find(({ name }) => file === `${name}.csv`)
   if (table === undefined || changed.has(`${table.from}.ndjson`)) return undefined
   await using handle = await open(join(directory, file), 'r')
   let [row, at] = [0, 0]

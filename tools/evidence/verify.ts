@@ -1,6 +1,6 @@
 /**
- * `commission verify`: checks an export or an archive against its manifest, and the manifest against its signature.
- * In: a directory, or an archive in S3; public keys. Out: an exit code; each file that differs is named.
+ * `commission verify`: checks an export, a close or an archive against its manifest, and the manifest against its
+ * signature. In: a directory, or an archive in S3; public keys. Out: an exit code; each file that differs is named.
  * Promises: nothing is written, and neither Kafka nor Elasticsearch is asked.
  */
 import { archivedStreams } from '../archive/manifest.ts'
@@ -33,7 +33,7 @@ export const verifyEvidence = async (
       const [manifest, note] = [`${stream}/${MANIFEST_FILE}`, `${stream}/${NOTE_FILE}`]
       if ((await isThere(manifest)) || (await isThere(note))) return verifySignedArchive(target, keys, steps)
     }
-    const expected = `${MANIFEST_FILE} of an export, or events/${MANIFEST_FILE} of an archive`
+    const expected = `${MANIFEST_FILE} of an export or a close, or events/${MANIFEST_FILE} of an archive`
     throw new CommandError(`${address} has no manifest: expected ${expected}`)
   })().catch((error: unknown): Verified => {
     if (!(error instanceof EvidenceDiffers || error instanceof ArchiveDamaged)) throw error

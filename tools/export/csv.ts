@@ -14,9 +14,10 @@ export const writeCsv = async (
   directory: string,
   say: (line: string) => void,
   signal: AbortSignal,
+  written: readonly ExportTable[] = tables,
 ): Promise<string[]> => {
-  for (const table of tables) say(`${table.name}.csv: ${await writeTable(table, directory, signal)}`)
-  return tables.map(({ name }) => `${name}.csv`)
+  for (const table of written) say(`${table.name}.csv: ${await writeTable(table, directory, signal)}`)
+  return written.map(({ name }) => `${name}.csv`)
 }
 
 /** Yields the lines of the CSV of a table, its heading first. */

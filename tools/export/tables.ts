@@ -11,8 +11,8 @@ import { linesOf } from './lines.ts'
 
 type Columns = Readonly<Record<string, ColumnKind>>
 type Row = Readonly<Record<string, string | null>>
-type Value = string | number | boolean | null | object
-type Item = Readonly<Record<string, Value>>
+export type TableValue = string | number | boolean | null | object
+type Item = Readonly<Record<string, TableValue>>
 type List = 'line_items' | 'calculation_trace'
 /** A line of a file. Only one of the files has each list. */
 type Line = Item & Readonly<Record<List, readonly Item[]>>
@@ -30,9 +30,10 @@ const pick = (item: Item, columns: Columns): Row =>
       item[name] === null || item[name] === undefined ? null : textOf(item[name]),
     ]),
   )
-const textOf = (value: Value): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
+const textOf = (value: TableValue): string => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 
-const plain = (name: string, columns: Columns): ExportTable => ({
+/** A row for each record. */
+export const plainTable = (name: string, columns: Columns): ExportTable => ({
   name,
   from: name,
   columns,
@@ -47,8 +48,15 @@ const inside = (name: string, from: string, list: List, columns: Columns): Expor
 })
 
 export const tables: readonly ExportTable[] = [
-  plain('reps', { id: 'text', name: 'text', email: 'text', status: 'text', started_on: 'date', departed_on: 'date' }),
-  plain('periods', {
+  plainTable('reps', {
+    id: 'text',
+    name: 'text',
+    email: 'text',
+    status: 'text',
+    started_on: 'date',
+    departed_on: 'date',
+  }),
+  plainTable('periods', {
     id: 'text',
     kind: 'text',
     name: 'text',
@@ -56,7 +64,7 @@ export const tables: readonly ExportTable[] = [
     starts_at: 'instant',
     ends_at: 'instant',
   }),
-  plain('payouts', {
+  plainTable('payouts', {
     id: 'text',
     rep_id: 'text',
     period_id: 'text',
@@ -83,7 +91,7 @@ export const tables: readonly ExportTable[] = [
     output_amount: 'amount',
     deal_id: 'text',
   }),
-  plain('payroll_files', {
+  plainTable('payroll_files', {
     id: 'text',
     rep_id: 'text',
     period_id: 'text',
@@ -101,9 +109,10 @@ export const writeTables = async (
   directory: string,
   say: (line: string) => void,
   signal: AbortSignal,
+  written: readonly ExportTable[] = tables,
 ): Promise<string[]> => {
-  for (const table of tables) await writeTable(table, directory, say, signal)
-  return tables.map(({ name }) => `${name}.parquet`)
+  for (const table of written) await writeTable(table, directory, say, signal)
+  return written.map(({ name }) => `${name}.parquet`)
 }
 
 /** Yields the rows of a table from its file. */

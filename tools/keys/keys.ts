@@ -157,7 +157,21 @@ export type KeyListed = {
 }
 
 /** Returns all keys of an organization by id. */
-export const findKeys = async (org: string, { send, prefix }: CommandContext): Promise<KeyListed[]> => {
+export const findKeys = async (org: string, context: CommandContext): Promise<KeyListed[]> =>
+  (await findKeyEvents(org, context)).map(({ key }) => key)
+
+/** A key, and the offsets of its events. `revokedAt`: null for a key that is not revoked. */
+export type KeyEvents = {
+  readonly key: KeyListed
+  readonly createdAt: number
+  readonly revokedAt: number | null
+}
+
+/** Returns all keys of an organization by id, with the offsets of their events in the topic of API keys. */
+export const findKeyEvents = async (
+  org: string,
+  { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
+): Promise<KeyEvents[]> => {
   const _index = apiKeysIndexOf(prefix)
   // Only operators search this index, so the command refreshes it.
   requireComplete(await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` }))
@@ -170,29 +184,33 @@ export const findKeys = async (org: string, { send, prefix }: CommandContext): P
     for (const { _source } of hits) found.push(_source)
     isLast = hits.length < KEYS_PAGE
   }
-  const names = await keyNamesOf(found, prefix, send)
+  const heads = await readHeads(found, prefix, send)
   return found.map(({ key_id, org_id, permissions, revoked, body }, index) => ({
-    id: key_id,
-    org_id,
-    name: names[index] ?? null,
-    permissions: body.within?.permissions ?? body.permissions ?? permissions,
-    expires_at: body.expires_at ?? null,
-    allowed_networks: body.within?.networks ?? null,
-    revoked,
+    key: {
+      id: key_id,
+      org_id,
+      name: heads[index]?.name ?? null,
+      permissions: body.within?.permissions ?? body.permissions ?? permissions,
+      expires_at: body.expires_at ?? null,
+      allowed_networks: body.within?.networks ?? null,
+      revoked,
+    },
+    createdAt: body.created_seq,
+    revokedAt: heads[index]?.revoked_seq ?? null,
   }))
 }
 
 const headAddressOf = (org: string, id: string, prefix: string): Address =>
   layoutOfKeys(prefix).addressOf('api-keys', recordId(org, id))
 
-const keyNamesOf = async (
+const readHeads = async (
   found: readonly ApiKeyDocument[],
   prefix: string,
   send: CommandContext['send'],
-): Promise<(string | undefined)[]> => {
+): Promise<(ApiKeyHeadDocument['body'] | undefined)[]> => {
   const docs = found.map(({ org_id, key_id }) => headAddressOf(org_id, key_id, prefix))
   const heads = await getEach(docs, part => multiGet<ApiKeyHeadDocument>(send, part))
-  return heads.map(head => (head.found ? head._source.body.name : undefined))
+  return heads.map(head => (head.found ? head._source.body : undefined))
 }
 
 /** @throws StopError for an incomplete answer: keys would be missing from the list */

@@ -1,4 +1,4 @@
-/** `commission verify`: checks an export or an archive against its signed manifest. */
+/** `commission verify`: checks an export, a close or an archive against its signed manifest. */
 import { InvalidArgumentError } from 'commander'
 import { defineCommand } from '../../command.ts'
 
@@ -12,7 +12,7 @@ const addPublicKey = (text: string, before: readonly string[] = []): string[] =>
 export default defineCommand({
   options: command =>
     command
-      .argument('<directory>', 'an export or an archive; an archive also as s3://BUCKET/PREFIX')
+      .argument('<directory>', 'an export, a close or an archive; an archive also as s3://BUCKET/PREFIX')
       .option('--key <public>', 'a public key; repeatable: one of them must have signed', addPublicKey)
       .option('--json', 'as JSON: who signed, and each difference'),
   help: `

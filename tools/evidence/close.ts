@@ -1,0 +1,211 @@
+/**
+ * `commission close`: one folder with everything about a period of an organization, as of one change, for an auditor.
+ * In: an organization, a period, a moment, perhaps a signing key and an audit log. Out: a folder with records, tables,
+ * controls, a page and a manifest.
+ * Promises: the same change gives the same bytes; the folder is there whole or not at all; it fails unless the records
+ *   reconcile to the totals of the projection; nothing of another organization is in it, and no secret.
+ */
+
+import { randomUUID } from 'node:crypto'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { KEY_RULES_VERSION } from '../../core/ledger/index.ts'
+import { type Moment, momentOf } from '../../core/reading/index.ts'
+import { instantOf } from '../../schemas/values.ts'
+import type { CommandContext } from '../context.ts'
+import { writeCsv } from '../export/csv.ts'
+import type { ExportSteps } from '../export/export.ts'
+import { describeFiles, describeTables, type FileDescription } from '../export/manifest.ts'
+import { refuseUnknown } from '../export/readers.ts'
+import { writeTables } from '../export/tables.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { findKeyEvents } from '../keys/keys.ts'
+import { readLive } from '../live.ts'
+import { findParked } from '../parked/find.ts'
+import type { SigningKey } from '../signing/note.ts'
+import { MANIFEST_FILE, signFolder } from '../signing/sign-manifest.ts'
+import { readSigningKey } from '../signing/signing-key.ts'
+import { type AuditReads, readAuditLog } from './close-audit.ts'
+import {
+  type ChangeToCount,
+  createControls,
+  type PayoutToCount,
+  type PayrollToCount,
+  type ReplacedPayout,
+} from './close-controls.ts'
+import type { CloseHead, CloseManifest, KeyRow, ParkedRow } from './close-manifest.ts'
+import { closePage } from './close-page.ts'
+import { objectsIn, writeObjects, writeRecords } from './close-records.ts'
+import { closeTables } from './close-tables.ts'
+
+export type CloseOptions = {
+  readonly org: string
+  readonly period: string
+  /** By default the last change. */
+  readonly asOf: Moment | undefined
+  /** Keys as of this offset of the topic of API keys; by default all that are known. */
+  readonly keysUntil: number | undefined
+  readonly out: string
+  /** File of the key that signs the manifest. */
+  readonly sign: string | undefined
+  /** File of the audit log. */
+  readonly audit: string | undefined
+  readonly json: boolean
+}
+export type CloseSteps = ExportSteps & Pick<CommandContext, 'send' | 'prefix'>
+
+/** In the order of writing. */
+const FILES = [
+  'periods',
+  'changes',
+  'payouts',
+  'statements',
+  'payroll_files',
+  'reps',
+  'replacements',
+  'control_totals',
+  'reconciliation',
+  'parked',
+  'keys',
+]
+const PAGE_FILE = 'report.html'
+
+export const closePeriod = async (options: CloseOptions, steps: CloseSteps): Promise<ExitCode> => {
+  const { org, period, json } = options
+  const out = options.out.replace(/(?<=.)\/+$/, '')
+  const key = await readSigningKey(options.sign)
+  const reads = options.audit === undefined ? undefined : await readAuditLog(options.audit, org, steps.signal)
+  if ((await readdir(out).catch(() => [])).length > 0) {
+    throw new CommandError(`${out} is not empty: choose another directory. A close is never written over`)
+  }
+  const directory = `${out}.${randomUUID()}.new`
+  await mkdir(directory)
+  try {
+    const manifest = await writeClose(directory, options, steps, reads, key)
+    await rename(directory, out)
+    if (json) steps.out(`${JSON.stringify(manifest)}\n`)
+    steps.say(`closed ${period} of ${org} as of ${manifest.as_of} into ${out}`)
+    return exitCodes.done
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+const writeClose = async (
+  directory: string,
+  { org, period, asOf, keysUntil }: CloseOptions,
+  steps: CloseSteps,
+  reads: AuditReads | undefined,
+  key: SigningKey | undefined,
+): Promise<CloseManifest> => {
+  const { send, prefix, say, signal } = steps
+  const { totals, last, position: read } = await steps.readTotals(org, asOf)
+  if (!last) {
+    await refuseUnknown(org, steps)
+    throw new CommandError('--as-of: nothing was recorded then')
+  }
+  const { name: generation } = read.generation
+  const { topic, partition, rules_version } = await steps.sourceOf(generation, org)
+  const position = { topic, partition, offset: last.seq + 1 }
+  await writeRecords({ org, period, change: last.id, directory, signal }, steps)
+
+  const controls = createControls()
+  const replacements: ReplacedPayout[] = []
+  for await (const change of objectsIn<ChangeToCount>(directory, 'changes')) {
+    const replacement = controls.addChange(change)
+    if (replacement) replacements.push(replacement)
+  }
+  for await (const payout of objectsIn<PayoutToCount>(directory, 'payouts')) controls.addPayout(payout)
+  for await (const record of objectsIn<PayrollToCount>(directory, 'payroll_files')) controls.addPayroll(record)
+  const { totals: control_totals, reconciled } = controls.reconcile(
+    totals.totals.filter(({ period_id }) => period_id === period),
+  )
+  await writeObjects(directory, 'replacements', replacements)
+  await writeObjects(directory, 'control_totals', control_totals)
+  await writeObjects(directory, 'reconciliation', reconciled)
+
+  const parked = await parkedBefore(org, position, { send, prefix })
+  await writeObjects(directory, 'parked', parked)
+  const { keys, keys_position } = await keysOf(org, keysUntil, { send, prefix })
+  await writeObjects(directory, 'keys', keys)
+  if (reads !== undefined) await writeObjects(directory, 'reads', reads)
+
+  const head: CloseHead = {
+    format: 'commission-close-1',
+    organization: org,
+    period,
+    as_of: last.id,
+    published_at: instantOf(last.at),
+    position,
+    rules_version,
+    key_rules_version: KEY_RULES_VERSION,
+    keys_position,
+    control_totals,
+  }
+  const tables = closeTables.filter(({ from }) => from !== 'reads' || reads !== undefined)
+  const { files, digest } = await describeFiles([...FILES, ...(reads ? ['reads'] : [])], directory, signal)
+  assertStatements(files)
+  const made = [
+    ...(await writeTables(directory, say, signal, tables)),
+    ...(await writeCsv(directory, say, signal, tables)),
+  ]
+  const [{ name: periodName = period } = {}] = await Array.fromAsync(objectsIn<{ name?: string }>(directory, 'periods'))
+  const page = closePage({ head, periodName, replacements, reconciled, parked, keys, reads, files, digest })
+  await writeFile(join(directory, PAGE_FILE), page)
+  // Read again: a generation with other rules may have become live meanwhile.
+  const after = await steps.readTotals(org, momentOf(last.id))
+  const now = await steps.sourceOf(after.position.generation.name, org)
+  if (now.rules_version !== rules_version) throw new CommandError('other rules were made live meanwhile: close again')
+  const manifest: CloseManifest = {
+    ...head,
+    files,
+    tables: await describeTables([...made, PAGE_FILE].sort(), directory),
+    digest,
+  }
+  await writeFile(join(directory, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`)
+  if (key) await signFolder(directory, key)
+  return manifest
+}
+
+const assertStatements = ({ payouts, statements }: Readonly<Record<string, FileDescription>>): void => {
+  if (payouts?.records === statements?.records) return
+  throw new CommandError(`${payouts?.records} payouts have ${statements?.records} statements. Nothing is written`)
+}
+
+type Store = Pick<CommandContext, 'send' | 'prefix'>
+
+/** All parked records of the organization before a position, in the order of the log. */
+const parkedBefore = async (
+  org: string,
+  { topic, partition, offset: end }: CloseManifest['position'],
+  { send, prefix }: Store,
+): Promise<ParkedRow[]> => {
+  const live = await readLive(send, prefix)
+  const { records } = await findParked(send, live, { org, topic, partition }, 'oldest', Number.MAX_SAFE_INTEGER)
+  return records
+    .filter(({ offset }) => offset < end)
+    .sort((a, b) => a.offset - b.offset)
+    .map(({ offset, at, code, type = null, event_id = null }) => {
+      return { position: `${topic}:${partition}:${offset}`, published_at: instantOf(at), code, type, event_id }
+    })
+}
+
+/** The keys of the organization as of an offset of their topic; by default as of the last event of one of them. */
+const keysOf = async (
+  org: string,
+  until: number | undefined,
+  { send, prefix }: Store,
+): Promise<{ readonly keys: KeyRow[]; readonly keys_position: CloseManifest['keys_position'] }> => {
+  const { topic } = (await readLive(send, prefix))['api-keys'].identity
+  const found = await findKeyEvents(org, { send, prefix })
+  const last = found.reduce((end, { createdAt, revokedAt }) => Math.max(end, createdAt, revokedAt ?? 0), -1)
+  const offset = until ?? last + 1
+  const keys = found
+    .filter(({ createdAt }) => createdAt < offset)
+    .map(({ key: { id, name, permissions, expires_at, allowed_networks }, revokedAt }): KeyRow => {
+      const revoked = revokedAt !== null && revokedAt < offset
+      const networks = allowed_networks?.join(' ') ?? null
+      return { id, name, permissions: permissions.join(' '), expires_at, allowed_networks: networks, revoked }
+    })
+  return { keys, keys_position: { topic, offset } }
+}
