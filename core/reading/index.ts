@@ -15,6 +15,7 @@ export {
 export { createCheckIndices, keysChecked } from './check-indices.ts'
 export { AS_OF_MARGIN, CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX, KEYS_REMEMBERED, READY_TIME_MAX } from './limits.ts'
 export { changeParts, textOfChange, withoutBrace } from './pages/change-text.ts'
+export { termsOf } from './pages/list-filter.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
 export { changeNameOf, type Page, recordIdOf, sequenceIn } from './pages/read-list.ts'

@@ -1,6 +1,8 @@
 /** Bugs in the commands of operators and analysts: see `mutants.ts`. */
 import type { Mutant } from './mutant.ts'
 
+const ONE_ORGANIZATION = 'test/flow/one-organization.long.test.ts'
+
 export const commandMutants: readonly Mutant[] = [
   {
     name: 'documents are read together without a limit on their size',
@@ -214,5 +216,48 @@ export const commandMutants: readonly Mutant[] = [
     find: 'ne (empty $digest) (empty $own.digest)',
     replace: 'false',
     flow: 'test/flow/chart.long.test.ts',
+  },
+  {
+    name: 'a comparison of one organization reads all of them',
+    inside: 'summarize',
+    file: 'tools/documents/summarize.ts',
+    find: 'documentsOf(layout, kind, only, positions, reading)',
+    replace: 'documentsOf(layout, kind, undefined, positions, reading)',
+    flow: ONE_ORGANIZATION,
+  },
+  {
+    name: 'a comparison of one organization counts the balances of all of them',
+    inside: 'BalanceCheck.of',
+    find: 'only === undefined ? [] : [{ term: { org_id: only } }]',
+    replace: '[] as object[]',
+  },
+  {
+    name: 'a comparison of one organization permits a swap',
+    inside: 'verify',
+    find: "isOfAll || found === 'different'",
+    replace: 'isOfAll || found !== undefined',
+    flow: ONE_ORGANIZATION,
+  },
+  {
+    name: 'an organization that no generation has is found equal',
+    inside: 'verify',
+    find: 'only !== undefined && organizations.length === 0',
+    replace: 'only === null',
+    flow: ONE_ORGANIZATION,
+  },
+  {
+    name: 'the explanation of a deal leaves out replaced payouts',
+    inside: 'explainDeal',
+    find: 'if (payout === undefined || lines.length === 0) continue',
+    replace: 'if (payout === undefined || payout.superseded_by_id !== null || lines.length === 0) continue',
+    flow: ONE_ORGANIZATION,
+  },
+  {
+    name: 'the explanation of a deal adds up replaced payouts',
+    inside: 'sumsOf',
+    file: 'tools/analysis/explain-deal.ts',
+    find: 'if (replaced_by !== null) continue',
+    replace: "if (replaced_by === '') continue",
+    flow: ONE_ORGANIZATION,
   },
 ]

@@ -101,7 +101,11 @@ test('the commands for generations take their options, and no others', async () 
   ])
   expect((await said('projection', 'verify', 'g1', 'g2')).called).toEqual([
     'projection verify',
-    { a: 'g1', b: 'g2', json: false },
+    { a: 'g1', b: 'g2', org: undefined, json: false },
+  ])
+  expect((await said('projection', 'verify', 'g1', 'g2', '--org', 'org_1')).called).toMatchObject([
+    'projection verify',
+    { org: 'org_1' },
   ])
   expect((await said('projection', 'swap', 'g2')).called).toEqual([
     'projection swap',

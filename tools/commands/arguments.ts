@@ -16,6 +16,14 @@ export const parseId =
     throw new InvalidArgumentError(`Expected ${prefix}_ and 1 to 64 characters of 0-9 A-Z a-z.`)
   }
 
+/** Returns the parser of ids with one of two prefixes. */
+export const parseIdOf =
+  (prefix: IdPrefix, other: IdPrefix) =>
+  (text: string): string => {
+    if (isId(prefix, text) || isId(other, text)) return text
+    throw new InvalidArgumentError(`Expected ${prefix}_ or ${other}_, and 1 to 64 characters of 0-9 A-Z a-z.`)
+  }
+
 export const parseGeneration = (text: string): string => {
   if (/^[a-z][a-z0-9]{0,31}$/.test(text)) return text
   throw new InvalidArgumentError('Expected the name of a generation, as list shows it.')

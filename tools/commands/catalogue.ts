@@ -143,7 +143,7 @@ const projection: Listed = {
     },
     {
       name: 'explain',
-      summary: 'shows the history of a payout: its chain from the first to the current payout, and what was paid',
+      summary: 'shows the history of a payout: its chain and what was paid; or of a deal, the payouts with its lines',
       load: () => import('./analysis/explain.ts'),
     },
     {

@@ -21,15 +21,17 @@ export type WrongBalance = { readonly organization: string; readonly sequence: n
 export class BalanceCheck {
   readonly #balances = new Map<string, Added[]>()
 
-  /** Reads the balances before the positions. */
+  /** Reads the balances before the positions. @param only of this organization; undefined for all */
   static async of(
     layout: GenerationLayout,
     positions: readonly number[],
+    only: string | undefined,
     reading: RetryContext,
   ): Promise<BalanceCheck> {
     const check = new BalanceCheck()
     if (!layout.hasBalances) return check
-    const where = { index: layout.indexOf('balances'), routing: undefined, filters: [], records: [] }
+    const filters = only === undefined ? [] : [{ term: { org_id: only } }]
+    const where = { index: layout.indexOf('balances'), routing: undefined, filters, records: [] }
     for await (const { source } of scan<BalanceDocument & Fields>(where, reading)) {
       const { org_id, seq } = source
       if (seq >= (positions[partitionOf(org_id, positions.length)] ?? 0)) continue

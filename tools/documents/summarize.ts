@@ -31,19 +31,21 @@ type Adding = {
   digest: bigint
 }
 
+/** @param only the only organization to read; undefined for all */
 export const summarize = async (
   identity: LayoutSource,
   positions: readonly number[],
+  only: string | undefined,
   { prefix, say, now, ...reading }: CommandContext,
 ): Promise<{ readonly summaries: Map<string, Summary>; readonly wrongBalances: readonly WrongBalance[] }> => {
   const layout = layoutOf(prefix, identity)
   // Before the records: a balance that is made meanwhile may be of changes that are not read any more.
-  const balances = await BalanceCheck.of(layout, positions, reading)
+  const balances = await BalanceCheck.of(layout, positions, only, reading)
   const found = new Map<string, Adding>()
   const showProgress = createProgressLine({ say }, now)
   let read = 0
   for (const kind of kinds) {
-    for await (const { org, document } of documentsOf(layout, kind, undefined, positions, reading)) {
+    for await (const { org, document } of documentsOf(layout, kind, only, positions, reading)) {
       const summary: Adding = found.get(org) ?? { counts: {}, owed: new Map(), paid: new Map(), digest: 0n }
       found.set(org, summary)
       summary.counts[kind] = (summary.counts[kind] ?? 0) + 1

@@ -1,7 +1,10 @@
 /**
- * Compares all documents of two generations, as of positions that both have reached. Of each, counts the sums of its
- * balances again, from its records. Writes only a note of the result.
+ * Compares all documents of two generations, or those of one organization, as of positions that both have reached. Of
+ * each, counts the sums of its balances again, from its records. Writes only a note of the result: of one organization
+ * only that it differs, because the others may differ, too.
  */
+import type { GenerationBody } from '../../core/log/index.ts'
+import { partitionOf } from '../../schemas/partition.ts'
 import type { CommandContext } from '../context.ts'
 import { type DocumentDifference, documentDifferences } from '../documents/find-differences.ts'
 import { type Summary, summarize } from '../documents/summarize.ts'
@@ -11,17 +14,32 @@ import { printable } from '../terminal.ts'
 import { commonPositions, noteComparison } from './compared.ts'
 import { assertOfOneSource, identityOf, positionsOf, readAll, recordsBefore } from './generations.ts'
 
-export type VerifyOptions = { readonly a: string; readonly b: string; readonly json: boolean }
+export type VerifyOptions = {
+  readonly a: string
+  readonly b: string
+  /** The only organization to compare; undefined for all, and for parked records without one. */
+  readonly org?: string | undefined
+  readonly json: boolean
+}
 
-export const verify = async ({ a, b, json }: VerifyOptions, context: CommandContext): Promise<ExitCode> => {
+export const verify = async ({ a, b, org: only, json }: VerifyOptions, context: CommandContext): Promise<ExitCode> => {
   if (a === b) throw new CommandError('a generation is always equal to itself: name two')
   const [ours, theirs] = [await identityOf(a, context), await identityOf(b, context)]
   assertOfOneSource(ours, theirs)
   const before = await readAll(context)
-  const positions = commonPositions([a, await positionsOf(ours, context)], [b, await positionsOf(theirs, context)])
-  const records = recordsBefore(positions)
-  context.say(`comparing ${a} and ${b} as of ${records} records`)
-  const [one, other] = [await summarize(ours, positions, context), await summarize(theirs, positions, context)]
+  const partition = only === undefined ? undefined : partitionOf(only, ours.partitions)
+  const reached = async (identity: GenerationBody): Promise<number[]> => {
+    const all = await positionsOf(identity, context)
+    // Of other partitions nothing is compared.
+    return partition === undefined ? all : all.map((position, at) => (at === partition ? position : 0))
+  }
+  const positions = commonPositions([a, await reached(ours)], [b, await reached(theirs)])
+  const records = `${recordsBefore(positions)} records${partition === undefined ? '' : ` of partition ${partition}`}`
+  context.say(`comparing ${only === undefined ? '' : `${only} in `}${a} and ${b} as of ${records}`)
+  const [one, other] = [
+    await summarize(ours, positions, only, context),
+    await summarize(theirs, positions, only, context),
+  ]
   const [left, right] = [one.summaries, other.summaries]
   const wrong = [
     ...one.wrongBalances.map(balance => ({ generation: a, ...balance })),
@@ -29,10 +47,17 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
   ]
 
   const organizations = [...new Set([...left.keys(), ...right.keys()])].sort()
+  if (only !== undefined && organizations.length === 0) {
+    throw new CommandError(`neither ${a} nor ${b} has anything of ${only}, as of ${records}`)
+  }
   const differing = organizations.filter(org => left.get(org)?.digest !== right.get(org)?.digest)
   // Stored before it is printed: after an operator has read of a difference, no older note may still say `equal`.
   const found = differing.length + wrong.length > 0 ? 'different' : 'equal'
-  const unnoted = await noteComparison(found, { a: ours, b: theirs, positions, before }, context)
+  const isOfAll = only === undefined
+  const unnoted =
+    isOfAll || found === 'different'
+      ? await noteComparison(found, { a: ours, b: theirs, positions, before }, context)
+      : undefined
   if (json) {
     const of = (org: string) => ({ [a]: jsonOf(left.get(org)), [b]: jsonOf(right.get(org)) })
     for (const organization of organizations) {
@@ -62,7 +87,13 @@ export const verify = async ({ a, b, json }: VerifyOptions, context: CommandCont
     return exitCodes.failed
   }
   if (wrong.length > 0) return exitCodes.failed
-  context.say(`equal: ${organizations.length} organizations, as of ${records} records`)
+  if (!isOfAll) {
+    context.say(
+      `equal: ${only}, as of ${records}. A swap needs a comparison of all organizations: verify without --org`,
+    )
+    return exitCodes.done
+  }
+  context.say(`equal: ${organizations.length} organizations, as of ${records}`)
   if (unnoted !== undefined) context.say(`a swap cannot use this result: ${unnoted}; run verify again`)
   return exitCodes.done
 

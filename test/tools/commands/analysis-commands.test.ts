@@ -90,7 +90,7 @@ test('sandboxes are listed and dropped by name, and exports take a moment', asyn
   expect(await said('projection', 'drop', 'sandbox:')).toMatchObject({ called: [], code: exitCodes.usage })
 })
 
-test('diff takes two generations or sandboxes, and explain takes one payout', async () => {
+test('diff takes two generations or sandboxes, and explain takes one payout or one deal', async () => {
   expect((await said('projection', 'diff', 'g1', 'sandbox:s1')).called).toEqual([
     'projection diff',
     { a: 'g1', b: 'sandbox:s1', org: undefined, format: 'table', html: undefined },
@@ -109,11 +109,15 @@ test('diff takes two generations or sandboxes, and explain takes one payout', as
   ])
   expect((await said('projection', 'explain', 'payout_1', '--org', 'org_1')).called).toEqual([
     'projection explain',
-    { org: 'org_1', payout: 'payout_1', generation: undefined, json: false },
+    { org: 'org_1', id: 'payout_1', generation: undefined, json: false },
   ])
   expect(
     (await said('projection', 'explain', 'payout_1', '--org', 'org_1', '--generation', 'sandbox:s1', '--json')).called,
   ).toMatchObject(['projection explain', { generation: 'sandbox:s1', json: true }])
+  expect((await said('projection', 'explain', 'deal_1', '--org', 'org_1')).called).toMatchObject([
+    'projection explain',
+    { org: 'org_1', id: 'deal_1' },
+  ])
   for (const wrong of [
     ['diff', 'g1'],
     ['diff', 'g1', 'sandbox'.toUpperCase()],
@@ -122,6 +126,7 @@ test('diff takes two generations or sandboxes, and explain takes one payout', as
     ['diff', 'g1', 'g2', '--html', 'x.html', '--json'],
     ['diff', 'g1', 'g2', '--html', 'x.html', '--format', 'csv'],
     ['explain', 'payout_1'],
+    ['explain', 'deal_1'],
     ['explain', 'rep_1', '--org', 'org_1'],
   ]) {
     expect(await said('projection', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })

@@ -33,7 +33,7 @@ const checkOf = (balances: readonly object[], position = 100) => {
     return { pit_id: 'pit', timed_out: false, _shards: { total: 1, successful: 1, failed: 0 }, hits: { hits: found } }
   }
   const send = sending(async request => ({ status: 200, body: answer(request) }))
-  return BalanceCheck.of(layout, [position], { send, sleep: async () => undefined })
+  return BalanceCheck.of(layout, [position], undefined, { send, sleep: async () => undefined })
 }
 
 const payout = (seq: number, net_amount: string, until_seq = UNTIL_FOREVER, currency = 'EUR') => ({
