@@ -75,6 +75,7 @@ export const happenings = [
   'walks as of a moment',
   'instants compared with the model',
   'instants that times do not decide',
+  'changes after a sequence compared with the model',
   'walks from an old cursor',
   'walks with a filter',
   'walks with a deal',

@@ -26,8 +26,8 @@ import type { SimulatedElasticsearch } from './elasticsearch.ts'
 import type { Faults } from './faults.ts'
 import { API_KEYS, EVENTS, type Expectation, type History, type List, textOf, textOfItem } from './history.ts'
 import { haveDeals, type Layouts } from './layouts.ts'
-import { eventsUpTo, mayBeRemembered } from './moments.ts'
 import { PREFIX, type Promises } from './promises.ts'
+import { type FeedReading, lookBack, readAfter } from './read-feed.ts'
 import { createSearches } from './searches.ts'
 import { answered, areAnyLost, type Filter, filterOf, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
 
@@ -75,7 +75,8 @@ export class Readers {
   /** Starts walkers. They run until `stop`. */
   start(walkers: number): void {
     for (let count = 0; count < walkers; count++) this.#keepDoing(() => this.#walk(this.#anyWalk()))
-    this.#keepDoing(() => this.#lookBack())
+    this.#keepDoing(() => lookBack(this.#feed()))
+    this.#keepDoing(() => readAfter(this.#feed()))
     this.#keepDoing(() => this.#readByIds())
     this.#keepDoing(() => this.#addUp(this.#world.random.pick(this.#world.history.organizations)))
     this.#keepDoing(async () => {
@@ -192,6 +193,11 @@ export class Readers {
     const filter = filterOf(random.pick(items), random, haveDeals(this.#world.layouts))
     coverage.count(filter.deal_id === undefined ? 'walks with a filter' : 'walks with a deal')
     return filter
+  }
+
+  #feed(): FeedReading {
+    const read: FeedReading['read'] = (...of) => this.#ask(({ readList }) => readList(...of))
+    return { ...this.#world, read, positionOf: org => this.#positionOf(org) }
   }
 
   #positionOf(org: string): number {
@@ -329,29 +335,6 @@ export class Readers {
     if (textOf(data.map(textOfItem)) !== textOf(wanted)) this.#fail(`${kind} of ${org} by ids differ from the model`)
   }
 
-  /** An instant must have the events up to it, or be refused where their times do not say which these are. */
-  async #lookBack(): Promise<void> {
-    const { random, history, coverage, clock } = this.#world
-    const org = random.pick(history.organizations)
-    const state = () => ({ events: history.eventsOf(org, this.#positionOf(org)), now: clock.now() })
-    const before = state()
-    if (before.events.length === 0) return
-    const instant = random.pick(before.events).at + random.pick([-1, 0, 1, 500])
-    const asOf = { kind: 'instant', milliseconds: instant } as const
-    const parameters = { list: 'payouts', limit: 1, startingAfter: undefined, asOf, filter: {} } as const
-    const page = await this.#ask(({ readList }) => readList(scopeOf(org), parameters))
-    const after = state()
-    const [wanted, other] = [before, after].map(({ events, now }) => eventsUpTo(events, instant, now))
-    if (page === undefined || wanted === 'unknown' || wanted !== other) return
-    coverage.count('instants compared with the model')
-    if (wanted === 'refused') coverage.count('instants that times do not decide')
-    const got =
-      page instanceof Refusal ? 'refused' : after.events.filter(({ seq }) => seq < page.position.publishedTo).length
-    const wasAnswer = got !== 'refused' && mayBeRemembered(after.events, instant, after.now, got)
-    if (got !== wanted && !(wanted === 'refused' && wasAnswer))
-      this.#fail(`${org} as of ${instant}: ${got} of its events, and not ${wanted}`)
-  }
-
   /** Totals, now or as of a listed payout, of all or of one rep, must be the sums of the lists at that position. */
   async #addUp(org: string): Promise<void> {
     const { random, history, coverage } = this.#world
@@ -366,6 +349,8 @@ export class Readers {
     if (found instanceof Refusal) return this.#fail(`${what} are refused with ${found.code}`)
     const { position, totals } = found
     const { payouts, payroll_files } = history.recordsAt(org, position.publishedTo)
+    if (totals.last_sequence !== history.eventsOf(org, position.publishedTo).length)
+      return this.#fail(`${what} at ${position.publishedTo} have the last sequence ${totals.last_sequence}`)
     const ofRep = (items: readonly Item[]) => items.filter(({ rep_id }) => (rep ?? rep_id) === rep_id)
     coverage.count('totals compared with the model')
     if (rep !== undefined) coverage.count('totals of one rep compared with the model')
