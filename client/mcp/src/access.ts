@@ -44,7 +44,7 @@ export const describeAccess = defineTool<object>({
   name: 'describe_access',
   title: 'Tell what this key may read',
   description:
-    'The permissions of the API key of this server, and the tools that each of them opens. `get_totals` with `rep_id` needs `payouts:read` and `payroll:read`, too.',
+    'The permissions of the API key of this server, and the tools that each of them opens. `get_totals` with `rep_id` needs `payouts:read` and `payroll:read`, too, and with `deal_id` `payouts:read`.',
   input: {},
   output: objectSchema({
     permissions: arraySchema(

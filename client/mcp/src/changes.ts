@@ -1,7 +1,7 @@
 /** The tool that tells what changed since a change, a sequence or an instant. */
 import type { Change, Client, List } from '../../src/index.ts'
 import { LIMIT_DEFAULT, pageSchema, readPage } from './bounded.ts'
-import { contractFields, objectSchema } from './contract.ts'
+import { contractObject, contractSchema } from './contract.ts'
 import { payoutViewSchema, viewPayout } from './payout-view.ts'
 import {
   ArgumentsError,
@@ -26,10 +26,10 @@ const viewChange = (change: Change) =>
   change.kind === 'payouts' ? { ...change, record: viewPayout(change.record) } : change
 
 const changeSchema = {
-  anyOf: ['RepChange', 'PeriodChange', 'PayoutChange', 'PayrollChange'].map(name => {
-    const fields = contractFields(name)
-    return objectSchema(name === 'PayoutChange' ? { ...fields, record: payoutViewSchema } : fields)
-  }),
+  anyOf: [
+    ...['RepChange', 'PeriodChange', 'PayrollChange'].map(contractSchema),
+    contractObject('PayoutChange', { record: payoutViewSchema }),
+  ],
 }
 
 export const listChanges = defineTool<ChangesArguments>({

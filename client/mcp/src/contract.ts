@@ -15,8 +15,22 @@ const isUsual = (value: unknown): boolean => typeof value === 'string' && /^(?:A
 /** Returns a schema of the API without references. None of them contains itself. */
 export const contractSchema = (name: string): JsonSchema => whole(schemas[name]) as JsonSchema
 
-/** Returns the fields of an object of the API. */
-export const contractFields = (name: string): Properties => contractSchema(name).properties as Properties
+type ObjectSchema = { readonly properties: Properties; readonly required: readonly string[] }
+
+/**
+ * Returns the schema of an object of the API with more fields, or other ones in place of its own. A field of the API
+ * that can be absent stays so.
+ */
+export const contractObject = (
+  name: string,
+  more: Properties,
+  { without = [], optional = [] }: { readonly without?: readonly string[]; readonly optional?: readonly string[] } = {},
+): JsonSchema => {
+  const { properties, required } = contractSchema(name) as unknown as ObjectSchema
+  const kept = Object.entries(properties).filter(([field]) => !without.includes(field) && !(field in more))
+  const absent = [...optional, ...Object.keys(properties).filter(field => !required.includes(field))]
+  return objectSchema({ ...Object.fromEntries(kept), ...more }, absent)
+}
 
 /** Returns the schema of a parameter of the API, such as `RepId`. */
 export const contractParameter = (name: string): JsonSchema => whole(parameters[name]?.schema) as JsonSchema

@@ -1,7 +1,7 @@
 /** The tool that explains a payout: its lines, and each step of its calculation, as text and as data. */
 import type { Statement } from '../../src/index.ts'
 import { type AnswerPart, answerPart, answerPartSchema, firstOf, LIMIT_DEFAULT } from './bounded.ts'
-import { contractFields, countSchema, objectSchema } from './contract.ts'
+import { contractObject, countSchema, objectSchema } from './contract.ts'
 import { payoutViewSchema, viewPayout } from './payout-view.ts'
 import { linesInput, linesSchema, payoutIdInput } from './payouts.ts'
 import { type AsOfArgument, asOfInput, clientAt, defineTool } from './tool.ts'
@@ -23,8 +23,7 @@ const viewStepOfTrace = ({ inputs, ...step }: Step): StepView => {
   return { ...step, inputs: Object.fromEntries(shown), inputs_left_out: all.length - shown.length }
 }
 
-const stepSchema = objectSchema({
-  ...contractFields('TraceStep'),
+const stepSchema = contractObject('TraceStep', {
   inputs_left_out: countSchema('Inputs of this step that had no room.'),
 })
 

@@ -1,7 +1,7 @@
 /** How an agent sees a payout: its amounts and the number of its lines. The lines are read in parts. */
 import type { Payout, PayoutStep } from '../../src/index.ts'
 import { firstOf } from './bounded.ts'
-import { arraySchema, contractFields, contractSchema, countSchema, type JsonSchema, objectSchema } from './contract.ts'
+import { arraySchema, contractObject, contractSchema, countSchema, type JsonSchema } from './contract.ts'
 
 type Line = Payout['line_items'][number]
 
@@ -23,9 +23,7 @@ export const viewPayout = ({ line_items, ...payout }: Payout, dealId?: string): 
 }
 
 const lineSchema = contractSchema('LineItem')
-const { line_items: _, ...payoutFields } = contractFields('Payout')
 const viewFields = {
-  ...payoutFields,
   line_count: countSchema('The number of its lines. `get_payout` has them.'),
   lines_of_deal: arraySchema(
     lineSchema,
@@ -34,7 +32,9 @@ const viewFields = {
   lines_of_deal_count: countSchema('Only with `deal_id`: the number of lines of this deal.'),
 }
 
-export const payoutViewSchema: JsonSchema = objectSchema(viewFields, ['lines_of_deal', 'lines_of_deal_count'])
+const ofView = { without: ['line_items'], optional: ['lines_of_deal', 'lines_of_deal_count'] }
+
+export const payoutViewSchema: JsonSchema = contractObject('Payout', viewFields, ofView)
 
 /** A payout of a history: the amounts that changed, and the first lines that did. */
 export const viewStep = ({ difference, ...payout }: PayoutStep) => {
@@ -50,12 +50,12 @@ export const viewStep = ({ difference, ...payout }: PayoutStep) => {
   return { ...viewPayout(payout), difference: { ...amounts, ...changed, line_items_left_out: all - shown } }
 }
 
-const differenceSchema = objectSchema({
-  ...contractFields('Difference'),
+const differenceSchema = contractObject('Difference', {
   line_items_left_out: countSchema('Changed lines that had no room. `get_payout` of both payouts has all lines.'),
 })
 
-export const stepViewSchema: JsonSchema = objectSchema(
+export const stepViewSchema: JsonSchema = contractObject(
+  'Payout',
   {
     ...viewFields,
     difference: {
@@ -63,5 +63,5 @@ export const stepViewSchema: JsonSchema = objectSchema(
       description: 'What changed from the payout before; null on the first.',
     },
   },
-  ['lines_of_deal', 'lines_of_deal_count'],
+  ofView,
 )

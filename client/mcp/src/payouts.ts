@@ -7,6 +7,7 @@ import {
   type AsOfArgument,
   asOfInput,
   clientAt,
+  type DealArgument,
   dealInput,
   defineTool,
   type FilterArguments,
@@ -21,9 +22,7 @@ import {
   pageOptions,
 } from './tool.ts'
 
-type Deal = { readonly deal_id?: string }
-
-export const listPayouts = defineTool<PageArguments & FilterArguments & Deal & IdsArguments & AsOfArgument>({
+export const listPayouts = defineTool<PageArguments & FilterArguments & DealArgument & IdsArguments & AsOfArgument>({
   name: 'list_payouts',
   title: 'Find payouts',
   description:

@@ -107,6 +107,7 @@ export const idsInput = (prefix: string): Properties => ({
 export type AsOfArgument = { readonly as_of?: string }
 export type PageArguments = { readonly limit?: number; readonly starting_after?: string }
 export type FilterArguments = { readonly rep_id?: string; readonly period_id?: string }
+export type DealArgument = { readonly deal_id?: string }
 export type IdsArguments = { readonly ids?: readonly string[] }
 
 export const pageOptions = ({ limit = LIMIT_DEFAULT, starting_after }: PageArguments) => ({

@@ -1,46 +1,66 @@
 /** The tool that reads amounts owed, paid and open. The API adds them exactly, so that no agent has to. */
-import type { Total } from '../../src/index.ts'
+import type { Totals } from '../../src/index.ts'
 import { firstOf, LIMIT_DEFAULT } from './bounded.ts'
-import { arraySchema, contractFields, contractSchema, objectSchema } from './contract.ts'
+import { arraySchema, contractObject, contractSchema } from './contract.ts'
 import {
   ArgumentsError,
   type AsOfArgument,
   asOfInput,
   clientAt,
+  type DealArgument,
+  dealInput,
   defineTool,
   type FilterArguments,
   filterInput,
   filterOptions,
+  onlyGiven,
   type PageArguments,
   pageInput,
 } from './tool.ts'
 
-const { totals: _, ...moment } = contractFields('Totals')
+/** The identity of a row. The rows of a deal have a category, too. */
+type Row = { readonly period_id: string; readonly currency: string; readonly category?: string }
+const cursorOf = ({ period_id, currency, category }: Row): string =>
+  [period_id, currency, ...(category === undefined ? [] : [category])].join(':')
 
-const cursorOf = ({ period_id, currency }: Total): string => `${period_id}:${currency}`
-
-export const getTotals = defineTool<PageArguments & FilterArguments & AsOfArgument>({
+export const getTotals = defineTool<PageArguments & FilterArguments & DealArgument & AsOfArgument>({
   name: 'get_totals',
   title: 'Read totals',
   description:
-    'What is owed, paid and open, by period and currency: of all reps and periods, of one rep, or of one period, now or as of a moment. The sums are exact. Never add amounts of different currencies. To read on with `starting_after`, send `last_change_id` as `as_of`, so that all rows show one moment.',
-  input: { ...filterInput, ...asOfInput, ...pageInput },
-  output: objectSchema({
-    ...moment,
-    totals: arraySchema(contractSchema('Total'), 'The rows of this page, by period and currency.'),
+    'What is owed, paid and open, by period and currency: of all reps and periods, of one rep, or of one period, now or as of a moment. With `deal_id` only `line_totals`: the lines of this deal by category; no payment is for a deal. The sums are exact. Never add amounts of different currencies. To read on with `starting_after`, send `last_change_id` as `as_of`, so that all rows show one moment.',
+  input: {
+    ...filterInput,
+    deal_id: { ...dealInput.deal_id, description: 'Adds up the lines of this deal in current payouts.' },
+    ...asOfInput,
+    ...pageInput,
+  },
+  output: contractObject('Totals', {
+    totals: arraySchema(
+      contractSchema('Total'),
+      'The rows of this page, by period and currency. Empty with `deal_id`.',
+    ),
     has_more: { type: 'boolean', description: 'Whether more rows follow.' },
     next_cursor: { type: ['string', 'null'], description: 'Send it as `starting_after` to read on. Null at the end.' },
   }),
   run: async (client, given) => {
-    const { limit = LIMIT_DEFAULT, starting_after } = given
-    const { totals, ...then } = await clientAt(client, given).totals(filterOptions(given))
-    const before = starting_after === undefined ? -1 : totals.findIndex(row => cursorOf(row) === starting_after)
-    if (starting_after !== undefined && before === -1)
-      throw new ArgumentsError('`starting_after` is no row of these totals: begin without it')
-    const rows = firstOf(totals.slice(before + 1, before + 1 + limit))
-    const last = rows.at(-1)
-    const hasMore = before + 1 + rows.length < totals.length
-    const next_cursor = hasMore && last !== undefined ? cursorOf(last) : null
-    return { structured: { ...then, totals: rows, has_more: hasMore, next_cursor } }
+    const options = { ...filterOptions(given), ...onlyGiven({ dealId: given.deal_id }) }
+    const { totals, line_totals, ...then }: Totals = await clientAt(client, given).totals(options)
+    if (line_totals === undefined) {
+      const { rows, ...more } = pageOfRows(totals, given)
+      return { structured: { ...then, totals: rows, ...more } }
+    }
+    const { rows, ...more } = pageOfRows(line_totals, given)
+    return { structured: { ...then, totals, line_totals: rows, ...more } }
   },
 })
+
+/** @throws ArgumentsError if no row has the cursor */
+const pageOfRows = <Of extends Row>(all: readonly Of[], { limit = LIMIT_DEFAULT, starting_after }: PageArguments) => {
+  const before = starting_after === undefined ? -1 : all.findIndex(row => cursorOf(row) === starting_after)
+  if (starting_after !== undefined && before === -1)
+    throw new ArgumentsError('`starting_after` is no row of these totals: begin without it')
+  const rows = firstOf(all.slice(before + 1, before + 1 + limit))
+  const last = rows.at(-1)
+  const hasMore = before + 1 + rows.length < all.length
+  return { rows, has_more: hasMore, next_cursor: hasMore && last !== undefined ? cursorOf(last) : null }
+}
