@@ -14,5 +14,7 @@ export const linkNext = (
   const { path, query, baseAddress } = ctx.state
   const parameters = new URLSearchParams(query)
   parameters.set(parameter, value)
+  // The next page begins after the cursor: with both, it would be refused.
+  parameters.delete('after')
   ctx.set('Link', `<${baseAddress()}${path}?${parameters}>; rel="next"`)
 }

@@ -69,7 +69,12 @@ describe('a walk', () => {
 
   test('by links ends at the last page, and gives the same records as by cursors', async () => {
     const { ask, key } = await shared
-    for (const list of ['/payouts?limit=200', '/periods?limit=7', '/payroll_files?limit=50']) {
+    for (const list of [
+      '/payouts?limit=200',
+      '/periods?limit=7',
+      '/payroll_files?limit=50',
+      '/changes?limit=60&after=0',
+    ]) {
       const byLinks: unknown[] = []
       for (let path: string | undefined = list; path !== undefined; ) {
         const answer: Awaited<ReturnType<typeof ask>> = await ask(path, key)
@@ -77,7 +82,7 @@ describe('a walk', () => {
         const [, url] = /^<(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '') ?? []
         path = url && `/${url.split('/api/v1/')[1]}`
       }
-      const [name = '', limit] = list.split('?limit=')
+      const [name = '', limit] = list.split(/\?limit=|&/)
       expect(byLinks).toEqual((await walk(ask, name, key, Number(limit))).records)
     }
   })

@@ -214,6 +214,13 @@ export const answerMutants: readonly Mutant[] = [
     replace: "name !== 'ids' && name !== 'as_of' && name !== 'rep_id'",
   },
   {
+    name: 'the link of a page after a sequence begins after the cursor and after the sequence',
+    inside: 'linkNext',
+    find: "  parameters.delete('after')\n",
+    replace: '',
+    flow: 'test/flow/api-lists.test.ts',
+  },
+  {
     name: 'an id may be asked for twice',
     inside: 'idsIn',
     find: 'if (again !== -1) {',

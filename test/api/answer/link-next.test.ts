@@ -15,3 +15,11 @@ test('the link to the next page has all parameters of the request, and the curso
     `<http://localhost:1/api/v1/payouts?limit=2&starting_after=payout_9&${as_of}>; rel="next"`,
   )
 })
+
+test('the link of a page after a sequence begins after the cursor, and has no sequence any more', () => {
+  const headers = new Map<string, string>()
+  const state = { ...answering(), path: '/api/v1/changes', query: 'after=0&limit=2', baseAddress: () => '' }
+  const ctx = { state, set: (name: string, value: string) => void headers.set(name, value) }
+  linkNext(ctx as unknown as Context<ReturnType<typeof answering>>, 'payout_9')
+  expect(headers.get('Link')).toBe('</api/v1/changes?limit=2&starting_after=payout_9>; rel="next"')
+})
