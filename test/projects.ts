@@ -59,6 +59,7 @@ export const projects = {
       'doctor',
       'alerts-projector',
       'analysts-guide',
+      'load',
       'projection',
       'upgrade-keys',
       'replay',

@@ -34,7 +34,7 @@ const needed = [
     program: pythonProgram,
     name: 'python3',
     tests:
-      'the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client, the Python client and the packed server for agents',
+      'the loads of docs/examples, the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client, the Python client and the packed server for agents',
   },
   {
     program: npmProgram,
