@@ -138,7 +138,7 @@ describe('an agent', () => {
 
     const ofDeal = await agent.read<{ line_totals: Fields[] }>('get_totals', { deal_id: 'deal_17' })
     expect(ofDeal).toMatchObject(await ask<Fields>('/totals?deal_id=deal_17'))
-    expect(ofDeal.line_totals).toMatchObject([{ category: 'earned', amount: '1300010.25' }])
+    expect(ofDeal.line_totals).toMatchObject([{ category: 'earned', amount: '1300010.35' }])
 
     for (const asked of [{ rep_id: 'rep_1' }, { as_of: 'payout_1' }, { as_of: '2020-01-01T00:00:00Z' }]) {
       const query = new URLSearchParams(asked as Record<string, string>)
