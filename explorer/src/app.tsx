@@ -1,8 +1,9 @@
 /** The whole page: the key, the moment, the state of the service, and the view of the address. */
 import type { TargetedSubmitEvent } from 'preact'
 import { useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks'
-import { instantText, Link, NamesProvider, ShortInstant } from './parts/identity.tsx'
+import { Link, NamesProvider, ShortInstant } from './parts/identity.tsx'
 import { fragmentOf, momentIn, readAddress, takeKey, type ViewAddress } from './state/address.ts'
+import { instantText } from './state/instants.ts'
 import { useLive } from './state/live.ts'
 import { ReaderContext, useReader, type ViewReader } from './state/reading.ts'
 import { NOTHING_OBSERVED, type Observed, openSession, type Session } from './state/session.ts'

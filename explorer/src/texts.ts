@@ -116,24 +116,27 @@ export const texts = {
     totalOf: (currency: string) => `All periods in ${currency}`,
     latest: 'Changes since this page was opened',
     corrections: 'Corrected lately',
-    correctionsHint: 'Payouts that replaced another one, the latest first. The difference is added to what was owed.',
+    correctionsHint:
+      'The latest payouts that replaced another one, five at most. The difference is added to what was owed.',
     noCorrections: 'No payout was replaced.',
     noneFound: (changes: number) => `None of the last ${groupDigits(String(changes))} changes replaced a payout.`,
     someFound: (changes: number) =>
-      `Payouts that replaced another one, of the last ${groupDigits(String(changes))} changes. Earlier ones are not shown.`,
+      `The payouts that replaced another one, of the last ${groupDigits(String(changes))} changes. Earlier ones are not shown.`,
   },
 
   payouts: {
     title: 'Current payouts',
-    titleOfDeal: 'Current payouts with a line of the deal',
-    titleOfRep: (rep: string) => `Current payouts of ${rep}`,
+    titleOf: (rep: string | undefined, period: string | undefined, deal: string | undefined) =>
+      `Current payouts${rep === undefined ? '' : ` of ${rep}`}${period === undefined ? '' : ` for ${period}`}${
+        deal === undefined ? '' : ` with a line of ${deal}`
+      }`,
     totalsOfRep: 'Owed, paid and open in all',
     totalsOfRepIn: (period: string) => `Owed, paid and open in ${period}`,
     sumOfDeal: (sums: string) => `Lines of the deal in all: ${sums}`,
     filter: 'Filter',
     anyRep: 'All reps',
     anyPeriod: 'All periods',
-    anyDeal: 'All deals: an id',
+    anyDeal: 'The id of a deal or of a payout',
     explain: 'Explain',
     history: 'History',
     shown: (count: number, hasMore: boolean) => `${count} shown${hasMore ? ', and there are more' : ': all'}`,
@@ -143,6 +146,9 @@ export const texts = {
   payout: {
     title: (rep: string, period: string) => `${rep}, ${period}`,
     owed: 'Owed',
+    owedThen: 'Owed until it was replaced',
+    paid: 'Paid',
+    open: 'Open',
     earnedAmount: 'Earned by the period',
     calculated: 'Calculated',
     recorded: 'Recorded',

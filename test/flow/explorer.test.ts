@@ -117,6 +117,8 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(await steps.nth(1).innerText()).toContain('half-even, version 3')
     const paid = page.locator('.paid-and-open')
     expect(await paid.locator('.amount').allInnerTexts()).toEqual(['1,000,000.00', '300,010.25'])
+    const facts = (await page.locator('.facts').first().innerText()).replaceAll(/\s+/g, ' ')
+    expect(facts).toContain('Owed 1,300,010.25 EUR Paid 1,000,000 EUR Open 300,010.25 EUR')
     await keep(page, 'payout')
 
     // A payout that was only recorded, of a person who was forgotten.
@@ -191,6 +193,10 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(page.url()).toBe(`${origin}/#/payouts?deal=deal_unknown`)
     await page.getByLabel('Deal', { exact: true }).fill('')
     await page.getByLabel('Deal', { exact: true }).press('Enter')
+    await page.getByLabel('Deal', { exact: true }).fill('payout_2')
+    await page.getByLabel('Deal', { exact: true }).press('Enter')
+    await page.getByRole('heading', { name: 'Canary Ada, January 2026' }).waitFor()
+    await page.goBack()
     await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25', LARGE])
     expect(wrong).toEqual([])
   })

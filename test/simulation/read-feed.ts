@@ -4,11 +4,19 @@
  */
 import type { ReadList } from '../../core/reading/pages/read-list.ts'
 import { Refusal } from '../../core/runtime/refusals.ts'
+import type { Random } from '../support/random.ts'
 import { scopeOf } from '../support/read-scope.ts'
+import type { Clock } from './clock.ts'
+import type { Coverage } from './coverage.ts'
+import type { History } from './history.ts'
 import { eventsUpTo, mayBeRemembered } from './moments.ts'
-import type { World } from './readers.ts'
 
-export type FeedReading = Pick<World, 'random' | 'history' | 'coverage' | 'clock' | 'fail'> & {
+export type FeedReading = {
+  readonly random: Random
+  readonly history: History
+  readonly coverage: Coverage
+  readonly clock: Clock
+  readonly fail: (reason: string) => void
   readonly read: (...of: Parameters<ReadList>) => Promise<Awaited<ReturnType<ReadList>> | Refusal | undefined>
   readonly positionOf: (org: string) => number
 }

@@ -3,7 +3,7 @@ import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { type Client, type Period, RefusedError, type Rep } from '../../../client/src/index.ts'
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
-import { latestFirst } from '../state/instants.ts'
+import { instantText, latestFirst } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 import { wordsFor } from './refused.tsx'
@@ -119,13 +119,6 @@ export const DealLink = ({ id }: { readonly id: string | null }) =>
       <IdText id={id} />
     </Link>
   )
-
-/** An instant as it was published, easier to read: `2026-02-01 08:30:00 UTC`. */
-export const instantText = (instant: string): string =>
-  instant
-    .replace('T', ' ')
-    .replace(/Z$/, ' UTC')
-    .replace(/([+-]\d\d:\d\d)$/, ' $1')
 
 /** An instant without the parts of its second, which its title has. */
 export const ShortInstant = ({ instant }: { readonly instant: string }) => (

@@ -32,6 +32,9 @@ const messageOf = (error: RefusedError): string => error.message.replace(/^\d+ \
 const isOfConnection = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof DOMException && ['TimeoutError', 'AbortError'].includes(error.name))
 
+/** Whether the same request can have another answer: a record may come later. */
+const mayHelp = (error: unknown): boolean => !(error instanceof RefusedError && error.status === 400)
+
 type Props = { readonly reading: ViewReading<unknown>; readonly what: string }
 
 /** The state of a reading that has nothing to show yet: it reads, or was refused. Nothing when it has a value. */
@@ -45,9 +48,11 @@ export const ReadingState = ({ reading: { value, error, isReading, again }, what
         {detail !== undefined && <p class="quiet detail">{detail}</p>}
         {id !== null && <p class="quiet detail">{texts.refused.request(id)}</p>}
         {/* Never disabled: a page that reads again would take the focus away. */}
-        <button type="button" onClick={again} aria-busy={isReading}>
-          {texts.tryAgain}
-        </button>
+        {mayHelp(error) && (
+          <button type="button" onClick={again} aria-busy={isReading}>
+            {texts.tryAgain}
+          </button>
+        )}
       </div>
     )
   }

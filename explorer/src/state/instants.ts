@@ -10,3 +10,12 @@ const begin = ({ starts_at }: Period): number => Date.parse(starts_at)
 
 export const latestFirst = (periods: readonly Period[]): Period[] =>
   periods.toSorted((one, other) => begin(other) - begin(one))
+
+/** An instant as it was published, easier to read: `2026-02-01 08:30:00 UTC`. The id of a change stays as it is. */
+export const instantText = (moment: string): string =>
+  /^\d{4}-\d\d-\d\dT/.test(moment)
+    ? moment
+        .replace('T', ' ')
+        .replace(/Z$/, ' UTC')
+        .replace(/([+-]\d\d:\d\d)$/, ' $1')
+    : moment

@@ -1,4 +1,5 @@
 /** One payout, explained: its lines from nothing to what is owed, the steps of its calculation, and what was paid. */
+import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Client, type PayrollRecord, RefusedError, type Statement } from '../../../client/src/index.ts'
 import { addAmounts, runningSums, subtractAmount, widestOf, withEqualDecimals } from '../amounts.ts'
@@ -31,6 +32,11 @@ export const PayoutView = ({ id }: { readonly id: string }) => {
   const payout = useReading(`payout ${id}`, client => readPayout(client, id))
   const statement = useReading(`statement ${id}`, client => client.statement(id))
   const { value } = payout
+  const payroll = useReading(JSON.stringify(['payroll', value?.rep_id, value?.period_id]), client =>
+    value === undefined
+      ? Promise.resolve([])
+      : Array.fromAsync(client.payrollRecords({ repId: value.rep_id, periodId: value.period_id })),
+  )
   // Read at once, and shown below the steps: they would move it.
   const isTraced = statement.value !== undefined || statement.error !== undefined
   const title = value && texts.payout.title(nameOfRep(names, value.rep_id), nameOfPeriod(names, value.period_id))
@@ -40,11 +46,11 @@ export const PayoutView = ({ id }: { readonly id: string }) => {
       <ReadingState reading={payout} what="payouts" />
       {value !== undefined && (
         <>
-          <Summary payout={value} />
+          <Summary payout={value} payroll={payroll} />
           <Lines payout={value} />
           <Trace statement={statement} />
           <div hidden={!isTraced}>
-            <Payroll payout={value} />
+            <Payroll payout={value} reading={payroll} />
           </div>
         </>
       )}
@@ -59,10 +65,22 @@ const readPayout = (client: Client, id: string): Promise<Explained> =>
     return client.statement(id).catch(() => Promise.reject(why))
   })
 
-const Summary = ({ payout }: { readonly payout: Explained }) => {
+type SummaryProps = { readonly payout: Explained; readonly payroll: ViewReading<PayrollRecord[]> }
+
+const Summary = ({ payout, payroll }: SummaryProps) => {
   const words = texts.payout
   const { net_amount, earned_amount, currency, supersedes_id, superseded_by_id, calculated_at, recorded_at } = payout
+  const paid = payroll.value && paidOf(payroll.value, currency)
+  const open = paid && subtractAmount(net_amount, paid)
   const column = [net_amount, earned_amount]
+  // The payroll records of the rep and the period belong to the current payout.
+  const ofPayroll =
+    superseded_by_id !== null
+      ? []
+      : ([
+          [words.paid, paid],
+          [words.open, open],
+        ] as const)
   return (
     <>
       {superseded_by_id !== null && (
@@ -71,13 +89,28 @@ const Summary = ({ payout }: { readonly payout: Explained }) => {
         </p>
       )}
       <dl class="facts">
-        <dt>{words.owed}</dt>
+        <dt>{superseded_by_id === null ? words.owed : words.owedThen}</dt>
         <dd>
           <strong>
             <Amount amount={net_amount} column={column} />
           </strong>{' '}
           {currency}
         </dd>
+        {ofPayroll.map(([head, amount]) => (
+          <Fragment key={head}>
+            <dt>{head}</dt>
+            {/* An empty cell until it is read: the page does not move. */}
+            <dd>
+              {amount === undefined ? (
+                '\u00a0'
+              ) : (
+                <>
+                  {<Amount amount={amount} column={column} />} {currency}
+                </>
+              )}
+            </dd>
+          </Fragment>
+        ))}
         <dt>{words.earnedAmount}</dt>
         <dd>
           <Amount amount={earned_amount} column={column} /> {currency}
@@ -213,14 +246,17 @@ const Trace = ({ statement }: { readonly statement: ViewReading<Statement> }) =>
   )
 }
 
-const Payroll = ({ payout }: { readonly payout: Explained }) => {
-  const { rep_id, period_id, net_amount, currency, superseded_by_id } = payout
+/** The sum of the payroll records in the currency of the payout. */
+const paidOf = (records: readonly PayrollRecord[], currency: string): string =>
+  addAmounts(records.filter(record => record.currency === currency).map(({ amount }) => amount))
+
+type PayrollProps = { readonly payout: Explained; readonly reading: ViewReading<PayrollRecord[]> }
+
+const Payroll = ({ payout, reading }: PayrollProps) => {
+  const { net_amount, currency, superseded_by_id } = payout
   const words = texts.payout
-  const reading = useReading(JSON.stringify(['payroll', rep_id, period_id]), client =>
-    Array.fromAsync(client.payrollRecords({ repId: rep_id, periodId: period_id })),
-  )
   const rows = reading.value ?? []
-  const paid = addAmounts(rows.filter(record => record.currency === currency).map(({ amount }) => amount))
+  const paid = paidOf(rows, currency)
   const [paidEven = '', openEven = ''] = withEqualDecimals([paid, subtractAmount(net_amount, paid)])
   return (
     <section>

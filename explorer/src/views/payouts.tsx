@@ -29,12 +29,14 @@ export const PayoutsView = () => {
   )
   const { words, payouts } = texts
   const names = useNames()
-  const title = rep === undefined ? payouts.title : payouts.titleOfRep(nameOfRep(names, rep))
+  const title = payouts.titleOf(rep && nameOfRep(names, rep), period && nameOfPeriod(names, period), deal)
   const rows = currentOf(pages.value?.items ?? [])
-  const ofDeal = deal === undefined ? [] : [{ head: words.ofDeal, amount: (payout: Payout) => partOf(payout, deal) }]
+  const parts = deal === undefined ? [] : withEqualDecimals(rows.map(payout => partOf(payout, deal)))
+  const ofDeal =
+    deal === undefined ? [] : [{ head: words.ofDeal, amount: (_: Payout, at: number) => parts[at] ?? null }]
   return (
     <>
-      <h1 tabIndex={-1}>{deal === undefined ? title : payouts.titleOfDeal}</h1>
+      <h1 tabIndex={-1}>{title}</h1>
       <Filters />
       {ofRep !== undefined && (
         <section>
@@ -135,6 +137,14 @@ const Filters = () => {
   }, [address.deal])
   const go = (field: 'rep' | 'period' | 'deal', value: string): void => {
     const { [field]: _, ...others } = address
+    if (field === 'deal' && value.startsWith('payout_')) {
+      location.hash = fragmentOf({
+        view: 'payout',
+        id: value,
+        ...(address.asOf !== undefined && { asOf: address.asOf }),
+      })
+      return
+    }
     location.hash = fragmentOf(value === '' ? others : { ...others, [field]: value })
   }
   const repsByName = Map.groupBy(names.reps.keys(), id => nameOfRep(names, id))
