@@ -264,6 +264,20 @@ export const identities = {
       indices: [reads([control, ofGenerations(answered)], 'reads an organization as the API answers it')],
     },
   },
+  close: {
+    programs: '`npx commission close`',
+    kafka: [],
+    elasticsearch: {
+      cluster: [],
+      indices: [
+        {
+          names: [control, keys, parkedKeys, ofGenerations([...answered, 'parked'])],
+          privileges: ['read', 'view_index_metadata', 'maintenance'],
+          reason: 'reads a period as the API answers it, the positions of parked records, and keys without their texts',
+        },
+      ],
+    },
+  },
   archive: {
     programs: '`npx commission archive`',
     kafka: [

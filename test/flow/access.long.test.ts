@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type AccessIdentity, type IdentityName, identities, type KafkaRight } from '../../schemas/access.ts'
 import { findJdk } from '../../services/jvm.ts'
+import { newDirectory } from '../support/archives.ts'
 import { runCommand } from '../support/commands.ts'
 import { type Guard, startGuard } from '../support/elasticsearch-guard.ts'
 import {
@@ -206,6 +207,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     const made = await run('keys', 'keys', `keys create --org ${org} --name x`)
     expect(made, made.said).toMatchObject({ code: 0 })
     const key = made.out.toString().trim()
+    const closedInto = await newDirectory(t)
     for (const [name, line] of [
       ['keys', `keys list --org ${org}`],
       ['parked', 'parked list --json'],
@@ -219,6 +221,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
       ['projection', 'projection drop sandbox:s1'],
       ['follow', `follow --org ${org} --once`],
       ['follow', `projection totals --org ${org}`],
+      ['close', `close --org ${org} --period period_1 --out ${closedInto}`],
     ] as const) {
       const ran = await run(name, name === 'keys' || name === 'projection' ? name : 'nobody', line)
       expect(ran, `${line}: ${ran.said}`).toMatchObject({ code: 0 })

@@ -1,4 +1,5 @@
 /** Signed exports: each kind of file that was changed is named, and of lines the first. */
+import { hash } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -149,6 +150,18 @@ test('files and a manifest that fit together, made by somebody without the key, 
   Buffer.from(key.id, 'hex').copy(signature)
   await writeFile(file('manifest.note'), `${note.toString('utf8', 0, at)}${signature.toString('base64')}\n`)
   expect((await verify(directory)).differences).toEqual([expect.stringContaining('is not of this text')])
+})
+
+test('a file that was changed together with its digest in the manifest is named beside the manifest', async t => {
+  const { directory, file } = await setUp(t)
+  const digestOf = async (): Promise<string> => hash('sha256', await readFile(file('reps.csv')))
+  const before = await digestOf()
+  await replaceText(file('reps.csv'), 'Ines', 'Enis')
+  await replaceText(file('manifest.json'), before, await digestOf())
+  expect((await verify(directory)).differences).toEqual([
+    expect.stringMatching(/manifest\.json: line \d+ is not as it was signed$/),
+    expect.stringContaining('reps.csv: it was changed, first in row 1: '),
+  ])
 })
 
 test('an old signature stays valid with the old key, and several keys may be given', async t => {
