@@ -82,6 +82,7 @@ export const happenings = [
   'walks from a replaced record',
   'totals compared with the model',
   'totals of one rep compared with the model',
+  'totals of a deal compared with the model',
   'reads by id',
   'records by ids compared with the model',
   'keys looked up',

@@ -16,10 +16,9 @@ import { Refusal } from '../../core/runtime/refusals.ts'
 import type { ReadPosition } from '../../core/store/positions/position.ts'
 import { uncounted } from '../../core/store/read/scope.ts'
 import { API_KEYS_GENERATION, FIRST_GENERATION, listKinds } from '../../schemas/stored/documents.ts'
-import type { Item } from '../support/model.ts'
 import type { Random } from '../support/random.ts'
 import { scopeOf } from '../support/read-scope.ts'
-import { totalsOf } from '../support/totals.ts'
+import { totalsAt } from '../support/totals.ts'
 import type { Clock } from './clock.ts'
 import type { Coverage } from './coverage.ts'
 import type { SimulatedElasticsearch } from './elasticsearch.ts'
@@ -29,7 +28,7 @@ import { haveDeals, type Layouts } from './layouts.ts'
 import { PREFIX, type Promises } from './promises.ts'
 import { type FeedReading, lookBack, readAfter } from './read-feed.ts'
 import { createSearches } from './searches.ts'
-import { answered, areAnyLost, type Filter, filterOf, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
+import { answered, areAnyLost, DEAL, type Filter, filterOf, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
 
 type Api = {
   readonly readList: ReadList
@@ -335,7 +334,7 @@ export class Readers {
     if (textOf(data.map(textOfItem)) !== textOf(wanted)) this.#fail(`${kind} of ${org} by ids differ from the model`)
   }
 
-  /** Totals, now or as of a listed payout, of all or of one rep, must be the sums of the lists at that position. */
+  /** Totals, now or as of a payout, of all, one rep or a deal, must be the sums of the lists at that position. */
   async #addUp(org: string): Promise<void> {
     const { random, history, coverage } = this.#world
     const paid = [...(this.#listed.get(`${org} payouts`) ?? [])]
@@ -343,19 +342,19 @@ export class Readers {
     const asOf = id === undefined ? undefined : ({ kind: 'change', name: { kind: 'payouts', id } } as const)
     const current = history.at(org, this.#positionOf(org)).lists.payouts
     const rep = current.length > 0 && random.chance(0.3) ? repAndPeriodOf(random.pick(current)).rep_id : undefined
-    const found = await this.#ask(({ readTotals }) => readTotals(scopeOf(org), { asOf, rep }))
+    const deal = haveDeals(this.#world.layouts) && random.chance(0.3) ? DEAL : undefined
+    const found = await this.#ask(({ readTotals }) => readTotals(scopeOf(org), { asOf, rep, deal }))
     if (found === undefined) return
-    const what = `totals of ${rep ?? 'all reps'} of ${org}${id === undefined ? '' : ` as of ${id}`}`
+    const what = `totals of ${rep ?? 'all reps'} of ${deal ?? 'all deals'} of ${org}${id ? ` as of ${id}` : ''}`
     if (found instanceof Refusal) return this.#fail(`${what} are refused with ${found.code}`)
     const { position, totals } = found
-    const { payouts, payroll_files } = history.recordsAt(org, position.publishedTo)
     if (totals.last_sequence !== history.eventsOf(org, position.publishedTo).length)
       return this.#fail(`${what} at ${position.publishedTo} have the last sequence ${totals.last_sequence}`)
-    const ofRep = (items: readonly Item[]) => items.filter(({ rep_id }) => (rep ?? rep_id) === rep_id)
-    coverage.count('totals compared with the model')
-    if (rep !== undefined) coverage.count('totals of one rep compared with the model')
-    if (textOf(totals.totals) !== textOf(totalsOf(ofRep(payouts), ofRep(payroll_files))))
-      return this.#fail(`${what} at ${position.publishedTo} differ from the model: ${textOf(totals.totals)}`)
+    coverage.count(`totals${deal ? ' of a deal' : rep ? ' of one rep' : ''} compared with the model`)
+    const wanted = totalsAt(history.recordsAt(org, position.publishedTo), rep, deal)
+    const got = deal === undefined ? totals.totals : totals.line_totals
+    if (textOf(got) !== textOf(wanted))
+      return this.#fail(`${what} at ${position.publishedTo} differ from the model: ${textOf(got)}`)
   }
 
   /** A key must be accepted soon after its creation is published, and refused soon after its revocation is. */

@@ -20,6 +20,8 @@ export const repAndPeriodOf = ({ pair }: Expectation): Required<Pick<Filter, 're
   const [rep_id = '', period_id = ''] = pair.split(' ')
   return { rep_id, period_id }
 }
+/** The deal that lines of `streams.ts` have. */
+export const DEAL = 'deal_1'
 /** The deals of the lines of a payout. */
 const dealsOf = ({ text }: Expectation): string[] => {
   const { line_items = [] } = JSON.parse(text) as { line_items?: { deal_id: string | null }[] }
