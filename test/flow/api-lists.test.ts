@@ -1,10 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { listed, refusedWith, serveApi, useStore, walk } from '../support/api.ts'
+import { type Answer, type Ask, listed, refusedWith, serveApi, useStore, walk } from '../support/api.ts'
 import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
 const ORG = 'org_lists'
 const OTHER = 'org_other'
+/** Its feed: the events of the other ones share offsets, which a log never has. */
+const FEED = 'org_feed'
+const CHANGES = 150
 const padded = (n: number): string => String(n).padStart(4, '0')
 
 /** 1,003 payouts, every tenth superseded by a later one, and also reps, periods and payroll records. */
@@ -27,12 +30,15 @@ const setUp = async () => {
     store.period(ORG, `period_${padded(n)}`, [{ seq: n, name: `Month ${n}` }])
   }
   store.payout(OTHER, 7, { id: 'payout_foreign' })
+  for (let n = 0; n < CHANGES; n++) store.payout(FEED, n, { id: `payout_f${n}`, period: `period_${n}` })
   await store.publish(ORG, 5_000)
+  await store.publish(FEED, 5_000)
   await store.publish(OTHER, 5_000)
   const key = await store.key(ORG)
+  const feed = await store.key(FEED)
   const empty = await store.key('org_empty')
   const { ask } = await serveApi(scope, store.prefix)
-  return { store, key, empty, ask }
+  return { store, key, feed, empty, ask }
 }
 const shared = setUp()
 const current = (): string[] => {
@@ -41,6 +47,18 @@ const current = (): string[] => {
     ...firsts.filter(n => n % 10 !== 0).map(n => `payout_${padded(n)}`),
     ...firsts.filter(n => n % 10 === 0).map(n => `payout_r${padded(n)}`),
   ]
+}
+
+/** Follows the links to the next page until there is none. */
+const walkByLinks = async (ask: Ask, list: string, key: string): Promise<Record<string, unknown>[]> => {
+  const records: Record<string, unknown>[] = []
+  for (let path: string | undefined = list; path !== undefined; ) {
+    const answer: Answer = await ask(path, key)
+    records.push(...listed(answer).data)
+    const [, url] = /^<(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '') ?? []
+    path = url && `/${url.split('/api/v1/')[1]}`
+  }
+  return records
 }
 
 describe('a walk', () => {
@@ -69,22 +87,17 @@ describe('a walk', () => {
 
   test('by links ends at the last page, and gives the same records as by cursors', async () => {
     const { ask, key } = await shared
-    for (const list of [
-      '/payouts?limit=200',
-      '/periods?limit=7',
-      '/payroll_files?limit=50',
-      '/changes?limit=60&after=0',
-    ]) {
-      const byLinks: unknown[] = []
-      for (let path: string | undefined = list; path !== undefined; ) {
-        const answer: Awaited<ReturnType<typeof ask>> = await ask(path, key)
-        byLinks.push(...listed(answer).data)
-        const [, url] = /^<(.*)>; rel="next"$/.exec(answer.headers.get('link') ?? '') ?? []
-        path = url && `/${url.split('/api/v1/')[1]}`
-      }
-      const [name = '', limit] = list.split(/\?limit=|&/)
+    for (const list of ['/payouts?limit=200', '/periods?limit=7', '/payroll_files?limit=50']) {
+      const byLinks = await walkByLinks(ask, list, key)
+      const [name = '', limit] = list.split('?limit=')
       expect(byLinks).toEqual((await walk(ask, name, key, Number(limit))).records)
     }
+  })
+
+  test('by links after a sequence gives each change once', async () => {
+    const { ask, feed } = await shared
+    const sequences = (await walkByLinks(ask, '/changes?limit=60&after=5', feed)).map(({ sequence }) => sequence)
+    expect(sequences).toEqual(Array.from({ length: CHANGES - 5 }, (_, at) => at + 6))
   })
 
   test('without a limit gives 50 records per page', async () => {
