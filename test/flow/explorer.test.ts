@@ -193,6 +193,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(page.url()).toBe(`${origin}/#/payouts?deal=deal_unknown`)
     await page.getByLabel('Deal', { exact: true }).fill('')
     await page.getByLabel('Deal', { exact: true }).press('Enter')
+    await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25', LARGE])
     await page.getByLabel('Deal', { exact: true }).fill('payout_2')
     await page.getByLabel('Deal', { exact: true }).press('Enter')
     await page.getByRole('heading', { name: 'Canary Ada, January 2026' }).waitFor()
