@@ -30,7 +30,6 @@ export const evidenceMutants: readonly Mutant[] = [
     inside: 'checkSignature',
     find: '    if (keys.length > 0) throw',
     replace: '    if (keys.length > 99) throw',
-    flow,
   },
   {
     name: 'a manifest beside its note is not compared with the signed text',
