@@ -59,6 +59,12 @@ export const differenceLines = (differences: readonly AnswerDifference[]): strin
   ]
 }
 
+/** The first deal that a payout has a line of; empty without one. */
+export const dealOf = (payout: Readonly<Record<string, unknown>> | undefined): string => {
+  const lines = (payout?.line_items ?? []) as readonly { readonly deal_id: string | null }[]
+  return lines.find(({ deal_id }) => deal_id !== null)?.deal_id ?? ''
+}
+
 /** Returns commands that read the first organization. */
 export const suggestionsOf = (
   { base, apiAdmin, projectorAdmin, folder, settings, explorer }: DemoInstallation & { readonly explorer: string },
@@ -72,6 +78,7 @@ export const suggestionsOf = (
   const replaced = expected.superseded[0]?.id ?? tenth
   const rep = expected.superseded[0]?.rep_id ?? ''
   const period = expected.superseded[0]?.period_id ?? ''
+  const deal = dealOf(expected.superseded[0])
   return [
     `What to try next, as ${organization.name}:`,
     '',
@@ -110,7 +117,7 @@ export const suggestionsOf = (
     `  npx commission keys create --org ${organization.id} --name Mine`,
     '  npx commission projection status',
     '  # for the examples of docs/reading.md, docs/analysts.md and docs/publishing.md',
-    `  export API='${base}' KEY='${organization.keys.reading.text}' ORG='${organization.id}' PAYOUT='${replaced}' REP='${rep}' PERIOD='${period}' ADMIN='${projectorAdmin}'`,
+    `  export API='${base}' KEY='${organization.keys.reading.text}' ORG='${organization.id}' PAYOUT='${replaced}' REP='${rep}' PERIOD='${period}' DEAL='${deal}' ADMIN='${projectorAdmin}'`,
     '',
     `The logs of projector and API are in ${folder}`,
   ]

@@ -48,7 +48,8 @@ test('the printed lines have a link to the explorer, and set the addresses and t
     explorer: 'http://explorer',
     died: new Promise<Error>(() => undefined),
   }
-  const replaced = { id: 'payout_1', rep_id: 'rep_1', period_id: 'period_1' }
+  const line_items = [{ deal_id: null }, { deal_id: 'deal_1' }]
+  const replaced = { id: 'payout_1', rep_id: 'rep_1', period_id: 'period_1', line_items }
   const expected = {
     reps: [],
     periods: [],
@@ -72,6 +73,7 @@ test('the printed lines have a link to the explorer, and set the addresses and t
     PAYOUT: 'payout_1',
     REP: 'rep_1',
     PERIOD: 'period_1',
+    DEAL: 'deal_1',
     ADMIN: 'http://projector-admin',
   })
 })

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { expectedOf } from '../../demo/data/expected.ts'
 import { makeOrganizations } from '../../demo/data/organization.ts'
+import { dealOf } from '../../demo/report.ts'
 import { Exact } from '../../schemas/money.ts'
 import { instantToNanoseconds } from '../../schemas/values.ts'
 import type { Manifest } from '../../tools/export/manifest.ts'
@@ -19,7 +20,7 @@ import { startApi, untilCaughtUp } from '../support/processes.ts'
 import { pythonProgram } from '../support/programs.ts'
 import { startProjection } from '../support/projection.ts'
 import { fileScope } from '../support/scope.ts'
-import { totalsOf } from '../support/totals.ts'
+import { lineTotalsOf, totalsOf } from '../support/totals.ts'
 
 const PARTITIONS = 3
 const root = join(import.meta.dirname, '..', '..')
@@ -33,6 +34,7 @@ const [organization] = makeOrganizations(1, { years: 2, partitions: PARTITIONS }
 if (organization === undefined) throw new Error('the demo has no organization')
 const expected = expectedOf(organization.id, organization.sent)
 const [replaced] = expected.superseded
+const deal = dealOf(replaced)
 const settings: Record<string, string> = {}
 
 beforeAll(async () => {
@@ -51,6 +53,7 @@ beforeAll(async () => {
     PAYOUT: String(replaced?.id),
     REP: String(replaced?.rep_id),
     PERIOD: String(replaced?.period_id),
+    DEAL: deal,
   })
 })
 
@@ -138,8 +141,8 @@ test('every request of docs/reading.md gets the answer that the page shows', asy
     .trim()
     .split('\n')
     .map(line => JSON.parse(line) as { data: Item[] })
-  const [list, byIds, ofRep, open, past, then, changes, waited, since, history] = answers
-  expect(answers.length).toBe(10)
+  const [list, byIds, ofRep, open, ofDeal, past, then, changes, waited, since, history] = answers
+  expect(answers.length).toBe(11)
   expect(byIds?.data.map(({ id }) => id)).toEqual([replaced?.id])
   const ofPair = ({ rep_id, period_id }: Item) => rep_id === replaced?.rep_id && period_id === replaced?.period_id
   expect(open?.data).toMatchObject({
@@ -148,6 +151,9 @@ test('every request of docs/reading.md gets the answer that the page shows', asy
       (expected.payroll_files as readonly Item[]).filter(ofPair),
     ),
   })
+  const lines = lineTotalsOf(expected.payouts as readonly Item[], deal)
+  expect(lines.length).toBeGreaterThan(0)
+  expect(ofDeal?.data).toMatchObject({ totals: [], line_totals: lines })
   expect(since?.data).toEqual({ last_change_id: null, last_sequence: 0, totals: [] })
   expect(waited?.data).toEqual(changes?.data)
   const current = expected.payouts.filter(({ rep_id }) => rep_id === replaced?.rep_id)
