@@ -2,6 +2,7 @@
  * Signed exports and archives of a real projection: checked with the public key only, without any service. Prints its
  * seed; FLOW_SEED sets it.
  */
+import { createHash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -121,6 +122,26 @@ test('an export with a signature gets no tables that are not signed, and is sign
   expect((await verify('later', publicKey)).code).toBe(3)
   rmSync(at('later', 'manifest.note'))
   expect(await verify('later')).toMatchObject({ code: 0, said: expect.stringContaining('is not signed') })
+})
+
+test('an export that was changed, with digests that fit, is not signed again', async () => {
+  const again = ['projection', 'export', '--org', org, '--out', at('edited'), '--sign']
+  await run(...again, at('close.key'))
+  const file = at('edited', 'payouts.ndjson')
+  const before = readFileSync(file, 'utf8')
+  const edited = before.replace('"net_amount":"', '"net_amount":"9')
+  writeFileSync(file, edited)
+  const manifest = readFileSync(at('edited', 'manifest.json'), 'utf8')
+  const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
+  const described = manifest.replace(hashOf(before), hashOf(edited))
+  const { bytes } = JSON.parse(manifest).files.payouts
+  writeFileSync(at('edited', 'manifest.json'), described.replace(`"bytes": ${bytes}`, `"bytes": ${bytes + 1}`))
+  const refused = await runCommand([...again, at('close.key')], settings)
+  expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('manifest.json is not the signed one')])
+  // This key has signed nothing here: the sums are compared with the projection.
+  const other = await runCommand([...again, at('other.key')], settings)
+  expect([other.code, other.said]).toEqual([1, expect.stringContaining('do not add up to the totals')])
+  expect((await verify('edited', publicKey)).code).toBe(3)
 })
 
 test('an archive that goes on is signed with each segment; without --sign, what was added is named', async () => {

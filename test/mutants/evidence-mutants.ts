@@ -104,6 +104,25 @@ export const evidenceMutants: readonly Mutant[] = [
     flow,
   },
   {
+    name: 'an archive that was made anew is signed by the next run',
+    inside: 'requireContinues',
+    find: 'const follows = previous === undefined || header.previous === previous',
+    replace: 'const follows = previous !== null',
+  },
+  {
+    name: 'an archive is signed before it was compared with its log',
+    inside: 'signingTarget',
+    find: '!isSigning() || ',
+    replace: '',
+  },
+  {
+    name: 'an export that was changed is signed again',
+    inside: 'exportLocked',
+    find: '    if (key) await assertAsSigned(out, key)\n',
+    replace: '',
+    flow,
+  },
+  {
     name: 'the file of a secret key may be read by all',
     inside: 'makeSigningKey',
     find: 'mode: 0o600',

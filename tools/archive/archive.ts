@@ -74,7 +74,10 @@ export const archive = async (
 ): Promise<ExitCode> => {
   await using stack = new AsyncDisposableStack()
   const key = await readSigningKey(sign)
-  const targets = (await Promise.all(to.map(steps.openTarget))).map(target => signingTarget(target, key))
+  let isCompared = false
+  const targets = (await Promise.all(to.map(steps.openTarget))).map(target =>
+    signingTarget(target, key, () => isCompared),
+  )
   const logs = await openLogs(steps, maxRate, stack)
   const copies: TopicCopy[][] = []
   for (const target of targets) {
@@ -93,6 +96,7 @@ export const archive = async (
     throw withEnds(error, to, copies)
   })
   for (const target of targets) await signStored(target, key)
+  isCompared = true
   const total = sumOf(logs.map(({ ends }) => sumOf(ends)))
   const report = reportProgress(steps, maxRate)
   let hasCaughtUp = false

@@ -79,7 +79,8 @@ export const closePeriod = async (options: CloseOptions, steps: CloseSteps): Pro
     throw new CommandError(`${out} is not empty: choose another directory. A close is never written over`)
   }
   const directory = `${out}.${randomUUID()}.new`
-  await mkdir(directory)
+  // Pay: the folder stays closed to other users of the machine until somebody opens it.
+  await mkdir(directory, { mode: 0o700 })
   try {
     const manifest = await writeClose(directory, options, steps, reads, key)
     await rename(directory, out)
@@ -124,7 +125,8 @@ const writeClose = async (
   await writeObjects(directory, 'control_totals', control_totals)
   await writeObjects(directory, 'reconciliation', reconciled)
 
-  const parked = await parkedBefore(org, position, { send, prefix })
+  const { parked, later } = await parkedBefore(org, position, { send, prefix })
+  if (later > 0) say(`records parked after ${last.id}, which is the last change here, and in no file: ${later}`)
   await writeObjects(directory, 'parked', parked)
   const { keys, keys_position } = await keysOf(org, keysUntil, { send, prefix })
   await writeObjects(directory, 'keys', keys)
@@ -174,20 +176,21 @@ const assertStatements = ({ payouts, statements }: Readonly<Record<string, FileD
 
 type Store = Pick<CommandContext, 'send' | 'prefix'>
 
-/** All parked records of the organization before a position, in the order of the log. */
+/** All parked records of the organization before a position, in the order of the log, and the number of later ones. */
 const parkedBefore = async (
   org: string,
   { topic, partition, offset: end }: CloseManifest['position'],
   { send, prefix }: Store,
-): Promise<ParkedRow[]> => {
+): Promise<{ readonly parked: ParkedRow[]; readonly later: number }> => {
   const live = await readLive(send, prefix)
   const { records } = await findParked(send, live, { org, topic, partition }, 'oldest', Number.MAX_SAFE_INTEGER)
-  return records
+  const parked = records
     .filter(({ offset }) => offset < end)
     .sort((a, b) => a.offset - b.offset)
     .map(({ offset, at, code, type = null, event_id = null }) => {
       return { position: `${topic}:${partition}:${offset}`, published_at: instantOf(at), code, type, event_id }
     })
+  return { parked, later: records.length - parked.length }
 }
 
 /** The keys of the organization as of an offset of their topic; by default as of the last event of one of them. */

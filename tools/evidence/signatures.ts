@@ -32,7 +32,8 @@ export const readVerifierKeys = (texts: readonly string[]): VerifierKey[] =>
     const key = parseVerifierKey(text)
     if (key) return key
     const expected = 'NAME+ID+KEY, as commission evidence key prints it, with the id of this key'
-    throw new CommandError(`--key: expected ${expected}; got ${JSON.stringify(text)}`)
+    const got = text.startsWith('PRIVATE+KEY+') ? 'a secret key' : `${text.length} characters of another form`
+    throw new CommandError(`--key: expected ${expected}; got ${got}`)
   })
 
 export type CheckedManifest = {

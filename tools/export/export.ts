@@ -19,8 +19,8 @@ import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
-import type { SigningKey } from '../signing/note.ts'
-import { MANIFEST_FILE, NOTE_FILE, signFolder } from '../signing/sign-manifest.ts'
+import { checkNote, parseNote, type SigningKey } from '../signing/note.ts'
+import { MANIFEST_FILE, NOTE_FILE, readIfThere, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, writeWhole } from '../whole-file.ts'
@@ -130,6 +130,8 @@ const exportLocked = async (
     throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
   }
   if (done) {
+    if (key) await assertAsSigned(out, key)
+    if (key) await assertSums(read, options, steps)
     await assertIntact(done, out, table => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv')))
     say(`${out} has this export already, and its files are unchanged`)
   } else await writeAll(read, begun, options, steps, lock)
@@ -145,6 +147,37 @@ const exportLocked = async (
   if (json) steps.out(manifest)
   else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)
   return exitCodes.done
+}
+
+/** Of an export that is there already. @throws CommandError unless its sums and counts are those of the projection */
+const assertSums = async (
+  { totals, position, last }: TotalsRead,
+  { org, out }: ExportOptions,
+  steps: ExportSteps,
+): Promise<void> => {
+  const count = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, position) : 0)
+  const files = await describeFiles(exportedResources, out, steps.signal)
+  assertWhole(files, totals, [await count('reps'), await count('periods')])
+}
+
+/** Another signature would be of an export that somebody changed. Tables are added to an export after it was signed. */
+const assertAsSigned = async (out: string, { verifier }: SigningKey): Promise<void> => {
+  const bytes = await readIfThere(join(out, NOTE_FILE))
+  if (bytes === undefined) return
+  const note = parseNote(bytes)
+  const outcome = note === undefined ? 'wrong' : checkNote(note, [verifier]).outcome
+  if (note === undefined || outcome === 'wrong') {
+    throw new CommandError(`${out}/${NOTE_FILE}: its signature is not of its text: export into another directory`)
+  }
+  // Signed by another key only: this key says nothing about it.
+  if (outcome === 'unknown') return
+  const exportedIn = (text: Buffer | undefined): string => {
+    const { tables: _, ...exported } = JSON.parse(text?.toString('utf8') ?? '{}') as Manifest
+    return JSON.stringify(exported)
+  }
+  if (exportedIn(note.text) !== exportedIn(await readIfThere(join(out, MANIFEST_FILE)))) {
+    throw new CommandError(`${out}/${MANIFEST_FILE} is not the signed one: export into another directory`)
+  }
 }
 
 /** Adds the tables to the manifest, beside those that it names already. */

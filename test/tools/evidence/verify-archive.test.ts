@@ -9,7 +9,7 @@ import { signingTarget, signStored } from '../../../tools/archive/sign-target.ts
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
 import { openTopicArchive } from '../../../tools/archive/topic-archive.ts'
 import { verifyEvidence } from '../../../tools/evidence/verify.ts'
-import { createSigningKey, textOfVerifierKey } from '../../../tools/signing/note.ts'
+import { createSigningKey, textOfSigningKey, textOfVerifierKey } from '../../../tools/signing/note.ts'
 import type { Scope } from '../../support/scope.ts'
 import { anyEntry, entriesFrom } from '../archive/any-entries.ts'
 
@@ -19,8 +19,8 @@ const source = { cluster_id: 'cluster', topic: 'topic' }
 const held = async (): Promise<void> => undefined
 
 /** Adds entries up to this number, a segment for each four of them. */
-const grow = async (target: ArchiveTarget, count: number): Promise<void> => {
-  const entries = entriesFrom(0, fc.sample(anyEntry, { seed: 7, numRuns: count }))
+const grow = async (target: ArchiveTarget, count: number, seed = 7): Promise<void> => {
+  const entries = entriesFrom(0, fc.sample(anyEntry, { seed, numRuns: count }))
   const topic = await openTopicArchive(target, { stream: 'events', ...source }, 1, held)
   for (let at = topic.positions()[0] ?? 0; at < count; at += 4) {
     topic.add(0, entries.slice(topic.readFrom(0), at + 4), 0)
@@ -133,6 +133,42 @@ test('a run that was killed between a manifest and its note left a valid note; w
   const before = await readFile(file('events/manifest.note'))
   await signStored(target, key)
   expect(await readFile(file('events/manifest.note'))).toEqual(before)
+})
+
+test('an archive that somebody made anew beside a signature of the key is not signed by the next run', async t => {
+  const { directory, target, file } = await setUp(t)
+  const anew = await mkdtemp(join(tmpdir(), 'commission-signed-'))
+  t.onTestFinished(() => rm(anew, { recursive: true, force: true }))
+  const note = await readFile(file('events/manifest.note'))
+  await rm(file('events'), { recursive: true })
+  // Longer than the signed one, with other records from the first one on.
+  await grow(directoryTarget(anew), 16, 8)
+  await rename(join(anew, 'events'), file('events'))
+  await writeFile(file('events/manifest.note'), note)
+  await expect(signStored(target, key)).rejects.toThrow('it does not follow what is signed')
+  expect((await verify(directory)).code).toBe(3)
+})
+
+test('a note with a changed text is not replaced by a signature of the key', async t => {
+  const { target, file } = await setUp(t)
+  await flip(file('events/manifest.note'))
+  await expect(signStored(target, key)).rejects.toThrow('its signature is not of its text')
+})
+
+test('nothing is signed before the archive was compared with its log', async t => {
+  const { target, file } = await setUp(t)
+  const before = await readFile(file('events/manifest.note'))
+  await grow(
+    signingTarget(target, key, () => false),
+    16,
+  )
+  expect(await readFile(file('events/manifest.note'))).toEqual(before)
+})
+
+test('a message about a secret key in place of the public one does not have the key', async t => {
+  const { directory } = await setUp(t)
+  const refused = await verify(directory, [textOfSigningKey(key)]).catch(String)
+  expect(refused).toMatch(/--key: expected NAME\+ID\+KEY, .*; got a secret key$/)
 })
 
 test('a check beside a run that goes on ends well: each note has a whole manifest', async t => {
