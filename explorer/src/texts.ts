@@ -147,8 +147,6 @@ export const texts = {
     title: (rep: string, period: string) => `${rep}, ${period}`,
     owed: 'Owed',
     owedThen: 'Owed until it was replaced',
-    paid: 'Paid',
-    open: 'Open',
     earnedAmount: 'Earned by the period',
     calculated: 'Calculated',
     recorded: 'Recorded',

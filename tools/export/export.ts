@@ -131,7 +131,7 @@ const exportLocked = async (
   }
   if (done) {
     if (key) await assertAsSigned(out, key)
-    if (key) await assertSums(read, options, steps)
+    if (key) await assertWhole(await describeFiles(exportedResources, out, steps.signal), read, org, steps)
     await assertIntact(done, out, table => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv')))
     say(`${out} has this export already, and its files are unchanged`)
   } else await writeAll(read, begun, options, steps, lock)
@@ -147,17 +147,6 @@ const exportLocked = async (
   if (json) steps.out(manifest)
   else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)
   return exitCodes.done
-}
-
-/** Of an export that is there already. @throws CommandError unless its sums and counts are those of the projection */
-const assertSums = async (
-  { totals, position, last }: TotalsRead,
-  { org, out }: ExportOptions,
-  steps: ExportSteps,
-): Promise<void> => {
-  const count = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, position) : 0)
-  const files = await describeFiles(exportedResources, out, steps.signal)
-  assertWhole(files, totals, [await count('reps'), await count('periods')])
 }
 
 /** Another signature would be of an export that somebody changed. Tables are added to an export after it was signed. */
@@ -216,8 +205,7 @@ const writeAll = async (
   const files = await describeFiles(exportedResources, out, steps.signal)
   // Read again: another generation may have become live meanwhile.
   const after = await steps.readTotals(org, asOfChange(as_of))
-  const count = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, after.position) : 0)
-  assertWhole(files, totals, [await count('reps'), await count('periods')])
+  await assertWhole(files, { totals, last, position: after.position }, org, steps)
   const now = await steps.sourceOf(after.position.generation.name, org)
   if (now.rules_version !== rules_version) {
     throw new CommandError('other rules were made live meanwhile: export into an empty directory')
@@ -331,11 +319,14 @@ async function* statements(
 const STATEMENTS_AT_ONCE = 8
 
 /** Compares the files with the totals and counts of the projection. Each payout must have its statement. */
-const assertWhole = (
+const assertWhole = async (
   { files, sums: { owed, paid } }: Awaited<ReturnType<typeof describeFiles>>,
-  { totals }: Totals,
-  [reps, periods]: readonly [number, number],
-): void => {
+  { totals: { totals }, last, position }: TotalsRead,
+  org: string,
+  steps: ExportSteps,
+): Promise<void> => {
+  const countOf = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, position) : 0)
+  const [reps, periods] = [await countOf('reps'), await countOf('periods')]
   const count = (what: 'owed_count' | 'paid_count') => totals.reduce((sum, row) => sum + row[what], 0)
   const [owing, paying] = [count('owed_count'), count('paid_count')]
   const found = [owed, paid, ...exportedResources.map(of => files[of]?.records)]

@@ -1,5 +1,4 @@
 /** One payout, explained: its lines from nothing to what is owed, the steps of its calculation, and what was paid. */
-import { Fragment } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Client, type PayrollRecord, RefusedError, type Statement } from '../../../client/src/index.ts'
 import { addAmounts, runningSums, subtractAmount, widestOf, withEqualDecimals } from '../amounts.ts'
@@ -32,28 +31,33 @@ export const PayoutView = ({ id }: { readonly id: string }) => {
   const payout = useReading(`payout ${id}`, client => readPayout(client, id))
   const statement = useReading(`statement ${id}`, client => client.statement(id))
   const { value } = payout
-  const payroll = useReading(JSON.stringify(['payroll', value?.rep_id, value?.period_id]), client =>
-    value === undefined
-      ? Promise.resolve([])
-      : Array.fromAsync(client.payrollRecords({ repId: value.rep_id, periodId: value.period_id })),
-  )
-  // Read at once, and shown below the steps: they would move it.
-  const isTraced = statement.value !== undefined || statement.error !== undefined
   const title = value && texts.payout.title(nameOfRep(names, value.rep_id), nameOfPeriod(names, value.period_id))
   return (
     <>
       <h1 tabIndex={-1}>{title ?? texts.views.payout}</h1>
       <ReadingState reading={payout} what="payouts" />
-      {value !== undefined && (
-        <>
-          <Summary payout={value} payroll={payroll} />
-          <Lines payout={value} />
-          <Trace statement={statement} />
-          <div hidden={!isTraced}>
-            <Payroll payout={value} reading={payroll} />
-          </div>
-        </>
-      )}
+      {value !== undefined && <Found payout={value} statement={statement} />}
+    </>
+  )
+}
+
+type FoundProps = { readonly payout: Explained; readonly statement: ViewReading<Statement> }
+
+const Found = ({ payout, statement }: FoundProps) => {
+  const { rep_id, period_id } = payout
+  const payroll = useReading(JSON.stringify(['payroll', rep_id, period_id]), client =>
+    Array.fromAsync(client.payrollRecords({ repId: rep_id, periodId: period_id })),
+  )
+  // Read at once, and shown below the steps: they would move it.
+  const isTraced = statement.value !== undefined || statement.error !== undefined
+  return (
+    <>
+      <Summary payout={payout} payroll={payroll} />
+      <Lines payout={payout} />
+      <Trace statement={statement} />
+      <div hidden={!isTraced}>
+        <Payroll payout={payout} reading={payroll} />
+      </div>
     </>
   )
 }
@@ -74,13 +78,7 @@ const Summary = ({ payout, payroll }: SummaryProps) => {
   const open = paid && subtractAmount(net_amount, paid)
   const column = [net_amount, earned_amount]
   // The payroll records of the rep and the period belong to the current payout.
-  const ofPayroll =
-    superseded_by_id !== null
-      ? []
-      : ([
-          [words.paid, paid],
-          [words.open, open],
-        ] as const)
+  const isPaidShown = superseded_by_id === null && payroll.error === undefined
   return (
     <>
       {superseded_by_id !== null && (
@@ -96,25 +94,9 @@ const Summary = ({ payout, payroll }: SummaryProps) => {
           </strong>{' '}
           {currency}
         </dd>
-        {ofPayroll.map(([head, amount]) => (
-          <Fragment key={head}>
-            <dt>{head}</dt>
-            {/* An empty cell until it is read: the page does not move. */}
-            <dd>
-              {amount === undefined ? (
-                '\u00a0'
-              ) : (
-                <>
-                  {<Amount amount={amount} column={column} />} {currency}
-                </>
-              )}
-            </dd>
-          </Fragment>
-        ))}
-        <dt>{words.earnedAmount}</dt>
-        <dd>
-          <Amount amount={earned_amount} column={column} /> {currency}
-        </dd>
+        {isPaidShown && <Fact head={texts.words.paid} amount={paid} column={column} currency={currency} />}
+        {isPaidShown && <Fact head={texts.words.open} amount={open} column={column} currency={currency} />}
+        <Fact head={words.earnedAmount} amount={earned_amount} column={column} currency={currency} />
         <dt>{texts.words.rep}</dt>
         <dd>
           <RepName id={payout.rep_id} />
@@ -153,6 +135,27 @@ const Summary = ({ payout, payroll }: SummaryProps) => {
     </>
   )
 }
+
+type FactProps = {
+  readonly head: string
+  readonly amount: string | undefined
+  readonly column: readonly string[]
+  readonly currency: string
+}
+
+/** An amount of the summary. Its cell is empty until the amount is read, so that the page does not move. */
+const Fact = ({ head, amount, column, currency }: FactProps) => (
+  <>
+    <dt>{head}</dt>
+    {amount === undefined ? (
+      <dd>{'\u00a0'}</dd>
+    ) : (
+      <dd>
+        <Amount amount={amount} column={column} /> {currency}
+      </dd>
+    )}
+  </>
+)
 
 const Lines = ({ payout: { line_items: lines } }: { readonly payout: Explained }) => {
   const [shown, setShown] = useState(ROWS_SHOWN)

@@ -137,15 +137,12 @@ const Filters = () => {
   }, [address.deal])
   const go = (field: 'rep' | 'period' | 'deal', value: string): void => {
     const { [field]: _, ...others } = address
-    if (field === 'deal' && value.startsWith('payout_')) {
-      location.hash = fragmentOf({
-        view: 'payout',
-        id: value,
-        ...(address.asOf !== undefined && { asOf: address.asOf }),
-      })
-      return
-    }
     location.hash = fragmentOf(value === '' ? others : { ...others, [field]: value })
+  }
+  const find = (id: string): void => {
+    const { asOf } = address
+    if (!id.startsWith('payout_')) go('deal', id)
+    else location.hash = fragmentOf({ view: 'payout', id, ...(asOf !== undefined && { asOf }) })
   }
   const repsByName = Map.groupBy(names.reps.keys(), id => nameOfRep(names, id))
   const reps = [...repsByName].flatMap(([name, ids]) =>
@@ -177,7 +174,7 @@ const Filters = () => {
           placeholder={payouts.anyDeal}
           autocomplete="off"
           spellcheck={false}
-          onChange={event => go('deal', event.currentTarget.value.trim())}
+          onChange={event => find(event.currentTarget.value.trim())}
         />
       </div>
     </form>
