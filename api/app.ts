@@ -46,7 +46,7 @@ import type { Arrived, Context, KnownSoFar } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
 import { startSteps } from './http/steps.ts'
 import { traceRequest } from './http/trace-request.ts'
-import { answerRoute, CHANGES_ROUTE, createRoutes, findRoute, requireRoute } from './routes.ts'
+import { answerRoute, CHANGES_ROUTE, createRoutes, findRoute, requireRoute, TOTALS_ROUTE } from './routes.ts'
 
 type ApiParts = {
   readonly elasticsearch: SearchClient
@@ -156,7 +156,7 @@ export const createApi = (parts: ApiParts): Api => {
     .step(limitInFlight(shares, () => parts.onRateLimited('under_way')))
     .step(requireRoute)
     .step(waitForChange(CHANGES_ROUTE, watch, reservation, elapsed))
-    .step(shareReads(shares.readsOfOrganization))
+    .step(shareReads(TOTALS_ROUTE, shares.readsOfOrganization, shares.totalsOfOrganization))
     .step(reserveReads(reservation))
     .end(answerRoute(router))
   const app = new Koa<Arrived>({ env: 'production' })

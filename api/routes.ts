@@ -99,15 +99,19 @@ export const createRoutes = (
     answerStatement(ctx, await records.statement(ctx.state.scope, askedOf(ctx, 'payouts')))
   })
   router.get('/totals', async ctx => {
-    const read = await totals(ctx.state.scope, rememberAsked(ctx, readTotalsParameters(ctx.state.query)))
-    ctx.state.spent.bytesAdded = read.bytesAdded ?? 0
+    const { scope, spent, query } = ctx.state
+    const read = await totals(scope, rememberAsked(ctx, readTotalsParameters(query)), added => {
+      spent.added = added
+    })
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
   })
   return router
 }
 
-/** The route whose requests can wait. */
+/** The route whose requests can wait for a change. */
 export const CHANGES_ROUTE = `${BASE_PATH}/changes`
+/** The route whose requests can wait for a sum. */
+export const TOTALS_ROUTE = `${BASE_PATH}/totals`
 
 /**
  * Name of the routes whose answer is made in a buffer of its own, beside the documents that it is made of. The router

@@ -3,8 +3,8 @@
  * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
  *   so that large answers cost more. Totals of a deal cost as much as the payouts that they add up. If a read is
  *   refused because it is large, the bytes that arrived count instead. If the client leaves before its answer is made,
- *   those that were reserved for its reads count. Every answer from here on shows the units left. A 304 to an entity
- *   tag that the client has refunds the unit.
+ *   those that were reserved for its reads, or added up, count. Every answer from here on shows the units left. A 304
+ *   to an entity tag that the client has refunds the unit. If a sum was made for it, the payouts of the sum count.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { isTimeUp, NOT_MODIFIED, Refusal } from '../../core/runtime/index.ts'
@@ -68,13 +68,13 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
     try {
       await next({ refundUnit })
     } catch (error) {
-      const arrived = isTooLarge(error) ? spent.bytesRead : 0
+      const arrived = isTooLarge(error) ? Math.max(spent.bytesRead, spent.added.bytes) : 0
       const more = unitsOf(Math.max(bytesWhenGone(), arrived)) - 1
       addUnits(more)
       throw error
     }
-    // A 304 to a known entity tag costs nothing, whatever was added up for it.
-    const added = ctx.status === NOT_MODIFIED ? 0 : spent.bytesAdded
+    // A 304 to a known entity tag costs nothing, unless a sum was made for it.
+    const added = ctx.status === NOT_MODIFIED && !spent.added.isFirst ? 0 : spent.added.bytes
     const more = unitsOf(Math.max(ctx.response.length ?? 0, added)) - 1
     if (spent.waited > 0) {
       // The window may have ended while the request waited: the units and the header are those of the present one.
@@ -91,17 +91,20 @@ export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / 
 
 /** Whether a request was refused for the bytes that it asked for: its client can ask for fewer. */
 const isTooLarge = (error: unknown): boolean =>
-  error instanceof Refusal && /^(?:answer_bytes_of_|large_answers$)/.test(error.reason ?? '')
+  error instanceof Refusal && /^(?:answer_bytes_of_|large_answers$|deal_bytes$)/.test(error.reason ?? '')
 
-/** Returns a function: the bytes that were reserved for the request when its client left; 0 if it has not left. */
+/**
+ * Returns a function: the bytes that were reserved for the request, or added up for it, when its client left; 0 if it
+ * has not left.
+ */
 const watchLeaving = ({ state: { signal, spent } }: Context<Needs>): (() => number) => {
-  let bytes = 0
+  let bytes: number | undefined
   // The reads give their bytes back later: only after all listeners of this signal.
   const note = (): void => {
     if (!isTimeUp(signal)) bytes = spent.held?.reservation.held() ?? 0
   }
   signal.addEventListener('abort', note, { once: true })
-  return () => bytes
+  return () => (bytes === undefined ? 0 : Math.max(bytes, spent.added.bytes))
 }
 
 /** Does not wait, because the answer is ready. If counting fails, the units are not counted. */

@@ -19,7 +19,7 @@ export const arrivedOf = (
   requestId: newRequestId(),
   ...readTarget(request.url ?? ''),
   baseAddress: () => baseAddressOf(request, publicUrl),
-  spent: { waited: 0, bytesRead: 0, bytesAdded: 0, held: undefined },
+  spent: { waited: 0, bytesRead: 0, added: { bytes: 0, isFirst: false }, held: undefined },
 })
 
 /** Step: shows the id of the request, and adds its signal. */

@@ -8,7 +8,7 @@
  * before.
  */
 import type Koa from 'koa'
-import type { KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
+import type { Added, KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
 import type { ReadPosition, ReadScope, Reservation } from '../../core/store/index.ts'
 
 /** A request on its way, with what is known of it. */
@@ -31,8 +31,8 @@ export type Spent = {
   waited: number
   /** Bytes that all reads of the request took, also those that failed or were repeated. */
   bytesRead: number
-  /** Bytes of records that were added up in place of an answer with them. */
-  bytesAdded: number
+  /** Records that were added up in place of an answer with them. */
+  added: Added
   /** Undefined until memory is reserved, and while the request waits for a change. */
   held: Held | undefined
 }

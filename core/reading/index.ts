@@ -34,7 +34,7 @@ export {
   textOfName,
 } from './pages/read-parameters.ts'
 export type { FoundRecord, FoundStatement, RecordAsked } from './pages/read-record.ts'
-export type { TotalsRead } from './pages/read-totals.ts'
+export type { Added, TotalsRead } from './pages/read-totals.ts'
 export { NOT_REPLACED, replacementOf, textOfListed, textOfStatement, traceFieldsOf } from './pages/record-json.ts'
 export { createReaders, type Readers } from './readers.ts'
 export { type ReferencePage, referenceFiles, referencePages } from './reference.ts'

@@ -41,6 +41,12 @@ export const ENCRYPTED_WAITS = { permits: ENCRYPTED_CONNECTIONS_MAX / 2, queue: 
 export const READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX / 5, queue: 200, waitMax: 2_000 }
 
 /**
+ * Requests of one organization that read totals at once: they can wait for a sum for long, and half of the reads serve
+ * the other requests. Further ones queue for a short time, without a read permit.
+ */
+export const TOTALS_READS_OF_ORGANIZATION = { ...READS_OF_ORGANIZATION, permits: READS_OF_ORGANIZATION.permits / 2 }
+
+/**
  * Requests in flight, of one key and of one organization: from authentication until the answer is delivered or the
  * connection is closed. One client uses far fewer, and fewer keep Elasticsearch busy. A further request is refused at
  * once.
@@ -126,8 +132,11 @@ export const TOTALS_AT_ONCE = 5
 export const TOTALS_OF_ORGANIZATION = 1
 export const TOTALS_TIME_MAX = 30_000
 
-/** Totals of a deal: payouts and bytes of one search. A page is held beside the pages of lists. */
-export const DEAL_PAGE_PAYOUTS = 1_000
+/**
+ * Totals of a deal: payouts and bytes of one search. A page is held beside the pages of lists. The number of payouts
+ * bounds an answer whose payouts are larger than those of the page before.
+ */
+export const DEAL_PAGE_PAYOUTS = 100
 export const DEAL_PAGE_BYTES = 4 * 1024 * 1024
 
 /** Rows of totals that are remembered, of all organizations and moments: some tens of MB. */

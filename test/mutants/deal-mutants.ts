@@ -81,4 +81,34 @@ export const dealMutants: readonly Mutant[] = [
     find: 'Math.max(ctx.response.length ?? 0, added)',
     replace: '(ctx.response.length ?? 0)',
   },
+  {
+    name: 'a sum of a deal that is made for an answer 304 costs nothing',
+    inside: 'limitRate',
+    find: 'ctx.status === NOT_MODIFIED && !spent.added.isFirst',
+    replace: 'ctx.status === NOT_MODIFIED',
+  },
+  {
+    name: 'a client that leaves before the sum of a deal pays one unit',
+    inside: 'watchLeaving',
+    find: 'Math.max(bytes, spent.added.bytes)',
+    replace: 'bytes',
+  },
+  {
+    name: 'the sum of a deal that is too large costs one unit',
+    inside: 'limitRate',
+    find: 'Math.max(spent.bytesRead, spent.added.bytes)',
+    replace: 'spent.bytesRead',
+  },
+  {
+    name: 'the bytes of a sum are told only if its request does not end before',
+    inside: 'waitForSum',
+    find: '  try {\n    return await waitOrAbort(found, signal)\n  } finally {\n    onAdded(bytes())\n  }\n',
+    replace: '  const sum = await waitOrAbort(found, signal)\n  onAdded(bytes())\n  return sum\n',
+  },
+  {
+    name: 'requests for totals can take all reads of their organization',
+    inside: 'shareReads',
+    find: 'route === totalsRoute ? permittedTotals(request, read) : read()',
+    replace: 'route === totalsRoute ? read() : read()',
+  },
 ]

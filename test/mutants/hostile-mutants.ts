@@ -67,8 +67,8 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'a read that is refused for its size costs one unit, whatever arrived',
     inside: 'limitRate',
-    find: 'isTooLarge(error) ? spent.bytesRead : 0',
-    replace: 'isTooLarge(error) ? 0 : 0',
+    find: 'Math.max(spent.bytesRead, spent.added.bytes)',
+    replace: 'spent.added.bytes',
   },
   {
     name: 'the bytes of a read that is repeated in its turn are not counted for a refusal',

@@ -18,6 +18,7 @@ import {
   LARGE_ANSWERS,
   LARGE_ANSWERS_OF_ORGANIZATION,
   READS_OF_ORGANIZATION,
+  TOTALS_READS_OF_ORGANIZATION,
   WAITS,
   WAITS_OF_ORGANIZATION,
 } from '../limits.ts'
@@ -28,6 +29,8 @@ export type Shares = {
   readonly inFlightOfOrganization: Semaphores
   /** Requests that read: each sends one request to Elasticsearch at a time. */
   readonly readsOfOrganization: Semaphores
+  /** Those of them that read totals: each can wait for a sum. */
+  readonly totalsOfOrganization: Semaphores
   /** Requests that read and make a large answer: per organization, within the limit of the process. */
   readonly largeAnswers: Semaphores
   /** Requests that wait for a change: per organization, within the limit of the process. */
@@ -45,6 +48,7 @@ export const usualShares: ShareLimits = {
   inFlightOfKey: IN_FLIGHT_OF_KEY,
   inFlightOfOrganization: IN_FLIGHT_OF_ORGANIZATION,
   readsOfOrganization: READS_OF_ORGANIZATION,
+  totalsOfOrganization: TOTALS_READS_OF_ORGANIZATION,
   largeAnswers: LARGE_ANSWERS_OF_ORGANIZATION,
   largeAnswersOfProcess: LARGE_ANSWERS,
   waits: WAITS_OF_ORGANIZATION,
@@ -61,6 +65,7 @@ export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
   inFlightOfKey: createSemaphores(limits.inFlightOfKey, later),
   inFlightOfOrganization: createSemaphores(limits.inFlightOfOrganization, later),
   readsOfOrganization: createSemaphores(limits.readsOfOrganization, later),
+  totalsOfOrganization: createSemaphores(limits.totalsOfOrganization, later),
   largeAnswers: within(
     createSemaphore(limits.largeAnswersOfProcess, later),
     createSemaphores(limits.largeAnswers, later),

@@ -37,6 +37,8 @@ export const sumDealLines = async (
   position: ReadPosition,
   filter: ListFilter & { readonly deal_id: string },
   pace: Pace,
+  /** Called with the bytes of each page that arrived. */
+  onRead: (bytes: number) => void,
 ): Promise<DealSums> => {
   const where = position.generation.layout.searchOf(['payouts'], scope.org)
   const asked = { list: 'payouts', where, filter, position, limit: DEAL_PAGE_PAYOUTS } as const
@@ -44,11 +46,11 @@ export const sumDealLines = async (
   let bytes = 0
   for (let after = -1; ; ) {
     const { hits, hasMore } = await readPage(scope, { ...asked, after, bytesMax: DEAL_PAGE_BYTES })
-    for (const hit of hits) {
-      bytes += hit.bodyEnd - hit.bodyStart
-      if (bytes > DEAL_BYTES_MAX) return { lines: [], bytes, isTooMuch: true }
-      await addLines(sums, hit, filter.deal_id, pace)
-    }
+    const arrived = hits.reduce((sum, hit) => sum + hit.bodyEnd - hit.bodyStart, 0)
+    bytes += arrived
+    onRead(arrived)
+    if (bytes > DEAL_BYTES_MAX) return { lines: [], bytes, isTooMuch: true }
+    for (const hit of hits) await addLines(sums, hit, filter.deal_id, pace)
     after = hits.at(-1)?.sortValue ?? after
     if (!hasMore) return { lines: rowsOf(sums), bytes, isTooMuch: false }
   }

@@ -60,12 +60,17 @@ export type TotalsRead = {
   readonly position: ReadPosition
   readonly totals: Totals
   readonly last: LastChange | undefined
-  /** Of a deal: the bytes of the payouts that have its lines, also if their sums were known already. */
-  readonly bytesAdded?: number
+}
+/** Payouts of a deal that were added up. */
+export type Added = {
+  readonly bytes: number
+  /** Whether they were read for this request. Otherwise their sum was known already, or another request began it. */
+  readonly isFirst: boolean
 }
 /** `at` in milliseconds. */
 type LastChange = { readonly id: string; readonly sequence: number; readonly seq: number; readonly at: number }
-export type ReadTotals = (scope: ReadScope, asked: TotalsAsked) => Promise<TotalsRead>
+/** @param onAdded called for totals of a deal, also if they are refused, or if the request ends before its answer */
+export type ReadTotals = (scope: ReadScope, asked: TotalsAsked, onAdded?: (added: Added) => void) => Promise<TotalsRead>
 
 /** Creates the reader of totals and its cache. */
 export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, sequences: Sequences): ReadTotals => {
@@ -75,7 +80,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     maxSize: TOTALS_ROWS_REMEMBERED,
     sizeCalculation: ({ rows, ofDeal }) => rows.length + (ofDeal?.lines.length ?? 0) + 1,
   })
-  const summing = new Map<string, Promise<Summed>>()
+  const summing = new Map<string, Summing>()
 
   const ask = async <Aggregations, Source = unknown>(where: Place, body: object, reading: Reading) => {
     return smallSearch<Aggregations, Source>(await searchSmall(search, where, body, reading))
@@ -151,7 +156,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     return { seq, rows: found.rows }
   }
 
-  const sum = (org: string, position: ReadPosition, only: Only): Promise<Summed> => {
+  const sum = (org: string, position: ReadPosition, only: Only, onRead: (bytes: number) => void): Promise<Summed> => {
     return withTimeLimit(TOTALS_TIME_MAX, scheduleTimer, async signal => {
       const pace = usualPace(signal)
       // Several requests share the sum: its bytes count for none of them.
@@ -159,7 +164,8 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
       const { deal } = only
       if (deal !== undefined) {
         const filter = { ...filterOf(only), deal_id: deal }
-        return { rows: [], ofDeal: await sumDealLines(parts.readPage, { ...reading, org }, position, filter, pace) }
+        const of = { ...reading, org }
+        return { rows: [], ofDeal: await sumDealLines(parts.readPage, of, position, filter, pace, onRead) }
       }
       const balance = only.rep === undefined ? await readBalance(org, position, reading) : undefined
       const groups = groupsOf(ofPeriod(balance?.rows ?? [], only.period))
@@ -191,6 +197,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     position: ReadPosition,
     last: string,
     only: Only,
+    onAdded: (added: Added) => void,
   ): Promise<Summed> => {
     // `takenBack` differs once a restored copy is adopted: a sum from before may lack records.
     const keyOfAll = `${position.generation.name}:${org}:${position.takenBack}:${last}`
@@ -202,17 +209,24 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
       // A deal has other bytes in one period than in all.
       const periods = only.deal === undefined ? summed.get(keyOfPeriods) : undefined
       const known = summed.get(key) ?? (periods && { rows: ofPeriod(periods.rows, only.period) })
-      if (known) return known
+      if (known) {
+        onAdded({ bytes: known.ofDeal?.bytes ?? 0, isFirst: false })
+        return known
+      }
       const running = summing.get(key)
-      if (running !== undefined) return waitOrAbort(running, signal)
+      if (running !== undefined) return waitForSum(running, signal, bytes => onAdded({ bytes, isFirst: false }))
       if (isRoomFor(org)) break
-      const others = [...summing.values()].map(other => other.catch(() => undefined))
+      const others = [...summing.values()].map(({ found }) => found.catch(() => undefined))
       await waitOrAbort(Promise.race(others), signal)
     }
-    const began = sum(org, position, only).finally(() => summing.delete(key))
+    let bytes = 0
+    const found = sum(org, position, only, more => {
+      bytes += more
+    }).finally(() => summing.delete(key))
+    const began = { found, bytes: () => bytes }
     summing.set(key, began)
-    began.then(found => summed.set(key, found)).catch(() => undefined)
-    return waitOrAbort(began, signal)
+    found.then(rows => summed.set(key, rows)).catch(() => undefined)
+    return waitForSum(began, signal, added => onAdded({ bytes: added, isFirst: true }))
   }
 
   /** The last change, and how many changes there are. Only those after the last balance are searched and counted. */
@@ -242,17 +256,30 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     return { id: textOfName(nameOfChange(layout, hit)), sequence: begin.sequence + counted.doc_count, seq, at }
   }
 
-  return async (scope, { asOf, ...only }) => {
+  return async (scope, { asOf, ...only }, onAdded = () => undefined) => {
     const { current, position } = await readDocumentsAsOf(scope, () => [], asOf)
     requireSearchable(filterOf(only), position.generation.layout)
     const last = await lastChange(scope, position)
     const time = await parts.projectionTime(scope, current, last ? 'records' : 'unknown')
-    const { rows, ofDeal }: Summed = last ? await sumOnce(scope, position, last.id, only) : { rows: [] }
+    const { rows, ofDeal }: Summed = last ? await sumOnce(scope, position, last.id, only, onAdded) : { rows: [] }
     if (ofDeal?.isTooMuch) throw tooMuch()
     const { id: last_change_id = null, sequence: last_sequence = 0 } = last ?? {}
     const lines = only.deal !== undefined && { line_totals: [...(ofDeal?.lines ?? [])] }
     const totals = { last_change_id, last_sequence, totals: [...rows], ...lines }
-    return { position: { ...position, time }, totals, last, ...(ofDeal && { bytesAdded: ofDeal.bytes }) }
+    return { position: { ...position, time }, totals, last }
+  }
+}
+
+/** Waits for a sum. Then, or when the request ends before, `onAdded` gets the bytes that were read for it so far. */
+const waitForSum = async (
+  { found, bytes }: Summing,
+  signal: AbortSignal,
+  onAdded: (bytes: number) => void,
+): Promise<Summed> => {
+  try {
+    return await waitOrAbort(found, signal)
+  } finally {
+    onAdded(bytes())
   }
 }
 
@@ -262,12 +289,14 @@ const tooMuch = (): Refusal => {
     `\`deal_id\`: the current payouts with lines of this deal have more than ${size}, which is too much to add up here.`,
     'Add `period_id` or `rep_id`, or walk `/payouts?deal_id=` as of one moment.',
   ].join(' ')
-  return new Refusal('invalid_request', { message })
+  return new Refusal('invalid_request', { message, reason: 'deal_bytes' })
 }
 
 type Row = Totals['totals'][number]
 /** A result that is remembered. */
 type Summed = { readonly rows: readonly Row[]; readonly ofDeal?: DealSums }
+/** A result that is being made: of a deal, with the bytes of the payouts that were read so far. */
+type Summing = { readonly found: Promise<Summed>; readonly bytes: () => number }
 /** The only rep, the only period and the deal to add. */
 type Only = Omit<TotalsAsked, 'asOf'>
 type Place = Pick<SearchTarget, 'index' | 'routing'>

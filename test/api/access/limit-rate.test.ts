@@ -3,7 +3,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { limitRate, unitsOf } from '../../../api/access/limit-rate.ts'
 import { createLocalCounter } from '../../../api/access/rate-counter.ts'
 import type { Spent } from '../../../api/http/request.ts'
-import { unavailable } from '../../../core/runtime/refusals.ts'
+import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 import { abortReason, waitOrAbort } from '../../../core/runtime/time-limits.ts'
 import { createAnswerBudget, type Reservation } from '../../../core/store/read/answer-budget.ts'
 import { RATE_UNIT_BYTES } from '../../../schemas/limits.ts'
@@ -14,6 +14,8 @@ const RATE = { requests: 100, windowSeconds: 60 }
 afterEach(() => void vi.useRealTimers())
 
 type State = { readonly reservation: Reservation; readonly signal: AbortSignal; readonly spent: Spent }
+/** The status of the answer, if it is not 200. */
+type Given = { readonly status: number }
 const NO_TURN = { wait: async () => undefined, tryNow: () => true, isMine: () => false, end: () => undefined }
 
 const created = (rate = RATE) => {
@@ -21,13 +23,14 @@ const created = (rate = RATE) => {
   const budget = createAnswerBudget({ onRefused: () => undefined })
   const step = limitRate({ rate, inFlightMax: 100, counter, elapsed: () => 0, onLimited: () => undefined })
   /** Runs a request. Returns the headers of its answer. */
-  const run = async (next: (state: State) => Promise<void>, end = new AbortController()) => {
+  const run = async (next: (state: State) => Promise<void>, end = new AbortController(), given?: Given) => {
     const headers = new Map<string, string>()
     const reservation = budget.open(KEY)
     const held = { reservation, reads: [], turn: NO_TURN }
-    const spent: Spent = { waited: 0, bytesRead: 0, bytesAdded: 0, held }
+    const spent: Spent = { waited: 0, bytesRead: 0, added: { bytes: 0, isFirst: false }, held }
     const state = { key: KEY, route: '/api/v1/payouts', signal: end.signal, reservation, spent }
-    const ctx = { state, response: { length: 0 }, set: (name: string, value: string) => void headers.set(name, value) }
+    const set = (name: string, value: string) => void headers.set(name, value)
+    const ctx = { state, response: { length: 0 }, status: given?.status ?? 200, set }
     await step(ctx as unknown as Parameters<typeof step>[0], () => next(state)).catch(() => undefined)
     return headers
   }
@@ -89,9 +92,49 @@ test.each([
 test('an answer in which payouts are added up costs as many units as they have MiB', async () => {
   const { run, used } = created()
   await run(async ({ spent }) => {
-    spent.bytesAdded = 3 * RATE_UNIT_BYTES + 1
+    spent.added = { bytes: 3 * RATE_UNIT_BYTES + 1, isFirst: false }
   })
   expect(await used()).toBe(4)
+})
+
+test('an answer 304 costs the payouts that were added up for it, and nothing further if the sum was known', async () => {
+  const { run, used } = created()
+  const notChanged = (isFirst: boolean) =>
+    run(
+      async ({ spent }) => {
+        spent.added = { bytes: 3 * RATE_UNIT_BYTES, isFirst }
+      },
+      new AbortController(),
+      { status: 304 },
+    )
+  await notChanged(false)
+  // The unit of the request itself: the handler refunds it.
+  expect(await used()).toBe(1)
+  await notChanged(true)
+  expect(await used()).toBe(4)
+})
+
+test('a sum that is refused because it is too large, or whose client leaves, costs the payouts read so far', async () => {
+  const { run, used } = created()
+  const refused = await run(async ({ spent }) => {
+    spent.added = { bytes: 5 * RATE_UNIT_BYTES, isFirst: true }
+    throw new Refusal('invalid_request', { reason: 'deal_bytes' })
+  })
+  expect([await used(), refused.get('RateLimit')]).toEqual([5, '"default";r=95;t=60'])
+  const client = new AbortController()
+  await run(async ({ spent, signal }) => {
+    const read = waitOrAbort(new Promise<void>(() => undefined), signal)
+    client.abort(abortReason('client_gone'))
+    await read.finally(() => {
+      spent.added = { bytes: 4 * RATE_UNIT_BYTES, isFirst: false }
+    })
+  }, client)
+  expect(await used()).toBe(9)
+  await run(async ({ spent }) => {
+    spent.added = { bytes: 4 * RATE_UNIT_BYTES, isFirst: true }
+    throw unavailable('elasticsearch_timeout')
+  })
+  expect(await used()).toBe(10)
 })
 
 test('a clock that steps back does not make the window longer', async () => {

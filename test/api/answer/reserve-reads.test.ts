@@ -11,7 +11,7 @@ describe('the memory of a request', () => {
   const opened = async () => {
     const budget = createAnswerBudget({ onRefused: () => undefined })
     const turns = createSemaphores({ permits: 1, queue: 0, waitMax: 0 }, () => () => undefined)
-    const spent: Spent = { waited: 0, bytesRead: 0, bytesAdded: 0, held: undefined }
+    const spent: Spent = { waited: 0, bytesRead: 0, added: { bytes: 0, isFirst: false }, held: undefined }
     const request = {
       requestId: 'r',
       path: '/',

@@ -4,7 +4,7 @@ import { DEAL_PAGE_BYTES, DEAL_PAGE_PAYOUTS } from '../../../../core/reading/lim
 import { sumDealLines } from '../../../../core/reading/pages/read-deal-lines.ts'
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createReadPage } from '../../../../core/reading/pages/read-page.ts'
-import { createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
+import { type Added, createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
 import { createSequences } from '../../../../core/reading/pages/sequences.ts'
 import { abortReason } from '../../../../core/runtime/time-limits.ts'
 import type { ScopedSearch } from '../../../../core/store/index.ts'
@@ -38,6 +38,7 @@ const stored = (payout: Payout, place: number): Stored => {
 /** Payouts in an index, in pages. `asked`: the index of each search, and how many payouts it found. */
 const listOf = (payouts: readonly Stored[], onSearch = (): void => undefined) => {
   const asked: [index: string, found: number][] = []
+  const read: number[] = []
   const search = async ({ index }: { readonly index: string }, body: string) => {
     const { size, query } = JSON.parse(body) as { size: number; query: { bool: { filter: Filter[] } } }
     const after = query.bool.filter.find(({ range }) => range?.seq)?.range?.seq?.gt ?? -1
@@ -48,8 +49,9 @@ const listOf = (payouts: readonly Stored[], onSearch = (): void => undefined) =>
   }
   const readPage = createReadPage(search)
   const sum = (deal = 'deal_1', pace = usualPace(signal)) =>
-    sumDealLines(readPage, scopeOf('org_a'), position, { deal_id: deal }, pace)
-  return { asked, readPage, sum }
+    sumDealLines(readPage, scopeOf('org_a'), position, { deal_id: deal }, pace, bytes => void read.push(bytes))
+  const bytesRead = () => read.reduce((all, bytes) => all + bytes, 0)
+  return { asked, readPage, sum, bytesRead }
 }
 type Filter = { readonly range?: { readonly seq?: { readonly gt: number } } }
 
@@ -75,7 +77,7 @@ const payoutsOf = (count: number, seed: number): Payout[] => {
 describe('the lines of a deal', () => {
   test.each([1, 2, 3])('of payouts on many pages add up exactly, to the last digit (seed %i)', async seed => {
     const payouts = payoutsOf(2 * DEAL_PAGE_PAYOUTS + 10, seed)
-    const { asked, sum } = listOf(payouts.map(stored))
+    const { asked, sum, bytesRead } = listOf(payouts.map(stored))
     const bodies = payouts.map(payout => payoutBodies(payout).body)
     const bytes = bodies.reduce((all, body) => all + Buffer.byteLength(body), 0)
     const lines = lineTotalsOf(
@@ -84,7 +86,7 @@ describe('the lines of a deal', () => {
     )
     expect(lines.length).toBe(27)
     expect(await sum()).toEqual({ lines, bytes, isTooMuch: false })
-    expect(asked.length).toBeGreaterThan(2)
+    expect([asked.length > 2, bytesRead()]).toEqual([true, bytes])
   })
 
   test('of no payout are no rows', async () => {
@@ -104,10 +106,13 @@ describe('the lines of a deal', () => {
     const one = stored(large[0] ?? { id: '' }, 0)
     const size = one.text.length
     expect([40 * size > DEAL_BYTES_MAX, size > DEAL_PAGE_BYTES / 2]).toEqual([true, true])
-    const { asked, sum } = listOf(large.map((payout, at) => ({ ...one, id: `org_a:${payout.id}`, place: at })))
+    const { asked, sum, bytesRead } = listOf(
+      large.map((payout, at) => ({ ...one, id: `org_a:${payout.id}`, place: at })),
+    )
     const found = await sum()
     expect(found).toMatchObject({ lines: [], isTooMuch: true })
     expect([found.bytes > DEAL_BYTES_MAX, found.bytes < DEAL_BYTES_MAX + size]).toEqual([true, true])
+    expect(bytesRead()).toBe(found.bytes)
     // A page has one of them and a look at the next one.
     expect(Math.max(...asked.map(([, payouts]) => payouts))).toBeLessThanOrEqual(3)
     const read = asked.length
@@ -172,13 +177,17 @@ describe('totals of a deal', () => {
       return Buffer.from(JSON.stringify({ ...head, hits, aggregations: counted }))
     }
     const read = createReadTotals(parts, search, createSequences(search))
-    const ask = (deal = 'deal_1', period?: string) => read(scopeOf('org_a'), { asOf: undefined, deal, period })
-    const swapDuringReads = (): void => {
-      onSearch = () => {
-        live = 'g2'
-      }
+    const added: Added[] = []
+    const ask = (deal = 'deal_1', period?: string, end = signal) =>
+      read({ ...scopeOf('org_a'), signal: end }, { asOf: undefined, deal, period }, one => void added.push(one))
+    const onRead = (then: () => void): void => {
+      onSearch = then
     }
-    return { asked, ask, swapDuringReads }
+    const swapDuringReads = (): void =>
+      onRead(() => {
+        live = 'g2'
+      })
+    return { asked, added, ask, onRead, swapDuringReads }
   }
 
   test('come from one generation, also if another one becomes live between two pages', async () => {
@@ -195,10 +204,14 @@ describe('totals of a deal', () => {
   })
 
   test('are read once for the same moment, and again for another deal or period', async () => {
-    const { asked, ask } = totalsOver(payoutsOf(3, 5).map(stored))
+    const payouts = payoutsOf(3, 5)
+    const { asked, added, ask } = totalsOver(payouts.map(stored))
     const [one, same] = await Promise.all([ask(), ask()])
     expect([same.totals, (await ask()).totals]).toEqual([one.totals, one.totals])
-    expect(one.bytesAdded).toBeGreaterThan(300)
+    const bytes = payouts.reduce((all, payout) => all + Buffer.byteLength(payoutBodies(payout).body), 0)
+    // The price is the same for all. Only the first one also pays if its answer is 304.
+    const shared = { bytes, isFirst: false }
+    expect(added).toEqual([{ bytes, isFirst: true }, shared, shared])
     const once = asked.length
     await ask('deal_1', 'period_1')
     expect(asked.length).toBeGreaterThan(once)
@@ -212,7 +225,7 @@ describe('totals of a deal', () => {
     }))
     const one = stored({ id: 'payout_0', lines: [...lines, { id: 'line_x', amount: '1', deal: 'deal_1' }] }, 0)
     const count = Math.ceil(DEAL_BYTES_MAX / (6_000 * 990))
-    const { asked, ask } = totalsOver(
+    const { asked, added, ask } = totalsOver(
       Array.from({ length: count }, (_, at) => ({ ...one, id: `org_a:payout_${at}`, place: at })),
     )
     const refused = { code: 'invalid_request', message: expect.stringContaining('more than 128 MiB') }
@@ -220,5 +233,19 @@ describe('totals of a deal', () => {
     const once = asked.length
     await expect(ask()).rejects.toMatchObject(refused)
     expect(asked.length).toBe(once)
+    const [first, second] = added
+    expect([first?.isFirst, second?.isFirst, first?.bytes === second?.bytes]).toEqual([true, false, true])
+    expect(first?.bytes).toBeGreaterThan(DEAL_BYTES_MAX)
   }, 60_000)
+
+  test('tell the payouts that were read so far if the request ends before its answer', async () => {
+    const end = new AbortController()
+    const { asked, added, ask, onRead } = totalsOver(payoutsOf(3 * DEAL_PAGE_PAYOUTS, 6).map(stored))
+    onRead(() => {
+      if (asked.length === 3) end.abort(abortReason('client_gone'))
+    })
+    await expect(ask('deal_1', undefined, end.signal)).rejects.toMatchObject({ reason: 'client_gone' })
+    expect(added).toEqual([{ bytes: expect.any(Number), isFirst: true }])
+    expect(added[0]?.bytes).toBeGreaterThan(DEAL_PAGE_PAYOUTS * 100)
+  })
 })
