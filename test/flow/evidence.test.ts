@@ -8,6 +8,10 @@ import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { readManifest, segmentPath, writeManifest } from '../../tools/archive/manifest.ts'
+import { segmentsOf } from '../../tools/archive/read-archive.ts'
+import { addEntryToDigest, encodeEntry, encodeSegment, NO_RECORDS, openSegment } from '../../tools/archive/segment.ts'
+import { directoryTarget } from '../../tools/archive/target.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
@@ -157,6 +161,39 @@ test('an archive that goes on is signed with each segment; without --sign, what 
   })
   await run('archive', '--to', at('more'), '--sign', at('other.key'))
   expect((await verify('more', otherKey)).code).toBe(0)
+})
+
+test('a record in the middle of a segment that no signature covers yet is compared with Kafka before it is signed', async () => {
+  await cp(at('archive'), at('forged'), { recursive: true })
+  await publish(60)
+  await run('archive', '--to', at('forged'))
+  const note = readFileSync(at('forged', 'events', 'manifest.note'))
+  const target = directoryTarget(at('forged'))
+  const manifest = await readManifest(target, 'events')
+  const grown = manifest?.partitions.find(({ segments }) => segments > 1)
+  if (manifest === undefined || grown?.last_segment == null) throw new Error('no partition has grown')
+  const { partition, last_segment } = grown
+  const path = segmentPath('events', partition, last_segment)
+  const { header, entries } = await openSegment((await target.read(path)) ?? Buffer.alloc(0), path)
+  expect(entries.length).toBeGreaterThan(1)
+  // As somebody who may write into the archive does it: the first entry, and all digests fit again.
+  const forged = entries.map((entry, index) => (index === 0 ? { ...entry, timestamp: entry.timestamp + 1 } : entry))
+  const { bytes, sha256 } = await encodeSegment(header, forged.map(encodeEntry))
+  let digest = NO_RECORDS
+  const before = { ...grown, end: last_segment, segments: grown.segments - 1, last_sha256: header.previous }
+  for await (const segment of segmentsOf(target, manifest, before)) {
+    for (const entry of segment.entries) digest = addEntryToDigest(digest, entry)
+  }
+  for (const entry of forged) digest = addEntryToDigest(digest, entry)
+  await target.replace(path, bytes)
+  const partitions = manifest.partitions.map(one => (one === grown ? { ...one, last_sha256: sha256, digest } : one))
+  await writeManifest(target, { ...manifest, partitions })
+  expect((await runCommand(['archive', 'verify', at('forged')], {})).code).toBe(0)
+
+  const refused = await runCommand(['archive', '--to', at('forged'), '--sign', at('close.key')], settings)
+  const expected = `has another record at offset ${last_segment} than the archive. Nothing is signed`
+  expect([refused.code, refused.said]).toEqual([1, expect.stringContaining(expected)])
+  expect(readFileSync(at('forged', 'events', 'manifest.note'))).toEqual(note)
 })
 
 test('a key file is written once, only its owner may read it, and a file without a key is refused by name', async () => {

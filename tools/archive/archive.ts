@@ -23,11 +23,12 @@ import {
 import { StopError } from '../../core/runtime/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import type { LockSteps } from '../export/lock.ts'
-import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { CommandError, type ExitCode, exitCodes, isAbort } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { ARCHIVE_FLUSH_MS, ARCHIVE_NEWS_MS, ARCHIVE_POLL_MS } from '../limits.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { timeOf } from '../terminal.ts'
+import { comparesWithLog } from './compare-with-log.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
 import { signingTarget, signStored } from './sign-target.ts'
@@ -95,8 +96,19 @@ export const archive = async (
   await verifyTopics(copies.flat(), steps).catch(error => {
     throw withEnds(error, to, copies)
   })
-  for (const target of targets) await signStored(target, key)
-  isCompared = true
+  const throttle = createThrottle(maxRate, steps)
+  const compare = comparesWithLog({
+    readerOf: stream => logs.find(log => log.stream === stream)?.reader,
+    throttle,
+    ...steps,
+  })
+  for (const [index, target] of steps.signal.aborted ? [] : targets.entries()) {
+    const manifests = (copies[index] ?? []).map(([, topic]) => topic.manifest())
+    await signStored(target, key, manifests, { compare, say: steps.say }).catch(error => {
+      if (!isAbort(error, steps.signal)) throw withEnds(error, to, copies)
+    })
+  }
+  isCompared = !steps.signal.aborted
   const total = sumOf(logs.map(({ ends }) => sumOf(ends)))
   const report = reportProgress(steps, maxRate)
   let hasCaughtUp = false
@@ -108,7 +120,6 @@ export const archive = async (
     report({ done, total })
     hasCaughtUp = follow && done >= total
   }
-  const throttle = createThrottle(maxRate, steps)
   // If one target fails, the others write what was read, and end.
   const failure = new AbortController()
   const signal = AbortSignal.any([steps.signal, failure.signal])

@@ -85,10 +85,12 @@ export const parseManifest = (bytes: Buffer, stream: Stream, name: string): Arch
 }
 
 export const writeManifest = async (target: ArchiveTarget, manifest: ArchiveManifest): Promise<void> => {
-  const path = manifestPath(manifest.stream)
-  const text = `${JSON.stringify({ ...manifest, sha256: sha256Of(manifest) }, null, 2)}\n`
-  await target.replace(path, Buffer.from(text))
+  await target.replace(manifestPath(manifest.stream), encodeManifest(manifest))
 }
+
+/** The bytes of the file. */
+export const encodeManifest = (manifest: ArchiveManifest): Buffer =>
+  Buffer.from(`${JSON.stringify({ ...manifest, sha256: sha256Of(manifest) }, null, 2)}\n`)
 
 const sha256Of = (manifest: ArchiveManifest): string =>
   createHash('sha256').update(JSON.stringify(manifest)).digest('hex')
