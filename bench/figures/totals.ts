@@ -1,10 +1,11 @@
 /**
  * Totals as the history grows: one organization, a tenth of whose payouts replace another one. Each request is about
- * another moment, so that nothing is cached: now, just after a new payout, and as of payouts of all times.
+ * another moment, so that nothing is cached: now, just after a new payout, and as of payouts of all times. Then the pages
+ * and totals that select records: of a deal, of a rep, and several by id.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { balancesIndexOf, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
-import { type RunningApi, readApi, startApi } from '../processes/api-process.ts'
+import { type RunningApi, startApi, timeOf } from '../processes/api-process.ts'
 import { type RunningProjection, requireAllApplied, startProjection } from '../processes/projection.ts'
 import { createBenchKey, createTopics, publishDataset, type Topics } from '../processes/publish.ts'
 import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
@@ -12,6 +13,7 @@ import { createDataset, type Dataset, payoutOf } from '../rig/dataset.ts'
 import { createDatasetRandom } from '../rig/random.ts'
 import { percentile } from '../rig/statistics.ts'
 import { measureTimeToVisible } from './pages.ts'
+import { measureSelected, rowsOfSelected, SELECTED_NOTE, type Selected } from './selected.ts'
 
 /** Changes from one balance to the next, if there are few rows. */
 const CHANGES = 1_000
@@ -26,6 +28,7 @@ type Stage = {
   readonly balanceSeconds: number
   readonly now: readonly number[]
   readonly asOf: readonly number[]
+  readonly selected: Selected
 }
 
 export const measureTotals: Measure = async bench => {
@@ -35,7 +38,8 @@ export const measureTotals: Measure = async bench => {
 }
 
 const measureStage = async (bench: Bench, payouts: number): Promise<Stage> => {
-  const { shape, recalculated, moments } = bench.sizes.totals
+  const { recalculated, moments, payoutsOfDeal } = bench.sizes.totals
+  const shape = { ...bench.sizes.totals.shape, deals: payouts / payoutsOfDeal }
   const dataset = createDataset({ payouts, organizations: 1, recalculated, ...shape })
   const [organization] = dataset.organizations
   if (organization === undefined) throw new Error('there is no organization')
@@ -54,9 +58,10 @@ const measureStage = async (bench: Bench, payouts: number): Promise<Stage> => {
   const asOf: number[] = []
   for (const id of asked) asOf.push(await timeOf(api, key.text, `/totals?as_of=${id}`))
   const now = await measureNow(bench, topics, api, key.text, dataset)
+  const selected = await measureSelected(bench, api, key.text, organization.reps, asked)
   // The first requests of a process compile its code.
   const warm = Math.ceil(moments / 10)
-  return { payouts, balanceSeconds, now: now.slice(warm), asOf: asOf.slice(warm) }
+  return { payouts, balanceSeconds, now: now.slice(warm), asOf: asOf.slice(warm), selected }
 }
 
 /** Waits until the projector has made all balances. @returns seconds since the projection had caught up */
@@ -82,12 +87,6 @@ const idsOf = (dataset: Dataset, payouts: number, moments: number): string[] => 
   return createDatasetRandom('moments')
     .shuffle(ids.map((_, at) => at))
     .map(at => ids[at] ?? '')
-}
-
-const timeOf = async (api: RunningApi, key: string, path: string): Promise<number> => {
-  const began = performance.now()
-  await readApi(`${api.url}${path}`, key)
-  return performance.now() - began
 }
 
 const measureNow = async (
@@ -117,13 +116,14 @@ const figureOfTotals = (stages: readonly Stage[]): Figure => {
   const rowsOf = (stage: Stage): FigureRow[] => {
     const size = stage.payouts.toLocaleString('en-US')
     const bound = stage === largest ? { atMost: P99_MAX } : {}
-    return [
+    const all: FigureRow[] = [
       { what: `${size}: all balances are made, after the replay`, unit: 's', value: stage.balanceSeconds },
       { what: `${size}: totals now, p50`, unit: 'ms', value: percentile(stage.now, 50) },
       { what: `${size}: totals now, p99`, unit: 'ms', value: percentile(stage.now, 99), ...bound },
       { what: `${size}: totals as of a change, p50`, unit: 'ms', value: percentile(stage.asOf, 50) },
       { what: `${size}: totals as of a change, p99`, unit: 'ms', value: percentile(stage.asOf, 99), ...bound },
     ]
+    return [...all, ...rowsOfSelected(size, stage.selected, stage === largest)]
   }
   const ratio = (what: 'now' | 'asOf', name: string): FigureRow => ({
     key: `${name}, largest / smallest`,
@@ -139,6 +139,7 @@ const figureOfTotals = (stages: readonly Stage[]): Figure => {
     rows: [...stages.flatMap(rowsOf), ratio('now', 'totals now'), ratio('asOf', 'totals as of a change')],
     notes: [
       'One organization, in one partition; a tenth of the payouts replace another one. Each request is about another moment, so that no sum is remembered: as of payouts of all times, and now, each time after a new payout. A tenth of the requests go before and are not counted.',
+      SELECTED_NOTE,
     ],
   }
 }

@@ -38,6 +38,13 @@ export const readApi = async <Answer>(url: string, key: string): Promise<Answer>
   return JSON.parse(text)
 }
 
+/** Returns the milliseconds of one request. */
+export const timeOf = async (api: RunningApi, key: string, path: string): Promise<number> => {
+  const began = performance.now()
+  await readApi(`${api.url}${path}`, key)
+  return performance.now() - began
+}
+
 type WalkedPage = { readonly path: string; readonly ids: readonly string[] }
 
 /** Reads all pages of the list of payouts, one after the other. */
@@ -60,7 +67,7 @@ export const walkPayouts = async (
 
 /** A page of the list of payouts: the fields that are used. */
 export type PayoutsPage = {
-  readonly data: readonly { readonly id: string }[]
+  readonly data: readonly { readonly id: string; readonly line_items: readonly { readonly deal_id: string }[] }[]
   readonly has_more: boolean
   readonly next_cursor: string
 }

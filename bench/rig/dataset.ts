@@ -19,7 +19,12 @@ export type DatasetSize = {
 } & PayoutShape
 
 /** Lines and trace steps of every payout. */
-export type PayoutShape = { readonly lines: number; readonly steps: number }
+export type PayoutShape = {
+  readonly lines: number
+  readonly steps: number
+  /** Deals of all lines together; by default each line has its own. */
+  readonly deals?: number
+}
 
 export type Dataset = {
   readonly organizations: readonly DatasetOrganization[]
@@ -176,7 +181,7 @@ export const payoutOf = (
   { id: org_id, reps, periods }: DatasetOrganization,
   pair: number,
   supersedes_id: string | null,
-  { lines, steps }: PayoutShape,
+  { lines, steps, deals }: PayoutShape,
   random: DatasetRandom,
 ): PayoutCalculatedData => {
   const [rep_id, period_id] = [known(reps[pair % reps.length]), known(periods[Math.floor(pair / reps.length)])]
@@ -191,18 +196,18 @@ export const payoutOf = (
     currency: 'EUR',
     net_amount: money(sum),
     earned_amount: money(sum),
-    line_items: amounts.map((amount, index) => lineOf(amount, index, random)),
+    line_items: amounts.map((amount, index) => lineOf(amount, index, deals, random)),
     calculation_trace: Array.from({ length: steps }, (_, index) => stepOf(index, amounts[index % lines] ?? 0, random)),
     calculated_at: '2026-02-01T08:30:00.125Z',
   }
 }
 
-const lineOf = (amount: number, index: number, random: DatasetRandom): LineItem => ({
+const lineOf = (amount: number, index: number, deals: number | undefined, random: DatasetRandom): LineItem => ({
   id: `line_${random.id(10)}`,
   category: 'earned',
   description: `Closed deal number ${random.below(100_000)}, instalment ${index + 1}`,
   amount: money(amount),
-  deal_id: `deal_${random.id(16)}`,
+  deal_id: `deal_${deals === undefined ? random.id(16) : String(random.below(deals)).padStart(16, '0')}`,
 })
 
 const stepOf = (index: number, amount: number, random: DatasetRandom): TraceStep => ({

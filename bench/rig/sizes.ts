@@ -40,6 +40,9 @@ export type Sizes = {
     readonly recalculated: number
     /** Requests of each kind. */
     readonly moments: number
+    /** Payouts that a deal has in the mean, replaced ones too. */
+    readonly payoutsOfDeal: number
+    readonly pages: { readonly rounds: number; readonly secondsPerRound: number }
   }
   readonly freshness: {
     readonly organizations: number
@@ -146,7 +149,14 @@ export const wholeRun: Sizes = {
     rate: { eventsPerSecond: 200, probeEvery: 20 },
     rateSeconds: 20,
   },
-  totals: { payouts: [100_000, 1_000_000], shape: { lines: 1, steps: 0 }, recalculated: 0.1, moments: 300 },
+  totals: {
+    payouts: [100_000, 1_000_000],
+    shape: { lines: 1, steps: 0 },
+    recalculated: 0.1,
+    moments: 300,
+    payoutsOfDeal: 100,
+    pages: { rounds: 5, secondsPerRound: 2 },
+  },
   freshness: {
     // No common factor with any `probeEvery`, so that every organization gets probes.
     organizations: 41,
@@ -243,7 +253,12 @@ export const quickRun: Sizes = {
     pageSeconds: 1,
     rateSeconds: 3,
   },
-  totals: { ...wholeRun.totals, payouts: [1_000, 10_000], moments: 20 },
+  totals: {
+    ...wholeRun.totals,
+    payouts: [1_000, 10_000],
+    moments: 20,
+    pages: { rounds: 2, secondsPerRound: 0.5 },
+  },
   freshness: {
     ...wholeRun.freshness,
     jvmWarmUp: { eventsPerSecond: 200, seconds: 3 },
