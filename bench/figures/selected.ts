@@ -1,13 +1,13 @@
 /**
- * Reads that select records of a large organization, each beside a page of as many records that selects none: payouts of
- * a deal, and payouts by id. Then totals of a rep and of a deal, each as of another moment, so that nothing is cached.
+ * Reads that select records of a large organization, each beside a page of as many records that selects none: payouts
+ * of a deal, and payouts by id. Then totals of a rep and of a deal, each as of another moment: nothing is cached.
  */
 import {
   authorization,
   type PayoutsPage,
   type RunningApi,
   readApi,
-  timeOf,
+  timeRequest,
   walkPayouts,
 } from '../processes/api-process.ts'
 import type { Bench, FigureRow } from '../rig/bench.ts'
@@ -77,7 +77,7 @@ export const measureSelected = async (
   const times = async (filterOf: (at: number) => string): Promise<number[]> => {
     const taken: number[] = []
     for (const [at, moment] of moments.entries())
-      taken.push(await timeOf(api, key, `/totals?as_of=${moment}&${filterOf(at)}`))
+      taken.push(await timeRequest(api, key, `/totals?as_of=${moment}&${filterOf(at)}`))
     return taken
   }
   const totalsOfRep = await times(at => `rep_id=${reps[at % reps.length]}`)

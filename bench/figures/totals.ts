@@ -1,11 +1,11 @@
 /**
  * Totals as the history grows: one organization, a tenth of whose payouts replace another one. Each request is about
- * another moment, so that nothing is cached: now, just after a new payout, and as of payouts of all times. Then the pages
- * and totals that select records: of a deal, of a rep, and several by id.
+ * another moment, so that nothing is cached: now, just after a new payout, and as of payouts of all times. Then the
+ * pages and totals that select records: of a deal, of a rep, and several by id.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { balancesIndexOf, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
-import { type RunningApi, startApi, timeOf } from '../processes/api-process.ts'
+import { type RunningApi, startApi, timeRequest } from '../processes/api-process.ts'
 import { type RunningProjection, requireAllApplied, startProjection } from '../processes/projection.ts'
 import { createBenchKey, createTopics, publishDataset, type Topics } from '../processes/publish.ts'
 import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
@@ -56,7 +56,7 @@ const measureStage = async (bench: Bench, payouts: number): Promise<Stage> => {
   await using api = await startApi(bench, projection.prefix, bench.elasticsearch.url)
   const asked = idsOf(dataset, payouts, moments)
   const asOf: number[] = []
-  for (const id of asked) asOf.push(await timeOf(api, key.text, `/totals?as_of=${id}`))
+  for (const id of asked) asOf.push(await timeRequest(api, key.text, `/totals?as_of=${id}`))
   const now = await measureNow(bench, topics, api, key.text, dataset)
   const selected = await measureSelected(bench, api, key.text, organization.reps, asked)
   // The first requests of a process compile its code.
@@ -105,7 +105,7 @@ const measureNow = async (
     const data = payoutOf(organization, --pair, null, bench.sizes.totals.shape, random)
     const publish = () => topics.publish({ type: 'commission.payout.calculated.v1', data })
     await measureTimeToVisible(bench, api, key, data.id, publish)
-    times.push(await timeOf(api, key, '/totals'))
+    times.push(await timeRequest(api, key, '/totals'))
   }
   return times
 }

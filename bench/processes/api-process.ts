@@ -39,7 +39,7 @@ export const readApi = async <Answer>(url: string, key: string): Promise<Answer>
 }
 
 /** Returns the milliseconds of one request. */
-export const timeOf = async (api: RunningApi, key: string, path: string): Promise<number> => {
+export const timeRequest = async (api: RunningApi, key: string, path: string): Promise<number> => {
   const began = performance.now()
   await readApi(`${api.url}${path}`, key)
   return performance.now() - began

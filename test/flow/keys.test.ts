@@ -1,5 +1,7 @@
 /** `commission keys`, as an operator runs it, beside a projector and two APIs. The tests depend on their order. */
+import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { createFolder } from '../support/audit.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { readFromKafka } from '../support/in-kafka.ts'
@@ -15,13 +17,16 @@ let topics: Topics
 let prefix: string
 let projector: Projector
 let apis: Api[]
+let audits: string[]
 let made: { id: string; key: string }
 
 beforeAll(async () => {
   ;({ topics, prefix, projector } = await startProjection(file, [repRecorded({ org_id: org, id: 'rep_1' })], {
     settings: { LOG_LEVEL: 'trace' },
   }))
-  apis = await Promise.all([1, 2].map(() => startApi(file, prefix)))
+  const folder = createFolder(file)
+  audits = [1, 2].map(at => join(folder, `${at}.ndjson`))
+  apis = await Promise.all(audits.map(path => startApi(file, prefix, { settings: { AUDIT_LOG: path } })))
 })
 
 const keys = (...args: string[]): Promise<Ran> => runCommand(['keys', ...args], commandSettings(topics, prefix))
@@ -80,6 +85,21 @@ test('the list shows the permissions of each key, and nothing of other organizat
     code: 0,
     said: expect.stringContaining('0 keys of '),
   })
+})
+
+test('the list shows when each key was last used, from the audit logs of all APIs', async () => {
+  const before = new Date().toISOString()
+  const [api] = apis
+  if (api) expect((await ask(api, made.key)).status).toBe(200)
+  const listed = jsonLines(await keys('list', '--org', org, '--audit', ...audits, '--json'))
+  const used = listed.find(({ id }) => id === made.id)
+  expect(used).toEqual({ ...madeListed(), revoked: false, last_used_at: expect.any(String) })
+  expect(String(used?.last_used_at) >= before).toBe(true)
+  const never = jsonLines(await keys('create', '--org', org, '--name', 'Never used', '--json'))
+  const asText = (await keys('list', '--org', org, '--audit', ...audits)).out.toString()
+  expect(asText).toMatch(new RegExp(`^${made.id} +may read +${used?.last_used_at} +Payroll export$`, 'm'))
+  expect(asText).toMatch(new RegExp(`^${never[0]?.id} +may read +no use in the audit log +Never used$`, 'm'))
+  expect(await keys('list', '--org', org, '--audit', join(createFolder(file), 'missing'))).toMatchObject({ code: 1 })
 })
 
 test('every API refuses a revoked key within five seconds, with the answer for an unknown key', async () => {

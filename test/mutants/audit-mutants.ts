@@ -76,4 +76,22 @@ export const auditMutants: readonly Mutant[] = [
     find: "count: status === OK && method !== 'HEAD' ?",
     replace: "count: status < 400 && method !== 'HEAD' ?",
   },
+  {
+    name: 'the last use of a key is that of the last file',
+    inside: 'lastUses',
+    find: "if (time > (last.get(key_id) ?? ''))",
+    replace: "if (time !== '')",
+  },
+  {
+    name: 'a try from outside its networks counts as use of a key',
+    inside: 'lastUses',
+    find: ' || refused_for !== undefined)',
+    replace: ')',
+  },
+  {
+    name: 'the last use of a key is that of a key in another organization',
+    inside: 'lastUses',
+    find: 'org_id !== org || ',
+    replace: '',
+  },
 ]

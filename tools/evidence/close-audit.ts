@@ -3,9 +3,7 @@
  * Out: for each key of the organization, how much it read and when. Lines of other organizations, and refusals, are
  * ignored.
  */
-import { createReadStream } from 'node:fs'
-import { linesIn } from '../export/lines.ts'
-import { CommandError } from '../failures.ts'
+import { auditLines } from './audit-lines.ts'
 
 export type AuditReads = readonly {
   readonly key_id: string
@@ -17,21 +15,10 @@ export type AuditReads = readonly {
 }[]
 type Reads = { -readonly [Field in keyof AuditReads[number]]: AuditReads[number][Field] }
 
-/** The fields of a line of the audit log that are read here. */
-type Line = Readonly<
-  Partial<Record<'audit' | 'org_id' | 'key_id' | 'route' | 'time', unknown>> & { readonly count?: unknown }
->
-
 /** By key and route. @throws CommandError for a file without any line of the audit log */
 export const readAuditLog = async (file: string, org: string, signal: AbortSignal): Promise<AuditReads> => {
   const found = new Map<string, Reads>()
-  let lines = 0
-  for await (const bytes of linesIn(createReadStream(file), 'a line')) {
-    signal.throwIfAborted()
-    const line = parsed(bytes)
-    if (line?.audit !== true) continue
-    lines++
-    const { org_id, key_id, route, time, count } = line
+  for await (const { org_id, key_id, route, time, count } of auditLines(file, signal)) {
     if (org_id !== org || typeof key_id !== 'string' || typeof route !== 'string') continue
     if (typeof time !== 'string' || typeof count !== 'number' || count === 0) continue
     const name = `${key_id} ${route}`
@@ -42,15 +29,5 @@ export const readAuditLog = async (file: string, org: string, signal: AbortSigna
     if (time > reads.last) reads.last = time
     found.set(name, reads)
   }
-  if (lines === 0) throw new CommandError(`${file}: expected lines of the audit log ("audit":true), and there is none`)
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, reads]) => reads)
-}
-
-const parsed = (bytes: Buffer): Line | undefined => {
-  try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'))
-    return typeof value === 'object' && value !== null ? value : undefined
-  } catch {
-    return undefined
-  }
 }

@@ -122,14 +122,24 @@ export const revokeKey = async (
   return tell(false, `revoked ${id} of ${org}. Within 5 s every API refuses it.`)
 }
 
-export type ListKeysOptions = { readonly org: string; readonly json: boolean }
+export type ListKeysOptions = {
+  readonly org: string
+  /** The time of the last use by key id; undefined: the list does not say when a key was used. */
+  readonly uses?: ReadonlyMap<string, string> | undefined
+  readonly json: boolean
+}
 
-export const listKeys = async ({ org, json }: ListKeysOptions, context: CommandContext): Promise<ExitCode> => {
+export const listKeys = async ({ org, uses, json }: ListKeysOptions, context: CommandContext): Promise<ExitCode> => {
   await readLive(context.send, context.prefix)
   const keys = await findKeys(org, context)
-  if (json) for (const key of keys) context.out(`${JSON.stringify(key)}\n`)
+  const useOf = ({ id }: KeyListed) => uses?.get(id) ?? null
+  if (json)
+    for (const key of keys) context.out(`${JSON.stringify({ ...key, ...(uses && { last_used_at: useOf(key) }) })}\n`)
   else {
-    const rows = keys.map(key => [key.id, permissionsText(key, context.now()), printable(key.name ?? '')])
+    const rows = keys.map(key => {
+      const use = uses ? [useOf(key) ?? 'no use in the audit log'] : []
+      return [key.id, permissionsText(key, context.now()), ...use, printable(key.name ?? '')]
+    })
     if (rows.length > 0) context.out(`${aligned(rows)}\n`)
   }
   if (!json) context.say(`${keys.length} keys of ${org}`)
