@@ -1,18 +1,21 @@
 /** The whole page: the key, the moment, the state of the service, and the view of the address. */
 import type { TargetedSubmitEvent } from 'preact'
 import { useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks'
+import { FindForm, MomentForm } from './parts/head-forms.tsx'
 import { Link, NamesProvider, ShortInstant } from './parts/identity.tsx'
-import { fragmentOf, momentIn, readAddress, takeKey, type ViewAddress } from './state/address.ts'
+import { fragmentOf, readAddress, takeKey, type ViewAddress } from './state/address.ts'
 import { instantText } from './state/instants.ts'
 import { useLive } from './state/live.ts'
 import { ReaderContext, useReader, type ViewReader } from './state/reading.ts'
 import { NOTHING_OBSERVED, type Observed, openSession, type Session } from './state/session.ts'
 import { texts } from './texts.ts'
 import { ChangesView } from './views/changes.tsx'
+import { CompareView } from './views/compare.tsx'
 import { HistoryView } from './views/history.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PayoutView } from './views/payout.tsx'
 import { PayoutsView } from './views/payouts.tsx'
+import { PayrollRecordView } from './views/payroll-record.tsx'
 
 type Opened = { readonly session: Session; readonly observed: Observed }
 
@@ -120,7 +123,10 @@ const Open = ({ session, observed, address }: Opened & { readonly address: ViewA
         {texts.skip}
       </button>
       <Header />
-      <State observed={observed} />
+      <div class="top">
+        <State observed={observed} />
+        <FindForm />
+      </div>
       {main}
     </ReaderContext.Provider>
   )
@@ -139,6 +145,10 @@ const View = ({ address: { view, id = '' } }: { readonly address: ViewAddress })
       return <PayoutView id={id} />
     case 'history':
       return <HistoryView id={id} />
+    case 'compare':
+      return <CompareView id={id} />
+    case 'payroll':
+      return <PayrollRecordView id={id} />
     case 'changes':
       return <ChangesView />
     case 'unknown':
@@ -157,7 +167,7 @@ const UnknownView = () => (
 
 const Header = () => {
   const { address } = useReader()
-  const shown = address.view === 'payout' || address.view === 'history' ? 'payouts' : address.view
+  const shown = address.id === undefined ? address.view : 'payouts'
   return (
     <header>
       <strong class="brand">{texts.title}</strong>
@@ -175,41 +185,6 @@ const Header = () => {
       </button>
       <MomentForm key={address.asOf ?? ''} />
     </header>
-  )
-}
-
-const MomentForm = () => {
-  const { address } = useReader()
-  const { asOf, ...now } = address
-  const [isWrong, setIsWrong] = useState(false)
-  const submit = (event: TargetedSubmitEvent<HTMLFormElement>): void => {
-    event.preventDefault()
-    const text = String(new FormData(event.currentTarget).get('moment') ?? '').trim()
-    const moment = momentIn(text)
-    setIsWrong(text !== '' && moment === undefined)
-    if (text === '') location.hash = fragmentOf(now)
-    else if (moment !== undefined) location.hash = fragmentOf({ ...now, asOf: moment })
-  }
-  return (
-    <form class="moment" onSubmit={submit}>
-      <label for="moment">{texts.moment.label}</label>
-      <input
-        id="moment"
-        name="moment"
-        defaultValue={asOf ?? ''}
-        placeholder={texts.moment.isNow}
-        title={texts.moment.hint}
-        {...(isWrong && { 'aria-invalid': true, 'aria-describedby': 'moment-wrong' })}
-        autocomplete="off"
-        spellcheck={false}
-      />
-      <button type="submit">{texts.moment.show}</button>
-      {isWrong && (
-        <p class="notice" id="moment-wrong" role="alert">
-          {texts.moment.wrong}
-        </p>
-      )}
-    </form>
   )
 }
 

@@ -9,6 +9,8 @@ export const texts = {
     payouts: 'Payouts',
     payout: 'Payout',
     history: 'History',
+    compare: 'Two payouts compared',
+    payroll: 'Payroll record',
     changes: 'Changes',
     unknown: 'There is no such page',
   },
@@ -30,16 +32,24 @@ export const texts = {
 
   moment: {
     label: 'As of',
-    hint: 'An instant such as 2026-02-01T08:30:00Z, a date (its begin in UTC), or the id of a change',
+    hint: 'The time of publishing: when the service recorded something, not the date of pay. An instant such as 2026-02-01T08:30:00Z, a date (its begin in UTC), or the id of a change.',
     wrong: 'Expected an instant such as 2026-02-01T08:30:00Z, a date, or the id of a change.',
     show: 'Show',
     now: 'Back to now',
     isNow: 'Now',
     asked: (moment: string) => `As of ${moment}.`,
-    shown: (moment: string) => `As of ${moment}: everything here is as it was published then.`,
+    shown: (moment: string) =>
+      `As of ${moment}: everything here is as it was published then. It counts when the service recorded something, not which period it is for.`,
     refused: (moment: string) => `As of ${moment}: the service refuses this moment, and nothing of it is shown.`,
     // With a space that does not break.
     asOfThis: 'This\u00a0change',
+  },
+
+  find: {
+    label: 'Find',
+    example: 'An id: payout_…',
+    go: 'Go',
+    hint: 'Expected the id of a payout, rep, period, deal or payroll record, or of a change, such as rep_7.2.',
   },
 
   state: {
@@ -130,16 +140,26 @@ export const texts = {
       `Current payouts${rep === undefined ? '' : ` of ${rep}`}${period === undefined ? '' : ` for ${period}`}${
         deal === undefined ? '' : ` with a line of ${deal}`
       }`,
-    totalsOfRep: 'Owed, paid and open in all',
+    totalsOfRep: 'Owed, paid and open in all periods',
     totalsOfRepIn: (period: string) => `Owed, paid and open in ${period}`,
-    sumOfDeal: (sums: string) => `Lines of the deal in all: ${sums}`,
+    sumsOfDeal: 'What the lines of this deal add up to',
+    allLines: 'All lines',
+    noLines: 'No current payout has a line of it.',
     filter: 'Filter',
     anyRep: 'All reps',
     anyPeriod: 'All periods',
-    anyDeal: 'The id of a deal or of a payout',
+    anyDeal: 'The id of a deal',
     explain: 'Explain',
     history: 'History',
-    shown: (count: number, hasMore: boolean) => `${count} shown${hasMore ? ', and there are more' : ': all'}`,
+    shown: (count: number, hasMore: boolean) => `${count} shown${hasMore ? ', and there are more.' : ': all.'}`,
+    openOnly: 'Only payouts with something open or overpaid',
+    openShown: (open: number, of: number, hasMore: boolean) =>
+      `${open} of the ${hasMore ? `first ${of} payouts. There are more to look through.` : `${of} payouts: all were looked through.`}`,
+    noneOpen: 'Of none of these payouts anything is open.',
+    periodOrder: 'The latest period first.',
+    publishedOrder: 'In the order in which they were published.',
+    tooManyPaid: (records: number) =>
+      `These payouts belong to more than ${groupDigits(String(records))} payroll records, so the page does not show what was paid and is open. Choose a rep.`,
     none: 'No payout matches.',
   },
 
@@ -147,14 +167,14 @@ export const texts = {
     title: (rep: string, period: string) => `${rep}, ${period}`,
     owed: 'Owed',
     owedThen: 'Owed until it was replaced',
-    earnedAmount: 'Earned by the period',
+    earnedAmount: 'Earned in this period',
     calculated: 'Calculated',
     recorded: 'Recorded',
     current: 'Current',
     replacedBy: 'Replaced by',
     replaces: 'Replaces',
     isReplaced: 'This payout was replaced, and is no longer owed. Its replacement is',
-    lines: 'From nothing to what is owed',
+    lines: 'The lines that add up to what is owed',
     line: 'Line',
     category: { earned: 'earned', recovered: 'recovered', adjusted: 'adjusted' },
     sum: 'Sum so far',
@@ -178,6 +198,8 @@ export const texts = {
     paidSum: (currency: string) => `Paid in ${currency}`,
     openSum: (currency: string) => `Open in ${currency}`,
     history: 'All payouts of this rep and period',
+    compared: 'Compare',
+    periodBefore: 'With the period before',
     dealOnly: (deal: string) => `Lines and steps of ${deal}`,
   },
 
@@ -188,8 +210,9 @@ export const texts = {
     first: 'First payout',
     replaced: (id: string) => `Replaced ${id}`,
     compare: 'Compare two payouts',
-    from: 'From',
-    to: 'To',
+    byKind: 'Difference by kind',
+    from: 'Before',
+    to: 'After',
     added: 'added',
     removed: 'removed',
     changed: 'changed',
@@ -201,6 +224,25 @@ export const texts = {
     // In one line.
     asThen: 'as\u00a0it\u00a0was\u00a0then',
     otherCurrency: (from: string, to: string) => `The currency changed from ${from} to ${to}: there is no difference.`,
+  },
+
+  compare: {
+    title: (rep: string, to: string, from: string | undefined) =>
+      `${rep}: ${to} compared${from === undefined ? '' : ` with ${from}`}`,
+    // Of lines. In another period nothing was added or removed: the lines are others.
+    added: 'only after',
+    removed: 'only before',
+    changed: 'in both',
+    which: (from: string, to: string) => `Each difference is ${to} less ${from}.`,
+    explain: (period: string) => `Explain ${period}`,
+    choose: 'Choose a payout',
+    noneBefore: 'This rep has no payout for an earlier period of the same kind. Choose one to compare with.',
+  },
+
+  payroll: {
+    reversed: 'Reversed',
+    reverses: 'Reverses',
+    noPayout: 'It names no payout: those of the rep and period',
   },
 
   changes: {
@@ -215,6 +257,8 @@ export const texts = {
     kind: { reps: 'Rep', periods: 'Period', payouts: 'Payout', payroll_files: 'Payroll record' },
     recalculated: 'Payout, replaces',
     void: 'Void of',
+    ofPayout: 'of',
+    noDifferences: (why: string) => `There are no differences to the payouts before. ${why}`,
     notNow: 'A page as of a moment does not change. Go back to now to see changes as they come.',
   },
 } as const

@@ -18,13 +18,15 @@ const views = {
   payout: 'payout/payout_1',
   recorded: 'payout/payout_3',
   history: 'history/payout_1',
+  compared: 'compare/payout_2?from=payout_1',
+  payroll: 'payroll/payroll_1',
   changes: 'changes',
   past: 'overview?as_of=payout_1',
   rep: 'payouts?rep=rep_1',
   refused: 'payout/payout_none',
   unknown: 'nonsense',
 }
-const withoutTable = ['refused', 'unknown']
+const withoutTable = ['payroll', 'refused', 'unknown']
 /** Of the head of the page on a phone, in pixels: two rows of it. */
 const HEAD_MAX = 95
 const looks = (['light', 'dark'] as const).flatMap(colorScheme =>

@@ -7,7 +7,8 @@ import { type Browser, chromium, type Page } from 'playwright-core'
 import { onTestFinished } from 'vitest'
 import { buildPage } from '../../explorer/build-page.ts'
 import { serveExplorer } from '../../explorer/serve.ts'
-import { records } from './explorer-records.ts'
+import type { Outgoing } from './events.ts'
+import { records as seen } from './explorer-records.ts'
 import { startApi } from './processes.ts'
 import { browserProgram } from './programs.ts'
 import { startProjection } from './projection.ts'
@@ -39,7 +40,7 @@ export const startExplorerBrowser = async (scope: Scope): Promise<Explorer> => {
 }
 
 /** A projection of the records, an API, and the page before it. */
-export const startExplorer = async (scope: Scope) => {
+export const startExplorer = async (scope: Scope, records: readonly Outgoing[] = seen) => {
   const seals = createKeys(scope, [])
   // The key of this person was destroyed.
   seals.putReceipt('k2')

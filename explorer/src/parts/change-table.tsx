@@ -1,9 +1,12 @@
 /** Changes: when each was published, and what it was. Each is also a moment of the whole page. */
-import type { Change } from '../../../client/src/index.ts'
+import { useRef } from 'preact/hooks'
+import { type Change, type Client, RefusedError } from '../../../client/src/index.ts'
+import { subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { fragmentOf } from '../state/address.ts'
-import { useReader } from '../state/reading.ts'
+import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
-import { IdText, Link, PeriodName, RepName, SealedMark, ShortInstant } from './identity.tsx'
+import { IdText, Link, PayrollLink, PeriodName, RepName, SealedMark, ShortInstant } from './identity.tsx'
+import { wordsFor } from './refused.tsx'
 import { Table } from './table.tsx'
 
 export const ChangeTable = ({
@@ -15,28 +18,86 @@ export const ChangeTable = ({
 }) => {
   const { address } = useReader()
   const { words } = texts
-  return (
+  const { replaced, error } = useReplaced(changes)
+  const differences = differencesOf(changes, replaced)
+  const difference = {
+    head: texts.history.difference,
+    isDifference: true,
+    amount: (_: Change, at: number) => differences[at] ?? null,
+  }
+  const table = (
     <Table
       caption={caption}
       rows={changes}
       keyOf={({ id }) => id}
       columns={[
-        { head: texts.changes.when, cell: ({ published_at }) => <ShortInstant instant={published_at} /> },
-        { head: texts.changes.what, cell: change => <What change={change} /> },
-        { head: words.rep, cell: change => ('rep_id' in change.record ? <RepName id={change.record.rep_id} /> : '–') },
+        {
+          head: texts.changes.when,
+          isPlain: true,
+          cell: ({ published_at }) => <ShortInstant instant={published_at} />,
+        },
+        { head: texts.changes.what, isPlain: true, cell: change => <What change={change} /> },
+        {
+          head: words.rep,
+          isPlain: true,
+          cell: change => ('rep_id' in change.record ? <RepName id={change.record.rep_id} /> : '–'),
+        },
         {
           head: words.period,
+          isPlain: true,
           cell: change => ('period_id' in change.record ? <PeriodName id={change.record.period_id} /> : '–'),
         },
         { head: words.amount, amount: amountOf },
-        { head: words.currency, cell: ({ record }) => ('currency' in record ? record.currency : '–') },
+        ...(error === undefined ? [difference] : []),
+        { head: words.currency, isPlain: true, cell: ({ record }) => ('currency' in record ? record.currency : '–') },
         {
           head: texts.moment.label,
+          isPlain: true,
           cell: ({ id }) => <a href={fragmentOf({ ...address, asOf: id })}>{texts.moment.asOfThis}</a>,
         },
       ]}
     />
   )
+  if (error === undefined) return table
+  return (
+    <>
+      <p class="quiet">{texts.changes.noDifferences(wordsFor(error, 'payouts'))}</p>
+      {table}
+    </>
+  )
+}
+
+type Replaced = ReadonlyMap<string, { readonly net_amount: string; readonly currency: string }>
+
+/** The payouts that were replaced by these changes. A payout never changes, so each is read once. */
+const useReplaced = (changes: readonly Change[]): { readonly replaced: Replaced; readonly error: unknown } => {
+  const known = useRef(new Map<string, { readonly net_amount: string; readonly currency: string }>())
+  for (const { kind, record } of changes) if (kind === 'payouts') known.current.set(record.id, record)
+  const missing = changes.flatMap(({ kind, supersedes_id }) =>
+    kind === 'payouts' && supersedes_id !== null && !known.current.has(supersedes_id) ? [supersedes_id] : [],
+  )
+  const read = async (client: Client): Promise<void> => {
+    for await (const payout of client.payouts({ ids: missing })) known.current.set(payout.id, payout)
+  }
+  const { error } = useReading(JSON.stringify(['replaced', missing]), read)
+  // A key that may not read payouts will not do so for the next change either.
+  const forbidden = useRef<unknown>(undefined)
+  if (error instanceof RefusedError && error.status === 403) forbidden.current = error
+  return { replaced: known.current, error: forbidden.current }
+}
+
+/** Of each change, as texts that stand below one another; null without a payout before, and between two currencies. */
+const differencesOf = (changes: readonly Change[], replaced: Replaced): (string | null)[] => {
+  const differences = changes.map(({ kind, supersedes_id, record }) => {
+    const before = kind === 'payouts' ? replaced.get(supersedes_id ?? '') : undefined
+    if (kind !== 'payouts' || before === undefined || before.currency !== record.currency) return null
+    return subtractAmount(record.net_amount, before.net_amount)
+  })
+  const even = withEqualDecimals([
+    ...differences.map(amount => amount ?? '0'),
+    ...changes.map(change => amountOf(change) ?? '0'),
+  ])
+  return differences.map((amount, at) => (amount === null ? null : (even[at] ?? null)))
 }
 
 const amountOf = (change: Change): string | null => {
@@ -60,8 +121,18 @@ const What = ({ change }: { readonly change: Change }) => {
     case 'payroll_files':
       return (
         <>
-          {change.reverses_id === null ? kind.payroll_files : `${voids} `}
-          {change.reverses_id !== null && <IdText id={change.reverses_id} />}
+          <Link to={{ view: 'payroll', id: change.record.id }}>
+            {change.reverses_id === null ? kind.payroll_files : voids}
+          </Link>{' '}
+          {change.reverses_id !== null && <PayrollLink id={change.reverses_id} />}
+          {change.record.payout_id !== null && (
+            <>
+              {texts.changes.ofPayout}{' '}
+              <Link to={{ view: 'payout', id: change.record.payout_id }}>
+                <IdText id={change.record.payout_id} />
+              </Link>
+            </>
+          )}
         </>
       )
     case 'reps':

@@ -4,6 +4,7 @@ import { useContext } from 'preact/hooks'
 import { type Client, type Period, RefusedError, type Rep } from '../../../client/src/index.ts'
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
 import { instantText, latestFirst } from '../state/instants.ts'
+import { marksOf } from '../state/namesakes.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 import { wordsFor } from './refused.tsx'
@@ -12,11 +13,13 @@ export type Names = {
   readonly reps: ReadonlyMap<string, Rep>
   /** The latest one first. */
   readonly periods: ReadonlyMap<string, Period>
+  /** For reps whose name another rep has, too: the text that tells them apart. */
+  readonly marks: ReadonlyMap<string, string>
   /** The lists that the key may not read. */
   readonly refused: readonly string[]
 }
 
-const noNames: Names = { reps: new Map(), periods: new Map(), refused: [] }
+const noNames: Names = { reps: new Map(), periods: new Map(), marks: new Map(), refused: [] }
 const NamesContext = createContext(noNames)
 export const useNames = (): Names => useContext(NamesContext)
 
@@ -40,6 +43,7 @@ const readNames = async (client: Client): Promise<Names> => {
   return {
     reps: new Map(reps.map(rep => [rep.id, rep])),
     periods: new Map(latestFirst(periods).map(period => [period.id, period])),
+    marks: marksOf(reps),
     // Not in the order of their answers.
     refused: ['reps', 'periods'].filter(what => refused.has(what)),
   }
@@ -64,15 +68,19 @@ const isOwn = (error: unknown): boolean =>
   error !== undefined && !(error instanceof RefusedError && error.status < 500 && error.status !== 429)
 
 /** The text of a name for a title: without marks. */
-export const nameOfRep = ({ reps }: Names, id: string): string => {
+export const nameOfRep = ({ reps, marks }: Names, id: string): string => {
   const rep = reps.get(id)
-  return rep?.name || (rep?.erased ? `${id} (${texts.sealed.erased})` : id)
+  const mark = marks.get(id)
+  if (rep?.name) return mark === undefined ? rep.name : `${rep.name} (${mark})`
+  return rep?.erased ? `${id} (${texts.sealed.erased})` : id
 }
 export const nameOfPeriod = ({ periods }: Names, id: string): string => periods.get(id)?.name || id
 
 /** The name of a rep, as a link to the payouts and totals of this rep. */
 export const RepName = ({ id }: { readonly id: string }) => {
-  const rep = useNames().reps.get(id)
+  const { reps, marks } = useNames()
+  const rep = reps.get(id)
+  const mark = marks.get(id)
   // The mark is about the name only if there is none: it may be about the e-mail address.
   return (
     <Link to={{ view: 'payouts', rep: id }}>
@@ -80,6 +88,12 @@ export const RepName = ({ id }: { readonly id: string }) => {
         {rep?.name || (
           <>
             <SealedMark of={rep} /> <IdText id={id} />
+          </>
+        )}
+        {rep?.name && mark !== undefined && (
+          <>
+            {' '}
+            <span class="quiet detail mark">({mark})</span>
           </>
         )}
       </span>
@@ -142,3 +156,10 @@ type LinkProps = {
   readonly isHere?: boolean
   readonly children: ComponentChildren
 }
+
+/** A payroll record, as a link to its page. */
+export const PayrollLink = ({ id }: { readonly id: string }) => (
+  <Link to={{ view: 'payroll', id }}>
+    <IdText id={id} />
+  </Link>
+)

@@ -32,8 +32,8 @@ const messageOf = (error: RefusedError): string => error.message.replace(/^\d+ \
 const isOfConnection = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof DOMException && ['TimeoutError', 'AbortError'].includes(error.name))
 
-/** Whether the same request can have another answer: a record may come later. */
-const mayHelp = (error: unknown): boolean => !(error instanceof RefusedError && error.status === 400)
+/** Whether the same request can have another answer: a record may come later. The permissions of a key never change. */
+const mayHelp = (error: unknown): boolean => !(error instanceof RefusedError && [400, 403].includes(error.status))
 
 type Props = { readonly reading: ViewReading<unknown>; readonly what: string }
 

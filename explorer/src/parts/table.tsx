@@ -10,6 +10,8 @@ export type TableColumn<Row> = {
   /** An amount, or null where there is none. */
   readonly amount?: (row: Row, at: number) => string | null
   readonly isDifference?: boolean
+  /** Its cells say themselves what they are: on narrow screens they stand without their head. */
+  readonly isPlain?: boolean
   /** A drawing: not shown on paper and on narrow screens. */
   readonly isPicture?: boolean
 }
@@ -26,7 +28,8 @@ export const Table = <Row,>({ caption, rows, columns, keyOf }: Props<Row>) => {
   const amounts = columns.map(({ amount }) => (amount === undefined ? [] : rows.map(amount)))
   // Once for a column: each of its cells would look at all others.
   const known = amounts.map(all => widestOf(all.filter(amount => amount !== null)))
-  const kind = ({ amount, isPicture }: TableColumn<Row>): string => (amount ? 'number' : isPicture ? 'picture' : 'text')
+  const kind = ({ amount, isPicture, isPlain }: TableColumn<Row>): string =>
+    `${amount ? 'number' : isPicture ? 'picture' : 'text'}${isPlain ? ' plain' : ''}`
   return (
     // biome-ignore-start lint/a11y/noRedundantRoles: without a role, a row that is drawn as a card is no row.
     <table role="table">

@@ -2,26 +2,33 @@
  * The address of a view: the fragment of the page. It says everything that is shown, the moment too, so that it can be
  * sent to a colleague. It never has a key: `takeKey` removes one.
  */
-const views = ['overview', 'payouts', 'payout', 'history', 'changes'] as const
+const views = ['overview', 'payouts', 'payout', 'history', 'compare', 'payroll', 'changes'] as const
 /** `unknown` is the view of an address that no view has. */
 export type ViewName = (typeof views)[number] | 'unknown'
 
 export type ViewAddress = {
   readonly view: ViewName
-  /** Of a payout: views of one payout have it. */
+  /** Of a payout, or of a payroll record: views of one record have it. */
   readonly id?: string
   readonly rep?: string
   readonly period?: string
   /** Payouts that have a line of this deal. */
   readonly deal?: string
-  /** The two payouts of a history that are compared. */
+  /** `only`: payouts of which something is open. */
+  readonly open?: string
+  /** The two payouts that are compared. */
   readonly from?: string
   readonly to?: string
   /** An instant, or the id of a change. Absent: now. */
   readonly asOf?: string
 }
 
-const parameters = { rep: 'rep', period: 'period', deal: 'deal', from: 'from', to: 'to', as_of: 'asOf' } as const
+const parameters = {
+  ...({ rep: 'rep', period: 'period', deal: 'deal', open: 'open' } as const),
+  ...({ from: 'from', to: 'to', as_of: 'asOf' } as const),
+}
+/** Views of one record: their paths have its id. */
+const viewsOfRecords: readonly string[] = ['payout', 'history', 'compare', 'payroll']
 
 /** Returns the path of a fragment, and its parameters. `#key=…` has no path, `#x` has the path `/x`. */
 const split = (fragment: string): { readonly path: string; readonly query: URLSearchParams } => {
@@ -46,7 +53,7 @@ export const readAddress = (fragment: string): ViewAddress => {
     return value === null || value === '' ? [] : [[field, value]]
   })
   const parameterFields = Object.fromEntries(found)
-  const needsId = name === 'payout' || name === 'history'
+  const needsId = viewsOfRecords.includes(name)
   const isLonger = (needsId ? others : parts).some(part => part !== '')
   const view = name === '' ? 'overview' : views.find(known => known === name)
   if (view === undefined || isLonger) return { view: 'unknown', ...parameterFields }
@@ -83,6 +90,20 @@ export const momentIn = (text: string): string | undefined => {
   if (date === undefined) return undefined
   const seconds = time.length === 5 ? ':00' : ''
   return `${date}T${time}${seconds}${zone === 'UTC' ? 'Z' : zone}`
+}
+
+/**
+ * Returns the address of a record, for somebody who has only its id. A version of a rep or period is a change,
+ * and its address is as of it. Undefined for another text: no address has it.
+ */
+export const addressOfId = (text: string): ViewAddress | undefined => {
+  const [, id = '', kind, version] =
+    /^((rep|period|deal|payout|payroll)_[0-9A-Za-z]{1,64})(\.[1-9][0-9]*)?$/.exec(text) ?? []
+  const isVersioned = kind === 'rep' || kind === 'period'
+  if (kind === undefined || (version !== undefined && !isVersioned)) return undefined
+  const asOf = version === undefined ? {} : { asOf: text }
+  if (kind === 'payout' || kind === 'payroll') return { view: kind, id }
+  return { view: 'payouts', [kind]: id, ...asOf }
 }
 
 /** Whether a text can be a key: a header takes no other characters. */

@@ -1,7 +1,7 @@
 /**
  * In: the lines of two payouts. Out: the lines that differ: in the order of the later payout, then those that it lacks.
  * A line is the same if all but its id is the same: a recalculation may give each line a new id. Of the others, a line
- * is changed if the other payout has one with its id, or with its deal, category and text.
+ * is changed if the other payout has one with its deal, category and text, or, of the same rep and period, with its id.
  */
 import type { Payout } from '../../../client/src/index.ts'
 import { subtractAmount } from '../amounts.ts'
@@ -20,7 +20,12 @@ const textOf = ({ category, description, deal_id }: LineItem): string =>
   JSON.stringify([category, description, deal_id])
 const contentOf = (line: LineItem): string => JSON.stringify([textOf(line), line.amount])
 
-export const compareLines = (from: readonly LineItem[], to: readonly LineItem[]): LineDifference[] => {
+/** @param isOneChain whether both are of one rep and period: then a line with the same id is the same line */
+export const compareLines = (
+  from: readonly LineItem[],
+  to: readonly LineItem[],
+  isOneChain: boolean,
+): LineDifference[] => {
   let [before, after] = [from, to]
   /** Takes the pairs of lines with equal keys out of both payouts. */
   const take = (keyOf: (line: LineItem) => string): Map<LineItem, LineItem> => {
@@ -34,7 +39,7 @@ export const compareLines = (from: readonly LineItem[], to: readonly LineItem[])
   take(line => JSON.stringify([line.id, contentOf(line)]))
   take(contentOf)
   const differing = after
-  const changed = new Map([...take(({ id }) => id), ...take(textOf)])
+  const changed = new Map([...(isOneChain ? take(({ id }) => id) : []), ...take(textOf)])
   const inLater = differing.map((line): LineDifference => {
     const old = changed.get(line)
     const difference = subtractAmount(line.amount, old?.amount ?? '0')

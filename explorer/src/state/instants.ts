@@ -6,10 +6,10 @@ export const payoutInstant = ({ calculated_at, recorded_at }: Pick<Payout, 'calc
   calculated_at ?? recorded_at ?? ''
 
 /** Only to order them: instants have offsets. */
-const begin = ({ starts_at }: Period): number => Date.parse(starts_at)
+export const beginOf = ({ starts_at }: Period): number => Date.parse(starts_at)
 
 export const latestFirst = (periods: readonly Period[]): Period[] =>
-  periods.toSorted((one, other) => begin(other) - begin(one))
+  periods.toSorted((one, other) => beginOf(other) - beginOf(one))
 
 /** An instant as it was published, easier to read: `2026-02-01 08:30:00 UTC`. The id of a change stays as it is. */
 export const instantText = (moment: string): string =>

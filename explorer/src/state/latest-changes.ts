@@ -25,10 +25,15 @@ export const latestChanges = (client: Client, size: number): Paged<Change> => ({
 /** The same for a view. A key that may not read totals cannot count the changes: it gets the first ones first. */
 export const allChanges = (client: Client, size: number): Paged<Change> => ({
   pages: async function* () {
+    let hasBegun = false
     try {
-      yield* latestChanges(client, size).pages()
+      for await (const page of latestChanges(client, size).pages()) {
+        hasBegun = true
+        yield page
+      }
     } catch (error) {
-      if (!(error instanceof RefusedError && error.status === 403)) throw error
+      // A key that loses the right later must not begin anew: the changes would come twice.
+      if (hasBegun || !(error instanceof RefusedError && error.status === 403)) throw error
       yield* client.changes({ limit: size }).pages()
     }
   },

@@ -7,16 +7,22 @@ import { useReading, type ViewReading } from './reading.ts'
 export const PAGE_RECORDS = 50
 
 export type Pages<Item> = { readonly items: readonly Item[]; readonly hasMore: boolean }
+/** `beside`: what was read for the items, and is shown with them. */
+export type PagesBeside<Item, Beside> = Pages<Item> & { readonly beside: Beside }
 
-/** @param what names everything that `list` depends on, beside the client */
-export const usePages = <Item>(
+/** @param what names everything that `list` and `beside` depend on, beside the client */
+export const usePages = <Item, Beside>(
   what: string,
   list: (client: Client) => Paged<Item>,
-): ViewReading<Pages<Item>> & { readonly more: () => void } => {
+  beside: (client: Client, items: readonly Item[]) => Promise<Beside>,
+): ViewReading<PagesBeside<Item, Beside>> & { readonly more: () => void } => {
   const wanted = useRef({ what, pages: 1 })
   if (wanted.current.what !== what) wanted.current = { what, pages: 1 }
   // Pages that were read and have not changed are not sent again: the client has their entity tags.
-  const reading = useReading(what, client => readPages(list(client), wanted.current.pages))
+  const reading = useReading(what, async client => {
+    const pages = await readPages(list(client), wanted.current.pages)
+    return { ...pages, beside: await beside(client, pages.items) }
+  })
   const more = (): void => {
     wanted.current.pages++
     reading.again()

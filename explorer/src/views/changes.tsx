@@ -9,7 +9,11 @@ import { texts } from '../texts.ts'
 export const ChangesView = () => {
   const { latest, live, address } = useReader()
   const words = texts.changes
-  const pages = usePages('changes', client => allChanges(client, PAGE_RECORDS))
+  const pages = usePages(
+    'changes',
+    client => allChanges(client, PAGE_RECORDS),
+    async () => undefined,
+  )
   const all = pages.value?.items ?? []
   const isLatestFirst = (all.at(0)?.sequence ?? 0) >= (all.at(-1)?.sequence ?? 0)
   const isNow = address.asOf === undefined

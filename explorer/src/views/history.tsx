@@ -1,14 +1,13 @@
 /** All payouts of a rep and period, oldest first, the difference of each to the one before, and of any two. */
 import type { PayoutStep } from '../../../client/src/index.ts'
-import { groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
-import { Amount } from '../parts/amount.tsx'
-import { DealLink, IdText, Link, nameOfPeriod, nameOfRep, ShortInstant, useNames } from '../parts/identity.tsx'
+import { groupDigits, withEqualDecimals } from '../amounts.ts'
+import { ComparedPayouts, PayoutChoice } from '../parts/comparison.tsx'
+import { IdText, Link, nameOfPeriod, nameOfRep, ShortInstant, useNames } from '../parts/identity.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
 import { labelsOf } from '../pictures/labels.ts'
 import { fragmentOf } from '../state/address.ts'
-import { compareLines } from '../state/compare-lines.ts'
 import { payoutInstant } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -52,7 +51,10 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
 
 const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   const words = texts.history
-  const even = withEqualDecimals(steps.map(({ difference }) => difference?.net_amount ?? '0'))
+  // A difference has no zeros at its end: it gets as many decimals as the amounts have.
+  const even = withEqualDecimals(
+    steps.flatMap(({ difference, net_amount }) => [difference?.net_amount ?? '0', net_amount]),
+  )
   return (
     <Table
       caption={texts.views.history}
@@ -61,6 +63,7 @@ const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
       columns={[
         {
           head: texts.words.payout,
+          isPlain: true,
           cell: ({ id }) => (
             <>
               <Link to={{ view: 'payout', id }}>
@@ -72,17 +75,19 @@ const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
         },
         {
           head: `${texts.payout.calculated} / ${texts.payout.recorded}`,
+          isPlain: true,
           cell: step => <ShortInstant instant={payoutInstant(step)} />,
         },
         { head: texts.words.owed, amount: ({ net_amount }) => net_amount },
-        { head: texts.words.currency, cell: ({ currency }) => currency },
+        { head: texts.words.currency, isPlain: true, cell: ({ currency }) => currency },
         {
           head: words.difference,
           isDifference: true,
-          amount: ({ difference }, at) => (difference?.net_amount ? (even[at] ?? null) : null),
+          amount: ({ difference }, at) => (difference?.net_amount ? (even[2 * at] ?? null) : null),
         },
         {
           head: texts.words.status,
+          isPlain: true,
           cell: ({ supersedes_id, superseded_by_id }) => (
             <>
               {supersedes_id === null ? words.first : <Replaced id={supersedes_id} />}
@@ -101,6 +106,7 @@ const Replaced = ({ id }: { readonly id: string }) => (
   </>
 )
 
+/** Any two payouts of the history: the last two at first. */
 const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   const { address } = useReader()
   const words = texts.history
@@ -111,64 +117,19 @@ const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
   const choose = (field: 'from' | 'to', id: string): void => {
     location.hash = fragmentOf({ ...address, from: from.id, to: to.id, [field]: id })
   }
-  const rows = compareLines(from.line_items, to.line_items)
-  const even = withEqualDecimals(rows.map(({ difference }) => difference))
   const labels = labelsOf(steps.map(payoutInstant))
-  const choice = (label: string, field: 'from' | 'to', value: string) => (
-    <div>
-      <label for={`choice-${field}`}>{label}</label>
-      <select id={`choice-${field}`} value={value} onChange={event => choose(field, event.currentTarget.value)}>
-        {steps.map(({ id, net_amount, currency }, at) => (
-          <option key={id} value={id}>
-            {`${labels[at]?.join(' ')}: ${groupDigits(net_amount)} ${currency}`}
-          </option>
-        ))}
-      </select>
-    </div>
-  )
+  const options = steps.map(({ id, net_amount, currency }, at): readonly [string, string] => [
+    id,
+    `${labels[at]?.join(' ')}: ${groupDigits(net_amount)} ${currency}`,
+  ])
   return (
     <section>
       <h2>{words.compare}</h2>
       <form class="filters" aria-label={words.compare} onSubmit={event => event.preventDefault()}>
-        {choice(words.from, 'from', from.id)}
-        {choice(words.to, 'to', to.id)}
+        <PayoutChoice label={words.from} value={from.id} options={options} onChoice={id => choose('from', id)} />
+        <PayoutChoice label={words.to} value={to.id} options={options} onChoice={id => choose('to', id)} />
       </form>
-      {from.currency === to.currency ? (
-        <p class="compared">
-          {words.difference}:{' '}
-          <strong>
-            <Amount amount={subtractAmount(to.net_amount, from.net_amount)} isDifference />
-          </strong>{' '}
-          {to.currency}
-        </p>
-      ) : (
-        <p class="notice">{words.otherCurrency(from.currency, to.currency)}</p>
-      )}
-      {rows.length === 0 && <p>{words.same}</p>}
-      {rows.length > 0 && (
-        <Table
-          caption={words.compare}
-          rows={rows}
-          keyOf={({ id }) => id}
-          columns={[
-            {
-              head: texts.payout.line,
-              cell: ({ line, kind }) => {
-                const text = line.description || <IdText id={line.id} />
-                return kind === 'removed' ? <s>{text}</s> : text
-              },
-            },
-            { head: words.change, cell: ({ kind }) => words[kind] },
-            {
-              head: texts.words.deal,
-              cell: ({ line }) => <DealLink id={line.deal_id} />,
-            },
-            { head: words.before, amount: ({ before }) => before },
-            { head: words.after, amount: ({ after }) => after },
-            { head: words.difference, isDifference: true, amount: (_, at) => even[at] ?? null },
-          ]}
-        />
-      )}
+      <ComparedPayouts from={from} to={to} isOneChain />
     </section>
   )
 }

@@ -102,6 +102,7 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
         columns={[
           {
             head: words.period,
+            isPlain: true,
             cell: ({ period }) => (
               <Link to={{ view: 'payouts', period }}>
                 <PeriodName id={period} />
@@ -129,9 +130,13 @@ const Corrected = () => {
   const read = useMemo(() => createCorrections(client), [client])
   const reading = useReading('corrections', () => read(latest))
   const { found = [], isPartial = false } = reading.value ?? {}
-  const isSameCurrency = ({ before, after }: Correction): boolean => before.currency === after.currency
+  const isSameCurrency = ({ before, after }: Pick<Correction, 'before' | 'after'>): boolean =>
+    before.currency === after.currency
   const differences = withEqualDecimals(
-    found.map(row => (isSameCurrency(row) ? subtractAmount(row.after.net_amount, row.before.net_amount) : '0')),
+    found.flatMap(({ before, after }) => [
+      isSameCurrency({ before, after }) ? subtractAmount(after.net_amount, before.net_amount) : '0',
+      after.net_amount,
+    ]),
   )
   return (
     <section>
@@ -150,23 +155,26 @@ const Corrected = () => {
             columns={[
               {
                 head: `${texts.payout.calculated} / ${texts.payout.recorded}`,
+                isPlain: true,
                 cell: ({ after }) => <ShortInstant instant={payoutInstant(after)} />,
               },
-              { head: words.rep, cell: ({ after }) => <RepName id={after.rep_id} /> },
-              { head: words.period, cell: ({ after }) => <PeriodName id={after.period_id} /> },
+              { head: words.rep, isPlain: true, cell: ({ after }) => <RepName id={after.rep_id} /> },
+              { head: words.period, isPlain: true, cell: ({ after }) => <PeriodName id={after.period_id} /> },
               { head: history.before, amount: ({ before }) => before.net_amount },
               { head: history.after, amount: ({ after }) => after.net_amount },
               {
                 head: history.difference,
                 isDifference: true,
-                amount: (row, at) => (isSameCurrency(row) ? (differences[at] ?? null) : null),
+                amount: (row, at) => (isSameCurrency(row) ? (differences[2 * at] ?? null) : null),
               },
               {
                 head: words.currency,
+                isPlain: true,
                 cell: row => (isSameCurrency(row) ? '' : `${row.before.currency} → `) + row.after.currency,
               },
               {
                 head: words.payout,
+                isPlain: true,
                 cell: ({ id }) => (
                   <>
                     <Link to={{ view: 'payout', id }}>{texts.payouts.explain}</Link>{' '}

@@ -1,7 +1,7 @@
 /** One payout, explained: its lines from nothing to what is owed, the steps of its calculation, and what was paid. */
 import { useState } from 'preact/hooks'
 import { type Client, type PayrollRecord, RefusedError, type Statement } from '../../../client/src/index.ts'
-import { addAmounts, runningSums, subtractAmount, widestOf, withEqualDecimals } from '../amounts.ts'
+import { runningSums, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { Amount } from '../parts/amount.tsx'
 import {
   DealLink,
@@ -9,6 +9,7 @@ import {
   Link,
   nameOfPeriod,
   nameOfRep,
+  PayrollLink,
   PeriodName,
   RepName,
   SealedMark,
@@ -18,6 +19,7 @@ import {
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { WaterfallStep, waterfallOf } from '../pictures/waterfall.tsx'
+import { paidIn } from '../state/paid.ts'
 import { useReading, type ViewReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -74,9 +76,8 @@ type SummaryProps = { readonly payout: Explained; readonly payroll: ViewReading<
 const Summary = ({ payout, payroll }: SummaryProps) => {
   const words = texts.payout
   const { net_amount, earned_amount, currency, supersedes_id, superseded_by_id, calculated_at, recorded_at } = payout
-  const paid = payroll.value && paidOf(payroll.value, currency)
-  const open = paid && subtractAmount(net_amount, paid)
-  const column = [net_amount, earned_amount]
+  const sums = payroll.value && sumsOf(payout, payroll.value)
+  const column = [net_amount, earned_amount, ...(sums ? Object.values(sums) : [])]
   // The payroll records of the rep and the period belong to the current payout.
   const isPaidShown = superseded_by_id === null && payroll.error === undefined
   return (
@@ -94,8 +95,8 @@ const Summary = ({ payout, payroll }: SummaryProps) => {
           </strong>{' '}
           {currency}
         </dd>
-        {isPaidShown && <Fact head={texts.words.paid} amount={paid} column={column} currency={currency} />}
-        {isPaidShown && <Fact head={texts.words.open} amount={open} column={column} currency={currency} />}
+        {isPaidShown && <Fact head={texts.words.paid} amount={sums?.paid} column={column} currency={currency} />}
+        {isPaidShown && <Fact head={texts.words.open} amount={sums?.open} column={column} currency={currency} />}
         <Fact head={words.earnedAmount} amount={earned_amount} column={column} currency={currency} />
         <dt>{texts.words.rep}</dt>
         <dd>
@@ -121,7 +122,12 @@ const Summary = ({ payout, payroll }: SummaryProps) => {
         )}
         <dt>{texts.words.payout}</dt>
         <dd>
-          <IdText id={payout.id} /> <Link to={{ view: 'history', id: payout.id }}>{words.history}</Link>
+          <IdText id={payout.id} />
+        </dd>
+        <dt>{words.compared}</dt>
+        <dd class="links">
+          <Link to={{ view: 'history', id: payout.id }}>{words.history}</Link>{' '}
+          <Link to={{ view: 'compare', id: payout.id }}>{words.periodBefore}</Link>
         </dd>
         {supersedes_id !== null && <dt>{words.replaces}</dt>}
         {supersedes_id !== null && (
@@ -177,10 +183,11 @@ const Lines = ({ payout: { line_items: lines } }: { readonly payout: Explained }
           rows={rows}
           keyOf={line => line.id}
           columns={[
-            { head: words.line, cell: line => line.description || <IdText id={line.id} /> },
-            { head: texts.words.kind, cell: line => words.category[line.category] },
+            { head: words.line, isPlain: true, cell: line => line.description || <IdText id={line.id} /> },
+            { head: texts.words.kind, isPlain: true, cell: line => words.category[line.category] },
             {
               head: texts.words.deal,
+              isPlain: true,
               cell: line => <DealLink id={line.deal_id} />,
             },
             {
@@ -215,7 +222,6 @@ const Trace = ({ statement }: { readonly statement: ViewReading<Statement> }) =>
   const words = texts.payout
   const { value } = statement
   const steps = value?.calculation_trace ?? []
-  const outputs = widestOf(steps.slice(0, shown).map(({ output_amount }) => output_amount))
   return (
     <section>
       <h2>{words.trace}</h2>
@@ -238,8 +244,8 @@ const Trace = ({ statement }: { readonly statement: ViewReading<Statement> }) =>
                 </div>
               ))}
             </dl>
-            <p class="output">
-              <span class="quiet">{words.output}</span> <Amount amount={output_amount} column={outputs} />
+            <p>
+              <span class="quiet">{words.output}</span> <Amount amount={output_amount} />
             </p>
           </li>
         ))}
@@ -249,18 +255,21 @@ const Trace = ({ statement }: { readonly statement: ViewReading<Statement> }) =>
   )
 }
 
-/** The sum of the payroll records in the currency of the payout. */
-const paidOf = (records: readonly PayrollRecord[], currency: string): string =>
-  addAmounts(records.filter(record => record.currency === currency).map(({ amount }) => amount))
+/** Of the payroll records in the currency of the payout, with as many decimals as the payout has. */
+const sumsOf = (payout: Explained, records: readonly PayrollRecord[]) => {
+  const paid = paidIn(records)(payout)
+  const open = subtractAmount(payout.net_amount, paid)
+  const [paidEven = '', openEven = ''] = withEqualDecimals([paid, open, payout.net_amount])
+  return { paid: paidEven, open: openEven }
+}
 
 type PayrollProps = { readonly payout: Explained; readonly reading: ViewReading<PayrollRecord[]> }
 
 const Payroll = ({ payout, reading }: PayrollProps) => {
-  const { net_amount, currency, superseded_by_id } = payout
+  const { currency, superseded_by_id } = payout
   const words = texts.payout
   const rows = reading.value ?? []
-  const paid = paidOf(rows, currency)
-  const [paidEven = '', openEven = ''] = withEqualDecimals([paid, subtractAmount(net_amount, paid)])
+  const sums = sumsOf(payout, rows)
   return (
     <section>
       <h2>{words.payroll}</h2>
@@ -272,11 +281,11 @@ const Payroll = ({ payout, reading }: PayrollProps) => {
           rows={rows}
           keyOf={({ id }) => id}
           columns={[
-            { head: words.recorded, cell: ({ recorded_at }) => <ShortInstant instant={recorded_at} /> },
-            { head: words.destination, cell: record => <Destination record={record} /> },
+            { head: words.recorded, isPlain: true, cell: ({ recorded_at }) => <ShortInstant instant={recorded_at} /> },
+            { head: words.destination, isPlain: true, cell: record => <Destination record={record} /> },
             { head: texts.words.amount, amount: ({ amount }) => amount },
-            { head: texts.words.currency, cell: record => record.currency },
-            { head: texts.changes.kind.payroll_files, cell: ({ id }) => <IdText id={id} /> },
+            { head: texts.words.currency, isPlain: true, cell: record => record.currency },
+            { head: texts.changes.kind.payroll_files, isPlain: true, cell: ({ id }) => <PayrollLink id={id} /> },
           ]}
         />
       )}
@@ -284,11 +293,11 @@ const Payroll = ({ payout, reading }: PayrollProps) => {
         <dl class="facts paid-and-open">
           <dt>{words.paidSum(currency)}</dt>
           <dd>
-            <Amount amount={paidEven} column={[paidEven, openEven]} />
+            <Amount amount={sums.paid} column={Object.values(sums)} />
           </dd>
           <dt>{words.openSum(currency)}</dt>
           <dd>
-            <Amount amount={openEven} column={[paidEven, openEven]} />
+            <Amount amount={sums.open} column={Object.values(sums)} />
           </dd>
         </dl>
       )}
@@ -300,7 +309,7 @@ const Destination = ({ record: { destination, reverses_id } }: { readonly record
   <>
     {reverses_id !== null && (
       <>
-        {texts.payout.void} <IdText id={reverses_id} />{' '}
+        {texts.payout.void} <PayrollLink id={reverses_id} />{' '}
       </>
     )}
     {destination.label} <SealedMark of={destination} />

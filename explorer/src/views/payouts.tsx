@@ -1,69 +1,131 @@
 /** The current payouts, of a rep, of a period, of a deal or all, page by page. */
 import { useEffect, useRef } from 'preact/hooks'
-import type { Payout, Total } from '../../../client/src/index.ts'
-import { addAmounts, groupDigits, withEqualDecimals } from '../amounts.ts'
-import { IdText, Link, nameOfPeriod, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
+import type { DealFilter, Payout } from '../../../client/src/index.ts'
+import { addAmounts, isZero, subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { SumsOfLines } from '../parts/deal-sums.tsx'
+import { IdText, Link, type Names, nameOfPeriod, nameOfRep, PeriodName, RepName, useNames } from '../parts/identity.tsx'
 import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
-import { ReadingState } from '../parts/refused.tsx'
+import { ReadingState, wordsFor } from '../parts/refused.tsx'
 import { Table, type TableColumn } from '../parts/table.tsx'
 import { fragmentOf } from '../state/address.ts'
-import { PAGE_RECORDS, usePages } from '../state/pages.ts'
+import { PAGE_RECORDS, type PagesBeside, usePages } from '../state/pages.ts'
+import { PAYROLL_MAX, type PaidOf, readPaid } from '../state/paid.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
+
+/** Payouts of one page where open ones are looked for, and of a rep: the most that the API gives. */
+const PAGE_LOOKED_THROUGH = 200
 
 export const PayoutsView = () => {
   const { address } = useReader()
   const { rep, period, deal } = address
+  const isOpenOnly = address.open === 'only'
   const filter = {
     ...(rep !== undefined && { repId: rep }),
     ...(period !== undefined && { periodId: period }),
     ...(deal !== undefined && { dealId: deal }),
   }
-  const pages = usePages(JSON.stringify(['payouts', rep, period, deal]), client =>
-    client.payouts({ limit: PAGE_RECORDS, ...filter }),
+  // The payouts of a rep come at once, in the order of their periods. To find open ones, more are looked through.
+  const limit = rep === undefined && !isOpenOnly ? PAGE_RECORDS : PAGE_LOOKED_THROUGH
+  const pages = usePages(
+    JSON.stringify(['payouts', rep, period, deal, limit]),
+    client => client.payouts({ limit, ...filter }),
+    (client, items) => readPaid(client, items, filter),
   )
-  // The totals of a rep are those of its payouts. A deal is only a part of them.
-  const ofRep = deal === undefined ? rep : undefined
-  const totals = useReading(JSON.stringify(['totals of a rep', ofRep, period]), async client =>
-    ofRep === undefined ? [] : (await client.totals(filter)).totals,
-  )
-  const { words, payouts } = texts
+  const { payouts } = texts
   const names = useNames()
   const title = payouts.titleOf(rep && nameOfRep(names, rep), period && nameOfPeriod(names, period), deal)
-  const rows = currentOf(pages.value?.items ?? [])
-  const parts = deal === undefined ? [] : withEqualDecimals(rows.map(payout => partOf(payout, deal)))
-  const ofDeal =
-    deal === undefined ? [] : [{ head: words.ofDeal, amount: (_: Payout, at: number) => parts[at] ?? null }]
   return (
     <>
       <h1 tabIndex={-1}>{title}</h1>
       <Filters />
-      {ofRep !== undefined && (
-        <section>
-          <h2>{period === undefined ? payouts.totalsOfRep : payouts.totalsOfRepIn(nameOfPeriod(names, period))}</h2>
-          <ReadingState reading={totals} what="the totals of a rep" />
-          {totals.value?.length === 0 && <p>{texts.overview.nothing}</p>}
-          {[...Map.groupBy(totals.value ?? [], ({ currency }) => currency)].map(([currency, all]) => (
-            <OwedPaidOpen key={currency} currency={currency} totals={all} />
-          ))}
-        </section>
-      )}
+      {(rep !== undefined || deal !== undefined) && <Sums filter={filter} />}
       <ReadingState reading={pages} what="payouts" />
-      {pages.value !== undefined && rows.length === 0 && <p>{payouts.none}</p>}
+      {pages.value !== undefined && <Found pages={pages.value} isOpenOnly={isOpenOnly} deal={deal} />}
+      {pages.value?.hasMore && (
+        <button type="button" onClick={pages.more} disabled={pages.isReading}>
+          {texts.more}
+        </button>
+      )}
+    </>
+  )
+}
+
+/** The totals of a rep, or the sums of the lines of a deal: nothing is paid for a deal. */
+const Sums = ({ filter }: { readonly filter: DealFilter }) => {
+  const { repId, periodId, dealId } = filter
+  const names = useNames()
+  const { payouts } = texts
+  const reading = useReading(JSON.stringify(['sums', repId, periodId, dealId]), client => client.totals(filter))
+  const { totals = [], line_totals = [] } = reading.value ?? {}
+  const ofRep = periodId === undefined ? payouts.totalsOfRep : payouts.totalsOfRepIn(nameOfPeriod(names, periodId))
+  const isEmpty = reading.value !== undefined && totals.length === 0 && line_totals.length === 0
+  return (
+    <section>
+      <h2>{dealId === undefined ? ofRep : payouts.sumsOfDeal}</h2>
+      <ReadingState reading={reading} what="totals" />
+      {isEmpty && <p>{dealId === undefined ? texts.overview.nothing : payouts.noLines}</p>}
+      {[...Map.groupBy(totals, ({ currency }) => currency)].map(([currency, all]) => (
+        <OwedPaidOpen key={currency} currency={currency} totals={all} />
+      ))}
+      <SumsOfLines lines={line_totals} />
+    </section>
+  )
+}
+
+type FoundProps = {
+  readonly pages: PagesBeside<Payout, PaidOf>
+  readonly isOpenOnly: boolean
+  readonly deal: string | undefined
+}
+
+const Found = ({ pages, isOpenOnly, deal }: FoundProps) => {
+  const { address } = useReader()
+  const names = useNames()
+  const { words, payouts } = texts
+  const { items, hasMore, beside } = pages
+  const current = currentOf(items)
+  const openOf = (payout: Payout): string =>
+    beside.state === 'known' ? subtractAmount(payout.net_amount, beside.paid(payout)) : '0'
+  const isFiltered = isOpenOnly && beside.state === 'known'
+  const wanted = isFiltered ? current.filter(payout => !isZero(openOf(payout))) : current
+  const rows = hasMore ? wanted : byPeriod(wanted, names)
+  const parts = deal === undefined ? [] : withEqualDecimals(rows.map(payout => partOf(payout, deal)))
+  const ofDeal =
+    deal === undefined ? [] : [{ head: words.ofDeal, amount: (_: Payout, at: number) => parts[at] ?? null }]
+  const rep = { head: words.rep, isPlain: true, cell: (payout: Payout) => <RepName id={payout.rep_id} /> }
+  const period = { head: words.period, isPlain: true, cell: (payout: Payout) => <PeriodName id={payout.period_id} /> }
+  const { open: _, ...others } = address
+  const toggle = (isOnly: boolean): void => {
+    location.hash = fragmentOf({ ...others, ...(isOnly && { open: 'only' }) })
+  }
+  return (
+    <>
+      {beside.state === 'known' && (
+        <label class="only">
+          <input type="checkbox" checked={isOpenOnly} onChange={event => toggle(event.currentTarget.checked)} />{' '}
+          {payouts.openOnly}
+        </label>
+      )}
+      {beside.state === 'too many' && <p class="notice">{payouts.tooManyPaid(PAYROLL_MAX)}</p>}
+      {'why' in beside && <p class="notice">{wordsFor(beside.why, 'payroll records')}</p>}
+      {rows.length === 0 && <p>{isFiltered && current.length > 0 ? payouts.noneOpen : payouts.none}</p>}
       {rows.length > 0 && (
         <Table
           caption={payouts.title}
           rows={rows}
           keyOf={({ id }) => id}
           columns={[
-            { head: words.rep, cell: payout => <RepName id={payout.rep_id} /> },
-            { head: words.period, cell: payout => <PeriodName id={payout.period_id} /> },
+            // The title has the rep and the period that are chosen.
+            ...(address.rep === undefined ? [rep] : []),
+            ...(address.period === undefined ? [period] : []),
             { head: words.owed, amount: payout => payout.net_amount },
             ...ofDeal,
-            ...(ofRep === undefined || totals.value === undefined ? [] : paidAndOpen(rows, totals.value)),
-            { head: words.currency, cell: payout => payout.currency },
+            ...(beside.state === 'known' ? paidAndOpen(rows, beside.paid, openOf) : []),
+            { head: words.currency, isPlain: true, cell: payout => payout.currency },
             {
               head: words.payout,
+              isPlain: true,
               cell: ({ id, supersedes_id }) => (
                 <>
                   <Link to={{ view: 'payout', id }}>{payouts.explain}</Link>
@@ -80,46 +142,39 @@ export const PayoutsView = () => {
           ]}
         />
       )}
-      {pages.value !== undefined && rows.length > 0 && (
+      {current.length > 0 && (
         <p class="quiet" aria-live="polite">
-          {payouts.shown(rows.length, pages.value.hasMore)}
-          {deal !== undefined && !pages.value.hasMore && `. ${payouts.sumOfDeal(sumsOf(rows, deal))}`}
+          {isFiltered ? payouts.openShown(rows.length, current.length, hasMore) : payouts.shown(rows.length, hasMore)}{' '}
+          {hasMore ? payouts.publishedOrder : payouts.periodOrder}
         </p>
-      )}
-      {pages.value?.hasMore && (
-        <button type="button" onClick={pages.more} disabled={pages.isReading}>
-          {texts.more}
-        </button>
       )}
     </>
   )
 }
 
 /** A rep has one current payout for a period: what was paid and is open for the period is that of the payout. */
-const paidAndOpen = (rows: readonly Payout[], totals: readonly Total[]): TableColumn<Payout>[] => {
-  const found = rows.map(({ period_id, currency }) =>
-    totals.find(total => total.period_id === period_id && total.currency === currency),
-  )
-  const even = withEqualDecimals(
-    rows.flatMap(({ net_amount }, at) => [found[at]?.paid_amount ?? '0', found[at]?.open_amount ?? '0', net_amount]),
-  )
-  const amountOf = (at: number, of: 0 | 1): string | null => (found[at] && even[3 * at + of]) ?? null
+const paidAndOpen = (
+  rows: readonly Payout[],
+  paidOf: (payout: Payout) => string,
+  openOf: (payout: Payout) => string,
+): TableColumn<Payout>[] => {
+  const even = withEqualDecimals(rows.flatMap(payout => [paidOf(payout), openOf(payout), payout.net_amount]))
   return [
-    { head: texts.words.paid, amount: (_, at) => amountOf(at, 0) },
-    { head: texts.words.open, amount: (_, at) => amountOf(at, 1) },
+    { head: texts.words.paid, amount: (_, at) => even[3 * at] ?? null },
+    { head: texts.words.open, amount: (_, at) => even[3 * at + 1] ?? null },
   ]
 }
 
-/** The sum of the lines of a deal. */
+/** The latest period first. Payouts of one period, and of periods that are not known, stay in the order of the API. */
+const byPeriod = (payouts: readonly Payout[], { periods }: Names): Payout[] => {
+  const ranks = new Map([...periods.keys()].map((id, at) => [id, at]))
+  const rankOf = ({ period_id }: Payout): number => ranks.get(period_id) ?? ranks.size
+  return payouts.toSorted((one, other) => rankOf(one) - rankOf(other))
+}
+
+/** The sum of the lines of a deal in one payout: the API has it for all payouts together only. */
 const partOf = ({ line_items }: Payout, deal: string): string =>
   addAmounts(line_items.filter(({ deal_id }) => deal_id === deal).map(({ amount }) => amount))
-
-/** The sums of a deal by currency, in words. */
-const sumsOf = (payouts: readonly Payout[], deal: string): string => {
-  const byCurrency = Map.groupBy(payouts, ({ currency }) => currency)
-  const sums = withEqualDecimals([...byCurrency.values()].map(all => addAmounts(all.map(one => partOf(one, deal)))))
-  return [...byCurrency.keys()].map((currency, at) => `${groupDigits(sums[at] ?? '')} ${currency}`).join(', ')
-}
 
 /** A payout that is recalculated during the walk moves to the end of the list: the walk may return both. */
 const currentOf = (payouts: readonly Payout[]): Payout[] => {
@@ -139,15 +194,7 @@ const Filters = () => {
     const { [field]: _, ...others } = address
     location.hash = fragmentOf(value === '' ? others : { ...others, [field]: value })
   }
-  const find = (id: string): void => {
-    const { asOf } = address
-    if (!id.startsWith('payout_')) go('deal', id)
-    else location.hash = fragmentOf({ view: 'payout', id, ...(asOf !== undefined && { asOf }) })
-  }
-  const repsByName = Map.groupBy(names.reps.keys(), id => nameOfRep(names, id))
-  const reps = [...repsByName].flatMap(([name, ids]) =>
-    ids.map(id => [id, ids.length === 1 ? name : `${name} (${names.reps.get(id)?.email || id})`] as const),
-  )
+  const reps = [...names.reps.keys()].map(id => [id, nameOfRep(names, id)] as const)
   const periods = [...names.periods.values()].map(({ id, name }) => [id, name || id] as const)
   const { words, payouts } = texts
   return (
@@ -174,7 +221,7 @@ const Filters = () => {
           placeholder={payouts.anyDeal}
           autocomplete="off"
           spellcheck={false}
-          onChange={event => find(event.currentTarget.value.trim())}
+          onChange={event => go('deal', event.currentTarget.value.trim())}
         />
       </div>
     </form>

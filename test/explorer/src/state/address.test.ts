@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import {
+  addressOfId,
   fragmentOf,
   isKeyText,
   momentIn,
@@ -15,6 +16,9 @@ test('the fragment of an address is read as the same address', () => {
     { view: 'payout', id: 'payout_1', asOf: 'rep_1.2' },
     { view: 'history', id: 'payout_1', from: 'payout_1', to: 'payout_2' },
     { view: 'changes' },
+    { view: 'compare', id: 'payout_2', from: 'payout_1' },
+    { view: 'payroll', id: 'payroll_1' },
+    { view: 'payouts', open: 'only' },
     { view: 'payouts', deal: 'deal_1', asOf: 'payout_1' },
     { view: 'payouts', rep: 'a b+c&d=%2B#ü', period: '100% of /it' },
   ]
@@ -85,4 +89,19 @@ describe('a moment that somebody typed', () => {
   ])('%j is no moment, so the page writes it into no address', text => {
     expect(momentIn(text)).toBeUndefined()
   })
+})
+
+test('an id is the address of what it names, and the version of a rep or period that of its moment', () => {
+  const found = ['payout_1', 'payroll_1', 'rep_1', 'period_1', 'deal_1', 'rep_1.2', 'period_9.10'].map(addressOfId)
+  expect(found).toEqual([
+    { view: 'payout', id: 'payout_1' },
+    { view: 'payroll', id: 'payroll_1' },
+    { view: 'payouts', rep: 'rep_1' },
+    { view: 'payouts', period: 'period_1' },
+    { view: 'payouts', deal: 'deal_1' },
+    { view: 'payouts', rep: 'rep_1', asOf: 'rep_1.2' },
+    { view: 'payouts', period: 'period_9', asOf: 'period_9.10' },
+  ])
+  const others = ['', 'Ada', 'ck_1', 'key_1', 'payout_', 'payout_1.2', 'deal_1.1', 'rep_1.0', 'rep_a b', 'xrep_1']
+  expect(others.map(addressOfId)).toEqual(others.map(() => undefined))
 })

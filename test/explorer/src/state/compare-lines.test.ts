@@ -6,8 +6,14 @@ const line = (id: string, description: string, amount: string, more: Partial<Lin
   ...{ id, category: 'earned', description, amount, deal_id: null },
   ...more,
 })
-const compared = (from: readonly Line[], to: readonly Line[]) =>
-  compareLines(from, to).map(({ kind, line, before, after, difference }) => [kind, line.id, before, after, difference])
+const compared = (from: readonly Line[], to: readonly Line[], isOneChain = true) =>
+  compareLines(from, to, isOneChain).map(({ kind, line, before, after, difference }) => [
+    kind,
+    line.id,
+    before,
+    after,
+    difference,
+  ])
 
 describe('the lines of two payouts', () => {
   test('that are equal but for their ids do not differ', () => {
@@ -34,5 +40,11 @@ describe('the lines of two payouts', () => {
     const to = [line('line_2', 'Deal', '5.00', { deal_id: 'deal_1' })]
     const kinds = compared([line('line_1', 'Deal', '5.00')], to).map(([kind]) => kind)
     expect(kinds).toEqual(['added', 'removed'])
+  })
+
+  test('of two periods are others, also with the same id: publishers number the lines of each payout anew', () => {
+    const [from, to] = [[line('line_1', 'Deal 17', '5.00')], [line('line_1', 'Deal 18', '7.00')]]
+    expect(compared(from, to, false).map(([kind]) => kind)).toEqual(['added', 'removed'])
+    expect(compared(from, to, true).map(([kind]) => kind)).toEqual(['changed'])
   })
 })

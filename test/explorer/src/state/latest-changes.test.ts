@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { RefusedError } from '../../../../client/src/index.ts'
 import { allChanges, latestChanges, type Paged } from '../../../../explorer/src/state/latest-changes.ts'
 import { organizationOf } from './organization.ts'
 
@@ -40,4 +41,20 @@ test('a key without totals gets all changes, the oldest first, and no latest one
   const { client } = organizationOf(payouts(5), { hasTotals: false })
   expect((await pagesOf(allChanges(client, 3))).flatMap(({ ids }) => ids)).toEqual(payouts(5).map(({ id }) => id))
   await expect(pagesOf(latestChanges(client, 3))).rejects.toMatchObject({ status: 403 })
+})
+
+test('a key that loses totals later gets no change twice: the list ends with the refusal', async () => {
+  const { client } = organizationOf(payouts(5))
+  const seen: string[] = []
+  const read = async () => {
+    for await (const { data } of allChanges(client, 2).pages()) {
+      seen.push(...data.map(({ id }) => id))
+      const refuse = () => {
+        throw new RefusedError(new Response(null, { status: 403 }), { code: 'forbidden', message: 'no' })
+      }
+      Object.assign(client, { changes: refuse })
+    }
+  }
+  await expect(read()).rejects.toMatchObject({ status: 403 })
+  expect(seen).toEqual(['payout_4', 'payout_3'])
 })

@@ -1,0 +1,136 @@
+/** Two payouts compared: what each kind of line adds to the difference, and the lines that differ. */
+import type { Payout } from '../../../client/src/index.ts'
+import { addAmounts, subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { compareLines, type LineDifference } from '../state/compare-lines.ts'
+import { texts } from '../texts.ts'
+import { Amount } from './amount.tsx'
+import { DealLink, IdText } from './identity.tsx'
+import { Table } from './table.tsx'
+
+type Compared = Pick<Payout, 'net_amount' | 'currency' | 'line_items'>
+
+type Props = {
+  readonly from: Compared
+  readonly to: Compared
+  /** Whether both are of one rep and period. */
+  readonly isOneChain: boolean
+}
+
+export const ComparedPayouts = ({ from, to, isOneChain }: Props) => {
+  const words = texts.history
+  const rows = compareLines(from.line_items, to.line_items, isOneChain)
+  const isSameCurrency = from.currency === to.currency
+  const [difference = ''] = withEqualDecimals([
+    subtractAmount(to.net_amount, from.net_amount),
+    from.net_amount,
+    to.net_amount,
+  ])
+  return (
+    <>
+      {isSameCurrency ? (
+        <p class="compared">
+          {words.difference}:{' '}
+          <strong>
+            <Amount amount={difference} isDifference />
+          </strong>{' '}
+          {to.currency}
+        </p>
+      ) : (
+        <p class="notice">{words.otherCurrency(from.currency, to.currency)}</p>
+      )}
+      {isSameCurrency && rows.length > 1 && <Kinds from={from} to={to} />}
+      {rows.length === 0 && <p>{words.same}</p>}
+      {rows.length > 0 && <Lines rows={rows} isOneChain={isOneChain} isSameCurrency={isSameCurrency} />}
+    </>
+  )
+}
+
+/** The sums of earned, recovered and adjusted lines in both. Of one kind alone, the difference says it. */
+const Kinds = ({ from, to }: { readonly from: Compared; readonly to: Compared }) => {
+  const sumOf = ({ line_items }: Compared, kind: string): string =>
+    addAmounts(line_items.filter(({ category }) => category === kind).map(({ amount }) => amount))
+  const present = new Set([...from.line_items, ...to.line_items].map(({ category }) => category))
+  const rows = (['earned', 'recovered', 'adjusted'] as const)
+    .filter(kind => present.has(kind))
+    .map(kind => ({ kind, before: sumOf(from, kind), after: sumOf(to, kind) }))
+  if (rows.length < 2) return null
+  const words = texts.history
+  const even = withEqualDecimals(rows.flatMap(({ before, after }) => [before, after, subtractAmount(after, before)]))
+  return (
+    <Table
+      caption={words.byKind}
+      rows={rows}
+      keyOf={({ kind }) => kind}
+      columns={[
+        { head: texts.words.kind, isPlain: true, cell: ({ kind }) => texts.payout.category[kind] },
+        { head: words.before, amount: (_, at) => even[3 * at] ?? null },
+        { head: words.after, amount: (_, at) => even[3 * at + 1] ?? null },
+        { head: words.difference, isDifference: true, amount: (_, at) => even[3 * at + 2] ?? null },
+      ]}
+    />
+  )
+}
+
+type LinesProps = {
+  readonly rows: readonly LineDifference[]
+  readonly isOneChain: boolean
+  readonly isSameCurrency: boolean
+}
+
+const Lines = ({ rows, isOneChain, isSameCurrency }: LinesProps) => {
+  const words = texts.history
+  const amounts = rows.flatMap(({ before, after }) => [before ?? '0', after ?? '0'])
+  const even = withEqualDecimals([...rows.map(({ difference }) => difference), ...amounts])
+  const difference = {
+    head: words.difference,
+    isDifference: true,
+    amount: (_: LineDifference, at: number) => even[at] ?? null,
+  }
+  return (
+    <Table
+      caption={words.compare}
+      rows={rows}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: texts.payout.line,
+          isPlain: true,
+          cell: ({ line, kind }) => {
+            const text = line.description || <IdText id={line.id} />
+            return kind === 'removed' && isOneChain ? <s>{text}</s> : text
+          },
+        },
+        { head: words.change, isPlain: true, cell: ({ kind }) => (isOneChain ? words : texts.compare)[kind] },
+        { head: texts.words.deal, isPlain: true, cell: ({ line }) => <DealLink id={line.deal_id} /> },
+        { head: words.before, amount: ({ before }) => before },
+        { head: words.after, amount: ({ after }) => after },
+        // Amounts of two currencies have no difference.
+        ...(isSameCurrency ? [difference] : []),
+      ]}
+    />
+  )
+}
+
+type ChoiceProps = {
+  readonly label: string
+  readonly value: string
+  readonly options: readonly (readonly [id: string, text: string])[]
+  readonly onChoice: (id: string) => void
+}
+
+/** One of the two payouts. */
+export const PayoutChoice = ({ label, value, options, onChoice }: ChoiceProps) => {
+  const id = `choice-${label}`
+  return (
+    <div>
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={event => onChoice(event.currentTarget.value)}>
+        {options.map(([option, text]) => (
+          <option key={option} value={option}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </div>
+  )
+}

@@ -1,0 +1,57 @@
+/**
+ * In: payouts. Out: the sums that were paid for their reps and periods. The API lists payroll records of a rep, of a
+ * period or all of them: the few lists are read that have those of all these payouts.
+ */
+import { type Client, type Filter, type Payout, type PayrollRecord, RefusedError } from '../../../client/src/index.ts'
+import { addAmounts } from '../amounts.ts'
+
+/** Lists that are read for the payouts of one view. */
+const LISTS_MAX = 6
+/** Payroll records that are read for one view: ten requests. */
+export const PAYROLL_MAX = 2_000
+
+type OfPayout = Pick<Payout, 'rep_id' | 'period_id' | 'currency'>
+
+/**
+ * `paid` has the sum for a payout, without trailing zeros. `too many`: there are more payroll records than are read.
+ * `refused` and `failed` say why nothing is known.
+ */
+export type PaidOf =
+  | { readonly state: 'known'; readonly paid: (payout: OfPayout) => string }
+  | { readonly state: 'too many' }
+  | { readonly state: 'refused' | 'failed'; readonly why: unknown }
+
+/** Every payroll record of these payouts is in one of the lists. */
+export const payrollListsOf = (payouts: readonly OfPayout[], { periodId }: Filter): Filter[] => {
+  const reps = new Set(payouts.map(({ rep_id }) => rep_id))
+  const periods = new Set(payouts.map(({ period_id }) => period_id))
+  // A rep has few payroll records. A period can have as many as there are reps.
+  if (reps.size <= LISTS_MAX) return [...reps].map(repId => ({ repId, ...(periodId !== undefined && { periodId }) }))
+  return periods.size <= LISTS_MAX ? [...periods].map(id => ({ periodId: id })) : [{}]
+}
+
+/** A key that may not read payroll records still reads payouts: a refusal is a result. */
+export const readPaid = async (client: Client, payouts: readonly OfPayout[], filter: Filter): Promise<PaidOf> => {
+  const records: PayrollRecord[] = []
+  let isWhole = true
+  const read = async (list: Filter): Promise<void> => {
+    for await (const { data, hasMore } of client.payrollRecords(list).pages()) {
+      records.push(...data)
+      if (hasMore && records.length >= PAYROLL_MAX) isWhole = false
+      if (!isWhole) return
+    }
+  }
+  try {
+    await Promise.all(payrollListsOf(payouts, filter).map(read))
+  } catch (why) {
+    return { state: why instanceof RefusedError && why.status === 403 ? 'refused' : 'failed', why }
+  }
+  return isWhole ? { state: 'known', paid: paidIn(records) } : { state: 'too many' }
+}
+
+/** A payment in another currency than the payout does not count: nothing says how much of the debt it pays. */
+export const paidIn = (records: readonly PayrollRecord[]): ((payout: OfPayout) => string) => {
+  const byPayout = Map.groupBy(records, keyOf)
+  return payout => addAmounts((byPayout.get(keyOf(payout)) ?? []).map(({ amount }) => amount))
+}
+const keyOf = ({ rep_id, period_id, currency }: OfPayout): string => `${rep_id} ${period_id} ${currency}`

@@ -1,0 +1,95 @@
+/** Two payouts of a rep for different periods, compared: one with that of the period before, or with any other. */
+import type { Client, Payout } from '../../../client/src/index.ts'
+import { groupDigits } from '../amounts.ts'
+import { ComparedPayouts, PayoutChoice } from '../parts/comparison.tsx'
+import { Link, type Names, nameOfPeriod, nameOfRep, useNames } from '../parts/identity.tsx'
+import { ReadingState } from '../parts/refused.tsx'
+import { fragmentOf } from '../state/address.ts'
+import { payoutBefore } from '../state/period-before.ts'
+import { useReader, useReading } from '../state/reading.ts'
+import { texts } from '../texts.ts'
+
+type Read = {
+  readonly to: Payout
+  /** The payouts of the rep, and the two that are compared, which may be replaced. */
+  readonly all: readonly Payout[]
+}
+
+const readPayouts = async (client: Client, id: string, from: string | undefined): Promise<Read> => {
+  const to = await client.payout(id)
+  const current = await Array.fromAsync(client.payouts({ repId: to.rep_id }))
+  const asked = from === undefined ? [] : [await client.payout(from)]
+  const byId = new Map([...current, to, ...asked].map(payout => [payout.id, payout]))
+  return { to, all: [...byId.values()] }
+}
+
+export const CompareView = ({ id }: { readonly id: string }) => {
+  const { address } = useReader()
+  const names = useNames()
+  const reading = useReading(JSON.stringify(['compare', id, address.from]), client =>
+    readPayouts(client, id, address.from),
+  )
+  const words = texts.compare
+  const { to, all = [] } = reading.value ?? {}
+  const from = to && (all.find(({ id }) => id === address.from) ?? payoutBefore(to, all, names.periods))
+  const periodOf = (payout: Payout): string => nameOfPeriod(names, payout.period_id)
+  return (
+    <>
+      <h1 tabIndex={-1}>
+        {to ? words.title(nameOfRep(names, to.rep_id), periodOf(to), from && periodOf(from)) : texts.views.compare}
+      </h1>
+      <ReadingState reading={reading} what="payouts" />
+      {to !== undefined && (
+        <section>
+          <Choices to={to} from={from} all={all} names={names} />
+          {from === undefined && <p>{words.noneBefore}</p>}
+          {from !== undefined && (
+            <>
+              <p class="quiet">
+                {words.which(periodOf(from), periodOf(to))}{' '}
+                <Link to={{ view: 'payout', id: from.id }}>{words.explain(periodOf(from))}</Link>{' '}
+                <Link to={{ view: 'payout', id: to.id }}>{words.explain(periodOf(to))}</Link>
+              </p>
+              <ComparedPayouts from={from} to={to} isOneChain={from.period_id === to.period_id} />
+            </>
+          )}
+        </section>
+      )}
+    </>
+  )
+}
+
+type ChoicesProps = Read & { readonly from: Payout | undefined; readonly names: Names }
+
+const Choices = ({ to, from, all, names }: ChoicesProps) => {
+  const { address } = useReader()
+  const words = texts.compare
+  const order = [...names.periods.keys()]
+  const options = all
+    .toSorted((one, other) => order.indexOf(one.period_id) - order.indexOf(other.period_id))
+    .map(({ id, period_id, net_amount, currency }): readonly [string, string] => [
+      id,
+      `${nameOfPeriod(names, period_id)}: ${groupDigits(net_amount)} ${currency}`,
+    ])
+  const nothing: readonly [string, string] = ['', words.choose]
+  const { from: _, ...others } = address
+  const choose = (next: { readonly id: string; readonly from: string }): void => {
+    location.hash = fragmentOf({ ...others, id: next.id, ...(next.from !== '' && { from: next.from }) })
+  }
+  return (
+    <form class="filters" aria-label={texts.views.compare} onSubmit={event => event.preventDefault()}>
+      <PayoutChoice
+        label={texts.history.from}
+        value={from?.id ?? ''}
+        options={from === undefined ? [nothing, ...options] : options}
+        onChoice={id => choose({ id: to.id, from: id })}
+      />
+      <PayoutChoice
+        label={texts.history.to}
+        value={to.id}
+        options={options}
+        onChoice={id => choose({ id, from: from?.id ?? '' })}
+      />
+    </form>
+  )
+}

@@ -1,0 +1,88 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Client, type Filter, type PayrollRecord, RefusedError } from '../../../../client/src/index.ts'
+import { PAYROLL_MAX, payrollListsOf, readPaid } from '../../../../explorer/src/state/paid.ts'
+
+type Of = { readonly rep_id: string; readonly period_id: string; readonly currency: string }
+
+/** An API of payroll records, in pages of 200. It counts its requests. */
+const clientOf = (records: readonly (Of & { readonly amount: string })[]) => {
+  const sent = { requests: 0 }
+  async function* pages({ repId, periodId }: Filter) {
+    const found = records.filter(
+      ({ rep_id, period_id }) => rep_id === (repId ?? rep_id) && period_id === (periodId ?? period_id),
+    )
+    for (let at = 0; at === 0 || at < found.length; at += 200) {
+      sent.requests++
+      yield { data: found.slice(at, at + 200) as unknown as PayrollRecord[], hasMore: at + 200 < found.length }
+    }
+  }
+  const client = { payrollRecords: (filter: Filter) => ({ pages: () => pages(filter) }) } as unknown as Client
+  return { client, sent }
+}
+
+const id = fc.integer({ min: 1, max: 9 }).map(String)
+const of = fc.record({ rep_id: id, period_id: id, currency: fc.constantFrom('EUR', 'USD') })
+const cents = fc.integer({ min: -9_999, max: 9_999 })
+
+test('what was paid of each payout is the exact sum of its payroll records, in few lists', async () => {
+  const anything = fc.record({
+    payouts: fc.array(of, { maxLength: 12 }),
+    paid: fc.array(fc.tuple(of, cents), { maxLength: 40 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(anything, async ({ payouts, paid }) => {
+      const { client, sent } = clientOf(paid.map(([where, amount]) => ({ ...where, amount: decimalOf(amount) })))
+      const found = await readPaid(client, payouts, {})
+      expect(sent.requests).toBeLessThanOrEqual(6)
+      const wanted = payouts.map(payout => {
+        const all = paid.filter(([where]) => JSON.stringify(where) === JSON.stringify(payout))
+        return all.reduce((sum, [, amount]) => sum + amount, 0)
+      })
+      const paidOf = found.state === 'known' ? found.paid : () => 'unknown'
+      expect(payouts.map(payout => Math.round(100 * Number(paidOf(payout))) || 0)).toEqual(wanted)
+    }),
+  )
+})
+/** Of whole cents: small enough for a number. */
+const decimalOf = (amount: number): string => (amount / 100).toFixed(2)
+
+test('a sum has more digits than a double', async () => {
+  const where = { rep_id: 'rep_1', period_id: 'period_1', currency: 'EUR' }
+  const { client } = clientOf(['99999999999999999999.01', '0.02'].map(amount => ({ ...where, amount })))
+  const found = await readPaid(client, [where], {})
+  expect(found.state === 'known' && found.paid(where)).toBe('99999999999999999999.03')
+})
+
+test('of a period of very many reps, reading stops after some records, and says so', async () => {
+  const payouts = Array.from({ length: 50_000 }, (_, at) => ({ rep_id: `rep_${at}`, period_id: 'p', currency: 'EUR' }))
+  const { client, sent } = clientOf(payouts.map(payout => ({ ...payout, amount: '1' })))
+  expect(await readPaid(client, payouts.slice(0, 50), {})).toEqual({ state: 'too many' })
+  expect(sent.requests).toBe(PAYROLL_MAX / 200)
+  // Of few reps, only their records are read.
+  expect((await readPaid(client, payouts.slice(0, 5), { periodId: 'p' })).state).toBe('known')
+  expect(sent.requests).toBe(PAYROLL_MAX / 200 + 5)
+})
+
+test('the lists are of the rep and the period that the view is of', () => {
+  const payouts = [{ rep_id: 'rep_1', period_id: 'period_1', currency: 'EUR' }]
+  expect(payrollListsOf(payouts, { repId: 'rep_1' })).toEqual([{ repId: 'rep_1' }])
+  expect(payrollListsOf(payouts, { periodId: 'period_1' })).toEqual([{ repId: 'rep_1', periodId: 'period_1' }])
+  expect(payrollListsOf([], {})).toEqual([])
+})
+
+test('a refusal is told from a failure: one says what the key may not read, the other to try again', async () => {
+  const failing = (why: unknown) =>
+    ({
+      payrollRecords: () => ({
+        pages: () => {
+          throw why
+        },
+      }),
+    }) as unknown as Client
+  const payouts = [{ rep_id: 'rep_1', period_id: 'period_1', currency: 'EUR' }]
+  const refusal = new RefusedError(new Response(null, { status: 403 }), { code: 'forbidden', message: 'no' })
+  expect(await readPaid(failing(refusal), payouts, {})).toEqual({ state: 'refused', why: refusal })
+  const failure = new TypeError('fetch failed')
+  expect(await readPaid(failing(failure), payouts, {})).toEqual({ state: 'failed', why: failure })
+})
