@@ -15,6 +15,7 @@ export const assertWritable = (file: string): Promise<void> => access(dirname(fi
 export const writeWhole = async (file: string, text: string): Promise<void> => {
   const temporary = await writeTemporary(file, text)
   await rename(temporary, file).catch(ifRemoved(file))
+  await syncDirectory(dirname(file))
 }
 
 /** Creates the file at once. A file that is there stays as it is. */
@@ -52,6 +53,15 @@ export const makeDirectory = async (directory: string): Promise<boolean> => {
 export const syncDirectory = async (directory: string): Promise<void> => {
   await using handle = await open(directory, 'r')
   await handle.sync()
+}
+
+/** These files of a directory, and all its names, are on disk after this. */
+export const syncFiles = async (directory: string, names: readonly string[]): Promise<void> => {
+  for (const name of names) {
+    await using handle = await open(join(directory, name), 'r')
+    await handle.sync()
+  }
+  await syncDirectory(directory)
 }
 
 const writeTemporary = async (file: string, text: string): Promise<string> => {

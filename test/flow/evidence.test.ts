@@ -3,7 +3,16 @@
  * seed; FLOW_SEED sets it.
  */
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -146,6 +155,31 @@ test('an export that was changed, with digests that fit, is not signed again', a
   const other = await runCommand([...again, at('other.key')], settings)
   expect([other.code, other.said]).toEqual([1, expect.stringContaining('do not add up to the totals')])
   expect((await verify('edited', publicKey)).code).toBe(3)
+})
+
+test('an export with a link in place of a file, or without a file, is not signed again', async () => {
+  const again = ['projection', 'export', '--org', org, '--out', at('linked'), '--sign', at('close.key')]
+  await run(...again)
+  renameSync(at('linked', 'reps.ndjson'), at('reps.ndjson'))
+  const lost = await runCommand(again, settings)
+  expect([lost.code, lost.said]).toEqual([1, expect.stringContaining(`${at('linked', 'reps.ndjson')}: it is lost`)])
+  symlinkSync(at('reps.ndjson'), at('linked', 'reps.ndjson'))
+  const refused = await runCommand(again, settings)
+  expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('reps.ndjson: it is a link')])
+  expect(await verify('linked', publicKey)).toMatchObject({ code: 3 })
+})
+
+test('an archive says which key signed what, and its streams name each other', async () => {
+  const ran = await runCommand(['verify', at('archive'), '--json', '--key', publicKey], {})
+  const [{ signed }] = jsonLines(ran) as [{ signed: { signers: string[]; covers: { topic: string } }[] }]
+  expect(signed.map(({ signers }) => signers.length)).toEqual([1, 1])
+  const manifests = await Promise.all(
+    (['events', 'api-keys'] as const).map(of => readManifest(directoryTarget(at('archive')), of)),
+  )
+  const [events, keys] = manifests
+  const named = (one = events) => ({ topic: one?.topic, topic_id: one?.topic_id })
+  expect([events?.beside, keys?.beside]).toEqual([named(keys), named(events)])
+  expect(events?.topic_id).toBeDefined()
 })
 
 test('an archive that goes on is signed with each segment; without --sign, what was added is named', async () => {

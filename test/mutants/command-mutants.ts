@@ -70,8 +70,8 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'an export does not look for another export in its directory',
     inside: 'lockDirectory',
-    find: '      if (!isLock(name) || name === ours) continue\n',
-    replace: '      if (!isLock(name) || name !== ours) continue\n',
+    find: '      if (!isLockFile(name) || name === ours) continue\n',
+    replace: '      if (!isLockFile(name) || name !== ours) continue\n',
   },
   {
     name: 'a process that got the pid of a killed export holds its lock',

@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { StopError } from '../../core/runtime/failures.ts'
 import { sliceSearch } from '../../core/store/read/slice-documents.ts'
@@ -22,6 +22,26 @@ import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type ExportSteps, exportOrganization } from '../../tools/export/export.ts'
 import { runningProcesses } from '../../tools/export/lock.ts'
 import { CommandError, messageOf } from '../../tools/failures.ts'
+
+/** Each `sync` of a file or folder, and each new name, in order. */
+const disk = vi.hoisted((): { done: string[] } => ({ done: [] }))
+vi.mock('node:fs/promises', async importOriginal => {
+  const original = await importOriginal<typeof import('node:fs/promises')>()
+  const opened = async (path: string, ...more: []) => {
+    const handle = await original.open(path, ...more)
+    const { sync } = handle
+    handle.sync = () => {
+      disk.done.push(`sync ${path}`)
+      return sync.call(handle)
+    }
+    return handle
+  }
+  const rename = (from: string, to: string) => {
+    disk.done.push(`rename ${to}`)
+    return original.rename(from, to)
+  }
+  return { ...original, open: opened, rename }
+})
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
 const position = { generation, publishedTo: 100, time: 7 }
@@ -85,6 +105,25 @@ test('a file that belongs to no export is not taken for a part of this one', asy
     await expect(exportOrganization(options(out), stepsOf())).rejects.toThrow(/to no export/)
     expect(readdirSync(out)).toEqual([name])
   }
+})
+
+test('each file and table of an export is on disk before the manifest names it, and then the manifest is', async () => {
+  const out = join(directory(), 'march')
+  disk.done = []
+  await exportOrganization({ ...options(out), csv: true }, stepsOf())
+  const done = disk.done.map(one => one.replace(`${out}/`, ''))
+  expect(done[0]).toBe(`sync ${dirname(out)}`)
+  const [written, named] = [done.indexOf('rename manifest.json'), done.lastIndexOf('rename manifest.json')]
+  for (const name of readdirSync(out)) {
+    if (name === 'manifest.json') continue
+    const before = done.slice(0, name.endsWith('.csv') ? named : written)
+    expect([name, before.slice(before.indexOf(`rename ${name}`))]).toEqual([
+      name,
+      expect.arrayContaining([`sync ${name}`, `sync ${out}`]),
+    ])
+  }
+  expect(named).toBeGreaterThan(written)
+  expect(done.slice(named)).toContain(`sync ${out}`)
 })
 
 test('two exports into one directory never leave a record twice under a manifest', async () => {

@@ -224,7 +224,12 @@ const verifyTopics = async (all: readonly TopicCopy[], waits: Waits): Promise<vo
   for (const one of all) await verifyRecords(one, waits)
   // After the records, which were of a topic with this id: an id never comes back.
   for (const [log] of all) await verifyId(log)
-  for (const [{ source }, topic] of waits.signal.aborted ? [] : all) await topic.noteTopicId(source.topic_id)
+  for (const [{ source, stream }, topic] of waits.signal.aborted ? [] : all) {
+    const other = all.find(([log]) => log.stream !== stream)?.[0].source
+    if (other === undefined) throw new Error('an archive of one topic')
+    const { topic: name, topic_id } = other
+    await topic.noteTopics(source.topic_id, { topic: name, ...(topic_id !== undefined && { topic_id }) })
+  }
 }
 
 const verifyRecords = async ([{ reader }, topic]: TopicCopy, waits: Waits): Promise<void> => {

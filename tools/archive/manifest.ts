@@ -27,10 +27,13 @@ export type ArchivedPartition = {
   /** Of all records, with offsets and times. */
   readonly digest: string
 }
+export type BesideTopic = { readonly topic: string; readonly topic_id?: string }
 export type ArchiveManifest = ArchivedSource & {
   readonly format: typeof MANIFEST_FORMAT
   /** An archive follows one topic. Absent if the brokers have no topic ids, or in an archive of an earlier version. */
   readonly topic_id?: string
+  /** The other topic of the installation, so that nobody can put archives of two together. Absent as `topic_id`. */
+  readonly beside?: BesideTopic
   readonly partitions: readonly ArchivedPartition[]
 }
 

@@ -16,7 +16,15 @@ import {
   readManifest,
   segmentPath,
 } from './manifest.ts'
-import { ArchiveDamaged, addEntryToDigest, NO_RECORDS, NO_SEGMENT, openSegment, type Segment } from './segment.ts'
+import {
+  ArchiveDamaged,
+  addEntryToDigest,
+  NO_RECORDS,
+  NO_SEGMENT,
+  openSegment,
+  type Segment,
+  type SegmentHeader,
+} from './segment.ts'
 import type { ArchiveTarget } from './target.ts'
 import type { Throttle } from './throttle.ts'
 
@@ -125,15 +133,11 @@ const verifyPartition = async (
   manifest: ArchiveManifest,
   archived: ArchivedPartition,
   onDone: Throttle,
-  say: (line: string) => void = () => undefined,
+  onUnnamed: (segment: Segment) => void,
 ): Promise<void> => {
   let digest = NO_RECORDS
   let records = 0
   const where = `${target.name}/${manifest.stream}/${archived.partition}`
-  const onUnnamed = ({ header, entries }: Segment): void => {
-    const what = `the segment that begins with offset ${header.from} is stored, and the manifest does not name it`
-    say(`${where}: ${what}: its ${entries.length} offsets do not count. The next run of archive takes it in`)
-  }
   for await (const { entries } of segmentsOf(target, manifest, archived, onUnnamed)) {
     for (let at = 0; at < entries.length; at += THROTTLED_RECORDS) {
       const some = entries.slice(at, at + THROTTLED_RECORDS)
@@ -178,14 +182,24 @@ export const verifyChain = async (
 type VerifySteps = {
   readonly report: (progress: { readonly done: number; readonly total: number }) => void
   readonly throttle?: Throttle
-  /** Told about a stored segment that does not count yet. */
-  readonly say?: (line: string) => void
+  /** Told about a stored segment that no manifest names yet: it does not count. */
+  readonly onUnnamed?: (segment: UnnamedSegment) => void
+}
+export type UnnamedSegment = Pick<SegmentHeader, 'stream' | 'partition' | 'from'> & {
+  readonly path: string
+  readonly offsets: number
+}
+
+/** @param name of the archive */
+export const sayUnnamed = (name: string, { stream, partition, from, offsets }: UnnamedSegment): string => {
+  const what = `the segment that begins with offset ${from} is stored, and the manifest does not name it`
+  return `${name}/${stream}/${partition}: ${what}: its ${offsets} offsets do not count. The next run of archive takes it in`
 }
 
 /** @param signed manifests to compare with; by default those of the archive @throws ArchiveDamaged: the first fault */
 export const verifyArchive = async (
   target: ArchiveTarget,
-  { report, throttle, say }: VerifySteps,
+  { report, throttle, onUnnamed = () => undefined }: VerifySteps,
   signal: AbortSignal,
   signed?: Manifests,
 ): Promise<Manifests> => {
@@ -200,7 +214,10 @@ export const verifyArchive = async (
         report({ done, total })
         await throttle?.(offsets)
       }
-      await verifyPartition(target, manifests[stream], archived, onDone, say)
+      const { partition } = archived
+      await verifyPartition(target, manifests[stream], archived, onDone, ({ header: { from }, entries }) =>
+        onUnnamed({ stream, partition, from, path: segmentPath(stream, partition, from), offsets: entries.length }),
+      )
     }
   }
   return manifests

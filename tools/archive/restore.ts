@@ -23,7 +23,7 @@ import { reportProgress } from '../generations/progress.ts'
 import { REDACTED_SHOWN, TIMES_KEPT_WAIT_MS } from '../limits.ts'
 import type { ArchiveSteps } from './archive.ts'
 import { type ArchiveManifest, archivedStreams } from './manifest.ts'
-import { type Manifests, offsetsIn, readArchivedLog, verifyArchive } from './read-archive.ts'
+import { type Manifests, offsetsIn, readArchivedLog, sayUnnamed, verifyArchive } from './read-archive.ts'
 import { keepTimes, putTimesBack } from './record-times.ts'
 import { type Passes, type Redaction, type RedactOptions, redactLogs } from './redaction/redact-log.ts'
 import { completeRedaction, findRedactions, writeRedaction } from './redaction/redaction-files.ts'
@@ -74,7 +74,11 @@ const restoreTopics = async (
   say(`verifying ${from}`)
   const manifests = await verifyArchive(
     target,
-    { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps), say },
+    {
+      report: reportProgress(steps, maxRate),
+      throttle: createThrottle(maxRate, steps),
+      onUnnamed: segment => say(sayUnnamed(target.name, segment)),
+    },
     signal,
   )
   const total = offsetsIn(manifests)

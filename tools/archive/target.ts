@@ -15,7 +15,7 @@ export type ArchiveTarget = {
   readonly name: string
   /** Undefined if there is no such file. */
   readonly read: (path: string) => Promise<Buffer | undefined>
-  /** The names of the files in a folder; none if there is no such folder. */
+  /** The names of the files in a folder, '' for all; none if there is no such folder. A store lists all below it. */
   readonly list: (folder: string) => Promise<readonly string[]>
   /** Stores a new file. @throws CommandError if there is one with other bytes */
   readonly create: (path: string, bytes: Buffer) => Promise<void>

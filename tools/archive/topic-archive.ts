@@ -15,6 +15,7 @@ import { SEGMENT_BYTES, SEGMENTS_BYTES } from '../limits.ts'
 import {
   type ArchivedPartition,
   type ArchiveManifest,
+  type BesideTopic,
   newManifest,
   readManifest,
   segmentPath,
@@ -53,8 +54,8 @@ export type TopicArchive = {
   readonly positions: () => readonly number[]
   /** Compares the last archived entry with what the log has there. @throws StopError if it is another one */
   readonly compareLast: (partition: number, entry: LogEntry | undefined) => void
-  /** Notes the topic id, once the last entries of all partitions were compared. */
-  readonly noteTopicId: (id: string | undefined) => Promise<void>
+  /** Notes the topic id and the other topic, once the last entries of all partitions were compared. */
+  readonly noteTopics: (id: string | undefined, beside: BesideTopic) => Promise<void>
   /** Whether `cut` would write a segment. */
   readonly isDue: (olderThan: number) => boolean
   /** The offset to read from: that of the last archived entry, to check that the log still has it. */
@@ -141,10 +142,12 @@ export const openTopicArchive = async (
     },
     isDue: olderThan => growing.some(part => isDue(part, olderThan)),
     compareLast: (partition, entry) => assertStillThere(source, partOf(partition), entry),
-    noteTopicId: async id => {
-      if (id === undefined || manifest.topic_id !== undefined) return
+    noteTopics: async (id, beside) => {
+      const { partitions, ...head } = manifest
+      const noted = { ...head, ...(id !== undefined && { topic_id: id }), beside, partitions }
+      const isNew = manifest.beside === undefined || (id !== undefined && manifest.topic_id === undefined)
+      if (!isNew) return
       await assertHeld()
-      const noted = { ...manifest, topic_id: id }
       await writeManifest(target, noted)
       manifest = noted
     },

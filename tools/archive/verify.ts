@@ -3,7 +3,7 @@ import { type ExitCode, exitCodes } from '../failures.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
-import { offsetsIn, verifyArchive } from './read-archive.ts'
+import { offsetsIn, sayUnnamed, verifyArchive } from './read-archive.ts'
 import { createThrottle, type MaxRate, type ThrottleSteps } from './throttle.ts'
 
 export type VerifyArchiveOptions = { readonly address: string; readonly maxRate: MaxRate; readonly json: boolean }
@@ -19,9 +19,14 @@ export const verifyTarget = async (
   { address, maxRate, json }: VerifyArchiveOptions,
   steps: VerifyArchiveSteps,
 ): Promise<ExitCode> => {
+  const target = await steps.openTarget(address)
   const manifests = await verifyArchive(
-    await steps.openTarget(address),
-    { report: reportProgress(steps, maxRate), throttle: createThrottle(maxRate, steps), say: steps.say },
+    target,
+    {
+      report: reportProgress(steps, maxRate),
+      throttle: createThrottle(maxRate, steps),
+      onUnnamed: segment => steps.say(sayUnnamed(target.name, segment)),
+    },
     steps.signal,
   )
   const topics = archivedStreams.map(stream => manifests[stream])

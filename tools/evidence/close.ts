@@ -8,7 +8,7 @@
 
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { KEY_RULES_VERSION } from '../../core/ledger/index.ts'
 import { type Moment, momentOf } from '../../core/reading/index.ts'
 import { instantOf } from '../../schemas/values.ts'
@@ -20,11 +20,12 @@ import { refuseUnknown } from '../export/readers.ts'
 import { writeTables } from '../export/tables.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findKeyEvents } from '../keys/keys.ts'
-import { readLive } from '../live.ts'
+import { type Live, readLive } from '../live.ts'
 import { findParked } from '../parked/find.ts'
 import type { SigningKey } from '../signing/note.ts'
 import { MANIFEST_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
+import { syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
 import { type AuditReads, readAuditLog } from './close-audit.ts'
 import {
   type ChangeToCount,
@@ -36,6 +37,7 @@ import {
 import type { CloseHead, CloseManifest, KeyRow, ParkedRow } from './close-manifest.ts'
 import { closePage } from './close-page.ts'
 import { objectsIn, writeObjects, writeRecords } from './close-records.ts'
+import { assertSameProjection, publishedEndOf } from './close-source.ts'
 import { closeTables } from './close-tables.ts'
 
 export type CloseOptions = {
@@ -84,6 +86,7 @@ export const closePeriod = async (options: CloseOptions, steps: CloseSteps): Pro
   try {
     const manifest = await writeClose(directory, options, steps, reads, key)
     await rename(directory, out)
+    await syncDirectory(dirname(out))
     if (json) steps.out(`${JSON.stringify(manifest)}\n`)
     steps.say(`closed ${period} of ${org} as of ${manifest.as_of} into ${out}`)
     return exitCodes.done
@@ -100,6 +103,7 @@ const writeClose = async (
   key: SigningKey | undefined,
 ): Promise<CloseManifest> => {
   const { send, prefix, say, signal } = steps
+  const live = await readLive(send, prefix)
   const { totals, last, position: read } = await steps.readTotals(org, asOf)
   if (!last) {
     await refuseUnknown(org, steps)
@@ -107,6 +111,14 @@ const writeClose = async (
   }
   const { name: generation } = read.generation
   const { topic, partition, rules_version } = await steps.sourceOf(generation, org)
+  // Before long work.
+  const keysEnd = await publishedEndOf(live['api-keys'], send, prefix)
+  if (keysUntil !== undefined && keysUntil > keysEnd) {
+    const keysTopic = live['api-keys'].identity.topic
+    throw new CommandError(
+      `--keys-until: ${keysTopic} is projected to ${keysEnd}: expected at most that, got ${keysUntil}`,
+    )
+  }
   const position = { topic, partition, offset: last.seq + 1 }
   await writeRecords({ org, period, change: last.id, directory, signal }, steps)
 
@@ -125,10 +137,10 @@ const writeClose = async (
   await writeObjects(directory, 'control_totals', control_totals)
   await writeObjects(directory, 'reconciliation', reconciled)
 
-  const { parked, later } = await parkedBefore(org, position, { send, prefix })
+  const { parked, later } = await parkedBefore(org, position, live, send)
   if (later > 0) say(`records parked after ${last.id}, which is the last change here, and in no file: ${later}`)
   await writeObjects(directory, 'parked', parked)
-  const { keys, keys_position } = await keysOf(org, keysUntil, { send, prefix })
+  const { keys, keys_position } = await keysOf(org, keysUntil, live, { send, prefix })
   await writeObjects(directory, 'keys', keys)
   if (reads !== undefined) await writeObjects(directory, 'reads', reads)
 
@@ -154,17 +166,22 @@ const writeClose = async (
   const [{ name: periodName = period } = {}] = await Array.fromAsync(objectsIn<{ name?: string }>(directory, 'periods'))
   const page = closePage({ head, periodName, replacements, reconciled, parked, keys, reads, files, digest })
   await writeFile(join(directory, PAGE_FILE), page)
-  // Read again: a generation with other rules may have become live meanwhile.
+  // Read again: a generation of another topic, or with other rules, may have become live meanwhile.
   const after = await steps.readTotals(org, momentOf(last.id))
+  assertSameProjection(live, await readLive(send, prefix))
   const now = await steps.sourceOf(after.position.generation.name, org)
-  if (now.rules_version !== rules_version) throw new CommandError('other rules were made live meanwhile: close again')
+  if (now.topic !== topic || now.rules_version !== rules_version || after.last?.seq !== last.seq) {
+    throw new CommandError('another projection was made live meanwhile: close again. Nothing is written')
+  }
   const manifest: CloseManifest = {
     ...head,
     files,
     tables: await describeTables([...made, PAGE_FILE].sort(), directory),
     digest,
   }
-  await writeFile(join(directory, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`)
+  // On disk before the manifest and its signature say that it is there.
+  await syncFiles(directory, await readdir(directory))
+  await writeWhole(join(directory, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`)
   if (key) await signFolder(directory, key)
   return manifest
 }
@@ -174,15 +191,13 @@ const assertStatements = ({ payouts, statements }: Readonly<Record<string, FileD
   throw new CommandError(`${payouts?.records} payouts have ${statements?.records} statements. Nothing is written`)
 }
 
-type Store = Pick<CommandContext, 'send' | 'prefix'>
-
 /** All parked records of the organization before a position, in the order of the log, and the number of later ones. */
 const parkedBefore = async (
   org: string,
   { topic, partition, offset: end }: CloseManifest['position'],
-  { send, prefix }: Store,
+  live: Live,
+  send: CommandContext['send'],
 ): Promise<{ readonly parked: ParkedRow[]; readonly later: number }> => {
-  const live = await readLive(send, prefix)
   const { records } = await findParked(send, live, { org, topic, partition }, 'oldest', Number.MAX_SAFE_INTEGER)
   const parked = records
     .filter(({ offset }) => offset < end)
@@ -197,9 +212,10 @@ const parkedBefore = async (
 const keysOf = async (
   org: string,
   until: number | undefined,
-  { send, prefix }: Store,
+  live: Live,
+  { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
 ): Promise<{ readonly keys: KeyRow[]; readonly keys_position: CloseManifest['keys_position'] }> => {
-  const { topic } = (await readLive(send, prefix))['api-keys'].identity
+  const { topic } = live['api-keys'].identity
   const found = await findKeyEvents(org, { send, prefix })
   const last = found.reduce((end, { createdAt, revokedAt }) => Math.max(end, createdAt, revokedAt ?? 0), -1)
   const offset = until ?? last + 1

@@ -12,12 +12,22 @@ export type VerifyEvidenceSteps = ProgressSteps & {
   readonly signal: AbortSignal
 }
 
-/** `differences`: a sentence for each file that is not as it was written; it begins with the file. */
+/** A manifest: the keys that signed it, of those that were given, and what it is about. */
+export type Signed = {
+  readonly manifest: string
+  readonly signers: readonly string[]
+  readonly covers: Readonly<Record<string, unknown>>
+}
+/**
+ * `differences`: a sentence for each file that is not as it was written; it begins with the file. `unfinished`: the
+ * same for each file that a run has not finished.
+ */
 export type Verified = {
   readonly kind: 'export' | 'close' | 'archive'
-  readonly signers: readonly string[]
-  /** For people: by whom it is signed, and how much was read. */
+  readonly signed: readonly Signed[]
+  /** For people: by whom it is signed, what that covers, and how much was read. */
   readonly said: readonly string[]
+  readonly unfinished: readonly string[]
   readonly differences: readonly string[]
 }
 

@@ -1,89 +1,183 @@
 /**
  * Compares an archive with its signed manifests. The archive may grow meanwhile: each note has a whole manifest, so the
- * log is read up to the end that is signed. In the end each manifest must be the signed one.
+ * log is read up to the end that is signed. In the end each manifest must be the signed one, and each stored segment
+ * must be named by it.
  */
-import { type ArchiveManifest, archivedStreams, parseManifest } from '../archive/manifest.ts'
+import type { Stream } from '../../schemas/events.ts'
+import { type ArchiveManifest, archivedStreams, parseManifest, readManifest } from '../archive/manifest.ts'
 import { type Manifests, offsetsIn, readManifests, verifyArchive } from '../archive/read-archive.ts'
 import type { ArchiveTarget } from '../archive/target.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { NOTE_POLL_MS, NOTE_POLLS } from '../limits.ts'
-import { parseNote, type VerifierKey } from '../signing/note.ts'
+import type { VerifierKey } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
-import { type CheckedManifest, checkSignature, type Verified, type VerifyEvidenceSteps } from './signatures.ts'
+import { archiveCovers } from './covers.ts'
+import { checkSignature, EvidenceDiffers, type Signed, type Verified, type VerifyEvidenceSteps } from './signatures.ts'
+import { finishedPath, isLockOfRun, type StoredEntry, sayUnfinished, wrongKind } from './stored-files.ts'
 
 /** @throws ArchiveDamaged for the first fault; EvidenceDiffers for a wrong or missing signature */
 export const verifySignedArchive = async (
   target: ArchiveTarget,
+  entries: readonly StoredEntry[],
   keys: readonly VerifierKey[],
   steps: VerifyEvidenceSteps,
 ): Promise<Verified> => {
+  const kind = 'archive'
+  // Before anything is read: a link can lead to any file of this machine.
+  const wrong = entries.flatMap(entry => {
+    const expected = kindAt(entry.path)
+    const what = expected && wrongKind(entry, expected)
+    return what === undefined ? [] : [`${target.name}/${entry.path}: ${what}`]
+  })
+  if (wrong.length > 0) return { kind, signed: [], said: [], unfinished: [], differences: wrong }
   await readManifests(target)
   const checked = await checkManifests(target, keys)
   const manifests = { events: checked.events.parsed, 'api-keys': checked['api-keys'].parsed }
-  const said = archivedStreams.map(stream => checked[stream].signature)
-  await verifyArchive(target, { report: reportProgress(steps), say: steps.say }, steps.signal, manifests)
-  const differences = [...(await unsignedIn(target, steps)), ...(await unnamedIn(target, manifests))]
-  const records = archivedStreams
-    .flatMap(stream => manifests[stream].partitions)
-    .reduce((sum, part) => sum + part.records, 0)
-  const signers = checked.events.signers.filter(signer => checked['api-keys'].signers.includes(signer))
-  said.push(`${records} records and ${offsetsIn(manifests)} offsets are compared`)
-  return { kind: 'archive', signers, said, differences }
+  requireOneInstallation(target, manifests)
+  const unnamed: Unnamed[] = []
+  const onUnnamed = (segment: Unnamed): void => void unnamed.push(segment)
+  await verifyArchive(target, { report: reportProgress(steps), onUnnamed }, steps.signal, manifests)
+  const extra = addedIn(target, entries, manifests)
+  const differences = [
+    ...(await stillUnnamed(target, unnamed, steps)),
+    ...(await unsignedIn(target, keys, checked, steps)),
+    ...extra.differences,
+  ]
+  const said = archivedStreams.flatMap(stream => [checked[stream].signature, checked[stream].covers.said])
+  said.push(`${offsetsIn(manifests)} offsets are compared`)
+  const signed = archivedStreams.map((stream): Signed => {
+    const { signers, covers } = checked[stream]
+    return { manifest: `${stream}/${MANIFEST_FILE}`, signers, covers: covers.fields }
+  })
+  return { kind, signed, said, unfinished: extra.unfinished, differences }
 }
 
-type Checked = CheckedManifest & { readonly parsed: ArchiveManifest }
+type Checked = Awaited<ReturnType<typeof checkManifest>>
 
-const checkManifests = async (target: ArchiveTarget, keys: readonly VerifierKey[]) => {
-  const check = async (stream: (typeof archivedStreams)[number]): Promise<Checked> => {
-    const name = `${target.name}/${stream}`
-    const note = await target.read(`${stream}/${NOTE_FILE}`)
-    const found = (await target.read(`${stream}/${MANIFEST_FILE}`)) ?? Buffer.alloc(0)
-    const checked = checkSignature(found, note, keys, name)
-    const file = `${name}/${note === undefined ? MANIFEST_FILE : NOTE_FILE}`
-    return { ...checked, parsed: parseManifest(checked.manifest, stream, file) }
+const checkManifest = async (target: ArchiveTarget, stream: Stream, keys: readonly VerifierKey[]) => {
+  const name = `${target.name}/${stream}`
+  const note = await target.read(`${stream}/${NOTE_FILE}`)
+  const found = (await target.read(`${stream}/${MANIFEST_FILE}`)) ?? Buffer.alloc(0)
+  const checked = checkSignature(found, note, keys, name)
+  const file = `${name}/${note === undefined ? MANIFEST_FILE : NOTE_FILE}`
+  const parsed = parseManifest(checked.manifest, stream, file)
+  return { ...checked, found, isSigned: note !== undefined, parsed, covers: archiveCovers(parsed, file) }
+}
+
+const checkManifests = async (target: ArchiveTarget, keys: readonly VerifierKey[]) => ({
+  events: await checkManifest(target, 'events', keys),
+  'api-keys': await checkManifest(target, 'api-keys', keys),
+})
+
+/** Each stream is signed alone. A key may have signed the archives of several installations. */
+const requireOneInstallation = (target: ArchiveTarget, manifests: Manifests): void => {
+  const { events, 'api-keys': keys } = manifests
+  const refuse = (field: string, a: string | undefined, b: string | undefined): never => {
+    const what = `${field}: events has ${a}, api-keys has ${b}`
+    throw new EvidenceDiffers(`${target.name}: its streams are not of one installation: ${what}`)
   }
-  return { events: await check('events'), 'api-keys': await check('api-keys') }
+  if (events.cluster_id !== keys.cluster_id) refuse('cluster', events.cluster_id, keys.cluster_id)
+  for (const [one, other] of [[events, keys] as const, [keys, events] as const]) {
+    const { beside } = one
+    if (beside === undefined) continue
+    if (beside.topic !== other.topic) refuse('topic beside it', beside.topic, other.topic)
+    if (beside.topic_id !== undefined && other.topic_id !== undefined && beside.topic_id !== other.topic_id) {
+      refuse('id of the topic beside it', beside.topic_id, other.topic_id)
+    }
+  }
 }
 
-/** Of a signed archive, the manifests that are not the signed ones. A run that goes on signs each within a moment. */
-const unsignedIn = async (target: ArchiveTarget, { sleep, signal }: VerifyEvidenceSteps): Promise<string[]> => {
+type Unnamed = { readonly stream: Stream; readonly partition: number; readonly from: number; readonly path: string }
+
+/** True as soon as it is so: a run that goes on writes a segment, its manifest and its note within a moment. */
+const isSoon = async (
+  isSo: () => Promise<boolean>,
+  { sleep, signal }: Pick<VerifyEvidenceSteps, 'sleep' | 'signal'>,
+): Promise<boolean> => {
+  for (let poll = 0; poll < NOTE_POLLS; poll++) {
+    if (await isSo()) return true
+    await sleep(NOTE_POLL_MS)
+    signal.throwIfAborted()
+  }
+  return await isSo()
+}
+
+/** The segments that no manifest names, also after a moment. */
+const stillUnnamed = async (
+  target: ArchiveTarget,
+  unnamed: readonly Unnamed[],
+  steps: VerifyEvidenceSteps,
+): Promise<string[]> => {
+  const differences: string[] = []
+  for (const { stream, partition, from, path } of unnamed) {
+    const isNamed = async (): Promise<boolean> =>
+      ((await readManifest(target, stream))?.partitions[partition]?.end ?? 0) > from
+    if (await isSoon(isNamed, steps)) continue
+    const next = 'archive --sign compares it with Kafka, and signs it'
+    differences.push(
+      `${target.name}/${path}: the manifest does not name it: a run was killed, or it was added. ${next}`,
+    )
+  }
+  return differences
+}
+
+/** The manifests that are not the signed ones in the end, each with a note that is signed like the first one. */
+const unsignedIn = async (
+  target: ArchiveTarget,
+  keys: readonly VerifierKey[],
+  first: Readonly<Record<Stream, Checked>>,
+  steps: VerifyEvidenceSteps,
+): Promise<string[]> => {
   const differences: string[] = []
   for (const stream of archivedStreams) {
     const isSigned = async (): Promise<boolean> => {
-      const note = await target.read(`${stream}/${NOTE_FILE}`)
-      const manifest = await target.read(`${stream}/${MANIFEST_FILE}`)
-      return note === undefined || (manifest !== undefined && parseNote(note)?.text.equals(manifest) === true)
+      const now = await checkManifest(target, stream, keys)
+      return now.manifest.equals(now.found) && now.isSigned === first[stream].isSigned
     }
-    let signed = await isSigned()
-    for (let poll = 0; !signed && poll < NOTE_POLLS; poll++) {
-      await sleep(NOTE_POLL_MS)
-      signal.throwIfAborted()
-      signed = await isSigned()
-    }
-    if (signed) continue
+    if (await isSoon(isSigned, steps)) continue
     const how = 'it is not the signed one: archive --sign signs what it adds, somebody else did not'
     differences.push(`${target.name}/${stream}/${MANIFEST_FILE}: ${how}`)
   }
   return differences
 }
 
-/** Files that no archive has. A segment that was added meanwhile has a name like all others. */
-const unnamedIn = async (target: ArchiveTarget, manifests: Manifests): Promise<string[]> => {
-  const unnamed: string[] = []
-  const isSegment = (name: string): boolean => /^\d{20}\.zst$/.test(name)
-  for (const stream of archivedStreams) {
-    const { partitions } = manifests[stream]
-    const isPartition = (name: string): boolean => partitions.some(({ partition }) => name === String(partition))
-    // A store lists all names below a folder, a file system those in it.
-    for (const name of await target.list(stream)) {
-      const [folder = '', segment] = name.split('/')
-      const isOurs = segment === undefined ? isPartition(folder) : isPartition(folder) && isSegment(segment)
-      if (!isOurs && name !== MANIFEST_FILE && name !== NOTE_FILE) unnamed.push(`${stream}/${name}`)
-    }
-    for (const { partition } of partitions) {
-      const names = await target.list(`${stream}/${partition}`)
-      unnamed.push(...names.filter(name => !isSegment(name)).map(name => `${stream}/${partition}/${name}`))
-    }
+/** The kind of what an archive has at a path; undefined if no archive has anything there. */
+const kindAt = (path: string): 'file' | 'folder' | undefined => {
+  if (path === STORE_LOCK || /^(?:events|api-keys)\/(?:manifest\.(?:json|note)|\d+\/\d{20}\.zst)$/.test(path)) {
+    return 'file'
   }
-  return [...new Set(unnamed)].map(path => `${target.name}/${path}: no archive has such a file`)
+  return /^(?:events|api-keys)(?:\/\d+)?$/.test(path) ? 'folder' : undefined
+}
+
+/** Who writes into an archive in a store. It is never removed. */
+const STORE_LOCK = 'archive.lock'
+
+/** Files that no archive has. A segment that was added meanwhile has a name like all others. */
+const addedIn = (
+  { name }: ArchiveTarget,
+  entries: readonly StoredEntry[],
+  manifests: Manifests,
+): Pick<Verified, 'unfinished' | 'differences'> => {
+  const isOfPartition = (path: string): boolean => {
+    const [stream = '', partition] = path.split('/')
+    const { partitions }: Pick<ArchiveManifest, 'partitions'> =
+      stream === 'events' ? manifests.events : manifests['api-keys']
+    const isNumber = partition !== undefined && /^\d+$/.test(partition)
+    return !isNumber || partitions.some(one => String(one.partition) === partition)
+  }
+  const [unfinished, differences]: [string[], string[]] = [[], []]
+  const added: string[] = []
+  for (const entry of entries) {
+    const { path, kind } = entry
+    if (added.some(folder => path.startsWith(`${folder}/`))) continue
+    if (kindAt(path) !== undefined && isOfPartition(path)) continue
+    const becomes = kind === 'file' ? finishedPath(path) : undefined
+    if (isLockOfRun(entry) || (becomes !== undefined && kindAt(becomes) === 'file' && isOfPartition(becomes))) {
+      unfinished.push(sayUnfinished(`${name}/${path}`))
+      continue
+    }
+    added.push(path)
+    differences.push(`${name}/${path}: no archive has such a ${kind}`)
+  }
+  return { unfinished, differences }
 }

@@ -3,30 +3,46 @@
  * named, in the order of the manifest, and of lines the first that was changed. The manifest that counts is the signed
  * one.
  */
-import { open, readdir } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { csvOfTable } from '../export/csv.ts'
+import { BEGUN_FILE } from '../export/export.ts'
 import { findChangedLines } from '../export/line-digests.ts'
 import { linesOf } from '../export/lines.ts'
 import { type DescribedFile, type FileDescription, sizeAndHashOf } from '../export/manifest.ts'
 import type { VerifierKey } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { closeTables } from './close-tables.ts'
+import { folderCovers } from './covers.ts'
 import { checkSignature, EvidenceDiffers, type Verified } from './signatures.ts'
+import { finishedPath, isLockOfRun, type StoredEntry, sayUnfinished, wrongKind } from './stored-files.ts'
 
 type Listed = DescribedFile & Partial<Pick<FileDescription, 'lines'>>
 
-/** @throws EvidenceDiffers if there is no manifest that can be believed */
+/**
+ * @param entries what is in the directory
+ * @throws EvidenceDiffers if there is no manifest that can be believed
+ */
 export const verifyFolder = async (
   directory: string,
+  entries: readonly StoredEntry[],
   keys: readonly VerifierKey[],
   { signal }: { readonly signal: AbortSignal },
 ): Promise<Verified> => {
-  const found = await readIfThere(join(directory, MANIFEST_FILE))
+  const wrongAt = (file: string): string | undefined => {
+    const entry = entries.find(({ path }) => path === file)
+    return entry === undefined ? 'this file is lost' : wrongKind(entry, 'file')
+  }
+  for (const file of [MANIFEST_FILE, NOTE_FILE]) {
+    const wrong = wrongAt(file)
+    const isAbsent = file === NOTE_FILE && entries.every(({ path }) => path !== file)
+    if (wrong !== undefined && !isAbsent) throw new EvidenceDiffers(`${directory}/${file}: ${wrong}`)
+  }
+  const found = await readFile(join(directory, MANIFEST_FILE))
   const note = await readIfThere(join(directory, NOTE_FILE))
-  if (found === undefined) throw new EvidenceDiffers(`${directory}/${MANIFEST_FILE}: this file is lost`)
   const { manifest, signature, signers } = checkSignature(found, note, keys, directory)
-  const listed = filesIn(manifest, `${directory}/${manifest === found ? MANIFEST_FILE : NOTE_FILE}`)
+  const name = `${directory}/${note === undefined ? MANIFEST_FILE : NOTE_FILE}`
+  const { parsed, listed } = filesIn(manifest, name)
   const differences: string[] = []
   if (!manifest.equals(found)) {
     differences.push(`${directory}/${MANIFEST_FILE}: line ${firstLine(manifest, found)} is not as it was signed`)
@@ -34,49 +50,57 @@ export const verifyFolder = async (
   const changed = new Set<string>()
   for (const file of listed) {
     signal.throwIfAborted()
-    const what = await differenceOfFile(file, directory, changed, signal)
+    const what = wrongAt(file.file) ?? (await differenceOfFile(file, directory, changed, signal))
     if (what === undefined) continue
     changed.add(file.file)
     differences.push(`${directory}/${file.file}: ${what}`)
   }
   const known = new Set([MANIFEST_FILE, NOTE_FILE, ...listed.map(({ file }) => file)])
-  for (const name of (await readdir(directory)).sort()) {
-    if (!known.has(name)) differences.push(`${directory}/${name}: the manifest does not name it`)
+  const unfinished: string[] = []
+  for (const entry of entries.filter(({ path }) => !known.has(path))) {
+    const { path, kind } = entry
+    const isUnfinished = path === BEGUN_FILE || known.has(finishedPath(path) ?? '')
+    if (kind === 'file' && (isUnfinished || isLockOfRun(entry))) unfinished.push(sayUnfinished(`${directory}/${path}`))
+    else differences.push(`${directory}/${path}: the manifest does not name it`)
   }
+  const covers = folderCovers(parsed, name)
   return {
     kind: listed.some(({ file }) => file === CONTROL_FILE) ? 'close' : 'export',
-    signers,
-    said: [signature, `${listed.length} files are compared`],
+    signed: [{ manifest: MANIFEST_FILE, signers, covers: covers.fields }],
+    said: [signature, covers.said, `${listed.length} files are compared`],
+    unfinished,
     differences,
   }
 }
 
 /** Only a close has it. */
-const CONTROL_FILE = 'control_totals.ndjson'
+export const CONTROL_FILE = 'control_totals.ndjson'
 
 /** The number of the first line that differs. */
 const firstLine = (expected: Buffer, got: Buffer): number => {
-  const [ours, theirs] = [expected, got].map(text => text.toString('utf8').split('\n'))
-  return (ours ?? []).findIndex((line, index) => line !== theirs?.[index]) + 1
+  const [ours = [], theirs = []] = [expected, got].map(text => text.toString('latin1').split('\n'))
+  for (let at = 0; ; at++) if (ours[at] !== theirs[at] || at > ours.length) return at + 1
 }
 
+type ParsedManifest = Readonly<Record<string, unknown>>
+
 /** All files that a manifest names. @throws EvidenceDiffers for a manifest of another form */
-const filesIn = (manifest: Buffer, name: string): Listed[] => {
+const filesIn = (manifest: Buffer, name: string): { readonly parsed: ParsedManifest; readonly listed: Listed[] } => {
   const refused = new EvidenceDiffers(
     `${name}: expected the manifest of an export or a close: "files" with file, bytes, sha256`,
   )
-  let parsed: { readonly files?: unknown; readonly tables?: unknown }
+  let parsed: ParsedManifest
   try {
     parsed = JSON.parse(manifest.toString('utf8'))
   } catch {
     throw refused
   }
   const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null
-  const { files, tables = {} } = parsed ?? {}
+  const { files, tables = {} } = Object(parsed)
   if (!isMap(files) || !isMap(tables)) throw refused
   const all: readonly unknown[] = [...Object.values(files), ...Object.values(tables)]
   if (!all.every(isListed)) throw refused
-  return [...all]
+  return { parsed, listed: [...all] }
 }
 
 /** A name of a file in the folder itself, and the digest of its bytes. */

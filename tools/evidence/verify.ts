@@ -8,8 +8,9 @@ import { ArchiveDamaged } from '../archive/segment.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
 import { EvidenceDiffers, readVerifierKeys, type Verified, type VerifyEvidenceSteps } from './signatures.ts'
+import { entriesIn, entriesOfStore } from './stored-files.ts'
 import { verifySignedArchive } from './verify-archive.ts'
-import { verifyFolder } from './verify-folder.ts'
+import { CONTROL_FILE, verifyFolder } from './verify-folder.ts'
 
 export type VerifyEvidenceOptions = {
   readonly address: string
@@ -23,26 +24,38 @@ export const verifyEvidence = async (
 ): Promise<ExitCode> => {
   const keys = readVerifierKeys(texts)
   const target = await steps.openTarget(address)
-  const isThere = async (path: string): Promise<boolean> => (await target.read(path)) !== undefined
-  const { kind, signers, said, differences } = await (async (): Promise<Verified> => {
-    const isInStore = /^s3:/i.test(address)
-    if (!isInStore && ((await isThere(MANIFEST_FILE)) || (await isThere(NOTE_FILE)))) {
-      return verifyFolder(address, keys, steps)
-    }
-    for (const stream of archivedStreams) {
-      const [manifest, note] = [`${stream}/${MANIFEST_FILE}`, `${stream}/${NOTE_FILE}`]
-      if ((await isThere(manifest)) || (await isThere(note))) return verifySignedArchive(target, keys, steps)
-    }
+  const isInStore = /^s3:/i.test(address)
+  const entries = await (isInStore ? entriesOfStore(target) : entriesIn(address, true))
+  const isThere = (path: string): boolean => entries.some(entry => entry.path === path)
+  const isFolder = !isInStore && (isThere(MANIFEST_FILE) || isThere(NOTE_FILE))
+  const isArchive = archivedStreams.some(
+    stream => isThere(`${stream}/${MANIFEST_FILE}`) || isThere(`${stream}/${NOTE_FILE}`),
+  )
+  if (!isFolder && !isArchive) {
     const expected = `${MANIFEST_FILE} of an export or a close, or events/${MANIFEST_FILE} of an archive`
     throw new CommandError(`${address} has no manifest: expected ${expected}`)
-  })().catch((error: unknown): Verified => {
-    if (!(error instanceof EvidenceDiffers || error instanceof ArchiveDamaged)) throw error
-    const kind = error instanceof ArchiveDamaged ? 'archive' : 'export'
-    return { kind, signers: [], said: [], differences: [error.message] }
+  }
+  const top = entries.filter(({ path }) => !path.includes('/'))
+  const verifying = isFolder
+    ? verifyFolder(address, top, keys, steps)
+    : verifySignedArchive(target, entries, keys, steps)
+  const { kind, signed, said, unfinished, differences } = await verifying.catch((error: unknown): Verified => {
+    if (!(error instanceof EvidenceDiffers || error instanceof ArchiveDamaged)) throw readable(error)
+    const kind = isFolder ? (isThere(CONTROL_FILE) ? 'close' : 'export') : 'archive'
+    return { kind, signed: [], said: [], unfinished: [], differences: [error.message] }
   })
   const isWhole = differences.length === 0
-  if (json) steps.out(`${JSON.stringify({ directory: address, kind, whole: isWhole, signers, differences })}\n`)
-  for (const line of [...said, ...differences]) steps.say(line)
+  const told = { directory: address, kind, whole: isWhole, signed, unfinished, differences }
+  if (json) steps.out(`${JSON.stringify(told)}\n`)
+  for (const line of [...said, ...unfinished, ...differences]) steps.say(line)
   steps.say(isWhole ? `${address} is whole` : `${address} is not as it was written`)
   return isWhole ? exitCodes.done : exitCodes.different
+}
+
+/** An error of the file system, in words. */
+const readable = (error: unknown): unknown => {
+  const { code, path }: { code?: unknown; path?: unknown } = Object(error)
+  return typeof code === 'string' && typeof path === 'string'
+    ? new CommandError(`${path}: cannot be read (${code})`)
+    : error
 }

@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import {
   type Moment,
   momentOf,
@@ -23,11 +23,19 @@ import { checkNote, parseNote, type SigningKey } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'
-import { makeDirectory, writeWhole } from '../whole-file.ts'
+import { makeDirectory, syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
 import { writeCsv } from './csv.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
-import { assertIntact, describeFiles, describeTables, type Manifest, type ManifestSource, sumsOf } from './manifest.ts'
+import {
+  assertIntact,
+  assertNoLinks,
+  describeFiles,
+  describeTables,
+  type Manifest,
+  type ManifestSource,
+  sumsOf,
+} from './manifest.ts'
 import { type ExportReaders, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
 
@@ -62,16 +70,17 @@ export type ExportSteps = ExportReaders &
 const exportedResources = ['reps', 'periods', 'payouts', 'statements', 'payroll_files'] as const
 type ExportedResource = (typeof exportedResources)[number]
 const fileOf = (resource: ExportedResource): string => `${resource}.ndjson`
-const BEGUN = 'manifest.partial.json'
+/** Of an export that is not finished. */
+export const BEGUN_FILE = 'manifest.partial.json'
 
 export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
   const { out } = options
   const key = await readSigningKey(options.sign)
   const isRead = !options.parquet && !options.csv && key === undefined
   try {
-    await makeDirectory(out)
+    if (await makeDirectory(out)) await syncDirectory(dirname(out))
     // A finished export is only read: its directory may be read-only.
-    if (isRead && existsSync(join(out, MANIFEST_FILE)) && !existsSync(join(out, BEGUN))) {
+    if (isRead && existsSync(join(out, MANIFEST_FILE)) && !existsSync(join(out, BEGUN_FILE))) {
       return await exportLocked(options, steps, { assertHeld: async () => undefined }, key)
     }
     const lock = await lockDirectory(out, steps)
@@ -94,7 +103,7 @@ const exportLocked = async (
 ): Promise<ExitCode> => {
   const { org, generation, out, parquet, csv = false, json, open = false } = options
   const { say } = steps
-  const begun = await readJson<Begun>(join(out, BEGUN))
+  const begun = await readJson<Begun>(join(out, BEGUN_FILE))
   const done = await readJson<Manifest>(join(out, MANIFEST_FILE))
   const before = begun ?? done
   if (before && before.organization !== org) {
@@ -131,12 +140,15 @@ const exportLocked = async (
   }
   if (done) {
     if (key) await assertAsSigned(out, key)
-    if (key) await assertWhole(await describeFiles(exportedResources, out, steps.signal), read, org, steps)
-    await assertIntact(done, out, table => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv')))
+    if (key) await assertNoLinks(done, out)
+    const described = key && (await describeFiles(exportedResources, out, steps.signal))
+    if (described) await assertWhole(described, read, org, steps)
+    const isMadeAnew = (table: string) => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv'))
+    await assertIntact(done, out, isMadeAnew, described?.files)
     say(`${out} has this export already, and its files are unchanged`)
   } else await writeAll(read, begun, options, steps, lock)
   // Remains if the process was killed after it wrote the manifest.
-  await rm(join(out, BEGUN), { force: true })
+  await rm(join(out, BEGUN_FILE), { force: true })
   const tables = [
     ...(parquet ? await writeTables(out, say, steps.signal) : []),
     ...(csv ? await writeCsv(out, say, steps.signal) : []),
@@ -176,6 +188,7 @@ const nameTables = async (names: readonly string[], out: string, lock: Pick<Lock
   if (manifest === undefined) throw new CommandError(`${file} was removed meanwhile`)
   const all = Object.entries({ ...manifest.tables, ...(await describeTables(names, out)) })
   const tables = Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1)))
+  await syncFiles(out, names)
   await lock.assertHeld()
   await writeJson(file, { ...manifest, tables } satisfies Manifest)
 }
@@ -194,7 +207,7 @@ const writeAll = async (
   }
   const { rules_version } = source
   const as_of = totals.last_change_id
-  await writeJson(join(out, BEGUN), {
+  await writeJson(join(out, BEGUN_FILE), {
     organization: org,
     as_of,
     rules_version,
@@ -222,6 +235,8 @@ const writeAll = async (
     files: files.files,
     digest: files.digest,
   }
+  // On disk before the manifest says that it is there.
+  await syncFiles(out, exportedResources.map(fileOf))
   await lock.assertHeld()
   await writeJson(join(out, MANIFEST_FILE), manifest)
 }

@@ -52,7 +52,7 @@ export type Owner = {
 /** The work that a lock is for, as messages and names of lock files say it. */
 type LockedWork = 'export' | 'archive'
 
-const isLock = (name: string): boolean => /^(?:export|archive)\.[0-9a-f-]{36}\.lock$/.test(name)
+export const isLockFile = (name: string): boolean => /^(?:export|archive)\.[0-9a-f-]{36}\.lock$/.test(name)
 
 /** @throws CommandError while another run writes into the directory */
 export const lockDirectory = async (
@@ -66,7 +66,7 @@ export const lockDirectory = async (
   await writeFile(file, JSON.stringify(owner), { flag: 'wx' })
   try {
     for (const name of await readdir(directory)) {
-      if (!isLock(name) || name === ours) continue
+      if (!isLockFile(name) || name === ours) continue
       const other = join(directory, name)
       const found = await readOwner(other)
       if (await isRunning(() => modifiedAt(other), found, owner, steps)) {

@@ -1,7 +1,7 @@
 /** The manifest of an export: its moment, its files, and their sums. */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -65,9 +65,13 @@ export const describeFiles = async (
   const paid: Adding = new Map()
   for (const name of names) {
     const file = `${name}.ndjson`
-    let records = 0
-    for await (const line of linesOf(join(directory, file))) {
+    const path = join(directory, file)
+    const hash = createHash('sha256')
+    let [records, bytes] = [0, 0]
+    for await (const line of linesOf(path)) {
       records++
+      bytes += line.length + 1
+      hash.update(line).update('\n')
       signal.throwIfAborted()
       if (name === 'payouts') {
         const { currency, net_amount }: Amounts = JSON.parse(line.toString())
@@ -77,8 +81,9 @@ export const describeFiles = async (
         addTo(paid, currency, amount)
       }
     }
-    const lines = await digestLines(join(directory, file), records)
-    files[name] = { file, records, ...(await sizeAndHashOf(join(directory, file))), lines }
+    if ((await stat(path)).size !== bytes) throw new CommandError(`${path}: its last line is cut off`)
+    const lines = await digestLines(path, records)
+    files[name] = { file, records, bytes, sha256: hash.digest('hex'), lines }
   }
   const digest = createHash('sha256')
   for (const [name, { sha256 }] of Object.entries(files)) digest.update(`${name} ${sha256}\n`)
@@ -95,18 +100,33 @@ export const describeTables = async (
   return tables
 }
 
+/** @throws CommandError for a link, which can lead to another file tomorrow, and for a file that is lost */
+export const assertNoLinks = async ({ files, tables = {} }: Manifest, directory: string): Promise<void> => {
+  for (const { file } of [...Object.values(files), ...Object.values(tables)]) {
+    const found = await lstat(join(directory, file)).catch(() => undefined)
+    if (found?.isFile()) continue
+    const what =
+      found === undefined ? 'it is lost' : `it is a ${found.isSymbolicLink() ? 'link' : 'folder'}, and no file`
+    throw new CommandError(`${join(directory, file)}: ${what}: export into an empty directory`)
+  }
+}
+
 /**
  * @param isMadeAnew whether a table is about to be written again
+ * @param known files that were read before
  * @throws CommandError if a file was changed after it was written
  */
 export const assertIntact = async (
   { files, tables = {} }: Manifest,
   directory: string,
   isMadeAnew: (table: string) => boolean,
+  known: Readonly<Record<string, DescribedFile>> = {},
 ): Promise<void> => {
+  const read = Object.values(known)
   const kept = Object.values(tables).filter(({ file }) => !isMadeAnew(file))
   for (const { file, bytes, sha256 } of [...Object.values(files), ...kept]) {
-    const now = await sizeAndHashOf(join(directory, file)).catch(() => undefined)
+    const before = read.find(one => one.file === file)
+    const now = before ?? (await sizeAndHashOf(join(directory, file)).catch(() => undefined))
     if (now?.sha256 === sha256 && now.bytes === bytes) continue
     throw new CommandError(`${file} was changed after it was written: export into an empty directory`)
   }

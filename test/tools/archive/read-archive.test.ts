@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { LogEntry } from '../../../core/log/records/read-log.ts'
-import { readArchivedLog, readManifests, verifyArchive } from '../../../tools/archive/read-archive.ts'
+import { readArchivedLog, readManifests, sayUnnamed, verifyArchive } from '../../../tools/archive/read-archive.ts'
 import { ArchiveDamaged, encodeSegment } from '../../../tools/archive/segment.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
 import { openTopicArchive } from '../../../tools/archive/topic-archive.ts'
@@ -43,7 +43,11 @@ const setUp = async (t: Scope, count = 12) => {
   return { directory, target, entries, segments: join(directory, 'events', '0') }
 }
 const verify = (target: ArchiveTarget, said: string[] = []) =>
-  verifyArchive(target, { report: () => undefined, say: line => void said.push(line) }, new AbortController().signal)
+  verifyArchive(
+    target,
+    { report: () => undefined, onUnnamed: segment => void said.push(sayUnnamed(target.name, segment)) },
+    new AbortController().signal,
+  )
 const nameOf = (from: number): string => `${String(from).padStart(20, '0')}.zst`
 
 test('an archive gives back every entry, from any offset on', async t => {

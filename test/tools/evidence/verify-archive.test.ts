@@ -1,86 +1,22 @@
 /** Signed archives in a directory: who may write into it cannot change it unseen without the key. */
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { LogReader } from '../../../core/log/index.ts'
-import { comparesWithLog } from '../../../tools/archive/compare-with-log.ts'
-import { parseManifest, readManifest, writeManifest } from '../../../tools/archive/manifest.ts'
-import { signingTarget, signStored } from '../../../tools/archive/sign-target.ts'
+import {
+  type ArchiveManifest,
+  encodeManifest,
+  parseManifest,
+  readManifest,
+  writeManifest,
+} from '../../../tools/archive/manifest.ts'
+import { signingTarget } from '../../../tools/archive/sign-target.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
-import { openTopicArchive } from '../../../tools/archive/topic-archive.ts'
-import { verifyEvidence } from '../../../tools/evidence/verify.ts'
-import { createSigningKey, textOfSigningKey, textOfVerifierKey } from '../../../tools/signing/note.ts'
+import { textOfSigningKey, textOfVerifierKey } from '../../../tools/signing/note.ts'
 import type { Scope } from '../../support/scope.ts'
-import { anyEntry, entriesFrom } from '../archive/any-entries.ts'
 
-const [key, other] = [createSigningKey('auditor.example/a'), createSigningKey('auditor.example/b')]
-const PUBLIC = textOfVerifierKey(key.verifier)
-const source = { cluster_id: 'cluster', topic: 'topic' }
-const held = async (): Promise<void> => undefined
-
-/** Adds entries up to this number, a segment for each four of them. */
-const grow = async (target: ArchiveTarget, count: number, seed = 7): Promise<void> => {
-  const entries = entriesFrom(0, fc.sample(anyEntry, { seed, numRuns: count }))
-  const topic = await openTopicArchive(target, { stream: 'events', ...source }, 1, held)
-  for (let at = topic.positions()[0] ?? 0; at < count; at += 4) {
-    topic.add(0, entries.slice(topic.readFrom(0), at + 4), 0)
-    await topic.cut(1)
-  }
-}
-
-const setUp = async (t: Scope) => {
-  const directory = await mkdtemp(join(tmpdir(), 'commission-signed-'))
-  t.onTestFinished(() => rm(directory, { recursive: true, force: true }))
-  const target = directoryTarget(directory)
-  const signing = signingTarget(target, key)
-  await grow(signing, 12)
-  await openTopicArchive(signing, { stream: 'api-keys', ...source }, 1, held)
-  const file = (name: string) => join(directory, name)
-  return { directory, target, signing, file }
-}
-
-const verify = async (directory: string, keys: readonly string[] = [PUBLIC], target = directoryTarget(directory)) => {
-  const said: string[] = []
-  const steps = {
-    out: () => undefined,
-    say: (line: string) => void said.push(line),
-    draw: undefined,
-    elapsed: () => 0,
-    sleep: async () => undefined,
-    signal: new AbortController().signal,
-    openTarget: async () => target,
-  }
-  const code = await verifyEvidence({ address: directory, keys, json: false }, steps)
-  return { code, said: said.join('\n') }
-}
-
-/** Signs what a run finds, whose log has the entries of a seed. @returns what it said */
-const signAll = async (target: ArchiveTarget, by = key, seed = 7): Promise<readonly string[]> => {
-  const entries = entriesFrom(0, fc.sample(anyEntry, { seed, numRuns: 40 }))
-  const read = async (_: number, from: number) => ({ entries: entries.slice(from, from + 3), end: entries.length })
-  const readerOf = (): LogReader => ({ topic: 'topic', read })
-  const waits = { throttle: held, sleep: held, signal: new AbortController().signal }
-  const said: string[] = []
-  const manifests = [await readManifest(target, 'events'), await readManifest(target, 'api-keys')]
-  await signStored(
-    target,
-    by,
-    manifests.filter(one => one !== undefined),
-    { compare: comparesWithLog({ readerOf, ...waits }), say: line => said.push(line) },
-  )
-  return said
-}
-
-/** Changes one byte in the middle of a file. */
-const flip = async (file: string): Promise<void> => {
-  const bytes = await readFile(file)
-  const at = bytes.length >> 1
-  bytes[at] = (bytes[at] ?? 0) ^ 1
-  await writeFile(file, bytes)
-}
-const SEGMENTS = [0, 4, 8].map(from => `events/0/${String(from).padStart(20, '0')}.zst`)
+import { flip, grow, key, other, PUBLIC, SEGMENTS, setUp, signAll, source, told, verify } from './signed-archive.ts'
 
 test('an archive that is signed while it grows is whole, with the public key only', async t => {
   const { directory } = await setUp(t)
@@ -143,94 +79,6 @@ test('a manifest that was edited, with a digest that fits again, is named', asyn
   expect(await verify(directory)).toEqual({ code: 3, said: expect.stringContaining(file('events/manifest.json')) })
 })
 
-test('a run that was killed between a manifest and its note left a valid note; what came after is named, and the next run signs it', async t => {
-  const { directory, target, file } = await setUp(t)
-  await grow(target, 16)
-  expect(await verify(directory)).toEqual({ code: 3, said: expect.stringContaining('it is not the signed one') })
-  await signAll(target)
-  expect((await verify(directory)).code).toBe(0)
-  const before = await readFile(file('events/manifest.note'))
-  await signAll(target)
-  expect(await readFile(file('events/manifest.note'))).toEqual(before)
-})
-
-test('an archive that somebody made anew beside a signature of the key is not signed by the next run', async t => {
-  const { directory, target, file } = await setUp(t)
-  const anew = await mkdtemp(join(tmpdir(), 'commission-signed-'))
-  t.onTestFinished(() => rm(anew, { recursive: true, force: true }))
-  const note = await readFile(file('events/manifest.note'))
-  await rm(file('events'), { recursive: true })
-  // Longer than the signed one, with other records from the first one on.
-  await grow(directoryTarget(anew), 16, 8)
-  await rename(join(anew, 'events'), file('events'))
-  await writeFile(file('events/manifest.note'), note)
-  await expect(signAll(target)).rejects.toThrow('it does not follow what is signed')
-  expect((await verify(directory)).code).toBe(3)
-})
-
-test('each record that the key has not signed yet is compared with the log before it is signed, not only the last one', async t => {
-  const { directory, target, file } = await setUp(t)
-  const note = await readFile(file('events/manifest.note'))
-  // A run without the key, or somebody: two segments more, with another record in the middle of the first one.
-  const entries = entriesFrom(0, fc.sample(anyEntry, { seed: 7, numRuns: 20 }))
-  const [changed] = fc.sample(fc.uint8Array({ minLength: 9, maxLength: 9 }), 1)
-  const forged = entries.map(entry => (entry.offset === 13 ? { ...entry, value: Buffer.from(changed ?? []) } : entry))
-  const topic = await openTopicArchive(target, { stream: 'events', ...source }, 1, held)
-  for (const to of [16, 20]) {
-    topic.add(0, forged.slice(topic.readFrom(0), to), 0)
-    await topic.cut(1)
-  }
-  await expect(signAll(target)).rejects.toThrow('has another record at offset 13 than the archive. Nothing is signed')
-  expect(await readFile(file('events/manifest.note'))).toEqual(note)
-  expect((await verify(directory)).code).toBe(3)
-})
-
-test('a log that ends before what is archived, and a manifest with another number of records, are not signed', async t => {
-  const { target, file } = await setUp(t)
-  await grow(target, 44)
-  await expect(signAll(target)).rejects.toThrow('ends before offset 40, which is archived')
-  const again = await setUp(t)
-  await grow(again.target, 16)
-  const manifest = parseManifest(await readFile(again.file('events/manifest.json')), 'events', 'x')
-  const partitions = manifest.partitions.map(one => ({ ...one, records: one.records + 1 }))
-  await writeManifest(again.target, { ...manifest, partitions })
-  await expect(signAll(again.target)).rejects.toThrow('events/manifest.json: it does not follow what is signed')
-  await rm(file('events'), { recursive: true })
-})
-
-test('a key that has signed nothing of an archive signs it after each of its records was compared', async t => {
-  const { directory, target } = await setUp(t)
-  await expect(signAll(target, other, 8)).rejects.toThrow('has another record at offset')
-  expect(await signAll(target, other)).toEqual([expect.stringContaining('12 offsets are not signed by this key')])
-  expect((await verify(directory, [textOfVerifierKey(other.verifier)])).code).toBe(0)
-})
-
-test('a manifest that was replaced after the run read it is not signed', async t => {
-  const { target } = await setUp(t)
-  await grow(target, 16)
-  const manifest = await readManifest(target, 'events')
-  await grow(target, 20)
-  const compare = held
-  const signing = signStored(target, key, manifest ? [manifest] : [], { compare, say: () => undefined })
-  await expect(signing).rejects.toThrow('another run has written it meanwhile')
-})
-
-test('a note with a changed text is not replaced by a signature of the key', async t => {
-  const { target, file } = await setUp(t)
-  await flip(file('events/manifest.note'))
-  await expect(signAll(target)).rejects.toThrow('its signature is not of its text')
-})
-
-test('nothing is signed before the archive was compared with its log', async t => {
-  const { target, file } = await setUp(t)
-  const before = await readFile(file('events/manifest.note'))
-  await grow(
-    signingTarget(target, key, () => false),
-    16,
-  )
-  expect(await readFile(file('events/manifest.note'))).toEqual(before)
-})
-
 test('a message about a secret key in place of the public one does not have the key', async t => {
   const { directory } = await setUp(t)
   const refused = await verify(directory, [textOfSigningKey(key)]).catch(String)
@@ -257,14 +105,138 @@ test('an archive without a signature is whole without --key, which says what tha
   expect((await verify(directory)).code).toBe(3)
 })
 
-test('files that no archive has are named', async t => {
+test('files and folders that no archive has are named, at its top too, and a folder once', async t => {
   const { directory, file } = await setUp(t)
-  await writeFile(file('events/0/more.zst'), '')
-  await writeFile(file('api-keys/9'), '')
+  await mkdir(file('other'))
+  await mkdir(file('api-keys/9'))
+  for (const name of ['events/0/more.zst', 'other/a', 'more.txt']) await writeFile(file(name), '')
+  await symlink('/etc/hosts', file('hosts'))
+  expect((await verify(directory)).code).toBe(3)
+  expect(told.at(-1)?.differences).toEqual([
+    `${file('api-keys/9')}: no archive has such a folder`,
+    `${file('events/0/more.zst')}: no archive has such a file`,
+    `${file('hosts')}: no archive has such a symbolic link`,
+    `${file('more.txt')}: no archive has such a file`,
+    `${file('other')}: no archive has such a folder`,
+  ])
+})
+
+test('what a killed run has not finished is said, and is no difference; a segment that no manifest names is one', async t => {
+  const { directory, target, file } = await setUp(t)
+  const next = `events/0/${'12'.padStart(20, '0')}.zst`
+  const lock = `archive.${randomUUID()}.lock`
+  const left = ['events/manifest.json.new', 'api-keys/manifest.note.new', `${next}.new`, lock]
+  for (const name of left) await writeFile(file(name), '')
   const { code, said } = await verify(directory)
-  expect(code).toBe(3)
-  expect(said).toContain(file('events/0/more.zst'))
-  expect(said).toContain(file('api-keys/9'))
+  expect([code, told.at(-1)?.differences]).toEqual([0, []])
+  expect(told.at(-1)?.unfinished.sort()).toEqual(
+    left.map(name => `${file(name)}: of a run that goes on, or was killed. It is not part of what is signed`).sort(),
+  )
+  expect(said).toContain(file(lock))
+  const killed = { ...target, replace: () => Promise.reject(new Error('killed')) }
+  await expect(grow(killed, 16)).rejects.toThrow('killed')
+  expect((await verify(directory)).code).toBe(3)
+  expect(told.at(-1)?.differences).toEqual([expect.stringContaining(`${file(next)}: the manifest does not name it`)])
+})
+
+test.each(['events', 'events/0', SEGMENTS[1] ?? '', 'events/manifest.json', 'api-keys/manifest.note'])(
+  'a symbolic link in place of %s is a difference, and is not followed',
+  async name => {
+    const cleanUps: (() => unknown)[] = []
+    const scope = { onTestFinished: (done: () => unknown) => void cleanUps.push(done) } as unknown as Scope
+    const { directory, file } = await setUp(scope)
+    const outside = await setUp(scope)
+    await rename(file(name), outside.file('moved'))
+    await symlink(outside.file('moved'), file(name))
+    const expected = name === 'events' || name === 'events/0' ? 'folder' : 'file'
+    expect(await verify(directory)).toMatchObject({ code: 3 })
+    const what = `it is a symbolic link: expected a ${expected}, which is here itself`
+    expect(told.at(-1)?.differences).toEqual([`${file(name)}: ${what}`])
+    for (const done of cleanUps) await done()
+  },
+)
+
+test('a folder in place of a file, and a file in place of a folder, are named', async t => {
+  const { directory, file } = await setUp(t)
+  await rm(file('events/manifest.note'))
+  await mkdir(file('events/manifest.note'))
+  await rm(file(SEGMENTS[0] ?? ''))
+  await mkdir(file(SEGMENTS[0] ?? ''))
+  await writeFile(file('api-keys/0'), '')
+  expect((await verify(directory)).code).toBe(3)
+  expect(told.at(-1)?.differences).toEqual([
+    `${file('api-keys/0')}: it is a file: expected a folder, which is here itself`,
+    `${file(SEGMENTS[0] ?? '')}: it is a folder: expected a file, which is here itself`,
+    `${file('events/manifest.note')}: it is a folder: expected a file, which is here itself`,
+  ])
+  await expect(verify(file('api-keys/manifest.json'))).rejects.toThrow('expected a folder: it is a file')
+  await expect(verify(file('nothing'))).rejects.toThrow('expected a folder: there is none')
+})
+
+test('each stream says which key signed it, which log that is, and which offsets it has', async t => {
+  const { directory, target } = await setUp(t)
+  const manifest = await readManifest(target, 'api-keys')
+  if (manifest) await signingTarget(target, other).replace('api-keys/manifest.json', encodeManifest(manifest))
+  const both = [PUBLIC, textOfVerifierKey(other.verifier)]
+  const { code, said } = await verify(directory, both)
+  const partitions = [{ partition: 0, from: 0, end: 12 }]
+  expect([code, told.at(-1)?.signed]).toEqual([
+    0,
+    [
+      {
+        manifest: 'events/manifest.json',
+        signers: [`auditor.example/a+${key.id}`],
+        covers: { stream: 'events', ...source, topic_id: null, partitions, records: expect.any(Number) },
+      },
+      {
+        manifest: 'api-keys/manifest.json',
+        signers: [`auditor.example/b+${other.id}`],
+        covers: expect.objectContaining({ stream: 'api-keys', records: 0 }),
+      },
+    ],
+  ])
+  expect(said).toContain('covers topic topic, id unknown, of the cluster cluster: ')
+  expect(said).toContain('at the offsets of partition 0: 0 to before 12')
+})
+
+test('streams of two installations are not one archive, although the key signed both', async t => {
+  const { directory, signing } = await setUp(t)
+  const [events, keys] = [await readManifest(signing, 'events'), await readManifest(signing, 'api-keys')]
+  if (events === undefined || keys === undefined) throw new Error('no archive')
+  const ours = { ...events, topic_id: 'id', beside: { topic: keys.topic } }
+  const theirs = { ...keys, beside: { topic: events.topic, topic_id: 'id' } }
+  const differenceOf = async (...manifests: ArchiveManifest[]) => {
+    for (const manifest of manifests) await writeManifest(signing, manifest)
+    await verify(directory)
+    return told.at(-1)?.differences.join()
+  }
+  expect(await differenceOf(ours, theirs)).toBe('')
+  const other = 'its streams are not of one installation: '
+  expect(await differenceOf(ours, { ...keys, cluster_id: 'another' })).toContain(
+    `${other}cluster: events has cluster, `,
+  )
+  expect(await differenceOf({ ...ours, beside: { topic: 'another' } }, theirs)).toContain(`${other}topic beside it: `)
+  expect(await differenceOf(events, { ...theirs, beside: { topic: 'another' } })).toContain(`${other}topic beside it: `)
+  expect(await differenceOf({ ...ours, topic_id: 'made anew' }, theirs)).toContain(
+    `${other}id of the topic beside it: `,
+  )
+})
+
+test('in the end each note must be signed too: one that came meanwhile is checked like the first one', async t => {
+  const { directory, target, file } = await setUp(t)
+  let lists = 0
+  const attacked: ArchiveTarget = {
+    ...target,
+    list: async folder => {
+      // Without the key: one more segment, with a note of the forger.
+      if (lists++ === 0) await grow(signingTarget(target, other), 16)
+      return target.list(folder)
+    },
+  }
+  expect(await verify(directory, [PUBLIC], attacked)).toEqual({
+    code: 3,
+    said: expect.stringContaining(`${file('events/manifest.note')} is signed by auditor.example/b`),
+  })
 })
 
 test('a directory without a manifest is refused, and a text that is no public key too', async t => {

@@ -1,6 +1,6 @@
 /** Signed exports: each kind of file that was changed is named, and of lines the first. */
-import { hash } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { hash, randomUUID } from 'node:crypto'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -40,7 +40,16 @@ const setUp = async (t: Scope, count = 20) => {
     ...(await writeTables(directory, () => undefined, signal)),
     ...(await writeCsv(directory, () => undefined, signal)),
   ]
-  const manifest = { organization: 'org_1', files, digest, tables: await describeTables(made, directory) }
+  const moment = { as_of: 'payout_1', published_at: '2026-02-01T00:00:00.000Z', rules_version: 5 }
+  const position = { topic: 'events', partition: 3, offset: 120 }
+  const manifest = {
+    organization: 'org_1',
+    ...moment,
+    position,
+    files,
+    digest,
+    tables: await describeTables(made, directory),
+  }
   await writeFile(file('manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`)
   await signFolder(directory, key)
   return { directory, file }
@@ -58,8 +67,9 @@ const verify = async (directory: string, keys: readonly string[] = [PUBLIC]) => 
     openTarget: async () => directoryTarget(directory),
   }
   const code = await verifyEvidence({ address: directory, keys, json: true }, steps)
-  const { differences } = JSON.parse(out.join('')) as { differences: string[] }
-  return { code, differences, said: said.join('\n') }
+  type Told = { kind: string; signed: object[]; differences: string[]; unfinished: string[] }
+  const { kind, signed, differences, unfinished } = JSON.parse(out.join('')) as Told
+  return { code, kind, signed, differences, unfinished, said: said.join('\n') }
 }
 
 const changeByte = async (file: string): Promise<void> => {
@@ -177,6 +187,82 @@ test('without --key a signature is named and not checked, and without a signatur
   await rm(file('manifest.note'))
   expect(await verify(directory, [])).toMatchObject({ code: 0, said: expect.stringContaining('is not signed') })
   expect((await verify(directory)).differences).toEqual([expect.stringContaining('is not signed')])
+})
+
+test('it says whose records are signed, up to which change and offset, and how many, in words and as JSON', async t => {
+  const { directory } = await setUp(t)
+  const { kind, signed, said } = await verify(directory)
+  expect(kind).toBe('export')
+  expect(signed).toEqual([
+    {
+      manifest: 'manifest.json',
+      signers: [`auditor.example/a+${key.id}`],
+      covers: {
+        organization: 'org_1',
+        as_of: 'payout_1',
+        published_at: '2026-02-01T00:00:00.000Z',
+        generation: 'live',
+        position: { topic: 'events', partition: 3, offset: 120 },
+        rules_version: 5,
+        records: { reps: 1, periods: 0, payouts: 20, statements: 20, payroll_files: 0 },
+      },
+    },
+  ])
+  expect(said).toContain('organization: org_1; as of the change: payout_1; published at: 2026-02-01T00:00:00.000Z')
+  expect(said).toContain('position: events:3:120; rules of version: 5; records: reps 1, periods 0, payouts 20, ')
+  expect((await verify(directory, [])).signed).toEqual([expect.objectContaining({ signers: [] })])
+})
+
+test('what a killed run has not finished is said, and is no difference; any other file is one', async t => {
+  const { directory, file } = await setUp(t)
+  const left = [
+    `manifest.note.${randomUUID()}.new`,
+    'payouts.csv.new',
+    'statements.ndjson.partial',
+    'manifest.partial.json',
+    `export.${randomUUID()}.lock`,
+  ]
+  for (const name of left) await writeFile(file(name), '')
+  const said = (name: string) => `${file(name)}: of a run that goes on, or was killed. It is not part of what is signed`
+  const first = await verify(directory)
+  expect([first.code, first.differences, first.unfinished.sort()]).toEqual([0, [], left.map(said).sort()])
+  for (const name of ['other.new', 'payouts.csv.more.new', 'other.lock']) await writeFile(file(name), '')
+  await mkdir(file('reps.csv.new'))
+  const { code, differences } = await verify(directory)
+  expect([code, differences.sort()]).toEqual([
+    3,
+    ['other.lock', 'other.new', 'payouts.csv.more.new', 'reps.csv.new'].map(
+      name => `${file(name)}: the manifest does not name it`,
+    ),
+  ])
+})
+
+test('a symbolic link and a folder in place of a file are differences, and a link is not followed', async t => {
+  for (const name of ['payouts.ndjson', 'reps.csv', 'manifest.json', 'manifest.note']) {
+    const { directory, file } = await setUp(t)
+    const outside = await setUp(t)
+    await rename(file(name), outside.file('moved'))
+    await symlink(outside.file('moved'), file(name))
+    const link = await verify(directory)
+    expect([link.code, link.differences]).toEqual([
+      3,
+      [`${file(name)}: it is a symbolic link: expected a file, which is here itself`],
+    ])
+    await rm(file(name))
+    await mkdir(file(name))
+    expect((await verify(directory)).differences).toEqual([
+      `${file(name)}: it is a folder: expected a file, which is here itself`,
+    ])
+  }
+})
+
+test('lines that were added to the end of the manifest are named', async t => {
+  const { directory, file } = await setUp(t)
+  const lines = (await readFile(file('manifest.json'), 'utf8')).split('\n').length
+  await writeFile(file('manifest.json'), '\n', { flag: 'a' })
+  expect((await verify(directory)).differences).toEqual([
+    `${file('manifest.json')}: line ${lines + 1} is not as it was signed`,
+  ])
 })
 
 test.each(['../reps.ndjson', '/etc/hosts', 'a/b', '..'])('a manifest that names %s is refused', async name => {

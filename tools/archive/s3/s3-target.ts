@@ -36,12 +36,15 @@ export const s3Target = (name: string, { prefix }: S3Address, send: SendS3): Arc
       else tags.set(path, found.tag)
       return found?.bytes
     },
-    list: folder => listFolder(`${objects.keyOf(folder)}/`, send),
+    list: folder => listFolder(folderKey(objects.keyOf(folder)), send),
     create: (path, bytes) => store(path, bytes, undefined),
     replace: (path, bytes) => store(path, bytes, tags.get(path)),
     lock: steps => lockArchive(name, objects, steps),
   }
 }
+
+/** The keys of a folder begin with this; all keys, if it is the bucket. */
+const folderKey = (key: string): string => (key === '' || key.endsWith('/') ? key : `${key}/`)
 
 /** Lists 1,000 keys with each request. */
 const listFolder = async (prefix: string, send: SendS3): Promise<string[]> => {

@@ -1,0 +1,51 @@
+/**
+ * Says what a signed manifest is about, in fields and in words: whose records, up to where, how many. In: a manifest.
+ * Out: its moment and its size, as it says them; nothing is taken from elsewhere.
+ */
+import type { ArchiveManifest } from '../archive/manifest.ts'
+import { printable } from '../terminal.ts'
+
+/** `said`: one line for people. */
+export type Covers = { readonly fields: Readonly<Record<string, unknown>>; readonly said: string }
+
+export const archiveCovers = (manifest: ArchiveManifest, name: string): Covers => {
+  const { stream, cluster_id, topic, topic_id = null, partitions } = manifest
+  const records = partitions.reduce((sum, part) => sum + part.records, 0)
+  const ranges = partitions.map(({ partition, from, end }) => ({ partition, from, end }))
+  const shown = ranges.map(({ partition, from, end }) => `${partition}: ${from} to before ${end}`).join(', ')
+  const where = printable(`topic ${topic}, id ${topic_id ?? 'unknown'}, of the cluster ${cluster_id}`)
+  return {
+    fields: { stream, cluster_id, topic, topic_id, partitions: ranges, records },
+    said: `${name} covers ${where}: ${records} records, at the offsets of partition ${shown}`,
+  }
+}
+
+/** Those of an export and of a close. */
+const FIELDS = ['organization', 'period', 'as_of', 'published_at', 'generation', 'position', 'rules_version'] as const
+type Field = (typeof FIELDS)[number]
+
+/** @param manifest of any form: its signature may be missing, so no field is taken for granted */
+export const folderCovers = (manifest: Readonly<Partial<Record<Field | 'files', unknown>>>, name: string): Covers => {
+  const { organization, period, as_of, published_at, generation = 'live', position, rules_version, files } = manifest
+  const described: readonly (readonly [string, { readonly records?: unknown }])[] = Object.entries(Object(files))
+  const records = Object.fromEntries(described.map(([file, { records }]) => [file, records]))
+  const { topic, partition, offset }: Readonly<Record<string, unknown>> = Object(position)
+  const texts: readonly (readonly [name: string, value: unknown])[] = [
+    ['organization', organization],
+    ['period', period],
+    ['as of the change', as_of ?? 'none'],
+    ['published at', published_at],
+    ['generation', generation],
+    ['position', position === undefined ? undefined : `${topic}:${partition}:${offset}`],
+    ['rules of version', rules_version],
+    [
+      'records',
+      Object.entries(records)
+        .map(([file, count]) => `${file} ${count}`)
+        .join(', '),
+    ],
+  ]
+  const about = texts.flatMap(([text, value]) => (value == null ? [] : [`${text}: ${value}`])).join('; ')
+  const fields = Object.fromEntries(FIELDS.flatMap(field => (field in manifest ? [[field, manifest[field]]] : [])))
+  return { fields: { generation, ...fields, records }, said: printable(`${name} covers ${about}`) }
+}
