@@ -98,8 +98,8 @@ const Open = ({ session, observed, address }: Opened & { readonly address: ViewA
   const client = useMemo(() => (asOf === undefined ? session.client : session.client.asOf(asOf)), [session, asOf])
   const { live, latest, version } = useLive(session, asOf === undefined)
   const reader = useMemo(
-    (): ViewReader => ({ client, address, version, latest, live }),
-    [client, address, version, latest, live],
+    (): ViewReader => ({ client, now: session.client, address, version, latest, live }),
+    [client, session, address, version, latest, live],
   )
   // Each answer says something new about the service. Only `State` shows it: the view is not drawn again for it.
   const main = useMemo(

@@ -143,6 +143,7 @@ export const texts = {
     totalsOfRep: 'Owed, paid and open in all periods',
     totalsOfRepIn: (period: string) => `Owed, paid and open in ${period}`,
     sumsOfDeal: 'What the lines of this deal add up to',
+    dealHint: 'In current payouts. Paid and open, below, are of each whole payout: nothing is paid for a deal alone.',
     allLines: 'All lines',
     noLines: 'No current payout has a line of it.',
     filter: 'Filter',
@@ -151,6 +152,7 @@ export const texts = {
     anyDeal: 'The id of a deal',
     explain: 'Explain',
     history: 'History',
+    compare: 'Compare',
     shown: (count: number, hasMore: boolean) => `${count} shown${hasMore ? ', and there are more.' : ': all.'}`,
     openOnly: 'Only payouts with something open or overpaid',
     openShown: (open: number, of: number, hasMore: boolean) =>
@@ -200,6 +202,8 @@ export const texts = {
     history: 'All payouts of this rep and period',
     compared: 'Compare',
     periodBefore: 'With the period before',
+    wasThen: 'This payout was not there yet. At this moment, the payout of its rep and period was',
+    noneThen: 'This payout was not there yet. At this moment, its rep and period had no payout.',
     dealOnly: (deal: string) => `Lines and steps of ${deal}`,
   },
 
@@ -229,10 +233,8 @@ export const texts = {
   compare: {
     title: (rep: string, to: string, from: string | undefined) =>
       `${rep}: ${to} compared${from === undefined ? '' : ` with ${from}`}`,
-    // Of lines. In another period nothing was added or removed: the lines are others.
-    added: 'only after',
-    removed: 'only before',
-    changed: 'in both',
+    onlyIn: (period: string) => `only in ${period}`,
+    inBoth: 'in both',
     which: (from: string, to: string) => `Each difference is ${to} less ${from}.`,
     explain: (period: string) => `Explain ${period}`,
     choose: 'Choose a payout',

@@ -129,8 +129,11 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(wrong).toEqual([])
   })
 
-  test('why did this rep get less than last month: one link from the payout', async () => {
-    const { page, wrong, origin } = await open('payout/payout_2')
+  test('why did this rep get less than last month: one link from the list of the rep, or from the payout', async () => {
+    const { page, wrong, origin } = await open('payouts?rep=rep_1')
+    await page.getByRole('link', { name: 'Compare' }).first().click()
+    await page.getByRole('heading', { name: 'compared with January 2026' }).waitFor()
+    await goTo(page, '#/payout/payout_2')
     await page.getByRole('link', { name: 'With the period before' }).click()
     await page
       .getByRole('heading', { name: 'Ada Same (ada1@example.com): February 2026 compared with January 2026' })
@@ -143,9 +146,9 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     ])
     // The line of deal 18 is in both, with another id. Lines of other deals with its id are no changes of it.
     expect(await rowsOf(page, 'Compare two payouts')).toEqual([
-      'Deal 19 only after deal_19 – 60.20 +60.20',
-      'Cancelled only after deal_17 – −10.00 −10.00',
-      'Deal 17 only before deal_17 200.50 – −200.50',
+      'Deal 19 only in February 2026 deal_19 – 60.20 +60.20',
+      'Cancelled only in February 2026 deal_17 – −10.00 −10.00',
+      'Deal 17 only in January 2026 deal_17 200.50 – −200.50',
     ])
     await keep(page, 'compare')
     // The first payout has none before it. Any two of the rep can be compared.
@@ -157,18 +160,22 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(wrong).toEqual([])
   })
 
-  test('what did this statement say then: as of a change, and the statement by its id', async () => {
+  test('what did this statement say then: a moment typed, and the link to the payout that was there', async () => {
     const { page, wrong, origin } = await open('payout/payout_4')
     await page.getByLabel('As of').fill('payroll_2')
     await page.getByRole('button', { name: 'Show', exact: true }).click()
     // The later payout was not there yet.
     await page.getByText('There is no such record').first().waitFor()
-    await find(page, 'payout_3')
+    await page.getByText('At this moment, the payout of its rep and period was').waitFor()
+    await page.getByRole('link', { name: 'payout_3' }).click()
     await page.getByRole('heading', { name: 'Ada Same (rep_2), February 2026' }).waitFor()
     await untilRead(page)
     expect(page.url()).toBe(`${origin}/#/payout/payout_3?as_of=payroll_2`)
     const facts = (await page.locator('.facts').first().innerText()).replaceAll(/\s+/g, ' ')
     expect(facts).toContain('Owed 99.90 EUR Paid 99.90 EUR Open 0.00 EUR')
+    // Before the first payout there was none.
+    await goTo(page, '#/history/payout_4?as_of=payout_2')
+    await page.getByText('At this moment, its rep and period had no payout.').waitFor()
     expect(wrong).toEqual([])
   })
 

@@ -169,4 +169,12 @@ export const explorerMutants: readonly Mutant[] = [
     replace: 'isZero(openOf(payout))',
     flow: 'test/flow/explorer-questions.test.ts',
   },
+  {
+    name: 'the explorer shows the payout of now for one that was not there yet',
+    inside: 'Found',
+    file: 'explorer/src/parts/payout-then.tsx',
+    find: 'Array.fromAsync(client.payouts(',
+    replace: 'Array.fromAsync(now.payouts(',
+    flow: 'test/flow/explorer-questions.test.ts',
+  },
 ]

@@ -52,7 +52,6 @@ export const ChangeTable = ({
         { head: words.currency, isPlain: true, cell: ({ record }) => ('currency' in record ? record.currency : '–') },
         {
           head: texts.moment.label,
-          isPlain: true,
           cell: ({ id }) => <a href={fragmentOf({ ...address, asOf: id })}>{texts.moment.asOfThis}</a>,
         },
       ]}

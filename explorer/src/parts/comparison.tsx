@@ -12,13 +12,13 @@ type Compared = Pick<Payout, 'net_amount' | 'currency' | 'line_items'>
 type Props = {
   readonly from: Compared
   readonly to: Compared
-  /** Whether both are of one rep and period. */
-  readonly isOneChain: boolean
+  /** The names of their periods. Absent: both are of one rep and period. */
+  readonly periods?: Periods
 }
 
-export const ComparedPayouts = ({ from, to, isOneChain }: Props) => {
+export const ComparedPayouts = ({ from, to, periods }: Props) => {
   const words = texts.history
-  const rows = compareLines(from.line_items, to.line_items, isOneChain)
+  const rows = compareLines(from.line_items, to.line_items, periods === undefined)
   const isSameCurrency = from.currency === to.currency
   const [difference = ''] = withEqualDecimals([
     subtractAmount(to.net_amount, from.net_amount),
@@ -38,15 +38,27 @@ export const ComparedPayouts = ({ from, to, isOneChain }: Props) => {
       ) : (
         <p class="notice">{words.otherCurrency(from.currency, to.currency)}</p>
       )}
-      {isSameCurrency && rows.length > 1 && <Kinds from={from} to={to} />}
+      {isSameCurrency && rows.length > 1 && <Kinds from={from} to={to} periods={periods} />}
       {rows.length === 0 && <p>{words.same}</p>}
-      {rows.length > 0 && <Lines rows={rows} isOneChain={isOneChain} isSameCurrency={isSameCurrency} />}
+      {rows.length > 0 && <Lines rows={rows} periods={periods} isSameCurrency={isSameCurrency} />}
     </>
   )
 }
 
+type Periods = readonly [from: string, to: string] | undefined
+
+/** Of two columns: the names of the periods, if they tell the columns apart. */
+const headsOf = (periods: Periods): readonly [before: string, after: string] =>
+  periods === undefined || periods[0] === periods[1] ? [texts.history.before, texts.history.after] : periods
+
+/** In another period nothing was added or removed: the lines are others. */
+const ofPeriods = (kind: LineDifference['kind'], [from, to]: readonly [string, string]): string => {
+  if (kind === 'changed') return texts.compare.inBoth
+  return texts.compare.onlyIn(kind === 'added' ? to : from)
+}
+
 /** The sums of earned, recovered and adjusted lines in both. Of one kind alone, the difference says it. */
-const Kinds = ({ from, to }: { readonly from: Compared; readonly to: Compared }) => {
+const Kinds = ({ from, to, periods }: Props) => {
   const sumOf = ({ line_items }: Compared, kind: string): string =>
     addAmounts(line_items.filter(({ category }) => category === kind).map(({ amount }) => amount))
   const present = new Set([...from.line_items, ...to.line_items].map(({ category }) => category))
@@ -55,6 +67,7 @@ const Kinds = ({ from, to }: { readonly from: Compared; readonly to: Compared })
     .map(kind => ({ kind, before: sumOf(from, kind), after: sumOf(to, kind) }))
   if (rows.length < 2) return null
   const words = texts.history
+  const [before, after] = headsOf(periods)
   const even = withEqualDecimals(rows.flatMap(({ before, after }) => [before, after, subtractAmount(after, before)]))
   return (
     <Table
@@ -63,8 +76,8 @@ const Kinds = ({ from, to }: { readonly from: Compared; readonly to: Compared })
       keyOf={({ kind }) => kind}
       columns={[
         { head: texts.words.kind, isPlain: true, cell: ({ kind }) => texts.payout.category[kind] },
-        { head: words.before, amount: (_, at) => even[3 * at] ?? null },
-        { head: words.after, amount: (_, at) => even[3 * at + 1] ?? null },
+        { head: before, amount: (_, at) => even[3 * at] ?? null },
+        { head: after, amount: (_, at) => even[3 * at + 1] ?? null },
         { head: words.difference, isDifference: true, amount: (_, at) => even[3 * at + 2] ?? null },
       ]}
     />
@@ -72,12 +85,13 @@ const Kinds = ({ from, to }: { readonly from: Compared; readonly to: Compared })
 }
 
 type LinesProps = {
+  readonly periods: Periods
   readonly rows: readonly LineDifference[]
-  readonly isOneChain: boolean
   readonly isSameCurrency: boolean
 }
 
-const Lines = ({ rows, isOneChain, isSameCurrency }: LinesProps) => {
+const Lines = ({ rows, periods, isSameCurrency }: LinesProps) => {
+  const [before, after] = headsOf(periods)
   const words = texts.history
   const amounts = rows.flatMap(({ before, after }) => [before ?? '0', after ?? '0'])
   const even = withEqualDecimals([...rows.map(({ difference }) => difference), ...amounts])
@@ -97,13 +111,17 @@ const Lines = ({ rows, isOneChain, isSameCurrency }: LinesProps) => {
           isPlain: true,
           cell: ({ line, kind }) => {
             const text = line.description || <IdText id={line.id} />
-            return kind === 'removed' && isOneChain ? <s>{text}</s> : text
+            return kind === 'removed' && periods === undefined ? <s>{text}</s> : text
           },
         },
-        { head: words.change, isPlain: true, cell: ({ kind }) => (isOneChain ? words : texts.compare)[kind] },
+        {
+          head: words.change,
+          isPlain: true,
+          cell: ({ kind }) => (periods === undefined ? words[kind] : ofPeriods(kind, periods)),
+        },
         { head: texts.words.deal, isPlain: true, cell: ({ line }) => <DealLink id={line.deal_id} /> },
-        { head: words.before, amount: ({ before }) => before },
-        { head: words.after, amount: ({ after }) => after },
+        { head: before, amount: row => row.before },
+        { head: after, amount: row => row.after },
         // Amounts of two currencies have no difference.
         ...(isSameCurrency ? [difference] : []),
       ]}

@@ -28,6 +28,9 @@ export const Table = <Row,>({ caption, rows, columns, keyOf }: Props<Row>) => {
   const amounts = columns.map(({ amount }) => (amount === undefined ? [] : rows.map(amount)))
   // Once for a column: each of its cells would look at all others.
   const known = amounts.map(all => widestOf(all.filter(amount => amount !== null)))
+  /** On narrow screens, an amount that is not there takes no line. */
+  const empty = ({ amount }: TableColumn<Row>, shown: string | null | undefined): string =>
+    amount !== undefined && shown === null ? ' empty' : ''
   const kind = ({ amount, isPicture, isPlain }: TableColumn<Row>): string =>
     `${amount ? 'number' : isPicture ? 'picture' : 'text'}${isPlain ? ' plain' : ''}`
   return (
@@ -47,7 +50,12 @@ export const Table = <Row,>({ caption, rows, columns, keyOf }: Props<Row>) => {
         {rows.map((row, at) => (
           <tr key={keyOf(row)} role="row">
             {columns.map((column, index) => (
-              <td key={column.head} role="cell" class={kind(column)} data-head={column.head}>
+              <td
+                key={column.head}
+                role="cell"
+                class={kind(column) + empty(column, amounts[index]?.[at])}
+                data-head={column.head}
+              >
                 <Cell column={column} row={row} at={at} amount={amounts[index]?.[at]} all={known[index] ?? []} />
               </td>
             ))}

@@ -23,8 +23,9 @@ export type Corrections = {
 }
 
 const CORRECTIONS_MAX = 5
-/** Changes that are read at once, and in all. */
-const PAGE = 200
+/** Changes that are read at first, which are often enough, then at once: ten times. And in all. */
+const FIRST_PAGE = 50
+const PAGE = 195
 export const CHANGES_LOOKED_AT = 2_000
 
 /** @returns a function that reads the corrections of a client, the first time all of them, later only the new ones */
@@ -57,7 +58,7 @@ const withBefore = async (client: Client, corrected: readonly Payout[]): Promise
 const search = async (client: Client): Promise<Corrections> => {
   const found: Payout[] = []
   let looked = 0
-  for await (const { data, hasMore } of latestChanges(client, PAGE).pages()) {
+  for await (const { data, hasMore } of latestChanges(client, PAGE, FIRST_PAGE).pages()) {
     found.push(...replacing(data).map(({ record }) => record))
     looked += data.length
     const isEnough = found.length >= CORRECTIONS_MAX

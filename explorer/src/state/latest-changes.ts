@@ -9,12 +9,14 @@ export type Paged<Item> = {
   readonly pages: () => AsyncIterable<{ readonly data: readonly Item[]; readonly hasMore: boolean }>
 }
 
-/** @param size changes of a page */
-export const latestChanges = (client: Client, size: number): Paged<Change> => ({
+/** @param size changes of a page; `first`: of the first one, if that is another number */
+export const latestChanges = (client: Client, size: number, first = size): Paged<Change> => ({
   pages: async function* () {
     let end = (await client.totals()).last_sequence
+    let wanted = first
     do {
-      const begin = Math.max(0, end - size)
+      const begin = Math.max(0, end - wanted)
+      wanted = size
       const data = await changesBetween(client, begin, end)
       yield { data: data.toReversed(), hasMore: begin > 0 }
       end = begin

@@ -13,6 +13,8 @@ export type LiveState =
 export type ViewReader = {
   /** As of the moment of the address. */
   readonly client: Client
+  /** As of now, whatever the address says. */
+  readonly now: Client
   readonly address: ViewAddress
   /** Counts the times that changes came: views read again. */
   readonly version: number

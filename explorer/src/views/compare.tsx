@@ -19,7 +19,9 @@ const readPayouts = async (client: Client, id: string, from: string | undefined)
   const to = await client.payout(id)
   const current = await Array.fromAsync(client.payouts({ repId: to.rep_id }))
   const asked = from === undefined ? [] : [await client.payout(from)]
-  const byId = new Map([...current, to, ...asked].map(payout => [payout.id, payout]))
+  // An address can name the payout of another rep: amounts of two people have no difference.
+  const ofRep = asked.filter(({ rep_id }) => rep_id === to.rep_id)
+  const byId = new Map([...current, to, ...ofRep].map(payout => [payout.id, payout]))
   return { to, all: [...byId.values()] }
 }
 
@@ -50,7 +52,11 @@ export const CompareView = ({ id }: { readonly id: string }) => {
                 <Link to={{ view: 'payout', id: from.id }}>{words.explain(periodOf(from))}</Link>{' '}
                 <Link to={{ view: 'payout', id: to.id }}>{words.explain(periodOf(to))}</Link>
               </p>
-              <ComparedPayouts from={from} to={to} isOneChain={from.period_id === to.period_id} />
+              <ComparedPayouts
+                from={from}
+                to={to}
+                {...(from.period_id !== to.period_id && { periods: [periodOf(from), periodOf(to)] as const })}
+              />
             </>
           )}
         </section>

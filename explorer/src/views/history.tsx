@@ -3,6 +3,7 @@ import type { PayoutStep } from '../../../client/src/index.ts'
 import { groupDigits, withEqualDecimals } from '../amounts.ts'
 import { ComparedPayouts, PayoutChoice } from '../parts/comparison.tsx'
 import { IdText, Link, nameOfPeriod, nameOfRep, ShortInstant, useNames } from '../parts/identity.tsx'
+import { PayoutThen } from '../parts/payout-then.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
@@ -25,6 +26,7 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
     <>
       <h1 tabIndex={-1}>{title ?? texts.views.history}</h1>
       <ReadingState reading={reading} what="payouts" />
+      <PayoutThen id={id} reading={reading} view="history" />
       {steps.length > 0 && (
         <section>
           <figure>
@@ -129,7 +131,7 @@ const Comparison = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
         <PayoutChoice label={words.from} value={from.id} options={options} onChoice={id => choose('from', id)} />
         <PayoutChoice label={words.to} value={to.id} options={options} onChoice={id => choose('to', id)} />
       </form>
-      <ComparedPayouts from={from} to={to} isOneChain />
+      <ComparedPayouts from={from} to={to} />
     </section>
   )
 }

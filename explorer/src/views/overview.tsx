@@ -49,11 +49,8 @@ export const OverviewView = () => {
 
 /** The latest period first. Periods without a name stay in the order of the API. */
 const rowsOf = (totals: readonly Total[], { periods }: Names): Row[] => {
-  const order = [...periods.keys()]
-  const rank = ({ period_id }: Total): number => {
-    const at = order.indexOf(period_id)
-    return at === -1 ? order.length : at
-  }
+  const ranks = new Map([...periods.keys()].map((id, at) => [id, at]))
+  const rank = ({ period_id }: Total): number => ranks.get(period_id) ?? ranks.size
   const ordered = totals.toSorted((one, other) => rank(one) - rank(other))
   const amounts = withEqualDecimals(
     ordered.flatMap(({ owed_amount, paid_amount, open_amount }) => [owed_amount, paid_amount, open_amount]),

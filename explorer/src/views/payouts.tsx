@@ -41,7 +41,9 @@ export const PayoutsView = () => {
       <Filters />
       {(rep !== undefined || deal !== undefined) && <Sums filter={filter} />}
       <ReadingState reading={pages} what="payouts" />
-      {pages.value !== undefined && <Found pages={pages.value} isOpenOnly={isOpenOnly} deal={deal} />}
+      {pages.value !== undefined && (
+        <Found pages={pages.value} isOpenOnly={isOpenOnly} deal={deal} again={pages.again} />
+      )}
       {pages.value?.hasMore && (
         <button type="button" onClick={pages.more} disabled={pages.isReading}>
           {texts.more}
@@ -69,6 +71,7 @@ const Sums = ({ filter }: { readonly filter: DealFilter }) => {
         <OwedPaidOpen key={currency} currency={currency} totals={all} />
       ))}
       <SumsOfLines lines={line_totals} />
+      {line_totals.length > 0 && <p class="quiet">{payouts.dealHint}</p>}
     </section>
   )
 }
@@ -77,9 +80,10 @@ type FoundProps = {
   readonly pages: PagesBeside<Payout, PaidOf>
   readonly isOpenOnly: boolean
   readonly deal: string | undefined
+  readonly again: () => void
 }
 
-const Found = ({ pages, isOpenOnly, deal }: FoundProps) => {
+const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
   const { address } = useReader()
   const names = useNames()
   const { words, payouts } = texts
@@ -108,7 +112,16 @@ const Found = ({ pages, isOpenOnly, deal }: FoundProps) => {
         </label>
       )}
       {beside.state === 'too many' && <p class="notice">{payouts.tooManyPaid(PAYROLL_MAX)}</p>}
-      {'why' in beside && <p class="notice">{wordsFor(beside.why, 'payroll records')}</p>}
+      {'why' in beside && (
+        <p class="notice">
+          {wordsFor(beside.why, 'payroll records')}{' '}
+          {beside.state === 'failed' && (
+            <button type="button" onClick={again}>
+              {texts.tryAgain}
+            </button>
+          )}
+        </p>
+      )}
       {rows.length === 0 && <p>{isFiltered && current.length > 0 ? payouts.noneOpen : payouts.none}</p>}
       {rows.length > 0 && (
         <Table
@@ -129,6 +142,12 @@ const Found = ({ pages, isOpenOnly, deal }: FoundProps) => {
               cell: ({ id, supersedes_id }) => (
                 <>
                   <Link to={{ view: 'payout', id }}>{payouts.explain}</Link>
+                  {address.rep !== undefined && (
+                    <>
+                      {' '}
+                      <Link to={{ view: 'compare', id }}>{payouts.compare}</Link>
+                    </>
+                  )}
                   {supersedes_id !== null && (
                     <>
                       {' '}

@@ -41,7 +41,7 @@ test('of a large organization the last 2,000 changes are looked at, and the othe
     ['payout_98000', 'payout_before_98000'],
   ])
   expect(isPartial).toBe(true)
-  expect(requests).toBe(12)
+  expect(requests).toBe(13)
 })
 
 test('an organization with as many changes as are looked at misses nothing', async () => {
@@ -58,4 +58,11 @@ test('a correction that comes while the page is open stands first, and the other
   for (let times = 0; times < 3; times++)
     expect((await read(latest)).found.map(({ id }) => id)).toEqual(['payout_2', 'payout_1'])
   expect(sent.requests).toBe(requests + 1)
+})
+
+test('where the latest changes are corrections, few of them are read', async () => {
+  const given = Array.from({ length: 1_000 }, (_, at) => ({ id: `payout_${at}`, replaces: `payout_before_${at}` }))
+  const { client, sent } = organizationOf(given)
+  expect((await createCorrections(client)([])).found).toHaveLength(5)
+  expect(sent).toEqual({ requests: 3, changes: 50 })
 })
