@@ -19,7 +19,7 @@ import {
   usageOf,
   usualShares,
 } from '../core/reading/index.ts'
-import { type Schedule, scheduleTimer } from '../core/runtime/index.ts'
+import { type Schedule, type SigningKey, scheduleTimer } from '../core/runtime/index.ts'
 import { type AnswerBudget, batchMultiGets, type SearchClient } from '../core/store/index.ts'
 import { openapi } from '../schemas/reference/openapi.ts'
 import { createAdmitKey } from './access/admit-keys.ts'
@@ -68,6 +68,8 @@ type ApiParts = {
   readonly budget: AnswerBudget
   /** By default there are no keys: records with sealed texts are refused. */
   readonly readSealKey?: ReadSealKey
+  /** Signs checkpoints; by default there are none. */
+  readonly checkpointKey?: SigningKey | undefined
   /** Called for every answer that a client did not read in time. */
   readonly onDeliveryTimeout: () => void
   /** Timers of the same clock as `elapsed`; by default those of the process. */
@@ -104,7 +106,15 @@ export const createApi = (parts: ApiParts): Api => {
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
   const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
   const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
-  const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts.now, later)
+  const { positions, readers, createWatch } = createReaders(
+    prefix,
+    reads,
+    checkIndices,
+    parts.now,
+    later,
+    undefined,
+    parts.checkpointKey,
+  )
   const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits

@@ -25,10 +25,12 @@ import {
   createAges,
   errorLocation,
   kafkaSettings,
+  parseSigningKey,
   type Read,
   readSettings,
   type Schedule,
   SettingsError,
+  type SigningKey,
   scheduleTimer,
   UNHANDLED_EXIT_CODE,
 } from '../core/runtime/index.ts'
@@ -106,7 +108,7 @@ const start = async (): Promise<void> => {
   })
   const newRequestId = () => randomUUID()
 
-  const ca = readPem('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE)
+  const ca = readText('ELASTICSEARCH_CA_FILE', settings.ELASTICSEARCH_CA_FILE)
   const client = new Client(clientOptions(settings.ELASTICSEARCH_URL, authOf(settings), ca))
   const budget = createAnswerBudget({
     onRefused: metrics.countAnswerRefused,
@@ -163,6 +165,7 @@ const start = async (): Promise<void> => {
     mayStore: settings.API_CACHE !== 'no-store',
     budget,
     ...sealKeysOf(settings, elapsed),
+    checkpointKey: checkpointKeyOf(settings),
     onDeliveryTimeout: metrics.countDeliveryTimeout,
     log,
     audit,
@@ -293,13 +296,23 @@ const sealKeysOf = (settings: Read<typeof apiSettings>, elapsed: () => number): 
   return { readSealKey: holdKeys(readFrom(sources), elapsed, scheduleUnref) }
 }
 
+/** @throws SettingsError for a file without a key */
+const checkpointKeyOf = ({ API_CHECKPOINT_KEY_FILE: file }: Read<typeof apiSettings>): SigningKey | undefined => {
+  const text = readText('API_CHECKPOINT_KEY_FILE', file)
+  if (text === undefined) return undefined
+  const key = parseSigningKey(text.trimEnd())
+  if (key !== undefined) return key
+  const expected = 'a file with a key as commission evidence key writes it: PRIVATE+KEY+NAME+ID+KEY'
+  throw new SettingsError([{ name: 'API_CHECKPOINT_KEY_FILE', expected, got: 'another content, which is not shown' }])
+}
+
 /** A timer that does not keep the process alive. */
 const scheduleUnref: Schedule = (milliseconds, run) => {
   const timeout = setTimeout(run, milliseconds).unref()
   return () => clearTimeout(timeout)
 }
 
-const readPem = (name: string, file: string | undefined): string | undefined => {
+const readText = (name: string, file: string | undefined): string | undefined => {
   if (file === undefined) return undefined
   try {
     return readFileSync(file, 'utf8')
@@ -319,8 +332,8 @@ const readFiles = ({ API_TLS_CERT_FILE = '', API_TLS_KEY_FILE = '' }: Read<typeo
 
 /** @throws SettingsError if certificate and key do not fit together */
 const readTls = ({ API_TLS_CERT_FILE, API_TLS_KEY_FILE }: Read<typeof apiSettings>): Tls | undefined => {
-  const cert = readPem('API_TLS_CERT_FILE', API_TLS_CERT_FILE)
-  const key = readPem('API_TLS_KEY_FILE', API_TLS_KEY_FILE)
+  const cert = readText('API_TLS_CERT_FILE', API_TLS_CERT_FILE)
+  const key = readText('API_TLS_KEY_FILE', API_TLS_KEY_FILE)
   if (cert === undefined || key === undefined) return undefined
   const got = whyUnfit({ cert, key })
   if (got === undefined) return { cert, key }

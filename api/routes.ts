@@ -1,6 +1,7 @@
 /** The paths of the API and what answers each. Refuses unknown paths, and methods that are not offered. */
 import Router from '@koa/router'
 import {
+  CHECKPOINT_TIME_MAX,
   type ChangeWatch,
   changeNameOf,
   type FoundRecord,
@@ -14,12 +15,20 @@ import {
   readListParameters,
   readRecordParameters,
   readTotalsParameters,
+  refuseParameters,
   usualPace,
 } from '../core/reading/index.ts'
 import { Refusal } from '../core/runtime/index.ts'
 import { idPrefixOf, type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
-import { answerByIds, answerList, answerPayout, answerRecord, answerStatement } from './answer/answer-page.ts'
+import {
+  answerByIds,
+  answerCheckpoint,
+  answerList,
+  answerPayout,
+  answerRecord,
+  answerStatement,
+} from './answer/answer-page.ts'
 import { OPENAPI_PATH } from './answer/serve-openapi.ts'
 import {
   type Answerable,
@@ -34,7 +43,7 @@ import type { Step } from './http/steps.ts'
 
 /** Creates the router with all paths of the API. */
 export const createRoutes = (
-  { list, byIds, records, history, totals }: Readers,
+  { list, byIds, records, history, totals, checkpoint }: Readers,
   openRecords: OpenRecords,
   watch: Pick<ChangeWatch, 'confirm' | 'remember'>,
 ): Router<Answerable> => {
@@ -104,6 +113,17 @@ export const createRoutes = (
       spent.added = added
     })
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
+  })
+  router.get('/checkpoint', async ctx => {
+    const { query, scope, spent, renewTime } = ctx.state
+    refuseParameters(query)
+    noteRecordsForAudit(ctx, () => [])
+    // The first one after a start reads all changes.
+    renewTime(CHECKPOINT_TIME_MAX)
+    const onRead = (bytes: number): void => {
+      spent.added = { bytes: spent.added.bytes + bytes, isFirst: true, isKept: true }
+    }
+    answerCheckpoint(ctx, await checkpoint(scope, onRead))
   })
   return router
 }

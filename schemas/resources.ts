@@ -303,6 +303,20 @@ export const Totals = Type.Object(
 )
 export type Totals = Static<typeof Totals>
 
+export const Checkpoint = Type.Object(
+  {
+    note: Type.String({
+      description: [
+        'A signed note (C2SP, Ed25519): lines of text, an empty line, and the signature.',
+        'The text names the organization, the version of the rules, the last sequence and change,',
+        'a digest over all changes, and amounts owed, paid and open by currency.',
+        'Check the signature with the public key of the service before you read it.',
+      ].join(' '),
+    }),
+  },
+  { description: 'A signed statement of all changes of the organization up to one of them. A copy is proved with it.' },
+)
+
 /** The records of each list and of each path with an id, by their name in the OpenAPI document. */
 export const resources = {
   Rep,
@@ -313,6 +327,7 @@ export const resources = {
   PayoutStep,
   Change,
   Totals,
+  Checkpoint,
 } as const
 export type ResourceName = keyof typeof resources
 
@@ -351,9 +366,12 @@ export const permissionOfPath: ReadonlyMap<string, KeyPermission> = new Map([
   ['payroll_files', 'payroll:read'],
   ['totals', 'totals:read'],
   ['changes', 'changes:read'],
+  ['checkpoint', 'changes:read'],
 ])
 
 /** The totals of one rep are the pay of a person: they need these permissions besides that of the path. */
 export const permissionsOfRepTotals = ['payouts:read', 'payroll:read'] as const satisfies readonly KeyPermission[]
 /** The totals of a deal are lines of payouts: they need this permission besides that of the path. */
 export const permissionsOfDealTotals = ['payouts:read'] as const satisfies readonly KeyPermission[]
+/** A checkpoint has totals: it needs this permission besides that of the path. */
+export const permissionsOfCheckpoints = ['totals:read'] as const satisfies readonly KeyPermission[]

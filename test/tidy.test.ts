@@ -85,7 +85,7 @@ describe('folders', () => {
   })
 
   test.each([
-    ['client/src', /^(?:client\/src\/|openapi-fetch$|decimal\.js$)/],
+    ['client/src', /^(?:client\/src\/|openapi-fetch$|decimal\.js$|@noble\/hashes\/)/],
     ['client/mcp/src', /^(?:client\/(?:mcp\/)?src\/|contract\/openapi\.json$|@modelcontextprotocol\/server)/],
     ['explorer/src', /^(?:explorer\/src\/|client\/src\/index\.ts$|preact(?:\/hooks)?$|decimal\.js$)/],
   ])('%s/ imports only itself and its dependencies; two of them also the client', (folder, allowed) => {
@@ -152,14 +152,14 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
       'values',
     ],
   },
-  'core/runtime': { order: ['environment', 'status'], ground: ['limits', 'settings'] },
+  'core/runtime': { order: ['environment', 'status', 'signing'], ground: ['limits', 'settings'] },
   'core/ledger': { order: ['event', 'rules', 'decide'], ground: ['limits'] },
   'core/log': { order: ['kafka', 'batch', 'records', 'follow'], ground: ['limits', 'kafka-retry'] },
   'core/store': {
     order: ['elasticsearch', 'read', 'generations', 'positions', 'documents', 'balances'],
     ground: ['elasticsearch-credentials', 'limits'],
   },
-  'core/reading': { order: ['capacity', 'sealed', 'pages'], ground: ['limits'] },
+  'core/reading': { order: ['capacity', 'sealed', 'pages', 'checkpoint'], ground: ['limits'] },
   'core/projection': { order: ['progress', 'balances', 'flow', 'stream'], ground: ['limits'] },
   projector: { order: ['admin'], ground: ['keep-up', 'limits'] },
   api: { order: ['http', 'access', 'answer', 'audit', 'admin'], ground: ['limits'] },

@@ -1,7 +1,7 @@
 /**
  * In: an authenticated request. Out: the same request, counted, if its key may read the route and has units left.
  * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
- *   so that large answers cost more. Totals of a deal cost as much as the payouts that they add up. If a read is
+ *   so that large answers cost more. Totals of a deal and checkpoints cost as much as what they read. If a read is
  *   refused because it is large, the bytes that arrived count instead. If the client leaves before its answer is made,
  *   those that were reserved for its reads, or added up, count. Every answer from here on shows the units left. A 304
  *   to an entity tag that the client has refunds the unit. If a sum was made for it, the payouts of the sum count.
@@ -69,7 +69,8 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
       await next({ refundUnit })
     } catch (error) {
       const arrived = isTooLarge(error) ? Math.max(spent.bytesRead, spent.added.bytes) : 0
-      const more = unitsOf(Math.max(bytesWhenGone(), arrived)) - 1
+      const kept = spent.added.isKept ? spent.added.bytes : 0
+      const more = unitsOf(Math.max(bytesWhenGone(), arrived, kept)) - 1
       addUnits(more)
       throw error
     }

@@ -1,14 +1,19 @@
 /**
  * In: the permissions of a key, and the route and the query of its request. Out: nothing if the key may read them, else
  *   the refusal, which names what is missing.
- * Promises: a request needs the permission of its route, and for the totals of one rep or one deal also those of the
- *   records that are added. For an unknown path, any permission is enough. A key without permissions gets 403 for
- *   every path.
+ * Promises: a request needs the permission of its route. For the totals of one rep or one deal it needs those of the
+ *   records that are added, too, and for a checkpoint that of totals. For an unknown path, any permission is enough. A
+ *   key without permissions gets 403 for every path.
  */
 
 import { hasParameter, type KeyHolder } from '../../core/reading/index.ts'
 import { Refusal } from '../../core/runtime/index.ts'
-import { permissionOfPath, permissionsOfDealTotals, permissionsOfRepTotals } from '../../schemas/resources.ts'
+import {
+  permissionOfPath,
+  permissionsOfCheckpoints,
+  permissionsOfDealTotals,
+  permissionsOfRepTotals,
+} from '../../schemas/resources.ts'
 import { BASE_PATH } from '../http/request.ts'
 
 /** @param route the pattern of the route; undefined for an unknown path. @throws Refusal `forbidden` */
@@ -22,6 +27,7 @@ export const requirePermission = ({ permissions }: KeyHolder, route: string | un
     permissionOfPath.get(path) ?? 'read',
     ...(totalsOf('rep_id') ? permissionsOfRepTotals : []),
     ...(totalsOf('deal_id') ? permissionsOfDealTotals : []),
+    ...(path === 'checkpoint' ? permissionsOfCheckpoints : []),
   ]
   const missing = needed.find(permission => !permissions.has(permission))
   if (missing !== undefined)

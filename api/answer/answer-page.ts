@@ -5,6 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import {
+  type CheckpointRead,
   type FoundRecord,
   type FoundStatement,
   NOT_REPLACED,
@@ -102,6 +103,10 @@ export const answerStatement = (ctx: Context<Answering>, { slice, trace, positio
     return joined(RECORD, [slice], () => ending, END)
   })
 }
+
+/** Answers a checkpoint. */
+export const answerCheckpoint = (ctx: Context<Answering>, { position, note }: CheckpointRead): void =>
+  answer(ctx, position, entityTag('checkpoint', position, note), () => Buffer.from(JSON.stringify({ data: { note } })))
 
 const HASH = Buffer.from('"hash":"')
 const QUOTE = 0x22

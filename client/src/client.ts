@@ -15,6 +15,7 @@ export type Statement = Schemas['Statement']
 export type PayrollRecord = Schemas['PayrollRecord']
 export type Change = Schemas['Change']
 export type Totals = Schemas['Totals']
+export type SignedCheckpoint = Schemas['Checkpoint']
 export type Total = Schemas['Total']
 
 export type ClientOptions = {
@@ -76,6 +77,8 @@ export type Client = {
    * and in `line_totals` the sums of its lines in current payouts, by category too.
    */
   readonly totals: (options?: DealFilter) => Promise<Totals>
+  /** A signed digest of all changes, of now: `prove` of a copy reads it, and `readCheckpoint`. */
+  readonly checkpoint: () => Promise<SignedCheckpoint>
   /** The same client as of a moment: just after a change, or an instant (RFC 3339) that is over. */
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
 }
@@ -172,6 +175,7 @@ const clientAsOf = (
       const query = { ...asOf, ...filterOf(filter) }
       return answered(await api.GET('/totals', { params: { query } })).data
     },
+    checkpoint: async () => answered(await api.GET('/checkpoint')).data,
     asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id, following),
   }
 }

@@ -4,9 +4,12 @@
  *   const copy = await readCopy(client)
  *   await copy.update()   // applies the changes since; `follow` continues for ever
  *   await copy.prove()    // throws if an amount or a count differs
+ *   await copy.prove(publicKey)   // the same for every change that it was served, against what the service has signed
  */
 import { Decimal } from 'decimal.js'
+import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
 import type { Change, Client, Payout, PayrollRecord, Period, Rep, Total } from './client.ts'
+import { CopyDiffersError, type ServedChange, ServedChanges } from './served-changes.ts'
 
 /** A copy as JSON. Store it, and continue with `continueCopy`. */
 export type CopyState = {
@@ -16,6 +19,22 @@ export type CopyState = {
   readonly periods: readonly Period[]
   readonly payouts: readonly Payout[]
   readonly payrollRecords: readonly PayrollRecord[]
+  /** Of a copy that was proved with a key: each change that it was served. */
+  readonly changes?: readonly ServedChange[]
+  /** Of such a copy: the last checkpoint that it was proved with. */
+  readonly proved?: Checkpoint
+}
+
+/** A copy that was proved with a key: it is complete and unaltered up to the sequence of the checkpoint. */
+export type Proof = {
+  readonly checkpoint: Checkpoint
+  /** As it was signed. Keep it: it proves later what the service has said. */
+  readonly note: string
+  /**
+   * Whether the totals of the copy were compared with those of the checkpoint. False if the copy has later changes:
+   * then the digest alone covers all amounts.
+   */
+  readonly areTotalsCompared: boolean
 }
 
 export type Copy = {
@@ -34,14 +53,21 @@ export type Copy = {
   readonly follow: () => AsyncIterable<Change>
   /** Amounts owed, paid and open, by period and currency, as the copy adds them up. */
   readonly totals: () => Total[]
-  /** @throws CopyDiffersError unless the totals are those of the API as of the last change */
-  readonly prove: () => Promise<void>
+  readonly prove: Prove
   readonly state: () => CopyState
 }
 
-/** A copy differs from the API. The message names the period, the currency and the field of the first difference. */
-export class CopyDiffersError extends Error {
-  override name = 'CopyDiffersError'
+type Prove = {
+  /** @throws CopyDiffersError unless the totals are those of the API as of the last change */
+  (): Promise<void>
+  /**
+   * Proves the copy with a checkpoint of the service. It applies the changes up to the checkpoint first, and may be
+   * behind it only while no `update` or `follow` runs. The first call reads all changes once.
+   * @param publicKey `NAME+ID+KEY`, as the operator of the service gives it
+   * @throws CheckpointInvalidError; CopyDiffersError unless the changes that the copy was served, its records and its
+   *   totals are those of the checkpoint, and it still has what it proved last
+   */
+  (publicKey: string): Promise<Proof>
 }
 
 /** Reads an organization as of its last change, and proves the copy. */
@@ -68,7 +94,14 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
   const payouts = byId(state.payouts)
   const payrollRecords = byId(state.payrollRecords)
 
+  const held = (kind: Change['kind'], id: string): object | undefined =>
+    ({ reps, periods, payouts, payroll_files: payrollRecords })[kind].get(id)
+  let served = state.changes && new ServedChanges(held, state.changes)
+  let { proved } = state
+  let running = 0
+
   const apply = (change: Change): void => {
+    served?.add(change)
     if (change.kind === 'reps') reps.set(change.record.id, change.record)
     else if (change.kind === 'periods') periods.set(change.record.id, change.record)
     else if (change.kind === 'payroll_files') payrollRecords.set(change.record.id, change.record)
@@ -81,15 +114,97 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
   /** Applies changes that follow the last one, and yields them. */
   const applying = async function* (read: Client['changes'] | Client['follow']) {
     let before = lastChangeId
-    for await (const change of read({ startingAfter: before })) {
-      // A change that is applied after later ones would make replaced records current again.
-      if (lastChangeId !== before) throw new Error('another update or follow has applied changes to this copy')
-      apply(change)
-      before = change.id
-      yield change
+    running++
+    try {
+      for await (const change of read({ startingAfter: before })) {
+        // A change that is applied after later ones would make replaced records current again.
+        if (lastChangeId !== before) throw new Error(APPLIED_MEANWHILE)
+        apply(change)
+        before = change.id
+        yield change
+      }
+    } finally {
+      running--
     }
   }
   const totals = (): Total[] => add(payouts.values(), payrollRecords.values())
+
+  /** Reads all changes up to the last one of the copy. */
+  const readServed = async (): Promise<ServedChanges> => {
+    const to = lastChangeId
+    const latest = new Map<string, object>()
+    const read = new ServedChanges((_, id) => latest.get(id))
+    let last: string | null = null
+    if (to !== null) {
+      for await (const change of client.changes()) {
+        read.add(change)
+        if (change.kind === 'payouts' && change.supersedes_id !== null) latest.delete(change.supersedes_id)
+        latest.set(change.record.id, change.record)
+        last = change.id
+        if (last === to) break
+      }
+    }
+    if (last !== to) throw new CopyDiffersError(`the API has no change ${to}, which the copy has`)
+    if (lastChangeId !== to) throw new Error(APPLIED_MEANWHILE)
+    return new ServedChanges(held, read.list())
+  }
+
+  const catchUp = async (changes: ServedChanges, sequence: number): Promise<void> => {
+    const missing = sequence - changes.count
+    if (running > 0) {
+      throw new Error(
+        `the copy lacks ${missing} changes of the checkpoint, and an update or follow runs: prove it later`,
+      )
+    }
+    for await (const change of applying(client.changes)) if (change.sequence >= sequence) break
+    if (changes.count < sequence) {
+      throw new CopyDiffersError(`the checkpoint has ${sequence} changes, the API has served ${changes.count}`)
+    }
+  }
+
+  const proveServed = async (publicKey: string): Promise<Proof> => {
+    const { note } = await client.checkpoint()
+    const checkpoint = await readCheckpoint(note, publicKey)
+    const { organization, sequence, digest } = checkpoint
+    if (proved && proved.organization !== organization) {
+      throw new CopyDiffersError(`the checkpoint is of ${organization}, the copy of ${proved.organization}`)
+    }
+    served ??= await readServed()
+    const changes = served
+    if (sequence > changes.count) await catchUp(changes, sequence)
+    // Nothing is awaited between these: all of them are of one moment.
+    const ours = changes.count === sequence ? controlTotalsOf(totals()) : undefined
+    const count = reps.size + periods.size + payouts.size + payrollRecords.size
+    if (count !== changes.heldCount) {
+      throw new CopyDiffersError(`the copy has ${count} records, after its changes it must have ${changes.heldCount}`)
+    }
+    const before = proved ?? { sequence: 0, digest: undefined, line: checkpoint.line }
+    const [now, then] = await changes.digests([sequence, before.sequence], nextTurn)
+    if (before.digest !== undefined && then !== before.digest) {
+      throw new CopyDiffersError(
+        `up to change ${before.sequence}, the copy is not as it was proved: it was altered since`,
+      )
+    }
+    if (now !== digest) throw new CopyDiffersError(differentDigest(checkpoint, before.line))
+    const difference = ours && differenceOf(checkpoint.totals, ours)
+    if (difference !== undefined) throw new CopyDiffersError(`at sequence ${sequence}, ${difference}`)
+    if (sequence >= before.sequence) proved = checkpoint
+    return { checkpoint, note, areTotalsCompared: ours !== undefined }
+  }
+  const proveTotals = async (): Promise<void> => {
+    // Nothing was ever published: there is no moment to compare at.
+    if (lastChangeId === null) return
+    // Changes may be applied while the totals are read.
+    const [at, ours] = [lastChangeId, totals()]
+    const expected = (await client.asOf(at).totals()).totals
+    const difference = firstDifference(expected, ours)
+    if (difference !== undefined) throw new CopyDiffersError(`as of ${at}, ${difference}`)
+  }
+  function prove(): Promise<void>
+  function prove(publicKey: string): Promise<Proof>
+  function prove(publicKey?: string): Promise<unknown> {
+    return publicKey === undefined ? proveTotals() : proveServed(publicKey)
+  }
 
   return {
     lastChangeId: () => lastChangeId,
@@ -107,24 +222,23 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
       return count
     },
     follow: () => applying(client.follow),
-    prove: async () => {
-      // Nothing was ever published: there is no moment to compare at.
-      if (lastChangeId === null) return
-      // Changes may be applied while the totals are read.
-      const [at, ours] = [lastChangeId, totals()]
-      const expected = (await client.asOf(at).totals()).totals
-      const difference = firstDifference(expected, ours)
-      if (difference !== undefined) throw new CopyDiffersError(`as of ${at}, ${difference}`)
-    },
+    prove,
     state: () => ({
       lastChangeId,
       reps: [...reps.values()],
       periods: [...periods.values()],
       payouts: [...payouts.values()],
       payrollRecords: [...payrollRecords.values()],
+      ...(served && { changes: served.list() }),
+      ...(proved && { proved }),
     }),
   }
 }
+
+const APPLIED_MEANWHILE = 'another update or follow has applied changes to this copy'
+
+/** Lets other work run. */
+const nextTurn = (): Promise<void> => new Promise(resolve => setTimeout(resolve, 0))
 
 const EMPTY: CopyState = { lastChangeId: null, reps: [], periods: [], payouts: [], payrollRecords: [] }
 
@@ -178,6 +292,37 @@ const firstDifference = (expected: readonly Total[], got: readonly Total[]): str
     for (const field of fields) {
       const [theirs, ours] = [wanted?.get(group)?.[field] ?? 0, found?.get(group)?.[field] ?? 0]
       if (!new Exact(theirs).eq(ours)) return `${group}: ${field} is ${theirs}, in the copy ${ours}`
+    }
+  }
+  return undefined
+}
+
+const differentDigest = ({ sequence, line, digest }: Checkpoint, before: string): string => {
+  const differs = `at sequence ${sequence}, the copy differs from what the service has signed (digest ${digest})`
+  return line === before ? differs : `${differs}: its rules changed from ${before} to ${line}, so read the copy anew`
+}
+
+type Sums = Checkpoint['totals'][number]
+
+/** Adds up all periods, by currency. */
+const controlTotalsOf = (totals: readonly Total[]): Sums[] => {
+  const sums = new Map<string, { owed: Decimal; paid: Decimal }>()
+  for (const { currency, owed_amount, paid_amount } of totals) {
+    const { owed, paid } = sums.get(currency) ?? { owed: new Exact(0), paid: new Exact(0) }
+    sums.set(currency, { owed: owed.plus(owed_amount), paid: paid.plus(paid_amount) })
+  }
+  return [...sums].map(([currency, { owed, paid }]) => {
+    return { currency, owed: owed.toFixed(), paid: paid.toFixed(), open: owed.minus(paid).toFixed() }
+  })
+}
+
+/** Returns the first sum that differs, in words; undefined if none does. */
+const differenceOf = (expected: readonly Sums[], got: readonly Sums[]): string | undefined => {
+  for (const currency of new Set([...expected, ...got].map(sums => sums.currency))) {
+    const [theirs, ours] = [expected, got].map(all => all.find(sums => sums.currency === currency))
+    for (const field of ['owed', 'paid', 'open'] as const) {
+      const [signed, own] = [theirs?.[field] ?? '0', ours?.[field] ?? '0']
+      if (!new Exact(signed).eq(own)) return `${field} in ${currency} is ${signed}, in the copy ${own}`
     }
   }
   return undefined

@@ -1,4 +1,5 @@
 /** The client of the commission API. */
+export { type Checkpoint, CheckpointInvalidError, type ControlTotal, readCheckpoint } from './checkpoint.ts'
 export {
   type Change,
   type Client,
@@ -12,10 +13,12 @@ export {
   type PayrollRecord,
   type Period,
   type Rep,
+  type SignedCheckpoint,
   type Statement,
   type Total,
   type Totals,
 } from './client.ts'
-export { type Copy, CopyDiffersError, type CopyState, continueCopy, readCopy } from './copy.ts'
+export { type Copy, type CopyState, continueCopy, type Proof, readCopy } from './copy.ts'
 export type { List, Page } from './list.ts'
 export { RefusedError } from './refused.ts'
+export { CopyDiffersError } from './served-changes.ts'

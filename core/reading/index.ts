@@ -13,7 +13,15 @@ export {
   usualShares,
 } from './capacity/shares.ts'
 export { createCheckIndices, keysChecked } from './check-indices.ts'
-export { AS_OF_MARGIN, CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX, KEYS_REMEMBERED, READY_TIME_MAX } from './limits.ts'
+export type { CheckpointRead } from './checkpoint/read-checkpoint.ts'
+export {
+  AS_OF_MARGIN,
+  CHECKPOINT_TIME_MAX,
+  CONNECTIONS_MAX,
+  ENCRYPTED_CONNECTIONS_MAX,
+  KEYS_REMEMBERED,
+  READY_TIME_MAX,
+} from './limits.ts'
 export { changeParts, textOfChange, withoutBrace } from './pages/change-text.ts'
 export { termsOf } from './pages/list-filter.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'

@@ -139,6 +139,18 @@ export const TOTALS_TIME_MAX = 30_000
 export const DEAL_PAGE_PAYOUTS = 100
 export const DEAL_PAGE_BYTES = 4 * 1024 * 1024
 
+/**
+ * Checkpoints. In order: milliseconds in which an organization gets one signature; milliseconds that a request may
+ * take beside the usual time; walks at once, of all and of one organization; changes and bytes of one search. A page is
+ * held beside the pages of lists.
+ */
+export const CHECKPOINT_AGE_MAX = 60_000
+export const CHECKPOINT_TIME_MAX = 15_000
+export const CHECKPOINT_WALKS = { permits: 2, queue: 50, waitMax: CHECKPOINT_TIME_MAX }
+export const CHECKPOINT_WALKS_OF_ORGANIZATION = { permits: 1, queue: 10, waitMax: CHECKPOINT_TIME_MAX }
+export const CHECKPOINT_PAGE_CHANGES = 1_000
+export const CHECKPOINT_PAGE_BYTES = DEAL_PAGE_BYTES
+
 /** Rows of totals that are remembered, of all organizations and moments: some tens of MB. */
 export const TOTALS_ROWS_REMEMBERED = 200_000
 

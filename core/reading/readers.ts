@@ -1,8 +1,9 @@
 /** Creates the readers for the paths, one for each kind of answer. All share positions, cursors and moments. */
 
-import type { Schedule, Semaphores } from '../runtime/index.ts'
+import type { Schedule, Semaphores, SigningKey } from '../runtime/index.ts'
 import { createPositionReader, type PositionReader, type ScopedReads } from '../store/index.ts'
 import { type CheckIndices, positionsChecked } from './check-indices.ts'
+import { createReadCheckpoint, type ReadCheckpoint } from './checkpoint/read-checkpoint.ts'
 import { createPositionAsOf } from './pages/as-of.ts'
 import { createCursors } from './pages/cursors.ts'
 import { createProjectionTime } from './pages/projection-time.ts'
@@ -27,6 +28,7 @@ export type Readers = {
   readonly records: ReadRecords
   readonly history: ReadHistory
   readonly totals: ReadTotals
+  readonly checkpoint: ReadCheckpoint
 }
 
 /** Creates the watch of changes. */
@@ -46,6 +48,8 @@ export const createReaders = (
   later: Schedule,
   /** For commands: a generation to read in place of the live one. */
   only?: string,
+  /** Signs checkpoints; without it, there are none. */
+  checkpointKey?: SigningKey,
 ): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
   const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), checkIndices)
   const projectionTime = createProjectionTime(search, positions.oldestTime)
@@ -57,12 +61,14 @@ export const createReaders = (
     positionAsOf: createPositionAsOf(search, projectionTime, now),
     sequences: createSequences(search),
   }
+  const totals = createReadTotals(parts, search, parts.sequences)
   const readers = {
     list: createReadList(parts),
     byIds: createReadByIds(parts, multiGet),
     records: createReadRecords(parts, multiGet),
     history: createReadHistory(parts),
-    totals: createReadTotals(parts, search, parts.sequences),
+    totals,
+    checkpoint: createReadCheckpoint(parts, totals, { key: checkpointKey, now, later }),
   }
   const createWatch: CreateWatch = (permitted, waits, elapsed) => {
     const findChange = createFindChange(parts, search)

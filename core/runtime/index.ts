@@ -48,6 +48,21 @@ export {
   sealSettings,
   topicSettings,
 } from './settings.ts'
+export {
+  checkNote,
+  createSigningKey,
+  isSignerName,
+  type Note,
+  parseNote,
+  parseSigningKey,
+  parseVerifierKey,
+  type SignedBy,
+  type SigningKey,
+  signNote,
+  textOfSigningKey,
+  textOfVerifierKey,
+  type VerifierKey,
+} from './signing/note.ts'
 export { type Ages, ageText, createAges, oldestAge } from './status/ages.ts'
 export { STATUS_PAGE_POLICY } from './status/frame.ts'
 export { runbooksPage } from './status/runbooks.ts'

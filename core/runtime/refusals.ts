@@ -61,6 +61,7 @@ const retries = {
   client_gone: 'later',
   reads_in_flight: 'later',
   reads_of_organization: 'later',
+  checkpoints: 'later',
   key_look_ups: 'later',
   large_answers: 'later',
   answer_bytes_of_process: 'later',

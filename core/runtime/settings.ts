@@ -125,6 +125,7 @@ export const apiSettings = {
   API_TLS_CERT_FILE: optional(anything),
   API_TLS_KEY_FILE: optional(anything),
   API_CACHE: withDefault(oneOf(['private', 'no-store']), 'private'),
+  API_CHECKPOINT_KEY_FILE: optional(anything),
   API_PUBLIC_URL: optional(origin),
   API_CORS_ORIGINS: withDefault(listOf(origin), []),
   API_TRUSTED_PROXIES: withDefault(listOf(network), []),

@@ -105,6 +105,21 @@ export const recordExamples = {
       },
     ],
   },
+  Checkpoint: {
+    note: [
+      'commission checkpoint 1',
+      'organization org_6Ga3',
+      'line rules-7',
+      'sequence 32',
+      'change payroll_3Wc8',
+      'digest 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae',
+      'total EUR owed 1034.6 paid 1034.6 open 0',
+      'time 2026-02-05T12:00:04.120Z',
+      '',
+      '\u2014 commission.example.com/checkpoints Zm9vYmFyNDJ0aGlzIGlzIG5vdCBhIHNpZ25hdHVyZSBhdCBhbGwsIGJ1dCA2OCBieXRlcyBhcyBvbmUgaGFzLg==',
+      '',
+    ].join('\n'),
+  },
   Statement: { ...payout, calculation_trace_recorded: true, calculation_trace },
   PayrollRecord: {
     id: 'payroll_3Wc8',

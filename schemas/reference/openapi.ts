@@ -8,19 +8,12 @@ import {
   PAGE_LIMIT_MAX,
   WAIT_SECONDS_MAX,
 } from '../limits.ts'
-import {
-  changePattern,
-  permissionOfPath,
-  permissionsOfDealTotals,
-  permissionsOfRepTotals,
-  Refused,
-  resourceParts,
-  resources,
-} from '../resources.ts'
+import { changePattern, Refused, resourceParts, resources } from '../resources.ts'
 import { filteredKinds, listKinds } from '../stored/documents.ts'
 import { type IdPrefix, idPattern } from '../values.ts'
 import { recordExamples } from './examples.ts'
 import { headers } from './openapi-headers.ts'
+import { needsOf, tagOfPath } from './openapi-needs.ts'
 import { createReadable, headerRefs, type Json, json, ref } from './openapi-parts.ts'
 import { always, anywhere, counted, refusalRefs, refusalResponses, withKey } from './openapi-refusals.ts'
 import { dealOfTotals, totalsContent, totalsParameters } from './openapi-totals.ts'
@@ -136,19 +129,23 @@ const singles = [
     'payout',
     'Amounts owed, paid and open, by period and currency. They prove that a copy of the lists is complete.',
   ],
+  [
+    'checkpoint',
+    'getCheckpoint',
+    'Checkpoint',
+    'payout',
+    [
+      'A signed digest of all changes. It proves that a copy is complete and unaltered.',
+      'The same one is returned for a minute.',
+      'It costs a unit for each MiB of the changes that were read for it, and may answer `unavailable` while they are read.',
+      'Refused if the operator has set no key for it.',
+    ].join(' '),
+  ],
 ] as const
 
 const security = [{ apiKey: [] }]
 const ifNoneMatch = ref('parameters', 'IfNoneMatch')
 const asOf = ref('parameters', 'AsOf')
-const tagOf = (path: string): string => path.split('/')[0] ?? path
-const needsOf = (path: string): string => {
-  const listOf = (names: readonly string[]): string => names.map(name => `\`${name}\``).join(' and ')
-  const ofRep = ` With \`rep_id\` also ${listOf(permissionsOfRepTotals)}, or \`read\`: the amounts are the pay of a person.`
-  const ofDeal = ` With \`deal_id\` also ${listOf(permissionsOfDealTotals)}, or \`read\`: the amounts are lines of payouts.`
-  const more = path === 'totals' ? `${ofRep}${ofDeal}` : ''
-  return `Needs the permission \`${permissionOfPath.get(tagOf(path))}\` or \`read\`.${more}`
-}
 const cursorOf = (prefix: IdPrefix | 'change') =>
   prefix === 'change'
     ? { pattern: changePattern, example: recordExamples.Change.id }
@@ -214,7 +211,7 @@ const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
   }
   const operation = {
     operationId,
-    tags: [tagOf(path)],
+    tags: [tagOfPath(path)],
     summary,
     description: needsOf(path),
     security,
@@ -240,11 +237,17 @@ const listPaths = lists.map(([path, operationId, name, prefix, summary]) => {
 const singlePaths = singles.map(([path, operationId, name, prefix, summary]) => {
   const operation = {
     operationId,
-    tags: [tagOf(path)],
+    tags: [tagOfPath(path)],
     summary,
     description: needsOf(path),
     security,
-    parameters: [...idsOf(path, prefix), ...(path === 'totals' ? totalsParameters : []), asOf, ifNoneMatch],
+    parameters: [
+      ...idsOf(path, prefix),
+      ...(path === 'totals' ? totalsParameters : []),
+      // A checkpoint is of now.
+      ...(path === 'checkpoint' ? [] : [asOf]),
+      ifNoneMatch,
+    ],
     responses: {
       200: {
         ...data(ref('schemas', name), recordExamples[name]),
@@ -295,7 +298,7 @@ export const openapi = {
   },
   servers: [{ url: '/api/v1', description: 'Relative to the address of the API.' }],
   security,
-  tags: [...new Set([...lists, ...singles].map(([path]) => tagOf(path))), 'openapi'].map(name => ({ name })),
+  tags: [...new Set([...lists, ...singles].map(([path]) => tagOfPath(path))), 'openapi'].map(name => ({ name })),
   paths,
   components: {
     securitySchemes: {

@@ -1,6 +1,18 @@
 /** The copy of the TypeScript client, while an organization is recalculated. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { type Client, type Copy, createClient, readCopy } from '../../client/src/index.ts'
+import {
+  type Client,
+  type Copy,
+  CopyDiffersError,
+  type CopyState,
+  continueCopy,
+  createClient,
+  readCopy,
+} from '../../client/src/index.ts'
+import { createSigningKey, textOfSigningKey, textOfVerifierKey } from '../../core/runtime/index.ts'
 import { keyCreated, newKeyText } from '../support/events.ts'
 import { startApi, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
@@ -22,7 +34,13 @@ test('copies follow every change and add up to the totals, whenever they were be
     partitions: PARTITIONS,
     elasticsearch: inject('elasticsearchUrl'),
   })
-  const api = await startApi(t, prefix)
+  const signer = createSigningKey('api.example.com/checkpoints')
+  const publicKey = textOfVerifierKey(signer.verifier)
+  const folder = await mkdtemp(join(tmpdir(), 'commission-checkpoint-'))
+  t.onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const API_CHECKPOINT_KEY_FILE = join(folder, 'checkpoint.key')
+  await writeFile(API_CHECKPOINT_KEY_FILE, `${textOfSigningKey(signer)}\n`)
+  const api = await startApi(t, prefix, { settings: { API_CHECKPOINT_KEY_FILE } })
   const client: Client = createClient({ baseUrl: api.url, key })
 
   const stream = createStream(random, [org], PARTITIONS)
@@ -34,6 +52,7 @@ test('copies follow every change and add up to the totals, whenever they were be
     for (const copy of copies) {
       await copy.update()
       await copy.prove()
+      if (round % 3 === 1) await copy.prove(publicKey)
     }
     if (round % 4 === 2) copies.push(await readCopy(client))
     await publishing
@@ -63,7 +82,22 @@ test('copies follow every change and add up to the totals, whenever they were be
     const maps: readonly ReadonlyMap<string, Named>[] = [copy.payouts, copy.payrollRecords, copy.reps, copy.periods]
     expect(maps.map(map => sorted(map.values()))).toEqual(lists.map(sorted))
   }
+
+  // Another process has signed nothing yet. Its checkpoint has all changes, and continues those of the first one.
+  const other = await startApi(t, prefix, { settings: { API_CHECKPOINT_KEY_FILE } })
+  const anew = createClient({ baseUrl: other.url, key })
+  for (const copy of [...copies, await readCopy(anew)]) {
+    const { checkpoint, areTotalsCompared } = await continueCopy(anew, stored(copy.state())).prove(publicKey)
+    expect([checkpoint.organization, checkpoint.sequence, areTotalsCompared]).toEqual([org, all.length, true])
+  }
+  const [first] = copies
+  const payout = payouts.find(({ line_items }) => line_items.length > 0)
+  const state = stored(first?.state())
+  const forged = state.payouts.map(one => (one.id === payout?.id ? { ...one, earned_amount: '1' } : one))
+  const altered = continueCopy(anew, { ...state, payouts: forged })
+  await expect(altered.prove(publicKey)).rejects.toBeInstanceOf(CopyDiffersError)
 })
 
+const stored = (state: CopyState | undefined): CopyState => JSON.parse(JSON.stringify(state))
 type Named = { readonly id: string }
 const sorted = (items: Iterable<Named>): Named[] => [...items].toSorted((a, b) => (a.id < b.id ? -1 : 1))

@@ -27,6 +27,8 @@ const setUp = async () => {
   await run('python3', ['-m', 'venv', 'user'], { cwd: folder })
   const python = join(folder, 'user', 'bin', 'python')
   await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', join(source, wheel)])
+  const installProof = () =>
+    run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `${join(source, wheel)}[prove]`])
   const page = await readFile(join(source, 'README.md'), 'utf8')
 
   /** Runs a program. Returns its lines. */
@@ -35,7 +37,7 @@ const setUp = async () => {
     await writeFile(file, program)
     return (await run(python, [file], { cwd: folder, env: environment })).stdout.trimEnd().split('\n')
   }
-  return { ...served, example: exampleIn(page, 'python'), runProgram }
+  return { ...served, example: exampleIn(page, 'python'), runProgram, installProof }
 }
 
 const answerOf = (status: number, body: string, header = 'X-Nothing: 0'): string =>
@@ -299,6 +301,41 @@ twice.prove()
       'rep_1.1 period_1.1 payout_1 payout_2 payroll_1',
       'rep_1.1',
       'another update or follow has applied changes to this copy',
+    ])
+  })
+
+  test('proves a copy with a checkpoint, and refuses one that was altered or a note of another key', async () => {
+    const { runProgram, installProof, environment, publicKey } = await shared()
+    const program = `
+import json, os
+from commission_client import CheckpointInvalidError, Client, Copy, CopyDiffersError, read_copy
+client, key = Client(os.environ["API"], os.environ["KEY"]), os.environ["PUBLIC_KEY"]
+copy = read_copy(client)
+proof = copy.prove(key)
+print(proof.checkpoint.sequence, proof.checkpoint.change_id, proof.totals_compared, proof.checkpoint.totals)
+stored = json.loads(json.dumps(copy.state()))
+print(Copy(client, stored).prove(key) == proof, len(stored["changes"]), stored["proved"]["organization"])
+print(Copy(client).prove(key) == proof)
+other = key[:-2] + ("A" if key[-2] != "A" else "B") + key[-1]
+for field, value, by in (("net_amount", "12.51", key), ("rep_id", "rep_2", key), ("rep_id", "rep_1", other)):
+    altered = json.loads(json.dumps(stored))
+    altered["payouts"][0][field] = value
+    for state in (altered, {**altered, "changes": None}):
+        try:
+            Copy(client, state).prove(by)
+        except (CheckpointInvalidError, CopyDiffersError) as error:
+            print(type(error).__name__)
+`
+    const asked = { ...environment, PUBLIC_KEY: publicKey }
+    // The package of signatures is an extra.
+    await expect(runProgram(program, asked)).rejects.toThrow("No module named 'cryptography'")
+    await installProof()
+    expect(await runProgram(program, asked)).toEqual([
+      "5 payroll_1 True {'EUR': {'owed': '12.5', 'paid': '-1.5', 'open': '14'}}",
+      'True 5 org_example',
+      'True',
+      ...Array.from({ length: 4 }, () => 'CopyDiffersError'),
+      ...Array.from({ length: 2 }, () => 'CheckpointInvalidError'),
     ])
   })
 

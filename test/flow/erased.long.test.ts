@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { shortLived } from '../../services/service.ts'
 import { startServer } from '../../services/services.ts'
+import { checkpointNow } from '../support/checkpoints.ts'
 import { createClient } from '../support/client.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import {
@@ -133,6 +134,7 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   expect(filesWith(join(folder, 'sealed'), name1)).toEqual(['reps.ndjson'])
   rmSync(join(folder, 'opened'), { recursive: true })
   const stored = await everythingProjected(prefix)
+  const checkpoint = await checkpointNow(t, prefix, text, elasticsearch)
 
   const [report] = jsonLines(await run('subjects', 'report', org, 'rep_1', '--json'))
   expect(report).toMatchObject({ generations: [{ generation: 'g1', versions: 1, labels: 1, parked: 1 }] })
@@ -147,6 +149,9 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   }
   expect((await client.ask('/reps')).text).toContain('"name":"Bo"')
   expect(await answersOfOthers()).toEqual(beforeOfOthers)
+
+  // A copy from before is still proved.
+  expect(await checkpointNow(t, prefix, text, elasticsearch)).toEqual(checkpoint)
 
   // Documents are what was published, also in a new generation.
   expect(await everythingProjected(prefix)).toEqual(stored)

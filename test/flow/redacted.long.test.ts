@@ -13,6 +13,7 @@ import { encodeHeaders } from '../../core/log/kafka/encoded-headers.ts'
 import { readSealKey } from '../../core/reading/sealed/key-directory.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'
+import { checkpointNow } from '../support/checkpoints.ts'
 import { createClient } from '../support/client.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import {
@@ -117,6 +118,7 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
   const log = await logOf(t, topics, topics.events, 0)
   const before = await everythingProjected(prefix)
   expect(texts(before)).toMatch(FORGOTTEN)
+  const checkpoint = await checkpointNow(t, prefix, text)
 
   // The topics are made anew, with their names.
   const named = { events: topics.events, apiKeys: topics.apiKeys }
@@ -189,6 +191,8 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
     ]),
   )
   expect(texts(after)).not.toMatch(FORGOTTEN)
+  // A copy from before is still proved.
+  expect(await checkpointNow(t, fresh, text)).toEqual(checkpoint)
 
   // The installation goes on with the redacted log. After a rebuild no document has the texts.
   await run('projection', 'adopt', '--archive', directory, '--redacted', changes)

@@ -22,6 +22,7 @@ const permissionMutants: readonly Mutant[] = (
     ['payroll_files', 'payroll:read', 'payouts:read'],
     ['totals', 'totals:read', 'payouts:read'],
     ['changes', 'changes:read', 'payouts:read'],
+    ['checkpoint', 'changes:read', 'totals:read'],
   ] as const
 ).map(([path, needed, other]) => ({
   name: `a key with ${other} reads /${path}`,

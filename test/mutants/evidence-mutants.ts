@@ -9,7 +9,7 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'the id of a key does not depend on the name of its signer',
     inside: 'idOf',
-    file: 'tools/signing/note.ts',
+    file: 'core/runtime/signing/note.ts',
     find: 'Buffer.from(`${name}\\n`)',
     replace: "Buffer.from('\\n')",
   },

@@ -114,6 +114,7 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: 'a client that leaves during a swap causes an internal error',
+    file: 'core/store/positions/position.ts',
     inside: 'pause',
     find: '  return waitOrAbort(promise, signal).finally(cancel)',
     replace: '  return promise.then(() => signal.throwIfAborted()).finally(cancel)',

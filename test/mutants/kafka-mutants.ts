@@ -89,6 +89,7 @@ export const kafkaMutants: readonly Mutant[] = [
   },
   {
     name: 'the API may open parked records',
+    file: 'schemas/access.ts',
     inside: 'answered',
     find: "const answered: readonly Kind[] = [...listKinds, 'statements']",
     replace: 'const answered: readonly Kind[] = kinds',

@@ -10,6 +10,7 @@ import { apiMutants } from './api-mutants.ts'
 import { archiveMutants } from './archive-mutants.ts'
 import { auditMutants } from './audit-mutants.ts'
 import { balanceMutants } from './balance-mutants.ts'
+import { checkpointMutants } from './checkpoint-mutants.ts'
 import { commandMutants } from './command-mutants.ts'
 import { controlMutants } from './control-mutants.ts'
 import { dealMutants } from './deal-mutants.ts'
@@ -329,6 +330,7 @@ export const mutants: readonly Mutant[] = [
   ...balanceMutants,
   ...controlMutants,
   ...dealMutants,
+  ...checkpointMutants,
   ...evidenceMutants,
   ...explorerMutants,
   ...agentMutants,

@@ -49,7 +49,7 @@ export const placesIn = (text: string): Place[] => {
 
 /** Reads all places of the program in a folder. */
 export const readPlaces = (folder: string): Places => {
-  const parts = ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'explorer', 'client/mcp']
+  const parts = ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'explorer', 'client']
   const all = files
     .filter(file => /\.tsx?$/.test(file) && parts.some(part => file.startsWith(`${part}/`)))
     .flatMap(file => placesIn(readFileSync(join(folder, file), 'utf8')).map(place => ({ ...place, file })))

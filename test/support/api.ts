@@ -10,6 +10,7 @@ import type { Audit } from '../../api/audit/audit-reads.ts'
 import { createLog } from '../../api/http/log.ts'
 import { createApiServer, listen, stop } from '../../api/http/server.ts'
 import { type ShareLimits, usualShares } from '../../core/reading/capacity/shares.ts'
+import type { SigningKey } from '../../core/runtime/index.ts'
 import { createAnswerBudget } from '../../core/store/read/answer-budget.ts'
 import { createSearchClient, type SearchClient } from '../../core/store/read/search-client.ts'
 import { clientOptions } from '../../core/store/read/search-client-options.ts'
@@ -37,6 +38,8 @@ type Options = {
   /** Wraps the Elasticsearch client, to count, delay or change reads. */
   between?: (elasticsearch: SearchClient) => SearchClient
   elapsed?: () => number
+  now?: () => number
+  checkpointKey?: SigningKey
   audit?: Audit
   /** Address of Elasticsearch; by default the one of this test run. */
   url?: string
@@ -81,7 +84,8 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     onRateLimited: () => undefined,
     elapsed,
     random: Math.random,
-    now: Date.now,
+    now: options.now ?? Date.now,
+    checkpointKey: options.checkpointKey,
     newRequestId,
   })
   const server = createApiServer({ listener: api.listener, newRequestId, onRefused: api.logRefusedBytes })

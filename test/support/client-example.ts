@@ -1,4 +1,5 @@
 /** An organization for the examples of the client packages, and the lines that each example must print. */
+import { createSigningKey, textOfVerifierKey } from '../../core/runtime/index.ts'
 import { serveApi, useStore } from './api.ts'
 import type { Scope } from './scope.ts'
 
@@ -13,7 +14,8 @@ export const serveExample = async (scope: Scope) => {
   store.payroll(org, 4, 'payroll_1', '-1.50')
   await store.publish(org, 5)
   const key = await store.key(org)
-  const { port } = await serveApi(scope, store.prefix)
+  const checkpointKey = createSigningKey('api.example.com/checkpoints')
+  const { port } = await serveApi(scope, store.prefix, { checkpointKey })
   const api = `http://127.0.0.1:${port}/api/v1`
   const answer = await fetch(`${api}/payouts`, { headers: { authorization: `Bearer ${key}` } })
   const [payout] = JSON.parse(await answer.text()).data
@@ -23,7 +25,8 @@ export const serveExample = async (scope: Scope) => {
     'copy 1 payroll_1',
     'refused 404 not_found',
   ]
-  return { store, org, api, key, printed, environment: { ...process.env, API: api, KEY: key } }
+  const publicKey = textOfVerifierKey(checkpointKey.verifier)
+  return { store, org, api, key, printed, publicKey, environment: { ...process.env, API: api, KEY: key } }
 }
 
 /** Returns the first code block of this language in a page. */

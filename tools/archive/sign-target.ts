@@ -5,9 +5,9 @@
  */
 
 import type { LogEntry } from '../../core/log/index.ts'
+import { checkNote, parseNote, type SigningKey, signNote } from '../../core/runtime/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { CommandError } from '../failures.ts'
-import { checkNote, parseNote, type SigningKey, signNote } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
 import { type ArchiveManifest, encodeManifest, newManifest, parseManifest, segmentPath } from './manifest.ts'
 import { openSegmentAt } from './read-archive.ts'

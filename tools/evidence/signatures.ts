@@ -1,8 +1,9 @@
 /** Whether a manifest is signed, and by whom: compares a note with the manifest beside it and with the given keys. */
+
+import { checkNote, parseNote, parseVerifierKey, type VerifierKey } from '../../core/runtime/index.ts'
 import type { OpenTarget } from '../archive/open-target.ts'
 import { CommandError } from '../failures.ts'
 import type { ProgressSteps } from '../generations/progress.ts'
-import { checkNote, parseNote, parseVerifierKey, type VerifierKey } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
 
 export type VerifyEvidenceSteps = ProgressSteps & {

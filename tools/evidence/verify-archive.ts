@@ -3,13 +3,13 @@
  * log is read up to the end that is signed. In the end each manifest must be the signed one, and each stored segment
  * must be named by it.
  */
+import type { VerifierKey } from '../../core/runtime/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { type ArchiveManifest, archivedStreams, parseManifest, readManifest } from '../archive/manifest.ts'
 import { type Manifests, offsetsIn, readManifests, verifyArchive } from '../archive/read-archive.ts'
 import type { ArchiveTarget } from '../archive/target.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { NOTE_POLL_MS, NOTE_POLLS } from '../limits.ts'
-import type { VerifierKey } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
 import { archiveCovers } from './covers.ts'
 import { checkSignature, EvidenceDiffers, type Signed, type Verified, type VerifyEvidenceSteps } from './signatures.ts'

@@ -5,12 +5,12 @@
  */
 import { open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { VerifierKey } from '../../core/runtime/index.ts'
 import { csvOfTable } from '../export/csv.ts'
 import { BEGUN_FILE } from '../export/export.ts'
 import { findChangedLines } from '../export/line-digests.ts'
 import { linesOf } from '../export/lines.ts'
 import { type DescribedFile, type FileDescription, sizeAndHashOf } from '../export/manifest.ts'
-import type { VerifierKey } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { closeTables } from './close-tables.ts'
 import { folderCovers } from './covers.ts'

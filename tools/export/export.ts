@@ -14,12 +14,11 @@ import {
   type TotalsRead,
   textOfListed,
 } from '../../core/reading/index.ts'
-import { Refusal } from '../../core/runtime/index.ts'
+import { checkNote, parseNote, Refusal, type SigningKey } from '../../core/runtime/index.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
-import { checkNote, parseNote, type SigningKey } from '../signing/note.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'

@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type SigningKey, signNote } from '../../core/runtime/index.ts'
 import { writeWhole } from '../whole-file.ts'
-import { type SigningKey, signNote } from './note.ts'
 
 export const MANIFEST_FILE = 'manifest.json'
 export const NOTE_FILE = 'manifest.note'

@@ -1,7 +1,13 @@
 /** Keys that sign manifests: `commission evidence key` makes a pair, and `--sign FILE` reads the secret one. */
 import { readFile, writeFile } from 'node:fs/promises'
+import {
+  createSigningKey,
+  parseSigningKey,
+  type SigningKey,
+  textOfSigningKey,
+  textOfVerifierKey,
+} from '../../core/runtime/index.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { createSigningKey, parseSigningKey, type SigningKey, textOfSigningKey, textOfVerifierKey } from './note.ts'
 
 export type MakeKeyOptions = { readonly name: string; readonly out: string; readonly json: boolean }
 type MakeKeySteps = { readonly out: (text: string) => void; readonly say: (line: string) => void }

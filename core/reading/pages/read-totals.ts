@@ -66,6 +66,8 @@ export type Added = {
   readonly bytes: number
   /** Whether they were read for this request. Otherwise their sum was known already, or another request began it. */
   readonly isFirst: boolean
+  /** Whether the next request goes on after them: then they count also if this one is refused. */
+  readonly isKept?: true
 }
 /** `at` in milliseconds. */
 type LastChange = { readonly id: string; readonly sequence: number; readonly seq: number; readonly at: number }

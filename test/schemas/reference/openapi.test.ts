@@ -34,6 +34,7 @@ describe('the OpenAPI document', () => {
         records: { version: nothing, record: nothing, statement: nothing },
         history: nothing,
         totals: nothing,
+        checkpoint: nothing,
       },
       { record: nothing, hits: nothing },
       { confirm: nothing, remember: nothing },

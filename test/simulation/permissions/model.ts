@@ -122,6 +122,8 @@ const paths: readonly (readonly [path: string, needs: Needs, answer: Answers])[]
   ['/payouts?ids=payout_a1,payout_a1', 'payouts:read', invalid],
   ['/statements/payout_a1?limit=1', 'statements:read', invalid],
   ['/changes?wait=x', 'changes:read', invalid],
+  // This API signs nothing.
+  ['/checkpoint', ['changes:read', 'totals:read'], invalid],
   ['/totals?rep_id=', repTotals, invalid],
   // This store cannot be searched by deal.
   ['/totals?deal_id=deal_a', dealTotals, invalid],
@@ -136,6 +138,7 @@ const paths: readonly (readonly [path: string, needs: Needs, answer: Answers])[]
   ['/payroll', undefined, nothing],
   ['/changes/payout_a1', undefined, nothing],
   ['/totals/', undefined, nothing],
+  ['/checkpoint/payout_a1', undefined, nothing],
   ['/nowhere', undefined, nothing],
 ]
 

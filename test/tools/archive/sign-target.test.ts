@@ -8,7 +8,7 @@ import { parseManifest, readManifest, writeManifest } from '../../../tools/archi
 import { signingTarget, signStored } from '../../../tools/archive/sign-target.ts'
 import { directoryTarget } from '../../../tools/archive/target.ts'
 import { openTopicArchive } from '../../../tools/archive/topic-archive.ts'
-import { textOfVerifierKey } from '../../../tools/signing/note.ts'
+import { textOfVerifierKey } from '../../../core/runtime/index.ts'
 import { anyEntry, entriesFrom } from '../archive/any-entries.ts'
 
 import { flip, grow, held, key, other, setUp, signAll, source, verify } from '../evidence/signed-archive.ts'

@@ -10,7 +10,7 @@ import { signingTarget, signStored } from '../../../tools/archive/sign-target.ts
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
 import { openTopicArchive } from '../../../tools/archive/topic-archive.ts'
 import { verifyEvidence } from '../../../tools/evidence/verify.ts'
-import { createSigningKey, textOfVerifierKey } from '../../../tools/signing/note.ts'
+import { createSigningKey, textOfVerifierKey } from '../../../core/runtime/index.ts'
 import type { Scope } from '../../support/scope.ts'
 import { anyEntry, entriesFrom } from '../archive/any-entries.ts'
 

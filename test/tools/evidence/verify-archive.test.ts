@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { textOfSigningKey, textOfVerifierKey } from '../../../core/runtime/index.ts'
 import {
   type ArchiveManifest,
   encodeManifest,
@@ -13,7 +14,6 @@ import {
 } from '../../../tools/archive/manifest.ts'
 import { signingTarget } from '../../../tools/archive/sign-target.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
-import { textOfSigningKey, textOfVerifierKey } from '../../../tools/signing/note.ts'
 import type { Scope } from '../../support/scope.ts'
 
 import { flip, grow, key, other, PUBLIC, SEGMENTS, setUp, signAll, source, told, verify } from './signed-archive.ts'

@@ -4,12 +4,12 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } fro
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { createSigningKey, textOfVerifierKey } from '../../../core/runtime/index.ts'
 import { directoryTarget } from '../../../tools/archive/target.ts'
 import { verifyEvidence } from '../../../tools/evidence/verify.ts'
 import { writeCsv } from '../../../tools/export/csv.ts'
 import { describeFiles, describeTables } from '../../../tools/export/manifest.ts'
 import { writeTables } from '../../../tools/export/tables.ts'
-import { createSigningKey, textOfVerifierKey } from '../../../tools/signing/note.ts'
 import { signFolder } from '../../../tools/signing/sign-manifest.ts'
 import type { Scope } from '../../support/scope.ts'
 

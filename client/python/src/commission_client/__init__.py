@@ -1,7 +1,20 @@
 """The client of the commission API."""
 
+from .checkpoint import Checkpoint, CheckpointInvalidError, read_checkpoint
 from .client import Change, Client
-from .copy import Copy, CopyDiffersError, read_copy
+from .copy import Copy, Proof, read_copy
 from .refused import RefusedError
+from .served_changes import CopyDiffersError
 
-__all__ = ["Change", "Client", "Copy", "CopyDiffersError", "RefusedError", "read_copy"]
+__all__ = [
+    "Change",
+    "Checkpoint",
+    "CheckpointInvalidError",
+    "Client",
+    "Copy",
+    "CopyDiffersError",
+    "Proof",
+    "RefusedError",
+    "read_checkpoint",
+    "read_copy",
+]

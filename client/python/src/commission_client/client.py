@@ -9,6 +9,7 @@ import httpx
 
 from .generated import AuthenticatedClient
 from .generated.api.changes import list_changes
+from .generated.api.checkpoint import get_checkpoint
 from .generated.api.payouts import get_payout, list_payout_history, list_payouts
 from .generated.api.payroll_files import get_payroll_record, list_payroll_records
 from .generated.api.periods import get_period, list_periods
@@ -186,6 +187,10 @@ class Client:
         With a deal: no such rows, and in `line_totals` the sums of its lines in current payouts, by category too.
         """
         return self._one(get_totals, **_given(rep_id=rep_id, period_id=period_id, deal_id=deal_id))
+
+    def checkpoint(self) -> str:
+        """A signed digest of all changes, of now: `prove` of a copy reads it, and `read_checkpoint`."""
+        return get_checkpoint.sync_detailed(client=self._api).parsed.data.note
 
     def _walk(
         self,

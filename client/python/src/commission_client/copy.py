@@ -3,23 +3,39 @@
     copy = read_copy(client)
     copy.update()  # applies the changes since; `follow` continues for ever
     copy.prove()   # raises if an amount or a count differs
+    copy.prove(public_key)  # the same for every change that it was served, against what the service has signed
 """
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import Any
+from typing import Any, overload
 
+from .checkpoint import Checkpoint, read_checkpoint
 from .client import Change, Client
 from .generated.models import Payout, PayoutChange, PayrollChange, PayrollRecord, Period, PeriodChange, Rep
+from .served_changes import CopyDiffersError, ServedChanges
 
 #: Adds exactly: an amount has at most 40 digits before the point and 40 after it.
 EXACT = Context(prec=200)
 KINDS = {"reps": Rep, "periods": Period, "payouts": Payout, "payroll_records": PayrollRecord}
 
 
-class CopyDiffersError(Exception):
-    """A copy differs from the API."""
+APPLIED_MEANWHILE = "another update or follow has applied changes to this copy"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A copy that was proved with a key: it is complete and unaltered up to the sequence of the checkpoint.
+
+    Keep `note`: it proves later what the service has said. `totals_compared` is False if the copy has later changes:
+    then the digest alone covers all amounts.
+    """
+
+    checkpoint: Checkpoint
+    note: str
+    totals_compared: bool
 
 
 class Copy:
@@ -38,11 +54,21 @@ class Copy:
         for kind, model in KINDS.items():
             records = [model.from_dict(fields) for fields in state[kind]] if state else []
             setattr(self, kind, {record.id: record for record in records})
+        self._running = 0
+        served = state.get("changes") if state else None
+        self._served = None if served is None else ServedChanges(self._held, served)
+        proved = state.get("proved") if state else None
+        self._proved = None if proved is None else Checkpoint(**proved)
 
     def state(self) -> dict[str, Any]:
         """Returns the copy as values of JSON. Store them, and continue with `Copy(client, state)`."""
         records = {kind: [record.to_dict() for record in getattr(self, kind).values()] for kind in KINDS}
-        return {"last_change_id": self.last_change_id, **records}
+        state = {"last_change_id": self.last_change_id, **records}
+        if self._served is not None:
+            state["changes"] = list(self._served.changes)
+        if self._proved is not None:
+            state["proved"] = self._proved.to_dict()
+        return state
 
     def update(self) -> list[Change]:
         """Applies the changes since: all of them, or none if a read fails. Returns them."""
@@ -56,11 +82,15 @@ class Copy:
     def follow(self) -> Iterator[Change]:
         """Applies every change as it comes, for ever, and yields it."""
         before = self.last_change_id
-        for change in self._client.follow(starting_after=before):
-            self._require_last(before)
-            self._apply(change)
-            before = change.id
-            yield change
+        self._running += 1
+        try:
+            for change in self._client.follow(starting_after=before):
+                self._require_last(before)
+                self._apply(change)
+                before = change.id
+                yield change
+        finally:
+            self._running -= 1
 
     def totals(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Returns amounts and counts, owed and paid, by period and currency, as the copy adds them up."""
@@ -77,8 +107,24 @@ class Copy:
             total["paid_count"] += 1
         return dict(sums)
 
-    def prove(self) -> None:
-        """Raises CopyDiffersError unless the totals are those of the API as of the last change."""
+    @overload
+    def prove(self) -> None: ...
+    @overload
+    def prove(self, public_key: str) -> Proof: ...
+    def prove(self, public_key: str | None = None) -> Proof | None:
+        """Raises CopyDiffersError unless the totals are those of the API as of the last change.
+
+        With a key, `NAME+ID+KEY` as the operator of the service gives it, proves the copy with a checkpoint of the
+        service: the changes that the copy was served, its records and its totals are those that were signed, and it
+        still has what it proved last. It applies the changes up to the checkpoint first, and may be behind it only
+        while no `follow` runs. The first call reads all changes once. Raises CheckpointInvalidError, too.
+        """
+        if public_key is not None:
+            return self._prove_served(public_key)
+        self._prove_totals()
+        return None
+
+    def _prove_totals(self) -> None:
         # Nothing was ever published: there is no moment to compare at.
         if self.last_change_id is None:
             return
@@ -102,9 +148,96 @@ class Copy:
     def _require_last(self, change_id: str | None) -> None:
         # A change that is applied after later ones would make replaced records current again.
         if self.last_change_id != change_id:
-            raise RuntimeError("another update or follow has applied changes to this copy")
+            raise RuntimeError(APPLIED_MEANWHILE)
+
+    def _prove_served(self, public_key: str) -> Proof:
+        note = self._client.checkpoint()
+        checkpoint = read_checkpoint(note, public_key)
+        before = self._proved
+        if before is not None and before.organization != checkpoint.organization:
+            raise CopyDiffersError(f"the checkpoint is of {checkpoint.organization}, the copy of {before.organization}")
+        if self._served is None:
+            self._served = self._read_served()
+        served = self._served
+        if checkpoint.sequence > len(served.changes):
+            self._catch_up(served, checkpoint.sequence)
+        is_at_checkpoint = checkpoint.sequence == len(served.changes)
+        count, expected = sum(len(getattr(self, kind)) for kind in KINDS), served.held_count()
+        if count != expected:
+            raise CopyDiffersError(f"the copy has {count} records, after its changes it must have {expected}")
+        digests = served.digests({checkpoint.sequence, before.sequence if before else 0})
+        if before is not None and digests[before.sequence] != before.digest:
+            raise CopyDiffersError(
+                f"up to change {before.sequence}, the copy is not as it was proved: it was altered since"
+            )
+        if digests[checkpoint.sequence] != checkpoint.digest:
+            differs = f"at sequence {checkpoint.sequence}, the copy differs from what the service has signed"
+            if before is not None and before.line != checkpoint.line:
+                differs += f": its rules changed from {before.line} to {checkpoint.line}, so read the copy anew"
+            raise CopyDiffersError(differs)
+        if is_at_checkpoint:
+            self._compare_signed(checkpoint)
+        if before is None or checkpoint.sequence >= before.sequence:
+            self._proved = checkpoint
+        return Proof(checkpoint, note, is_at_checkpoint)
+
+    def _compare_signed(self, checkpoint: Checkpoint) -> None:
+        ours: dict[str, dict[str, Decimal]] = defaultdict(lambda: {"owed": Decimal(0), "paid": Decimal(0)})
+        for (_, currency), total in self.totals().items():
+            for name in ("owed", "paid"):
+                ours[currency][name] = EXACT.add(ours[currency][name], total[name])
+        for sums in ours.values():
+            sums["open"] = EXACT.subtract(sums["owed"], sums["paid"])
+        theirs = {
+            currency: {name: Decimal(amount) for name, amount in sums.items()}
+            for currency, sums in checkpoint.totals.items()
+        }
+        for currency in sorted(theirs.keys() | ours.keys()):
+            if theirs.get(currency) != ours.get(currency):
+                raise CopyDiffersError(
+                    f"at sequence {checkpoint.sequence}, {currency}: signed is {theirs.get(currency)}, "
+                    f"in the copy {ours.get(currency)}"
+                )
+
+    def _read_served(self) -> ServedChanges:
+        """Reads all changes up to the last one of the copy."""
+        to, last = self.last_change_id, None
+        latest: dict[str, dict[str, Any]] = {}
+        read = ServedChanges(lambda _, record_id: latest.get(record_id))
+        for change in self._client.changes() if to is not None else ():
+            read.add(change)
+            if isinstance(change, PayoutChange) and change.supersedes_id is not None:
+                latest.pop(change.supersedes_id, None)
+            latest[change.record.id] = change.record.to_dict()
+            last = change.id
+            if last == to:
+                break
+        if last != to:
+            raise CopyDiffersError(f"the API has no change {to}, which the copy has")
+        self._require_last(to)
+        return ServedChanges(self._held, read.changes)
+
+    def _catch_up(self, served: ServedChanges, sequence: int) -> None:
+        missing = sequence - len(served.changes)
+        if self._running > 0:
+            raise RuntimeError(f"the copy lacks {missing} changes of the checkpoint, and a follow runs: prove it later")
+        before = self.last_change_id
+        for change in self._client.changes(starting_after=before):
+            self._require_last(before)
+            self._apply(change)
+            before = change.id
+            if change.sequence >= sequence:
+                return
+        raise CopyDiffersError(f"the checkpoint has {sequence} changes, the API has served {len(served.changes)}")
+
+    def _held(self, kind: str, record_id: str) -> dict[str, Any] | None:
+        records = self.payroll_records if kind == "payroll_files" else getattr(self, kind)
+        record = records.get(record_id)
+        return None if record is None else record.to_dict()
 
     def _apply(self, change: Change) -> None:
+        if self._served is not None:
+            self._served.add(change)
         if isinstance(change, PayoutChange):
             if change.supersedes_id is not None:
                 self.payouts.pop(change.supersedes_id, None)

@@ -11,7 +11,7 @@ import {
   signNote,
   textOfSigningKey,
   textOfVerifierKey,
-} from '../../../tools/signing/note.ts'
+} from '../../../../core/runtime/signing/note.ts'
 
 const SECRET = 'PRIVATE+KEY+PeterNeumann+c74f20a3+AYEKFALVFGyNhPJEMzD1QIDr+Y7hfZx09iUvxdXHKDFz'
 const PUBLIC = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW'
