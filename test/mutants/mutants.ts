@@ -25,6 +25,7 @@ import { limitMutants } from './limit-mutants.ts'
 import { logMutants } from './log-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 import { pairMutants } from './pair-mutants.ts'
+import { partMutants } from './part-mutants.ts'
 import { raceMutants } from './race-mutants.ts'
 import { sealedMutants } from './sealed-mutants.ts'
 import { sourceMutants } from './source-mutants.ts'
@@ -341,6 +342,7 @@ export const mutants: readonly Mutant[] = [
   ...limitMutants,
   ...logMutants,
   ...pairMutants,
+  ...partMutants,
   ...raceMutants,
   ...commandMutants,
   ...archiveMutants,

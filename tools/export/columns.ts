@@ -32,10 +32,14 @@ const money = new RegExp(moneyPattern)
 const repetition_type = 'OPTIONAL'
 const textOf = (name: string): SchemaElement => ({ name, type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type })
 
-export const createColumn = (name: string, kind: ColumnKind): Column => {
-  if (kind === 'text') return fixed(textOf(name), text => text)
+/**
+ * @param former the column in the first part of the same copy. It is text if it cannot have the same type: of two
+ *   decimals, DuckDB would take one scale and round; of a decimal and a text it makes texts.
+ */
+export const createColumn = (name: string, kind: ColumnKind, former?: SchemaElement): Column => {
+  if (kind === 'text' || former?.type === 'BYTE_ARRAY') return fixed(textOf(name), text => text)
   if (kind === 'number') return fixed({ name, type: 'INT32', repetition_type }, Number)
-  return kind === 'amount' ? decimal(name) : timed(name, kind)
+  return kind === 'amount' ? decimal(name, former?.scale) : timed(name, kind)
 }
 
 /** A type that holds every value of its kind. */
@@ -47,10 +51,11 @@ const fixed = (schema: SchemaElement, cellOf: Column['cellOf']): Column => ({
   asText: () => undefined,
 })
 
-/** DECIMAL with 38 digits, of which 10 or more are decimal places. */
-const decimal = (name: string): Column => {
-  let [digits, scale, areAmounts] = [0, DECIMAL_SCALE, true]
-  const fits = (): boolean => areAmounts && digits + scale <= DECIMAL_DIGITS_MAX
+/** DECIMAL with 38 digits, of which 10 or more are decimal places. @param only the scale that it must have */
+const decimal = (name: string, only?: number): Column => {
+  let [digits, scale, areAmounts] = [0, only ?? DECIMAL_SCALE, true]
+  const isSame = (): boolean => only === undefined || scale === only
+  const fits = (): boolean => areAmounts && digits + scale <= DECIMAL_DIGITS_MAX && isSame()
   return {
     name,
     measure: text => {
@@ -78,7 +83,7 @@ const decimal = (name: string): Column => {
       const [integer = '', fraction = ''] = text.split('.')
       return BigInt(integer + fraction.padEnd(scale, '0'))
     },
-    asText: () => (fits() ? undefined : `an amount does not fit DECIMAL(${DECIMAL_DIGITS_MAX}, ${scale})`),
+    asText: () => (fits() ? undefined : `an amount does not fit DECIMAL(${DECIMAL_DIGITS_MAX}, ${only ?? scale})`),
   }
 }
 

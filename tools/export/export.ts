@@ -35,6 +35,7 @@ import {
   type ManifestSource,
   sumsOf,
 } from './manifest.ts'
+import { beginAfter, countParts, type FormerPart, momentOfChange, recordsSince } from './parts.ts'
 import { type ExportReaders, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
 
@@ -52,6 +53,8 @@ export type ExportOptions = {
   /** File of the key that signs the manifest. */
   readonly sign?: string | undefined
   readonly json: boolean
+  /** Of a copy that grows: the parts before this one. Then only what changed since is written. */
+  readonly former?: readonly FormerPart[]
 }
 
 export type ExportSteps = ExportReaders &
@@ -120,6 +123,11 @@ const exportLocked = async (
   if ((parquet || csv) && key === undefined && existsSync(join(out, NOTE_FILE))) {
     throw new CommandError(`${out} is signed, and its tables would not be: say --sign too`)
   }
+  if (before && JSON.stringify(before.after) !== JSON.stringify(beginOfPart(options))) {
+    throw new CommandError(
+      `${out} has ${before.after ? 'a part of a copy' : 'a whole export'}: say --add as before, or choose another directory`,
+    )
+  }
   // Files without a manifest: their organization and moment are unknown.
   const stray = before
     ? undefined
@@ -141,7 +149,7 @@ const exportLocked = async (
     if (key) await assertAsSigned(out, key)
     if (key) await assertNoLinks(done, out)
     const described = key && (await describeFiles(exportedResources, out, steps.signal))
-    if (described) await assertWhole(described, read, org, steps)
+    if (described) await assertWhole(described, read, options, steps)
     const isMadeAnew = (table: string) => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv'))
     await assertIntact(done, out, isMadeAnew, described?.files)
     say(`${out} has this export already, and its files are unchanged`)
@@ -149,7 +157,7 @@ const exportLocked = async (
   // Remains if the process was killed after it wrote the manifest.
   await rm(join(out, BEGUN_FILE), { force: true })
   const tables = [
-    ...(parquet ? await writeTables(out, say, steps.signal) : []),
+    ...(parquet ? await writeTables(out, say, steps.signal, undefined, options.former?.[0]?.directory) : []),
     ...(csv ? await writeCsv(out, say, steps.signal) : []),
   ]
   if (tables.length > 0) await nameTables(tables, out, lock)
@@ -161,7 +169,7 @@ const exportLocked = async (
 }
 
 /** Another signature would be of an export that somebody changed. Tables are added to an export after it was signed. */
-const assertAsSigned = async (out: string, { verifier }: SigningKey): Promise<void> => {
+export const assertAsSigned = async (out: string, { verifier }: SigningKey): Promise<void> => {
   const bytes = await readIfThere(join(out, NOTE_FILE))
   if (bytes === undefined) return
   const note = parseNote(bytes)
@@ -206,18 +214,20 @@ const writeAll = async (
   }
   const { rules_version } = source
   const as_of = totals.last_change_id
+  const begin = beginOfPart(options)
   await writeJson(join(out, BEGUN_FILE), {
     organization: org,
     as_of,
     rules_version,
     ...(generation !== undefined && { generation }),
     ...(open && { opened: true }),
+    ...(begin && { after: begin }),
   } satisfies Begun)
   for (const resource of exportedResources) await write(resource, totals, options, steps, lock)
   const files = await describeFiles(exportedResources, out, steps.signal)
   // Read again: another generation may have become live meanwhile.
   const after = await steps.readTotals(org, asOfChange(as_of))
-  await assertWhole(files, { totals, last, position: after.position }, org, steps)
+  const sums = await assertWhole(files, { totals, last, position: after.position }, options, steps)
   const now = await steps.sourceOf(after.position.generation.name, org)
   if (now.rules_version !== rules_version) {
     throw new CommandError('other rules were made live meanwhile: export into an empty directory')
@@ -230,7 +240,8 @@ const writeAll = async (
     rules_version,
     ...(generation !== undefined && { generation }),
     ...(open && { opened: true }),
-    ...files.sums,
+    ...(begin && { after: begin }),
+    ...sums,
     files: files.files,
     digest: files.digest,
   }
@@ -240,17 +251,20 @@ const writeAll = async (
   await writeJson(join(out, MANIFEST_FILE), manifest)
 }
 
-type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened'>
+type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened' | 'after'>
+
+const beginOfPart = ({ former = [] }: ExportOptions) => former.map(beginAfter).at(-1)
 
 const asOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
 
 const write = async (
   resource: ExportedResource,
   totals: Totals,
-  { org, out, open = false }: ExportOptions,
+  options: ExportOptions,
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
+  const { org, out, open = false } = options
   const file = join(out, fileOf(resource))
   if (existsSync(file)) return
   const partial = await openLines(`${file}.partial`)
@@ -259,9 +273,13 @@ const write = async (
   {
     await using stack = new AsyncDisposableStack()
     stack.defer(partial.close)
+    const pages = open ? openedPages(steps) : steps
+    const begin = beginOfPart(options)
     for await (const texts of resource === 'statements'
       ? statements(partial.lines, org, out, totals, steps)
-      : records(resource, idIn(partial.last), org, totals, open ? openedPages(steps) : steps)) {
+      : begin
+        ? recordsSince(resource, begin, partial.lines, org, momentOfChange(totals.last_change_id ?? ''), pages.readList)
+        : records(resource, idIn(partial.last), org, totals, pages)) {
       await lock.assertHeld()
       await partial.append(texts)
       count += texts.length
@@ -332,26 +350,32 @@ async function* statements(
 
 const STATEMENTS_AT_ONCE = 8
 
-/** Compares the files with the totals and counts of the projection. Each payout must have its statement. */
+/**
+ * Compares the files, together with the parts before them, with the totals and counts of the projection. Each payout
+ * must have its statement. Returns the sums.
+ */
 const assertWhole = async (
-  { files, sums: { owed, paid } }: Awaited<ReturnType<typeof describeFiles>>,
+  { files, sums }: Awaited<ReturnType<typeof describeFiles>>,
   { totals: { totals }, last, position }: TotalsRead,
-  org: string,
+  { org, out, former }: ExportOptions,
   steps: ExportSteps,
-): Promise<void> => {
+): Promise<Pick<Manifest, 'owed' | 'paid'>> => {
+  const parts = former && (await countParts(former, out, files, steps.signal))
+  const { owed, paid } = parts ?? sums
   const countOf = (kind: 'reps' | 'periods') => (last ? steps.countOf(org, kind, position) : 0)
   const [reps, periods] = [await countOf('reps'), await countOf('periods')]
   const count = (what: 'owed_count' | 'paid_count') => totals.reduce((sum, row) => sum + row[what], 0)
   const [owing, paying] = [count('owed_count'), count('paid_count')]
-  const found = [owed, paid, ...exportedResources.map(of => files[of]?.records)]
+  const found = [owed, paid, ...exportedResources.map(of => (parts ? parts.records[of] : files[of]?.records))]
   const expected = [sumsOf(totals, 'owed'), sumsOf(totals, 'paid'), reps, periods, owing, owing, paying]
   const same = JSON.stringify(found) === JSON.stringify(expected)
   if (!same)
     throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
+  return { owed, paid }
 }
 
 /** @throws CommandError for a file that is no JSON: cut off, or not written by an export */
-const readJson = async <Document>(file: string): Promise<Document | undefined> => {
+export const readJson = async <Document>(file: string): Promise<Document | undefined> => {
   if (!existsSync(file)) return undefined
   const text = await readFile(file, 'utf8')
   try {

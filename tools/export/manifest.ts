@@ -46,6 +46,9 @@ export type Manifest = {
   readonly generation?: string
   /** Present if sealed texts were opened. */
   readonly opened?: true
+  /** Of a later part of a copy that grows: the last change of the part before it, and the digest of that part. */
+  readonly after?: { readonly as_of: string; readonly digest: string }
+  /** Of the organization as of that change; of a part, of all parts together. */
   readonly owed: Sums
   readonly paid: Sums
   readonly files: Readonly<Record<string, FileDescription>>

@@ -4,7 +4,8 @@
  */
 import { rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileWriter, parquetWriteRows } from 'hyparquet-writer'
+import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
+import { fileWriter, parquetWriteRows, type SchemaElement } from 'hyparquet-writer'
 import { TABLE_GROUP_ROWS } from '../limits.ts'
 import { type ColumnKind, type ColumnValue, createColumn } from './columns.ts'
 import { linesOf } from './lines.ts'
@@ -104,14 +105,18 @@ export const tables: readonly ExportTable[] = [
   }),
 ]
 
-/** Returns the names of the files. */
+/**
+ * Returns the names of the files.
+ * @param former directory of an earlier part of the same copy: a column that cannot have its type there is text
+ */
 export const writeTables = async (
   directory: string,
   say: (line: string) => void,
   signal: AbortSignal,
   written: readonly ExportTable[] = tables,
+  former?: string,
 ): Promise<string[]> => {
-  for (const table of written) await writeTable(table, directory, say, signal)
+  for (const table of written) await writeTable(table, directory, say, signal, former)
   return written.map(({ name }) => `${name}.parquet`)
 }
 
@@ -132,9 +137,11 @@ const writeTable = async (
   directory: string,
   say: (line: string) => void,
   signal: AbortSignal,
+  former: string | undefined,
 ): Promise<void> => {
   const file = join(directory, `${table.name}.parquet`)
-  const columns = Object.entries(table.columns).map(([name, kind]) => createColumn(name, kind))
+  const types = former === undefined ? undefined : await typesIn(join(former, `${table.name}.parquet`))
+  const columns = Object.entries(table.columns).map(([name, kind]) => createColumn(name, kind, types?.get(name)))
   const rows = (): AsyncGenerator<Row> => tableRowsIn(table, directory, signal)
   let count = 0
   for await (const row of rows()) {
@@ -163,4 +170,10 @@ const writeTable = async (
     return why === undefined ? [] : [`; ${name} is text, because ${why}`]
   })
   say(`${table.name}.parquet: ${count}${texts.join('')}`)
+}
+
+/** The columns of a table by their names. */
+const typesIn = async (file: string): Promise<ReadonlyMap<string, SchemaElement>> => {
+  const { schema } = await parquetMetadataAsync(await asyncBufferFromFile(file))
+  return new Map(schema.slice(1).map(column => [column.name, column]))
 }

@@ -64,6 +64,7 @@ test('sandboxes are listed and dropped by name, and exports take a moment', asyn
   expect((await said('projection', 'export', '--org', 'org_1', '--out', 'x', '--as-of', 'rep_1.2')).called).toEqual([
     'projection export',
     {
+      add: false,
       org: 'org_1',
       out: 'x',
       asOf: { kind: 'change', name: { kind: 'reps', id: 'rep_1', ordinal: 2 } },

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { expect, onTestFinished, test } from 'vitest'
 import { Exact } from '../../../schemas/money.ts'
 import { instantToNanoseconds } from '../../../schemas/values.ts'
-import { writeTables } from '../../../tools/export/tables.ts'
+import { tables, writeTables } from '../../../tools/export/tables.ts'
 import { readTable } from '../../support/parquet.ts'
 import { seedOfRun } from '../../support/random.ts'
 
@@ -41,6 +41,38 @@ test.for([
 ] as const)('amounts are decimals: %s', async ([, amounts, scale, expected]) => {
   const said = `payroll_files.parquet: ${amounts.length}`
   expect(await paid(amounts)).toEqual({ said, type: `DECIMAL(38,${scale})`, amounts: expected })
+})
+
+test('a column of a later part has the type of the first part, or is text', async () => {
+  const partOf = async (amounts: readonly string[], former?: string) => {
+    const directory = mkdtempSync(join(tmpdir(), 'tables-'))
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }))
+    writeFileSync(
+      join(directory, 'payroll_files.ndjson'),
+      amounts.map(amount => `${JSON.stringify({ amount })}\n`).join(''),
+    )
+    const said: string[] = []
+    const written = tables.filter(({ name }) => name === 'payroll_files')
+    await writeTables(directory, line => said.push(line), new AbortController().signal, written, former)
+    const { types, rows } = await readTable(join(directory, 'payroll_files.parquet'))
+    return { directory, said: said.at(-1), type: types.amount, amounts: rows.map(({ amount }) => amount) }
+  }
+  const [usual, fine, text] = [
+    await partOf(['1.50']),
+    await partOf([`0.${'1'.repeat(12)}`]),
+    await partOf(['9'.repeat(29)]),
+  ]
+  const why = (type: string) => `payroll_files.parquet: 1; amount is text, because an amount does not fit ${type}`
+  expect(await partOf(['2'], usual.directory)).toMatchObject({ type: 'DECIMAL(38,10)' })
+  expect(await partOf(['2'], fine.directory)).toMatchObject({ type: 'DECIMAL(38,12)', amounts: [`2.${zeros(12)}`] })
+  for (const [former, amount, type] of [
+    [usual, `0.${'1'.repeat(12)}`, 'DECIMAL(38, 10)'],
+    [fine, `0.${'1'.repeat(13)}`, 'DECIMAL(38, 12)'],
+    [fine, '9'.repeat(27), 'DECIMAL(38, 12)'],
+  ] as const) {
+    expect(await partOf([amount], former.directory)).toMatchObject({ type: 'text', amounts: [amount], said: why(type) })
+  }
+  expect(await partOf(['2'], text.directory)).toMatchObject({ type: 'text', amounts: ['2'] })
 })
 
 test.for([

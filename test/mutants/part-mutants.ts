@@ -1,0 +1,98 @@
+/** Bugs in a copy that grows by parts: see `mutants.ts`. */
+import type { Mutant } from './mutant.ts'
+
+const GROWING = 'test/flow/growing-copy.long.test.ts'
+
+export const partMutants: readonly Mutant[] = [
+  {
+    name: 'a replaced payout of an earlier part counts in the sums of a copy',
+    inside: 'countParts',
+    find: 'if (replaced.has(id)) continue',
+    replace: 'if (replaced.has(undefined)) continue',
+    flow: GROWING,
+  },
+  {
+    name: 'a continued part writes again what it has already',
+    inside: 'recordsSince',
+    find: 'texts.slice(left)',
+    replace: 'texts.slice(0)',
+  },
+  {
+    name: 'a part begins at the first change',
+    inside: 'recordsSince',
+    find: 'let startingAfter = momentOfChange(begin.as_of).name',
+    replace: 'let startingAfter: ReturnType<typeof changeNameOf> | undefined',
+    flow: GROWING,
+  },
+  {
+    name: 'a part does not name the part before it',
+    inside: 'beginOfPart',
+    find: 'former.map(beginAfter).at(-1)',
+    replace: 'former.map(beginAfter).at(former.length)',
+  },
+  {
+    name: 'a part is added to a copy whose files were changed',
+    inside: 'readParts',
+    find: 'await assertIntact(manifest, directory, () => false)',
+    replace: 'await assertIntact(manifest, directory, () => true)',
+  },
+  {
+    name: 'a part is added to a copy that lost a part',
+    inside: 'readParts',
+    find: 'if (name !== expected || parts.length >= PARTS_MAX)',
+    replace: 'if (parts.length >= PARTS_MAX)',
+  },
+  {
+    name: 'a part that follows another part is added',
+    inside: 'assertContinues',
+    find: 'if (JSON.stringify(manifest.after) !== JSON.stringify(begin))',
+    replace: 'if (manifest.after === undefined && begin)',
+  },
+  {
+    name: 'a part without tables is added to parts that have some',
+    inside: 'readParts',
+    find: ' === asked) continue',
+    replace: ' === asked || !asked) continue',
+  },
+  {
+    name: 'an unsigned part is added to signed ones',
+    inside: 'readParts',
+    find: '!== (key !== undefined)',
+    replace: '&& key === undefined && parts.length > PARTS_MAX',
+  },
+  {
+    name: 'an unfinished part is given up at the next run',
+    inside: 'addLocked',
+    find: 'options.asOf ?? (begun?.as_of ? momentOfChange(begun.as_of) : undefined)',
+    replace: 'options.asOf',
+  },
+  {
+    name: 'other rules do not end a copy',
+    inside: 'compareWith',
+    find: 'if (now.rules_version !== rules_version)',
+    replace: 'if (now.rules_version < rules_version)',
+  },
+  {
+    name: 'a column of a later part has another decimal type than the first part',
+    inside: 'decimal',
+    file: 'tools/export/columns.ts',
+    find: 'only === undefined || scale === only',
+    replace: 'only === undefined || scale >= only',
+    flow: GROWING,
+  },
+  {
+    name: 'the view takes the first version of a rep and not the last',
+    file: 'docs/examples/current.sql',
+    find: "reps.parquet', union_by_name = true, filename = true, file_row_number = true)\nQUALIFY row_number() OVER (PARTITION BY id ORDER BY filename DESC",
+    replace:
+      "reps.parquet', union_by_name = true, filename = true, file_row_number = true)\nQUALIFY row_number() OVER (PARTITION BY id ORDER BY filename ASC",
+    flow: GROWING,
+  },
+  {
+    name: 'the view shows replaced payouts',
+    file: 'docs/examples/current.sql',
+    find: ' WHERE id NOT IN (SELECT supersedes_id FROM all_payouts WHERE supersedes_id IS NOT NULL)',
+    replace: '',
+    flow: GROWING,
+  },
+]

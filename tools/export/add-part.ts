@@ -1,0 +1,164 @@
+/**
+ * `commission projection export --add`: a copy that grows, in a directory of parts. The first run exports everything
+ * into `part-000001`, each later one what changed since into the next part. Promises: a part gets its name when it is
+ * whole, so programs that read `part-*` never read half of one; no part is added to a copy that was changed, or lost
+ * one. Can go wrong: as in an export, which writes each part; the same command continues.
+ */
+import { existsSync } from 'node:fs'
+import { readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Moment } from '../../core/reading/index.ts'
+import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
+import { readSigningKey } from '../signing/signing-key.ts'
+import { makeDirectory, syncDirectory } from '../whole-file.ts'
+import {
+  assertAsSigned,
+  BEGUN_FILE,
+  type ExportOptions,
+  type ExportSteps,
+  exportOrganization,
+  readJson,
+} from './export.ts'
+import { isLockFile, type Lock, lockDirectory } from './lock.ts'
+import { assertIntact, assertNoLinks, type Manifest } from './manifest.ts'
+import { beginAfter, type FormerPart, momentOfChange } from './parts.ts'
+import { refuseUnknown } from './readers.ts'
+
+/** A part that is not whole yet. */
+const UNFINISHED = 'unfinished'
+const PARTS_MAX = 999_999
+const nameOfPart = (number: number): string => `part-${String(number).padStart(6, '0')}`
+
+export const addPart = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
+  const { out } = options
+  if (await makeDirectory(out)) await syncDirectory(dirname(out))
+  if ([MANIFEST_FILE, BEGUN_FILE].some(name => existsSync(join(out, name)))) {
+    throw new CommandError(`${out} has a whole export, and no parts: choose another directory, or leave out --add`)
+  }
+  const lock = await lockDirectory(out, steps)
+  await using stack = new AsyncDisposableStack()
+  stack.defer(lock.release)
+  return await addLocked(options, steps, lock)
+}
+
+const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock): Promise<ExitCode> => {
+  const { org, out, json } = options
+  const former = await readParts(options)
+  const [last, directory] = [former.at(-1), join(out, UNFINISHED)]
+  const begun =
+    (await readJson<Manifest>(join(directory, BEGUN_FILE))) ??
+    (await readJson<Manifest>(join(directory, MANIFEST_FILE)))
+  const asOf = options.asOf ?? (begun?.as_of ? momentOfChange(begun.as_of) : undefined)
+  const end = await endOf(org, asOf, steps)
+  if (last) {
+    const order = await compareWith(last, end, options, steps)
+    if (order === 'nothing since') {
+      if (json) steps.out(`${JSON.stringify(last.manifest, null, 2)}\n`)
+      else steps.say(`${out} has everything as of ${end.id} already, and its files are unchanged`)
+      return exitCodes.done
+    }
+  }
+  const inside = { ...options, out: directory, asOf: momentOfChange(end.id), former }
+  const code = await exportOrganization(inside, steps)
+  if (code !== exitCodes.done) return code
+  const name = nameOfPart(former.length + 1)
+  await lock.assertHeld()
+  // Of a run that was killed at its end.
+  for (const left of await readdir(directory)) {
+    if (isLockFile(left)) await rm(join(directory, left), { force: true })
+  }
+  await rename(directory, join(out, name))
+  await syncDirectory(out)
+  steps.say(`${out} has ${former.length + 1} parts; the last one is ${name}`)
+  return exitCodes.done
+}
+
+type End = { readonly id: string; readonly seq: number }
+
+const endOf = async (org: string, asOf: Moment | undefined, steps: ExportSteps): Promise<End> => {
+  const { last } = await steps.readTotals(org, asOf)
+  if (last) return last
+  await refuseUnknown(org, steps)
+  throw new CommandError('--as-of: nothing was recorded then, so there is nothing to export')
+}
+
+/** @throws CommandError if the copy is of later, or of other rules */
+const compareWith = async (
+  { manifest: { as_of, rules_version } }: FormerPart,
+  end: End,
+  { org, out }: ExportOptions,
+  steps: ExportSteps,
+): Promise<'nothing since' | 'something since'> => {
+  const { position } = await steps.readTotals(org, undefined)
+  const now = await steps.sourceOf(position.generation.name, org)
+  if (now.rules_version !== rules_version) {
+    throw new CommandError(
+      `${out} was exported under rules ${rules_version}, and rules ${now.rules_version} are in force: export into an empty directory`,
+    )
+  }
+  if (as_of === end.id) return 'nothing since'
+  const before = await steps.readTotals(org, momentOfChange(as_of ?? '')).catch(error => {
+    if (!(error instanceof CommandError && error.message.startsWith('--as-of'))) throw error
+    throw new CommandError(`${out} ends with the change ${as_of}, which is not there: export into an empty directory`)
+  })
+  if ((before.last?.seq ?? 0) < end.seq) return 'something since'
+  throw new CommandError(`--as-of: expected a change after ${as_of}, with which ${out} ends`)
+}
+
+/** Reads the parts in order. @throws CommandError for a copy that this export cannot continue */
+const readParts = async (options: ExportOptions): Promise<FormerPart[]> => {
+  const { out, parquet, csv = false } = options
+  const key = await readSigningKey(options.sign)
+  const names = (await readdir(out)).filter(name => name.startsWith('part-')).sort()
+  const parts: FormerPart[] = []
+  for (const name of names) {
+    const expected = nameOfPart(parts.length + 1)
+    if (name !== expected || parts.length >= PARTS_MAX) {
+      throw new CommandError(`${out}: expected ${expected}, got ${name}: a part is lost, or is of something else`)
+    }
+    const directory = join(out, name)
+    const manifest = await readJson<Manifest>(join(directory, MANIFEST_FILE))
+    if (manifest === undefined)
+      throw new CommandError(`${directory}: its ${MANIFEST_FILE} is lost: export into an empty directory`)
+    assertContinues(manifest, parts.at(-1), directory, options)
+    await assertIntact(manifest, directory, () => false).catch(error => {
+      throw error instanceof CommandError ? new CommandError(`${directory}: ${error.message}`) : error
+    })
+    // A query that reads `part-*/*.parquet` would leave out a part without tables, without a word.
+    const tables = Object.keys(manifest.tables ?? {})
+    for (const [ending, asked] of [
+      ['parquet', parquet],
+      ['csv', csv],
+    ] as const) {
+      if (tables.some(table => table.endsWith(`.${ending}`)) === asked) continue
+      throw new CommandError(
+        `${directory} has ${asked ? 'no ' : ''}tables of ${ending}: ${asked ? 'leave out' : 'say'} --${ending}`,
+      )
+    }
+    if (key) await assertAsSigned(directory, key)
+    if (key) await assertNoLinks(manifest, directory)
+    if (existsSync(join(directory, NOTE_FILE)) !== (key !== undefined)) {
+      throw new CommandError(`${directory} is ${key ? 'not ' : ''}signed: ${key ? 'leave out' : 'say'} --sign`)
+    }
+    parts.push({ directory, manifest })
+  }
+  return parts
+}
+
+/** Whether a part is of the organization, and continues the one before it. */
+const assertContinues = (
+  manifest: Manifest,
+  before: FormerPart | undefined,
+  directory: string,
+  { org, generation, open = false }: ExportOptions,
+): void => {
+  const refuse = (what: string): never => {
+    throw new CommandError(`${directory} is ${what}: choose another directory`)
+  }
+  if (manifest.organization !== org) refuse(`of ${manifest.organization}`)
+  if (manifest.generation !== generation) refuse(`of ${manifest.generation ?? 'the live generation'}`)
+  if ((manifest.opened ?? false) !== open) refuse(`with ${manifest.opened ? 'opened' : 'sealed'} texts`)
+  const begin = before && beginAfter(before)
+  if (JSON.stringify(manifest.after) !== JSON.stringify(begin)) refuse('not the continuation of the part before it')
+}

@@ -1,0 +1,113 @@
+/**
+ * The parts of a copy that grows: the first part has all records, each later one the records of the changes since. In:
+ * the changes after the former part. Out: the lines of a part, and what all parts have together. Promises: a payout
+ * counts once, and only if no later one replaced it.
+ */
+import { join } from 'node:path'
+import { changeNameOf, type Moment, momentOf, type Page, textOfListed } from '../../core/reading/index.ts'
+import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
+import type { ListKind } from '../../schemas/stored/documents.ts'
+import { CommandError } from '../failures.ts'
+import { EXPORT_PAGE } from '../limits.ts'
+import { linesOf } from './lines.ts'
+import type { FileDescription, Manifest } from './manifest.ts'
+import type { ExportReaders } from './readers.ts'
+
+/** Where a part begins. `as_of`: the last change of the part before it. `digest`: that of its manifest. */
+export type PartBegin = { readonly as_of: string; readonly digest: string }
+export type FormerPart = { readonly directory: string; readonly manifest: Manifest }
+/** Of a whole copy, as of one change. */
+type Counted = {
+  readonly owed: Manifest['owed']
+  readonly paid: Manifest['paid']
+  readonly records: Readonly<Record<string, number>>
+}
+
+export const beginAfter = ({ manifest: { as_of, digest } }: FormerPart): PartBegin => {
+  if (as_of === null) throw new CommandError('the part before has no change: export into an empty directory')
+  return { as_of, digest }
+}
+
+type ChangeMoment = Extract<Moment, { kind: 'change' }>
+
+/** @throws CommandError for an id that no change has */
+export const momentOfChange = (id: string): ChangeMoment => {
+  const moment = momentOf(id)
+  if (moment?.kind !== 'change') throw new CommandError('a manifest has an as_of that is no change')
+  return moment
+}
+
+/**
+ * Yields the records of one kind whose change comes after the begin, in the order of the changes, page by page.
+ * @param written lines that are written already
+ */
+export async function* recordsSince(
+  kind: ListKind,
+  begin: PartBegin,
+  written: number,
+  org: string,
+  asOf: Moment,
+  readPage: ExportReaders['readList'],
+): AsyncGenerator<Buffer[]> {
+  let left = written
+  let startingAfter = momentOfChange(begin.as_of).name
+  for (let more = true; more; ) {
+    const page: Page = await readPage(org, 'changes', { limit: EXPORT_PAGE, startingAfter, asOf })
+    const last = page.hits.at(-1)
+    if (last) startingAfter = changeNameOf(last)
+    more = page.hasMore
+    const texts = page.hits.filter(hit => hit.kind === kind).map(hit => textOfListed(kind, hit))
+    yield texts.slice(left)
+    left = Math.max(0, left - texts.length)
+  }
+}
+
+/** Adds up what the parts have together as of the last of them, which is described beside its directory. */
+export const countParts = async (
+  former: readonly FormerPart[],
+  directory: string,
+  described: Readonly<Record<string, FileDescription>>,
+  signal: AbortSignal,
+): Promise<Counted> => {
+  const before = former.map(part => ({ directory: part.directory, files: part.manifest.files }))
+  const parts = [...before, { directory, files: described }]
+  async function* recordsIn(name: string): AsyncGenerator<Record<string, string>> {
+    for (const part of parts) {
+      for await (const line of linesOf(join(part.directory, `${name}.ndjson`))) {
+        signal.throwIfAborted()
+        yield JSON.parse(line.toString())
+      }
+    }
+  }
+  const idsIn = async (name: string): Promise<number> => {
+    const ids = new Set<string | undefined>()
+    for await (const { id } of recordsIn(name)) ids.add(id)
+    return ids.size
+  }
+  const replaced = new Set<string | undefined>()
+  for await (const { supersedes_id } of recordsIn('payouts')) replaced.add(supersedes_id)
+  const owed: Adding = new Map()
+  const paid: Adding = new Map()
+  let [payouts, payroll_files] = [0, 0]
+  for await (const { id, currency = '', net_amount = '' } of recordsIn('payouts')) {
+    if (replaced.has(id)) continue
+    payouts++
+    addTo(owed, currency, net_amount)
+  }
+  for await (const { currency = '', amount = '' } of recordsIn('payroll_files')) {
+    payroll_files++
+    addTo(paid, currency, amount)
+  }
+  const hasStatements = parts.every(({ files }) => files.statements?.records === files.payouts?.records)
+  return {
+    owed: textOfSums(owed),
+    paid: textOfSums(paid),
+    records: {
+      reps: await idsIn('reps'),
+      periods: await idsIn('periods'),
+      payouts,
+      statements: hasStatements ? payouts : -1,
+      payroll_files,
+    },
+  }
+}
