@@ -1,5 +1,5 @@
 /** Commands about one organization: `projection verify --org`, `diff --org`, and `explain` of a deal. */
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, inject, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { line, type Outgoing, payoutRecorded, periodRecorded, repRecorded } from '../support/events.ts'
 import type { Projector } from '../support/processes.ts'
@@ -117,6 +117,22 @@ test('an organization that neither generation has is no equal organization', asy
     code: 1,
     said: expect.stringContaining('neither g1 nor g2 has anything of org_unknown'),
   })
+})
+
+test('a wrong balance of an organization that lost all its records is named', async () => {
+  const balance = { org_id: 'org_lost', seq: 0, sequence: 1_000, body_bytes: 11, body: { rows: [] } }
+  const [elasticsearch] = inject('elasticsearchUrl').split(',')
+  const stored = await fetch(`${elasticsearch}/${prefix}-g2-periods/_doc/org_lost:1000?refresh=true`, {
+    method: 'PUT',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(balance),
+  })
+  expect(stored.status).toBe(201)
+  const ran = await projection('verify', 'g1', 'g2', '--org', 'org_lost')
+  expect([ran.code, ran.out.toString()]).toEqual([
+    1,
+    'g2 org_lost: the balance after change 1000 is not the sum of the records\n',
+  ])
 })
 
 test('a deal is explained by its lines in all payouts, replaced ones too, and by their sums in current ones', async () => {

@@ -208,6 +208,12 @@ export const answerMutants: readonly Mutant[] = [
     flow: 'test/flow/audit.test.ts',
   },
   {
+    name: 'ids are refused beside the default limit',
+    inside: 'isDefaultLimit',
+    find: 'String(PAGE_LIMIT_DEFAULT)',
+    replace: 'String(IDS_MAX)',
+  },
+  {
     name: 'a filter beside ids is ignored',
     inside: 'idsIn',
     find: "name !== 'ids' && name !== 'as_of'",

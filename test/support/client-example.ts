@@ -7,10 +7,11 @@ import type { Scope } from './scope.ts'
 export const serveExample = async (scope: Scope) => {
   const store = await useStore(scope, { timeOfFirst: Date.UTC(2026, 0, 1) })
   const org = 'org_example'
+  const lines = [{ id: 'line_1', amount: '12.50', description: 'Deal 1', deal: 'deal_1' }]
   store.rep(org, 'rep_1', [{ seq: 0, name: 'Ada' }])
   store.period(org, 'period_1', [{ seq: 1, name: 'January' }])
   store.payout(org, 2, { id: 'payout_1' }, { until: 3, by: 'payout_2' })
-  store.payout(org, 3, { id: 'payout_2', amount: '12.50', supersedes: 'payout_1' })
+  store.payout(org, 3, { id: 'payout_2', amount: '12.50', supersedes: 'payout_1', lines })
   store.payroll(org, 4, 'payroll_1', '-1.50')
   await store.publish(org, 5)
   const key = await store.key(org)

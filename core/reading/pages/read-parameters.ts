@@ -98,10 +98,14 @@ const filterIn = (given: Given): ListFilter => {
   return filter
 }
 
-/** Returns the ids of the records to read. Only a moment may stand beside them. */
+/** Clients in Python that are generated send the default limit with each request of a list. */
+const isDefaultLimit = (name: string, given: Given): boolean =>
+  name === 'limit' && given.get('limit') === String(PAGE_LIMIT_DEFAULT)
+
+/** Returns the ids of the records to read. Beside them stands only a moment; the default limit is ignored. */
 const idsIn = (list: ListKind, given: Given): readonly string[] => {
   const refuse = (message: string) => new Refusal('invalid_request', { message: `\`ids\` ${message}` })
-  const other = [...given.keys()].find(name => name !== 'ids' && name !== 'as_of')
+  const other = [...given.keys()].find(name => name !== 'ids' && name !== 'as_of' && !isDefaultLimit(name, given))
   if (other !== undefined) throw refuse(`and \`${other}\` cannot be combined: beside \`ids\` there is only \`as_of\`.`)
   const text = given.get('ids') ?? ''
   const ids = text === '' ? [] : text.split(',')

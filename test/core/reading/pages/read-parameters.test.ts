@@ -10,7 +10,7 @@ import {
   refuseParameters,
 } from '../../../../core/reading/pages/read-parameters.ts'
 import { Refusal } from '../../../../core/runtime/refusals.ts'
-import { API_KEY_LENGTH_MIN, IDS_MAX } from '../../../../schemas/limits.ts'
+import { API_KEY_LENGTH_MIN, IDS_MAX, PAGE_LIMIT_DEFAULT } from '../../../../schemas/limits.ts'
 
 const refused = (act: () => unknown): string | undefined => {
   try {
@@ -260,6 +260,11 @@ describe('ids', () => {
     })
     expect(list('ids=payout_2%2Cpayout_1').ids).toEqual(['payout_2', 'payout_1'])
     expect(list('').ids).toBeUndefined()
+  })
+
+  test('stand beside the default limit, which generated clients send with each request, and beside no other', () => {
+    expect(list(`ids=payout_1&limit=${PAGE_LIMIT_DEFAULT}`)).toEqual(list('ids=payout_1'))
+    expect(refused(() => list('ids=payout_1&limit=51'))).toBe('invalid_request')
   })
 
   const many = (count: number) => Array.from({ length: count }, (_, n) => `payout_${n}`).join()
