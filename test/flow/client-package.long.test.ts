@@ -18,7 +18,7 @@ const run = promisify(execFile)
 const scope = fileScope()
 
 const shared = (async () => {
-  const { api, key, printed, environment } = await serveExample(scope)
+  const { api, key, printed, publicKey, environment } = await serveExample(scope)
   const folder = await mkdtemp(join(tmpdir(), 'commission-client-'))
   scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const source = join(folder, 'source', 'client')
@@ -42,16 +42,16 @@ const shared = (async () => {
   await writeFile(join(user, 'example.ts'), example)
   const strict = ['--strict', '--exactOptionalPropertyTypes', '--module', 'nodenext', '--target', 'es2022']
   await run(join(user, 'node_modules', '.bin', 'tsc'), [...strict, 'example.ts'], { cwd: user })
-  return { api, key, printed, environment, user, npm }
+  return { api, key, printed, publicKey, environment, user, npm }
 })()
 
 describe.skipIf(npmProgram === undefined)('the packed client', () => {
-  test('it has the built files, the README and two dependencies', async () => {
+  test('it has the built files, the README and three dependencies', async () => {
     const { user } = await shared
     const installed = join(user, 'node_modules', 'commission-client')
     expect((await readdir(installed)).toSorted()).toEqual(['README.md', 'dist', 'package.json'])
     const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'))
-    expect(Object.keys(dependencies)).toEqual(['decimal.js', 'openapi-fetch'])
+    expect(Object.keys(dependencies)).toEqual(['@noble/hashes', 'decimal.js', 'openapi-fetch'])
   })
 
   test('the example of its README compiles in an empty project and runs in Node', async () => {
@@ -77,12 +77,18 @@ describe.skipIf(npmProgram === undefined)('the packed client', () => {
   })
 
   test.skipIf(browserProgram === undefined)('it runs in a browser', async () => {
-    const { api, key, user } = await shared
+    const { api, key, publicKey, user } = await shared
     const types: Readonly<Record<string, string>> = { '.js': 'text/javascript', '.mjs': 'text/javascript' }
     const imports = {
       'commission-client': '/node_modules/commission-client/dist/index.js',
       'openapi-fetch': '/node_modules/openapi-fetch/dist/index.mjs',
       'decimal.js': '/node_modules/decimal.js/decimal.mjs',
+      ...Object.fromEntries(
+        ['sha2', 'utils', 'crypto'].map(name => [
+          `@noble/hashes/${name}`,
+          `/node_modules/@noble/hashes/esm/${name}.js`,
+        ]),
+      ),
     }
     // The page and the API have one origin, as behind a company's proxy.
     const server = createServer(async ({ url = '', headers }, response) => {
@@ -107,9 +113,10 @@ describe.skipIf(npmProgram === undefined)('the packed client', () => {
         const { createClient, readCopy } = await import('commission-client')
         const client = createClient({ baseUrl: '${origin}/api/v1', key: '${key}' })
         const copy = await readCopy(client)
-        return [copy.lastChangeId(), ...copy.payouts.keys()].join(' ')
+        const { checkpoint } = await copy.prove('${publicKey}')
+        return [copy.lastChangeId(), ...copy.payouts.keys(), checkpoint.sequence].join(' ')
       })()`
-      expect(await page.evaluate(script)).toBe('payroll_1 payout_2')
+      expect(await page.evaluate(script)).toBe('payroll_1 payout_2 5')
     } finally {
       await browser.close()
       server.close()
