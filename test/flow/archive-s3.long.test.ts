@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { openObjects, type S3Objects } from '../../tools/archive/s3/objects.ts'
 import { lockArchive } from '../../tools/archive/s3/s3-lock.ts'
@@ -183,6 +183,49 @@ describe.skipIf(goProgram === undefined)('an archive in S3', { timeout: 300_000 
       [1, expect.stringContaining(isCut)],
       [1, expect.stringContaining(`${address('missing')}/events/1: the segment that begins with offset 0 is lost`)],
       [1, expect.stringContaining(isCut)],
+    ])
+  })
+
+  test('a signed archive has the notes of a directory, goes on, and is checked with the public key: each damage is named', async t => {
+    const topics = await createTopics(t, { partitions: PARTITIONS })
+    const directory = await newDirectory(t)
+    const sign = join(dirname(directory), 'signing.key')
+    const made = await runCommand(['evidence', 'key', '--name', 'archive.example', '--out', sign], {})
+    const check = async (prefix: string) => {
+      const args = ['verify', address(prefix), '--json', '--key', made.out.toString().trim()]
+      const ran = await runCommand(args, s3.settings)
+      const [told] = jsonLines(ran) as [{ differences: string[]; signed: object[] } | undefined]
+      return { code: ran.code, differences: told?.differences, signed: told?.signed.length }
+    }
+    const whole = { code: 0, differences: [], signed: 2 }
+    const random = createRandom(seed + 4)
+    for (const prefix of ['signed', 'signed', 'unsigned']) {
+      await publishMixed(t, topics, random, 2)
+      await runDone(['archive', '--to', directory, '--to', address('signed'), '--sign', sign], topics)
+      if (prefix === 'signed') expect(await check(prefix)).toEqual(whole)
+    }
+    expect(await filesIn(s3.fileOf('signed'))).toEqual(await filesIn(directory))
+    // Signed after it was written: each record is compared with Kafka.
+    await runDone(['archive', '--to', address('unsigned')], topics)
+    expect(await check('unsigned')).toMatchObject({ code: 3, differences: [expect.stringContaining('is not signed')] })
+    await runDone(['archive', '--to', address('unsigned'), '--sign', sign], topics)
+    expect(await check('unsigned')).toEqual(whole)
+
+    await writeFile(s3.fileOf('unsigned/more.txt'), 'x')
+    await writeFile(s3.fileOf('unsigned/api-keys/more'), 'x')
+    expect(await check('unsigned')).toMatchObject({
+      code: 3,
+      differences: ['api-keys/more', 'more.txt'].map(
+        name => `${address('unsigned')}/${name}: no archive has such a file`,
+      ),
+    })
+    const note = await readFile(s3.fileOf('signed/events/manifest.note'))
+    note.writeUInt8((note[300] ?? 0) ^ 1, 300)
+    await writeFile(s3.fileOf('signed/events/manifest.note'), note)
+    const changed = await check('signed')
+    expect([changed.code, changed.differences?.[0]]).toEqual([
+      3,
+      expect.stringContaining(`${address('signed')}/events`),
     ])
   })
 

@@ -2,6 +2,7 @@
  * Signed exports and archives of a real projection: checked with the public key only, without any service. Prints its
  * seed; FLOW_SEED sets it.
  */
+import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   mkdtempSync,
@@ -16,6 +17,7 @@ import {
 import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { beforeAll, expect, test } from 'vitest'
 import { readManifest, segmentPath, writeManifest } from '../../tools/archive/manifest.ts'
 import { segmentsOf } from '../../tools/archive/read-archive.ts'
@@ -167,6 +169,13 @@ test('an export with a link in place of a file, or without a file, is not signed
   const refused = await runCommand(again, settings)
   expect([refused.code, refused.said]).toEqual([1, expect.stringContaining('reps.ndjson: it is a link')])
   expect(await verify('linked', publicKey)).toMatchObject({ code: 3 })
+  // A table is made anew, if it is asked for.
+  rmSync(at('linked', 'reps.ndjson'))
+  renameSync(at('reps.ndjson'), at('linked', 'reps.ndjson'))
+  await run(...again, '--csv')
+  rmSync(at('linked', 'reps.csv'))
+  await run(...again, '--csv')
+  expect(await verify('linked', publicKey)).toMatchObject({ code: 0 })
 })
 
 test('an archive says which key signed what, and its streams name each other', async () => {
@@ -230,11 +239,21 @@ test('a record in the middle of a segment that no signature covers yet is compar
   expect(readFileSync(at('forged', 'events', 'manifest.note'))).toEqual(note)
 })
 
+test('the key may come from another program, and is in no file then', async () => {
+  const command = ['archive', '--to', at('piped'), '--sign', '/dev/stdin'].map(word => `'${word}'`).join(' ')
+  const pipe = `cat '${at('close.key')}' | '${process.execPath}' tools/main.ts ${command}`
+  const cwd = join(import.meta.dirname, '../..')
+  await promisify(execFile)('sh', ['-c', pipe], { cwd, env: { ...process.env, ...settings } })
+  expect(await verify('piped', publicKey)).toMatchObject({ code: 0 })
+})
+
 test('a key file is written once, only its owner may read it, and a file without a key is refused by name', async () => {
   const again = await runCommand(['evidence', 'key', '--name', 'close', '--out', at('close.key')], {})
   expect([again.code, again.said, again.out.length]).toEqual([1, expect.stringContaining('stays as it is'), 0])
   expect(statSync(at('close.key')).mode & 0o777).toBe(0o600)
   writeFileSync(at('empty.key'), 'PRIVATE+KEY+secret')
+  const none = await runCommand(['archive', '--to', at('never'), '--sign', at('none.key')], settings)
+  expect([none.code, none.said]).toEqual([1, expect.stringContaining(`${at('none.key')}: cannot be read (ENOENT)`)])
   const refused = await runCommand(['archive', '--to', at('never'), '--sign', at('empty.key')], settings)
   expect([refused.code, refused.said]).toEqual([1, expect.stringContaining(`${at('empty.key')}: expected a key`)])
   expect(refused.said).not.toContain('secret')

@@ -321,7 +321,7 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'an export with a link in place of a file is signed',
     inside: 'exportLocked',
-    find: '    if (key) await assertNoLinks(done, out)\n',
+    find: '    if (key) await assertNoLinks(done, out, isMadeAnew)\n',
     replace: '',
     flow,
   },

@@ -7,6 +7,7 @@ import type { VerifierKey } from '../../core/runtime/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { type ArchiveManifest, archivedStreams, parseManifest, readManifest } from '../archive/manifest.ts'
 import { type Manifests, offsetsIn, readManifests, verifyArchive } from '../archive/read-archive.ts'
+import { ArchiveDamaged } from '../archive/segment.ts'
 import type { ArchiveTarget } from '../archive/target.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { NOTE_POLL_MS, NOTE_POLLS } from '../limits.ts'
@@ -15,7 +16,10 @@ import { archiveCovers } from './covers.ts'
 import { checkSignature, EvidenceDiffers, type Signed, type Verified, type VerifyEvidenceSteps } from './signatures.ts'
 import { finishedPath, isLockOfRun, type StoredEntry, sayUnfinished, wrongKind } from './stored-files.ts'
 
-/** @throws ArchiveDamaged for the first fault; EvidenceDiffers for a wrong or missing signature */
+/**
+ * Of a damaged log the first fault is named. The signature is told all the same.
+ * @throws ArchiveDamaged for a damaged manifest; EvidenceDiffers for a wrong or missing signature
+ */
 export const verifySignedArchive = async (
   target: ArchiveTarget,
   entries: readonly StoredEntry[],
@@ -36,15 +40,23 @@ export const verifySignedArchive = async (
   requireOneInstallation(target, manifests)
   const unnamed: Unnamed[] = []
   const onUnnamed = (segment: Unnamed): void => void unnamed.push(segment)
-  await verifyArchive(target, { report: reportProgress(steps), onUnnamed }, steps.signal, manifests)
+  const reading = verifyArchive(target, { report: reportProgress(steps), onUnnamed }, steps.signal, manifests)
+  const damage = await reading.then(
+    () => [],
+    (error: unknown) => {
+      if (error instanceof ArchiveDamaged) return [error.message]
+      throw error
+    },
+  )
   const extra = addedIn(target, entries, manifests)
   const differences = [
+    ...damage,
     ...(await stillUnnamed(target, unnamed, steps)),
     ...(await unsignedIn(target, keys, checked, steps)),
     ...extra.differences,
   ]
   const said = archivedStreams.flatMap(stream => [checked[stream].signature, checked[stream].covers.said])
-  said.push(`${offsetsIn(manifests)} offsets are compared`)
+  if (damage.length === 0) said.push(`${offsetsIn(manifests)} offsets are compared`)
   const signed = archivedStreams.map((stream): Signed => {
     const { signers, covers } = checked[stream]
     return { manifest: `${stream}/${MANIFEST_FILE}`, signers, covers: covers.fields }

@@ -147,10 +147,10 @@ const exportLocked = async (
   }
   if (done) {
     if (key) await assertAsSigned(out, key)
-    if (key) await assertNoLinks(done, out)
+    const isMadeAnew = (table: string) => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv'))
+    if (key) await assertNoLinks(done, out, isMadeAnew)
     const described = key && (await describeFiles(exportedResources, out, steps.signal))
     if (described) await assertWhole(described, read, options, steps)
-    const isMadeAnew = (table: string) => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv'))
     await assertIntact(done, out, isMadeAnew, described?.files)
     say(`${out} has this export already, and its files are unchanged`)
   } else await writeAll(read, begun, options, steps, lock)

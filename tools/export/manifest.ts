@@ -103,9 +103,17 @@ export const describeTables = async (
   return tables
 }
 
-/** @throws CommandError for a link, which can lead to another file tomorrow, and for a file that is lost */
-export const assertNoLinks = async ({ files, tables = {} }: Manifest, directory: string): Promise<void> => {
-  for (const { file } of [...Object.values(files), ...Object.values(tables)]) {
+/**
+ * @param isMadeAnew whether a table is about to be written again
+ * @throws CommandError for a link, which can lead to another file tomorrow, and for a file that is lost
+ */
+export const assertNoLinks = async (
+  { files, tables = {} }: Manifest,
+  directory: string,
+  isMadeAnew: (table: string) => boolean = () => false,
+): Promise<void> => {
+  const kept = Object.values(tables).filter(({ file }) => !isMadeAnew(file))
+  for (const { file } of [...Object.values(files), ...kept]) {
     const found = await lstat(join(directory, file)).catch(() => undefined)
     if (found?.isFile()) continue
     const what =

@@ -33,7 +33,10 @@ export const makeSigningKey = async (
 /** Reads a key from its file; undefined without a file. @throws CommandError for a file without a key */
 export const readSigningKey = async (file: string | undefined): Promise<SigningKey | undefined> => {
   if (file === undefined) return undefined
-  const key = parseSigningKey((await readFile(file, 'utf8')).trimEnd())
+  const text = await readFile(file, 'utf8').catch((error: { code?: unknown }) => {
+    throw new CommandError(`${file}: cannot be read (${error.code}): expected the file of a key`)
+  })
+  const key = parseSigningKey(text.trimEnd())
   if (key) return key
   throw new CommandError(`${file}: expected a key as commission evidence key writes it: PRIVATE+KEY+NAME+ID+KEY`)
 }

@@ -1,7 +1,7 @@
 /**
  * Pairs of commands that work on one archive, or that restore into the same topics, or on the same seal keys:
- * `archive`, `archive verify`, `restore` with and without `--redact`, `replay --from-archive`, `subjects erase`, `keys
- * rotate`.
+ * `archive` with and without `--sign`, `archive verify`, `restore` with and without `--redact`, `replay
+ * --from-archive`, `subjects erase`, `keys rotate`.
  *
  * Promises: after both commands ended and were run again, the archive is whole and has every offset; the topics have
  * the archived log or the redacted one, or a command says that the topic must be made anew; keys are erased with one
@@ -10,6 +10,10 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createSigningKey, textOfSigningKey, textOfVerifierKey } from '../../../core/runtime/index.ts'
+import { directoryTarget } from '../../../tools/archive/target.ts'
+import { verifyEvidence } from '../../../tools/evidence/verify.ts'
+import { CommandError } from '../../../tools/failures.ts'
 import { createRandom, type Random } from '../../support/random.ts'
 import { sealKey } from '../../support/seal.ts'
 import type { Broker } from '../broker.ts'
@@ -23,6 +27,7 @@ import { createBases, quietContentOf, World } from './world.ts'
 
 type Name =
   | 'archive'
+  | 'archive-signed'
   | 'archive-verify'
   | 'restore'
   | 'redact'
@@ -38,6 +43,7 @@ type Name =
 const own: readonly Name[] = ['archive', 'archive-verify', 'restore', 'redact', 'replay-archive']
 export const archivedPairs: readonly (readonly [Name, Name])[] = [
   ...own.flatMap((name, at) => [[name, 'alone'] as const, ...own.slice(at).map(other => [name, other] as const)]),
+  ...(['alone', 'archive', 'archive-signed'] as const).map(other => ['archive-signed', other] as const),
   // Only these meet in Elasticsearch.
   ...(['swap', 'drop', 'rebuild'] as const).map(other => ['replay-archive', other] as const),
   ...(['alone', 'erase', 'redact', 'swap', 'drop', 'rebuild', 'replay-archive'] as const).map(
@@ -52,6 +58,8 @@ let bases: ReturnType<typeof createBases> | undefined
 
 type Place = {
   readonly archive: string
+  /** The file of the key that signs it. */
+  readonly sign: string
   readonly keys: string
   readonly changes: string
   /** The cluster with the topics that are restored. */
@@ -70,6 +78,7 @@ export const runArchived = async (pair: readonly [string, string], seed: number,
     const target = world.createBroker(emptyLog, 'simulated')
     const place = {
       archive: join(folder, 'archive'),
+      sign: join(folder, 'signing.key'),
       keys: join(folder, 'keys'),
       changes: join(folder, 'changes'),
       target,
@@ -92,13 +101,18 @@ export const runArchived = async (pair: readonly [string, string], seed: number,
   }
 }
 
+/** The bytes of its signatures change no schedule. */
+const signingKey = createSigningKey('simulation')
+const isArchive = (name: Name): boolean => name === 'archive' || name === 'archive-signed'
+
 const emptyLog = { [EVENTS]: pairLog.log[EVENTS]?.map(() => []) ?? [], [API_KEYS]: [[]] }
 
 /** An archive of the first records; the topics have more. Of a restore, the archive is mostly whole. */
 const makeFiles = async (world: World, place: Place, names: readonly Name[], random: Random): Promise<void> => {
   mkdirSync(place.keys)
+  writeFileSync(place.sign, `${textOfSigningKey(signingKey)}\n`)
   for (const id of pairLog.organizations.flatMap(sealKeysOf)) writeFileSync(join(place.keys, `${id}.key`), sealKey(id))
-  const isGrowing = names.includes('archive')
+  const isGrowing = names.some(isArchive)
   if (!isGrowing || random.chance(0.3)) world.publishAll()
   if (isGrowing && random.chance(0.3)) return
   const { code, said, error } = await world.alone({ name: 'archive', directory: place.archive })
@@ -108,7 +122,7 @@ const makeFiles = async (world: World, place: Place, names: readonly Name[], ran
 
 const tell = (
   name: Name,
-  { archive: directory, keys, changes, target }: Place,
+  { archive: directory, sign, keys, changes, target }: Place,
   random: Random,
 ): Started | undefined => {
   const told = (one: Told): Started => ({ told: one })
@@ -134,6 +148,8 @@ const tell = (
     case 'rebuild':
     case 'upgrade-keys':
       return told({ name })
+    case 'archive-signed':
+      return told({ name: 'archive', directory, sign })
     case 'archive':
     case 'archive-verify':
       return told({ name, directory })
@@ -201,7 +217,7 @@ const finish = async (
   names: readonly Name[],
   place: Place,
 ): Promise<string | undefined> => {
-  const broken = areReceiptsWhole(place.keys)
+  const broken = areReceiptsWhole(place.keys) ?? (await areNotesWhole(names, place))
   // A receipt that a killed command left half is mended by nobody.
   if (broken !== undefined) return broken
   const again = await runAgain(world, starts)
@@ -217,8 +233,12 @@ const finish = async (
 }
 
 /** The archive can be completed, is whole, and has every offset. */
-const finishArchive = async (world: World, names: readonly Name[], { archive }: Place): Promise<string | undefined> => {
-  if (!names.some(name => own.includes(name))) return undefined
+const finishArchive = async (
+  world: World,
+  names: readonly Name[],
+  { archive, sign }: Place,
+): Promise<string | undefined> => {
+  if (!names.some(name => own.includes(name) || isArchive(name))) return undefined
   for (const name of ['archive', 'archive-verify'] as const) {
     const { code, said, error, out } = await world.alone({ name, directory: archive })
     if (code !== 0) return `${name} afterwards: ${said.join(' | ')} ${error}`
@@ -227,7 +247,32 @@ const finishArchive = async (world: World, names: readonly Name[], { archive }: 
     const wanted = expected.reduce((sum, { end }) => sum + end, 0)
     if (offsets !== wanted) return `${name} afterwards: expected ${wanted} offsets, got ${offsets}`
   }
-  return undefined
+  if (!names.includes('archive-signed')) return undefined
+  const { code, said, error } = await world.alone({ name: 'archive', directory: archive, sign })
+  if (code !== 0) return `archive --sign afterwards: ${said.join(' | ')} ${error}`
+  const after = await differencesIn(archive)
+  return after.length === 0 ? undefined : `signed to its end: ${after.join(' | ')}`
+}
+
+/** Each note that a killed run left is of a whole archive: only its end may be unsigned. */
+const areNotesWhole = async (names: readonly Name[], { archive }: Place): Promise<string | undefined> => {
+  if (!names.includes('archive-signed')) return undefined
+  const differences = await differencesIn(archive).catch((error: unknown) => {
+    // There is no archive yet, or it was only begun.
+    if (error instanceof CommandError) return []
+    throw error
+  })
+  return differences.find(one => !UNSIGNED_END.some(text => one.includes(text)))
+}
+const UNSIGNED_END = ['it is not the signed one', 'the manifest does not name it', 'is not signed', 'this file is lost']
+
+const differencesIn = async (address: string): Promise<readonly string[]> => {
+  const out: string[] = []
+  const nothing = { say: () => undefined, draw: undefined, elapsed: () => 0, sleep: async () => undefined }
+  const target = { openTarget: async () => directoryTarget(address), signal: new AbortController().signal }
+  const keys = [textOfVerifierKey(signingKey.verifier)]
+  await verifyEvidence({ address, keys, json: true }, { out: text => void out.push(text), ...nothing, ...target })
+  return (JSON.parse(out.join('')) as { differences: string[] }).differences
 }
 
 /** A last restore ends with the log of the archive or the redacted one, after the topics were made anew if needed. */

@@ -17,7 +17,9 @@ import { eraseSubject } from '../../../tools/subjects/subjects.ts'
 export type SourceTold =
   | { readonly name: 'adopt' | 'upgrade-keys' }
   | { readonly name: 'rewind'; readonly snapshotStart: number }
-  | { readonly name: 'archive' | 'archive-verify' | 'adopt-archive'; readonly directory: string }
+  | { readonly name: 'archive-verify' | 'adopt-archive'; readonly directory: string }
+  /** `sign`: the file of a key. */
+  | { readonly name: 'archive'; readonly directory: string; readonly sign?: string }
   | {
       readonly name: 'restore' | 'redact'
       readonly directory: string
@@ -57,7 +59,7 @@ export const carryOutOnSource = async (told: SourceTold, steps: Steps): Promise<
     case 'upgrade-keys':
       return upgradeKeys({ from: undefined, json }, steps, steps.groupId)
     case 'archive':
-      return archive({ to: [told.directory], follow: false, ...unlimited }, steps)
+      return archive({ to: [told.directory], sign: told.sign, follow: false, ...unlimited }, steps)
     case 'archive-verify':
       return verifyTarget({ address: told.directory, ...unlimited }, steps)
     case 'adopt-archive':

@@ -43,6 +43,19 @@ test.each([
   for (const done of cleanUps) await done()
 })
 
+test('of a damaged archive it is still said who signed it, and what that covers', async t => {
+  const { directory, file } = await setUp(t)
+  await flip(file(SEGMENTS[1] ?? ''))
+  await writeFile(file('more.txt'), '')
+  const { code, said } = await verify(directory)
+  expect([code, told.at(-1)?.signed.map(({ signers }) => signers.length)]).toEqual([3, [1, 1]])
+  expect(told.at(-1)?.differences).toEqual([
+    expect.stringContaining(`${file(SEGMENTS[1] ?? '')}: its bytes were changed`),
+    expect.stringContaining(file('more.txt')),
+  ])
+  expect(said).toContain('is signed by auditor.example/a')
+})
+
 test('two segments that were exchanged are found, and the first is named', async t => {
   const { directory, file } = await setUp(t)
   const [first = '', second = ''] = SEGMENTS.map(file)
