@@ -137,7 +137,7 @@ const singles = [
     [
       'A signed digest of all changes. It proves that a copy is complete and unaltered.',
       'The same one is returned for a minute.',
-      'It costs a unit for each MiB of the changes that were read for it, and may answer `unavailable` while they are read.',
+      'It costs a unit for each MiB of the changes that were read for it, and may answer 503 while they are read.',
       'Refused if the operator has set no key for it.',
     ].join(' '),
   ],
