@@ -24,15 +24,20 @@ export const OverviewView = () => {
   const reading = useReading('totals', client => client.totals())
   const { latest } = useReader()
   const names = useNames()
-  const byCurrency = Map.groupBy(reading.value?.totals ?? [], ({ currency }) => currency)
+  const { value } = reading
+  // Each of hundreds of periods is added and drawn. The page is drawn again for each change, and these rarely differ.
+  const sections = useMemo(() => {
+    const byCurrency = Map.groupBy(value?.totals ?? [], ({ currency }) => currency)
+    return [...byCurrency].map(([currency, totals]) => (
+      <CurrencySection key={currency} currency={currency} totals={totals} names={names} />
+    ))
+  }, [value, names])
   return (
     <>
       <h1 tabIndex={-1}>{texts.views.overview}</h1>
       <ReadingState reading={reading} what="totals" />
       {reading.value?.totals.length === 0 && <p>{texts.overview.nothing}</p>}
-      {[...byCurrency].map(([currency, totals]) => (
-        <CurrencySection key={currency} currency={currency} totals={totals} names={names} />
-      ))}
+      {sections}
       {/* Read at once, and shown below what is above: the totals would move it. */}
       <div hidden={reading.value === undefined && reading.error === undefined}>
         <Corrected />
