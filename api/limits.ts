@@ -111,6 +111,3 @@ export const AUDIT_KAFKA_RETRIES = 3
 
 /** Seconds that a browser may remember the answer to a preflight request: the longest that browsers keep. */
 export const PREFLIGHT_SECONDS = 7_200
-
-/** Milliseconds of age above which the status page calls answers old: as the alert CommissionStale. */
-export const STALE_AGE = 60_000

@@ -46,6 +46,5 @@ export const DISCONNECT_TIMEOUT_MS = 500
 /** Hours of parked records that the status page counts. */
 export const PARKED_LATELY_HOURS = 24
 
-/** Records that wait, and milliseconds of age, above which the status page calls a projector late: as the alerts. */
+/** Records that wait, above which the status page calls a projector late: as the alert. */
 export const LONG_LAG = 10_000
-export const STALE_AGE_MS = 60_000

@@ -3,13 +3,13 @@ import {
   type Ages,
   ageText,
   oldestAge,
+  STALE_AGE_MS,
   type StatusPage,
   statusPageHtml,
   type Trouble,
   utcText,
 } from '../../core/runtime/index.ts'
 import type { LivePositions } from '../../core/store/index.ts'
-import { STALE_AGE } from '../limits.ts'
 import type { Readiness } from './ready.ts'
 
 /** The age of the oldest partition; undefined if none is known. @param now milliseconds since 1970 */
@@ -43,10 +43,12 @@ const reasonOf = (reason: string): Trouble =>
     : { text: `The API cannot answer: ${reason}.`, alert: 'CommissionServedTimeUnknown' }
 
 const staleOf = ({ partitions }: LivePositions, now: number): Trouble[] => {
-  const stale = partitions.flatMap(({ time }, partition) => (time > 0 && now - time > STALE_AGE ? [partition] : []))
+  const stale = partitions.flatMap(({ time }, partition) => (time > 0 && now - time > STALE_AGE_MS ? [partition] : []))
   if (stale.length === 0) return []
   const names = `${stale.length === 1 ? 'partition' : 'partitions'} ${stale.join(', ')}`
-  return [{ text: `Readers see data of ${names} that is older than ${ageText(STALE_AGE)}.`, alert: 'CommissionStale' }]
+  return [
+    { text: `Readers see data of ${names} that is older than ${ageText(STALE_AGE_MS)}.`, alert: 'CommissionStale' },
+  ]
 }
 
 const projectionOf = (
@@ -67,7 +69,7 @@ const projectionOf = (
         publishedTo,
         // A partition without published records has the time 0.
         time === 0 ? 'nothing yet' : utcText(time),
-        time === 0 ? '' : { text: ageText(now - time), mark: now - time > STALE_AGE ? 'bad' : 'good' },
+        time === 0 ? '' : { text: ageText(now - time), mark: now - time > STALE_AGE_MS ? 'bad' : 'good' },
       ]),
     },
   ],

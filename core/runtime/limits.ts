@@ -14,3 +14,6 @@ export const REDIS_CONNECT_TIME_MAX = 1_000
 /** The picture of the age on a status page: milliseconds between two ages, and how many are held: ten minutes. */
 export const AGE_INTERVAL_MS = 3_000
 export const AGES_MAX = 200
+
+/** Milliseconds of age above which a status page calls the data old: as the alert CommissionStale. */
+export const STALE_AGE_MS = 60_000

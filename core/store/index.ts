@@ -1,4 +1,5 @@
 /** The store library: Elasticsearch. Its client, documents, positions, generations, refreshes and balances. */
+export { type Combinations, type CountedCombination, countCombinations } from './balances/combinations.ts'
 export { changeAfter, type DifferencePart, lastBalance, lastBalanceBelow, partsSince } from './balances/difference.ts'
 export {
   addAmount,

@@ -4,6 +4,7 @@ import {
   ageText,
   type Cell,
   grouped,
+  STALE_AGE_MS,
   type StatusPage,
   statusPageHtml,
   type Trouble,
@@ -12,7 +13,7 @@ import {
 import type { ClockState } from '../../core/store/index.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { FailedSpare } from '../keep-up.ts'
-import { LONG_LAG, PARKED_LATELY_HOURS, STALE_AGE_MS } from '../limits.ts'
+import { LONG_LAG, PARKED_LATELY_HOURS } from '../limits.ts'
 import type { ParkedLately, PartitionStatus } from './status.ts'
 
 type ProjectorState = {

@@ -166,8 +166,9 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'a sum of totals holds all amounts of the organization until its end',
     inside: 'createReadTotals',
-    find: '      await each(buckets)\n',
-    replace: "      signal.addEventListener('abort', () => void buckets)\n      await each(buckets)\n",
+    find: 'reading)) await each(amounts)',
+    replace:
+      "reading)) {\n        reading.signal.addEventListener('abort', () => void amounts)\n        await each(amounts)\n      }",
   },
   {
     name: 'any number of requests of an organization may wait for a change',

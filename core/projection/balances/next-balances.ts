@@ -12,9 +12,10 @@ import { Unanswered } from '../../runtime/index.ts'
 import {
   addAmount,
   amountFields,
-  type CountedAmount,
+  type Combinations,
   type Coverage,
   changeAfter,
+  countCombinations,
   type Groups,
   groupsOf,
   lastBalance,
@@ -87,25 +88,16 @@ const balanceAfter = async (
   return { id: balanceId(org, sequence), org_id: org, seq, sequence, body: { rows: rowsOf(groups) } }
 }
 
-type Counted = {
-  readonly aggregations: {
-    readonly all: { readonly buckets: readonly CountedAmount[]; readonly after_key?: object }
-  }
-}
+type Aggregated = Coverage & { readonly aggregations: Combinations<(typeof amountFields)[number]> }
 
 const count = async (
   { what, sign, where, filters }: ReturnType<typeof partsSince>[number],
   groups: Groups,
   steps: BalanceSteps,
 ): Promise<void> => {
-  const sources = amountFields.map(field => ({ [field]: { terms: { field } } }))
-  for (let after: object | undefined; ; ) {
-    const composite = { size: BALANCE_AMOUNTS, sources, ...(after && { after }) }
-    const body = { size: 0, query: { bool: { filter: filters } }, aggs: { all: { composite } } }
-    const { buckets, after_key } = (await search<Counted & Coverage>(where, body, steps)).aggregations.all
-    for (const counted of buckets) addAmount(groups, what, sign, counted)
-    if (buckets.length < BALANCE_AMOUNTS) return
-    after = after_key
+  const ask = async (body: object) => (await search<Aggregated>(where, body, steps)).aggregations
+  for await (const amounts of countCombinations(amountFields, BALANCE_AMOUNTS, { bool: { filter: filters } }, ask)) {
+    for (const amount of amounts) addAmount(groups, what, sign, amount)
   }
 }
 

@@ -24,7 +24,10 @@ import { Refusal, scheduleTimer, unavailable, waitOrAbort, withTimeLimit } from 
 import {
   addAmount,
   amountFields,
+  type Combinations,
   type CountedAmount,
+  type CountedCombination,
+  countCombinations,
   type DifferencePart,
   groupsOf,
   isVisible,
@@ -88,35 +91,19 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     return smallSearch<Aggregations, Source>(await searchSmall(search, where, body, reading))
   }
 
-  /** Returns how often some combinations of these fields occur: the next ones after a given one. */
-  const page = async <Field extends string>(
-    fields: readonly Field[],
-    where: SearchTarget,
-    query: object,
-    after: object | undefined,
-    reading: Reading,
-  ): Promise<Composite<Field>['all']> => {
-    const sources = fields.map(field => ({ [field]: { terms: { field } } }))
-    const composite = { size: TOTALS_AMOUNTS, sources, ...(after && { after }) }
-    const body = { size: 0, query, aggs: { all: { composite } } }
-    return (await ask<Composite<Field>>(where, body, reading)).aggregations.all
-  }
-
-  /** Counts how often each combination of these fields occurs. Hands over one answer after the other. */
-  const count = async <Field extends string>(
+  /** Counts how often each combination of these fields occurs: one answer after the other. */
+  const count = <Field extends string>(
     fields: readonly Field[],
     where: SearchTarget,
     query: object,
     reading: Reading,
-    each: (counted: readonly Counted<Field>[]) => Promise<void> | void,
-  ): Promise<void> => {
-    for (let after: object | undefined; ; ) {
-      const { buckets, after_key } = await page(fields, where, query, after, reading)
-      await each(buckets)
-      if (buckets.length < TOTALS_AMOUNTS) return
-      after = after_key
-    }
-  }
+  ) =>
+    countCombinations(
+      fields,
+      TOTALS_AMOUNTS,
+      query,
+      async body => (await ask<Combinations<Field>>(where, body, reading)).aggregations,
+    )
 
   /**
    * Counts the amounts of one part. Those after a balance, and those of a rep, are few, and fit into one answer. More
@@ -134,14 +121,14 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     const queryOf = (...more: object[]) => ({ bool: { filter: [...filters, ...repTerm, ...more] } })
     const all = queryOf(...periodTerm)
     if (isFew) {
-      const first = await page(amountFields, where, all, undefined, reading)
-      if (first.buckets.length < TOTALS_AMOUNTS) return each(first.buckets)
+      const { value: first = [] } = await count(amountFields, where, all, reading).next()
+      if (first.length < TOTALS_AMOUNTS) return each(first)
     }
-    const periods: Counted<'period_id'>[] = []
-    await count(['period_id'], where, all, reading, counted => void periods.push(...counted))
+    const periods: CountedCombination<'period_id'>[] = []
+    for await (const some of count(['period_id'], where, all, reading)) periods.push(...some)
     for (const some of portionsOf(periods)) {
       const query = queryOf({ terms: { period_id: some.map(({ key }) => key.period_id) } })
-      await count(amountFields, where, query, reading, each)
+      for await (const amounts of count(amountFields, where, query, reading)) await each(amounts)
     }
   }
 
@@ -303,11 +290,6 @@ type Summing = { readonly found: Promise<Summed>; readonly bytes: () => number }
 type Only = Omit<TotalsAsked, 'asOf'>
 type Place = Pick<SearchTarget, 'index' | 'routing'>
 
-type Counted<Field extends string> = { readonly key: Readonly<Record<Field, string>>; readonly doc_count: number }
-
-type Composite<Field extends string> = {
-  readonly all: { readonly buckets: readonly Counted<Field>[]; readonly after_key?: object }
-}
 type ChangeSource = { readonly ordinal?: number; readonly seq: number; readonly at: number }
 
 const filterOf = ({ rep, period, deal }: Only): ListFilter => ({

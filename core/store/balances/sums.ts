@@ -4,6 +4,7 @@
  */
 import { Exact, textOfSum } from '../../../schemas/money.ts'
 import type { BalanceRow } from '../../../schemas/stored/documents.ts'
+import type { CountedCombination } from './combinations.ts'
 
 type Sum = { amount: Exact; count: number }
 type Group = { readonly owed: Sum; readonly paid: Sum }
@@ -13,10 +14,7 @@ export type SumName = keyof Group
 
 /** The fields whose combinations are counted. */
 export const amountFields = ['period_id', 'currency', 'amount'] as const
-export type CountedAmount = {
-  readonly key: Readonly<Record<(typeof amountFields)[number], string>>
-  readonly doc_count: number
-}
+export type CountedAmount = CountedCombination<(typeof amountFields)[number]>
 
 const nothing = (): Sum => ({ amount: new Exact(0), count: 0 })
 
