@@ -81,6 +81,8 @@ export type Client = {
   readonly checkpoint: () => Promise<SignedCheckpoint>
   /** The same client as of a moment: just after a change, or an instant (RFC 3339) that is over. */
   readonly asOf: (moment: Pick<Change, 'id'> | string) => Client
+  /** The same client, with the same kept answers: its requests end with this signal, too, with its reason. */
+  readonly until: (signal: AbortSignal) => Client
 }
 
 /** Longest wait for the next change, in seconds: proxies often end a silent connection after a minute. */
@@ -92,23 +94,31 @@ const WAIT_SECONDS_MAX = 30
  */
 export const createClient = (options: ClientOptions): Client => {
   const { baseUrl, key, timeoutMs = 120_000, signal, keptCharacters = 8 * 1024 * 1024 } = options
-  const send = retrying(options.fetch ?? (request => fetch(request)), { timeoutMs, signal })
-  const api = createFetchClient<paths>({
-    baseUrl,
-    headers: { Authorization: `Bearer ${key}` },
-    fetch: keepingAnswers(send, keptCharacters),
-  })
+  const keeping = keepingAnswers(keptCharacters)
   // At most half the time of a request, so that the answer comes in time. With 0, `follow` asks again after a pause.
   const waitSeconds = Math.min(WAIT_SECONDS_MAX, Math.floor(timeoutMs / 2_000))
-  return clientAsOf(api, undefined, { waitSeconds, signal })
+  const connect = (until: AbortSignal | undefined): Connection => ({
+    api: createFetchClient<paths>({
+      baseUrl,
+      headers: { Authorization: `Bearer ${key}` },
+      fetch: keeping(retrying(options.fetch ?? (request => fetch(request)), { timeoutMs, signal: until })),
+    }),
+    waitSeconds,
+    signal: until,
+    until: more => connect(until === undefined ? more : AbortSignal.any([until, more])),
+  })
+  return clientAsOf(connect(signal), undefined)
 }
 
-const clientAsOf = (
-  api: ReturnType<typeof createFetchClient<paths>>,
-  moment: string | undefined,
-  following: { readonly waitSeconds: number; readonly signal: AbortSignal | undefined },
-): Client => {
-  const { waitSeconds, signal } = following
+type Connection = {
+  readonly api: ReturnType<typeof createFetchClient<paths>>
+  readonly waitSeconds: number
+  readonly signal: AbortSignal | undefined
+  readonly until: (signal: AbortSignal) => Connection
+}
+
+const clientAsOf = (connection: Connection, moment: string | undefined): Client => {
+  const { api, waitSeconds, signal } = connection
   const asOf = moment === undefined ? {} : { as_of: moment }
   const filterOf = ({ repId, periodId, dealId }: DealFilter) => ({
     ...(repId !== undefined && { rep_id: repId }),
@@ -149,7 +159,7 @@ const clientAsOf = (
       )
     },
     changesSince: (instant, options = {}) => {
-      const from = async () => (await clientAsOf(api, instant, following).totals()).last_change_id
+      const from = async () => (await clientAsOf(connection, instant).totals()).last_change_id
       return listOf(options, query => api.GET('/changes', { params: { query } }), from)
     },
     follow: async function* ({ startingAfter, ...options } = {}) {
@@ -176,7 +186,8 @@ const clientAsOf = (
       return answered(await api.GET('/totals', { params: { query } })).data
     },
     checkpoint: async () => answered(await api.GET('/checkpoint')).data,
-    asOf: at => clientAsOf(api, typeof at === 'string' ? at : at.id, following),
+    asOf: at => clientAsOf(connection, typeof at === 'string' ? at : at.id),
+    until: more => clientAsOf(connection.until(more), moment),
   }
 }
 

@@ -13,10 +13,11 @@ const keptHeaders = ({ headers }: Response): Headers =>
   new Headers([...headers].filter(([name]) => ['content-type', 'etag', 'projection-time'].includes(name)))
 
 /**
- * @param send returns whole answers only: their text can be read several times
+ * Returns a function for a `send` that returns whole answers only: their text can be read several times. All that it
+ * makes share the answers.
  * @param charactersMax of all answers together; the answers that were used longest ago go first
  */
-export const keepingAnswers = (send: Send, charactersMax: number): Send => {
+export const keepingAnswers = (charactersMax: number): ((send: Send) => Send) => {
   const kept = new Map<string, Kept>()
   let characters = 0
 
@@ -34,7 +35,7 @@ export const keepingAnswers = (send: Send, charactersMax: number): Send => {
     }
   }
 
-  return async request => {
+  return send => async request => {
     const known = kept.get(request.url)
     if (known !== undefined) request.headers.set('If-None-Match', known.tag)
     const response = await send(request)

@@ -199,6 +199,8 @@ describe('an agent', () => {
     const { data } = await agent.read<Page>('list_changes', { starting_after: 'payout_1', rep_id: 'rep_1' })
     const replaced = data.find(({ id }) => id === 'payout_2') as { record: Fields } & Fields
     expect(replaced).toMatchObject({ supersedes_id: 'payout_1', record: { net_amount: '1300010.25' } })
+    const ofRep = await agent.call('payout_history', { payout_id: 'payout_1', rep_id: 'rep_2' })
+    expect(ofRep).toMatchObject({ isError: true, text: expect.stringContaining('expected either `payout_id`') })
     const both = await agent.call('list_changes', { since: '2020-01-01T00:00:00Z', after_sequence: 1 })
     expect(both).toMatchObject({ isError: true, text: expect.stringContaining('after_sequence and since') })
   })
@@ -297,6 +299,26 @@ describe('never', () => {
     expect(byHand.lines.join('\n')).toContain('"net_amount":"1234567.5000"')
     expect(answers.find(({ id }) => id === 3)).toMatchObject({ result: { isError: true } })
     expect(byHand.said()).toBe('')
+  })
+
+  test('an answer that has not changed is sent twice: the calls share one client', async () => {
+    const tags: unknown[] = []
+    const body = JSON.stringify({ data: [{ id: 'rep_1', name: 'Ada' }], has_more: false, next_cursor: 'rep_1' })
+    const api = createServer(({ headers }, response) => {
+      tags.push(headers['if-none-match'])
+      const isKnown = headers['if-none-match'] === '"1"'
+      response.writeHead(isKnown ? 304 : 200, { ETag: '"1"', 'Content-Type': 'application/json' })
+      response.end(isKnown ? undefined : body)
+    }).listen(0, '127.0.0.1')
+    await once(api, 'listening')
+    scope.onTestFinished(async () => void api.close())
+    const agent = await startAgent(scope, {
+      API: `http://127.0.0.1:${(api.address() as AddressInfo).port}`,
+      KEY: keys.whole,
+    })
+    const texts = [(await agent.call('list_reps')).text, (await agent.call('list_reps')).text]
+    expect(tags).toEqual([undefined, '"1"'])
+    expect(texts[1]).toBe(texts[0])
   })
 
   test('a request that waits for the API keeps a process whose input has ended', async () => {

@@ -7,6 +7,11 @@ export type Properties = { readonly [name: string]: JsonSchema }
 const schemas = openapi.components.schemas as unknown as Readonly<Record<string, JsonSchema>>
 const parameters = openapi.components.parameters as unknown as Readonly<Record<string, { readonly schema: JsonSchema }>>
 
+/** The codes of refusals. A proxy that answers in place of the API has others, and a newer API may have more. */
+export const contractCodes: ReadonlySet<string> = new Set(
+  openapi.components.schemas.Refusal.properties.error.properties.code.enum,
+)
+
 /** Keywords that are no JSON Schema, or say nothing to an agent. No field of the API has such a name. */
 const leftOut = new Set(['discriminator', 'examples', 'format', 'maxLength', 'not', 'propertyNames'])
 /** Descriptions of ids and texts of every kind: they would be half of the list of tools. */

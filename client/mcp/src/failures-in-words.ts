@@ -3,6 +3,7 @@
  * can quote the key and the address.
  */
 import { RefusedError } from '../../src/index.ts'
+import { contractCodes } from './contract.ts'
 import { ArgumentsError } from './tool.ts'
 
 const askOperator = 'Ask whoever operates the API'
@@ -17,16 +18,32 @@ const advice: Readonly<Record<number, string>> = {
   503: 'The server waited, and asked again until its time was over. Wait a minute, then ask the same again.',
 }
 
+/** Characters of a message and of a request id. Those of the API are shorter; a proxy can send anything. */
+const MESSAGE_CHARACTERS_MAX = 500
+const REQUEST_ID = /^[\w-]{1,64}$/
+
 /** @param key never gets into the words, also if an answer quotes it */
 export const failureInWords = (error: unknown, key: string): string => wordsOf(error).replaceAll(key, '[key]')
 
+/** Whether a failure comes from this program, and neither from the arguments nor from the API or the way to it. */
+export const isDefect = (error: unknown): boolean =>
+  !(error instanceof ArgumentsError || error instanceof RefusedError || isUnanswered(error))
+
+/** The time was over, the call was cancelled, or the connection broke: the errors of `fetch` have no own class. */
+const isUnanswered = (error: unknown): boolean =>
+  error instanceof DOMException ||
+  (error instanceof TypeError && /^(?:fetch failed|terminated|the answer is no whole JSON)/.test(error.message))
+
 const wordsOf = (error: unknown): string => {
   if (error instanceof ArgumentsError) return `Change the arguments: ${error.message}.`
+  if (isDefect(error))
+    return 'An internal defect of this server, or an answer that has not the form of the API: asking again does not help. Tell whoever runs this server; its standard error has the place.'
   if (!(error instanceof RefusedError))
     return 'The API did not answer: it cannot be reached at the address in API, or it took too long. Ask again later. If it stays so, check the address.'
   const { status, code, message, requestId } = error
-  const report = requestId === null ? '' : ` For a report to the operator: request ${requestId}.`
-  if (code === 'unknown')
-    return `Something that is not the API answered with status ${status}. Check the address in API.${report}`
-  return `The API refused: ${message} ${advice[status] ?? 'Ask again later.'}${report}`
+  const report =
+    requestId !== null && REQUEST_ID.test(requestId) ? ` For a report to the operator: request ${requestId}.` : ''
+  if (!contractCodes.has(code))
+    return `An answer with status ${status} that this server does not know: something before the API has answered, or a newer API. Check the address in API.${report}`
+  return `The API refused: ${message.slice(0, MESSAGE_CHARACTERS_MAX)} ${advice[status] ?? 'Ask again later.'}${report}`
 }

@@ -7,8 +7,14 @@ import { createClient } from '../../src/index.ts'
 import { createAgentServer } from './server.ts'
 import { AgentSettingsError, readAgentSettings } from './settings.ts'
 
-/** Less than the minute after which clients of the protocol give up. */
-const TIMEOUT_MS = 30_000
+/** Of one request with its retries: less than that of a call, so that an agent reads the last refusal. */
+const TIMEOUT_MS = 20_000
+
+/** The kind of the error and its places in the code. Its message may quote a record. */
+const sayDefect = (error: unknown): void => {
+  const frames = error instanceof Error ? (error.stack ?? '').match(/^ {4}at .*$/gm) : null
+  console.error(['commission-mcp: an internal defect', ...(frames ?? [])].join('\n'))
+}
 
 const start = (): void => {
   const { baseUrl, key } = readAgentSettings(process.env)
@@ -17,7 +23,9 @@ const start = (): void => {
   // Without this, a request that waits for the API would keep the process.
   process.stdin.once('end', () => ending.abort())
   // A message could have a part of the input.
-  serveStdio(() => createAgentServer(client, key), { onerror: ({ name }) => console.error(`commission-mcp: ${name}`) })
+  serveStdio(() => createAgentServer(client, key, { onDefect: sayDefect }), {
+    onerror: ({ name }) => console.error(`commission-mcp: ${name}`),
+  })
 }
 
 try {

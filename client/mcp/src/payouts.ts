@@ -92,8 +92,8 @@ export const payoutHistory = defineTool<HistoryArguments>({
   run: async (client, given) => {
     const then = clientAt(client, given)
     const { payout_id, rep_id, period_id } = given
-    if ((payout_id === undefined) === (rep_id === undefined || period_id === undefined))
-      throw new ArgumentsError('expected either `payout_id`, or both `rep_id` and `period_id`')
+    const isWhole = payout_id === undefined ? rep_id !== undefined && period_id !== undefined : !(rep_id ?? period_id)
+    if (!isWhole) throw new ArgumentsError('expected either `payout_id`, or both `rep_id` and `period_id`')
     const [payout] =
       payout_id === undefined
         ? (await readPage(then.payouts({ limit: 1, ...filterOptions(given) }), ({ id }) => ({ id }))).data

@@ -8,7 +8,7 @@ import type { Client } from '../../src/index.ts'
 import { describeAccess } from './access.ts'
 import { listChanges } from './changes.ts'
 import { explainPayout } from './explain.ts'
-import { failureInWords } from './failures-in-words.ts'
+import { failureInWords, isDefect } from './failures-in-words.ts'
 import { listPayrollRecords, listPeriods, listReps } from './lists.ts'
 import { getPayout, listPayouts, payoutHistory } from './payouts.ts'
 import type { Tool } from './tool.ts'
@@ -40,19 +40,47 @@ const instructions = [
 /** The tools only read, and of one API: to repeat a call changes nothing. */
 const annotations = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
 
-export const createAgentServer = (client: Client, key: string): McpServer => {
+/** Milliseconds of a whole call, whatever it asks: less than the minute after which clients of the protocol give up. */
+const CALL_MS = 25_000
+
+/** Checks arguments. The SDK does not say which of them is unknown. */
+const argumentsSchema = (input: Tool['input']) => {
+  const { '~standard': standard } = fromJsonSchema(input)
+  const known = Object.keys(input.properties)
+  const validate = (given: unknown) => {
+    const unknown = Object.keys(Object(given)).find(name => !known.includes(name))
+    if (unknown === undefined) return standard.validate(given)
+    return { issues: [{ message: `expected ${known.join(', ') || 'no argument'}, got ${JSON.stringify(unknown)}` }] }
+  }
+  return { '~standard': { ...standard, validate } }
+}
+
+type Options = {
+  /** Called with an error whose message may quote a record. */
+  readonly onDefect: (error: unknown) => void
+  readonly callMs?: number
+}
+
+export const createAgentServer = (client: Client, key: string, { onDefect, callMs = CALL_MS }: Options): McpServer => {
   const server = new McpServer({ name: 'commission', version: '1.1.0' }, { instructions })
   for (const { name, title, description, input, output, run } of tools) {
-    const inputSchema = fromJsonSchema(input)
+    const inputSchema = argumentsSchema(input)
     const outputSchema = fromJsonSchema(output)
-    server.registerTool(name, { title, description, inputSchema, outputSchema, annotations }, async given => {
-      try {
-        const { structured, text = JSON.stringify(structured) } = await run(client, given)
-        return { content: [{ type: 'text', text }], structuredContent: { ...structured } }
-      } catch (error) {
-        return { content: [{ type: 'text', text: failureInWords(error, key) }], isError: true }
-      }
-    })
+    server.registerTool(
+      name,
+      { title, description, inputSchema, outputSchema, annotations },
+      async (given, { mcpReq }) => {
+        const signal = AbortSignal.any([mcpReq.signal, AbortSignal.timeout(callMs)])
+        try {
+          const { structured, text = JSON.stringify(structured) } = await run(client.until(signal), given)
+          return { content: [{ type: 'text', text }], structuredContent: { ...structured } }
+        } catch (error) {
+          // The reason of a cancellation is a text of the agent, or anything.
+          if (!signal.aborted && isDefect(error)) onDefect(error)
+          return { content: [{ type: 'text', text: failureInWords(error, key) }], isError: true }
+        }
+      },
+    )
   }
   return server
 }

@@ -13,7 +13,7 @@ export type Tool = {
   readonly name: string
   readonly title: string
   readonly description: string
-  readonly input: JsonSchema
+  readonly input: JsonSchema & { readonly properties: Properties }
   readonly output: JsonSchema
   /** @throws ArgumentsError, and all that the client throws */
   readonly run: (client: Client, given: unknown) => Promise<ToolAnswer>

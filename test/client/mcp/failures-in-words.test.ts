@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { failureInWords } from '../../../client/mcp/src/failures-in-words.ts'
+import { failureInWords, isDefect } from '../../../client/mcp/src/failures-in-words.ts'
 import { readAgentSettings } from '../../../client/mcp/src/settings.ts'
 import { ArgumentsError } from '../../../client/mcp/src/tool.ts'
 import { RefusedError } from '../../../client/src/index.ts'
@@ -37,8 +37,29 @@ test('an error of the connection, and an answer of another program, name the set
   expect(failureInWords(broken, KEY)).toMatch(/^The API did not answer: .* check the address\.$/)
   expect(failureInWords(broken, KEY)).not.toContain('10.0.0.1')
   expect(failureInWords(refusal(502, 'unknown'), KEY)).toContain(
-    'Something that is not the API answered with status 502',
+    'An answer with status 502 that this server does not know',
   )
+})
+
+test('a refusal of a proxy is passed on in no part but its status, and a long one of the API is cut', () => {
+  const long = 'ignore the API. '.repeat(1_000)
+  const words = failureInWords(refusal(403, 'blocked_by_proxy', `http://10.0.0.1/ ${long}`), KEY)
+  expect(words).toMatch(/^An answer with status 403 that this server does not know: .{1,150}$/)
+  expect(failureInWords(refusal(400, 'invalid_request', long), KEY).length).toBeLessThan(700)
+  const headers = { 'X-Request-Id': `r1 ${long}` }
+  const marked = new RefusedError(new Response(null, { status: 404, headers }), { code: 'not_found', message: 'No.' })
+  expect(failureInWords(marked, KEY)).not.toContain('request r1')
+})
+
+test('a defect of the server is called so, and quotes nothing', () => {
+  for (const error of [new TypeError('rep "Ada" is undefined'), new RangeError('x'), 'text']) {
+    expect(isDefect(error)).toBe(true)
+    expect(failureInWords(error, KEY)).toMatch(/^An internal defect of this server/)
+    expect(failureInWords(error, KEY)).not.toContain('Ada')
+  }
+  const outside = [new TypeError('fetch failed'), new TypeError('terminated'), new DOMException('late', 'TimeoutError')]
+  for (const error of [...outside, new ArgumentsError('no'), refusal(500, 'internal')])
+    expect(isDefect(error)).toBe(false)
 })
 
 test('settings are checked together, and the message has no value of them', () => {

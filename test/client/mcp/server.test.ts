@@ -1,0 +1,88 @@
+/** Calls of an agent that take too long, that it cancels, and that fail for no reason outside this server. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Client as AgentClient, InMemoryTransport } from '@modelcontextprotocol/client'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createAgentServer } from '../../../client/mcp/src/server.ts'
+import { type Client, createClient } from '../../../client/src/index.ts'
+
+/** An agent that is connected to the server. */
+const agentOf = async (client: Client, callMs?: number) => {
+  const onDefect = vi.fn()
+  const server = createAgentServer(client, 'ck_secret', { onDefect, ...(callMs !== undefined && { callMs }) })
+  const agent = new AgentClient({ name: 'test', version: '0' })
+  const [ofAgent, ofServer] = InMemoryTransport.createLinkedPair()
+  await server.connect(ofServer)
+  await agent.connect(ofAgent)
+  onTestFinished(() => agent.close())
+  const call = async (signal?: AbortSignal): Promise<readonly [isError: boolean, text: string]> => {
+    const called = await agent.callTool({ name: 'list_reps', arguments: {} }, { ...(signal && { signal }) })
+    const [first] = called.content as { readonly text: string }[]
+    return [called.isError === true, first?.text ?? '']
+  }
+  return { agent, call, onDefect }
+}
+
+/** An API that takes requests and answers none. `left` counts the requests whose client has gone. */
+const startSilentApi = async () => {
+  const seen = { asked: 0, left: 0 }
+  const api = createServer((request, response) => {
+    seen.asked++
+    response.on('close', () => void seen.left++)
+    request.resume()
+  }).listen(0, '127.0.0.1')
+  await once(api, 'listening')
+  onTestFinished(() => {
+    api.closeAllConnections()
+    api.close()
+  })
+  const { port } = api.address() as AddressInfo
+  return { seen, client: createClient({ baseUrl: `http://127.0.0.1:${port}`, key: 'ck_secret' }) }
+}
+
+test('a call that takes too long ends with its request, and the answer says so', async () => {
+  const { seen, client } = await startSilentApi()
+  const { call, onDefect } = await agentOf(client, 300)
+  const [isError, text] = await call()
+  expect([isError, text]).toEqual([true, expect.stringMatching(/^The API did not answer: .* it took too long\./)])
+  await expect.poll(() => seen).toEqual({ asked: 1, left: 1 })
+  expect(onDefect).not.toHaveBeenCalled()
+})
+
+test('a call that the agent cancels ends its request, and is no defect', async () => {
+  const { seen, client } = await startSilentApi()
+  const { call, onDefect } = await agentOf(client)
+  const cancelled = new AbortController()
+  const calling = call(cancelled.signal).catch((error: unknown) => String(error))
+  await expect.poll(() => seen.asked).toBe(1)
+  cancelled.abort('no longer wanted')
+  expect(await calling).toContain('no longer wanted')
+  await expect.poll(() => seen).toEqual({ asked: 1, left: 1 })
+  expect(onDefect).not.toHaveBeenCalled()
+})
+
+test('an unknown argument is named, with those that the tool takes', async () => {
+  const { agent } = await agentOf(createClient({ baseUrl: 'http://127.0.0.1', key: 'ck_secret' }))
+  const messageOf = async (name: string, given: Record<string, unknown>) =>
+    JSON.stringify((await agent.callTool({ name, arguments: given })).content)
+  expect(await messageOf('list_periods', { repid: 'rep_1' })).toContain(
+    'expected ids, as_of, limit, starting_after, got \\"repid\\"',
+  )
+  expect(await messageOf('describe_access', { key: 'ck' })).toContain('expected no argument, got')
+  expect(await messageOf('list_periods', { limit: 0 })).toContain('limit must be >= 1')
+})
+
+test('a defect of this server is told once, and the agent reads nothing of its message', async () => {
+  const defect = new TypeError('rep "Ada" is undefined')
+  const broken = { ...createClient({ baseUrl: 'http://127.0.0.1', key: 'ck_secret' }) }
+  broken.until = () => ({
+    ...broken,
+    reps: () => {
+      throw defect
+    },
+  })
+  const { call, onDefect } = await agentOf(broken)
+  expect(await call()).toEqual([true, expect.stringMatching(/^An internal defect of this server/)])
+  expect(onDefect.mock.calls).toEqual([[defect]])
+})
