@@ -2,7 +2,8 @@
  * In: a generation that is read. Out: nothing, if its indices are those that the projector wrote to.
  * Promises: a restored snapshot has other ids than recorded. Nothing of it is served before a projector has adopted it:
  *   no revoked key, no position. The ids are checked again while requests are served, at most INDICES_CACHE_TIME
- *   apart.
+ *   apart. If all indices of the prefix were deleted and made anew, a generation has the name of an earlier one: what
+ *   this process remembers of that one is used no more.
  * Can go wrong: the ids differ, were never recorded or cannot be read → `unavailable`, never 401 or a short list.
  */
 
@@ -17,6 +18,8 @@ import { controlAddress, type LayoutSource, layoutOf } from '../../schemas/store
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
   type DocumentName,
+  type Generation,
+  generationIdOf,
   type IndexIds,
   type MultiGet,
   type PositionReader,
@@ -26,11 +29,14 @@ import {
 import type { ApiKeyCache } from './api-key-cache.ts'
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_TIME_MAX } from './limits.ts'
 
-/** Returns undefined if the last check is recent: a request waits only after a pause. */
-export type CheckIndices = (generation: string) => Promise<void> | undefined
+/**
+ * Returns undefined if the last check is recent: a request waits only after a pause.
+ * @param id of the generation that was read; without it, the generation may be any of this name
+ */
+export type CheckIndices = (generation: string, id?: string) => Promise<void> | undefined
 
-/** `at`: milliseconds of the clock when the last check that proved the indices began. */
-type LastCheck = { at: number; running: Promise<void> | undefined }
+/** `at`: milliseconds of the clock when the last check that proved the indices began. `id`: what it found. */
+type LastCheck = { at: number; id: string; running: Promise<void> | undefined }
 
 /** Creates the check of the index ids of a generation. @param elapsed milliseconds of a monotonic clock */
 export const createCheckIndices = (
@@ -42,7 +48,7 @@ export const createCheckIndices = (
 ): CheckIndices => {
   const lastChecks = new Map<string, LastCheck>()
 
-  const compare = async (generation: string, signal: AbortSignal): Promise<void> => {
+  const compare = async (generation: string, signal: AbortSignal): Promise<string> => {
     const name: DocumentName = { ...controlAddress(prefix, generationId(generation)), form: 'small' }
     // Only the document says which layout it is. Missing indices are left out of the answer.
     const possible = layouts.flatMap(layout => indicesReadOf(prefix, generation, layout))
@@ -53,10 +59,11 @@ export const createCheckIndices = (
     if (body.indices === undefined) throw unavailable('indices_not_recorded')
     const read = indicesReadOf(prefix, generation, body.layout)
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
+    return generationIdOf(generation, body.indices)
   }
 
   /** Tries again if a node does not answer, because another node may be asked. */
-  const checkWithRetries = (generation: string): Promise<void> =>
+  const checkWithRetries = (generation: string): Promise<string> =>
     withTimeLimit(READY_TIME_MAX, later, async signal => {
       for (let tries = INDICES_CHECK_TRIES; ; tries--) {
         try {
@@ -71,8 +78,9 @@ export const createCheckIndices = (
     const begun = elapsed()
     last.running ??= checkWithRetries(generation)
       .then(
-        () => {
+        id => {
           last.at = begun
+          last.id = id
         },
         (error: unknown) => {
           // A check that failed to run proves nothing: the last result stays valid until INDICES_CACHE_TIME is over.
@@ -86,21 +94,29 @@ export const createCheckIndices = (
     return last.running
   }
 
-  return generation => {
-    const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, running: undefined }
+  return (generation, id) => {
+    const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, id: '', running: undefined }
     lastChecks.set(generation, last)
+    const requireSame = (): void => {
+      if (id !== undefined && id !== last.id) throw unavailable('generation_made_anew')
+    }
     const age = elapsed() - last.at
-    if (age < INDICES_CHECK_INTERVAL) return undefined
-    const running = checkShared(generation, last)
-    if (age >= INDICES_CACHE_TIME) return running
+    const running = age < INDICES_CHECK_INTERVAL ? undefined : checkShared(generation, last)
+    if (running !== undefined && age >= INDICES_CACHE_TIME)
+      return id === undefined ? running : running.then(requireSame)
     // No request waits for this check; the next one uses its result.
-    running.catch(() => undefined)
-    return undefined
+    running?.catch(() => undefined)
+    return id === undefined || id === last.id ? undefined : Promise.resolve().then(requireSame)
   }
 }
 
 /** Whether the check was made and the indices are not those that were recorded. */
 const isCertain = (error: unknown): boolean => error instanceof Refusal && error.retry === 'no'
+
+/** Whether a read fails this way after its generation was made anew with other partitions, indices or positions. */
+const isOfAnother = (error: unknown): boolean =>
+  error instanceof Refusal &&
+  ['position_went_back', 'no_position', 'elasticsearch_partial'].includes(error.reason ?? '')
 
 /** Returns the indices that answers are read from. */
 const indicesReadOf = (prefix: string, generation: string, layout: LayoutSource['layout']): string[] => {
@@ -149,24 +165,36 @@ export const keysChecked = (keys: ApiKeyCache, check: CheckIndices): ApiKeyCache
 
 /** Returns the same positions, served only while the indices of their generation are those that were recorded. */
 export const positionsChecked = (
-  { readAt, oldestTime, readLivePositions, readServedPositions, latest }: PositionReader,
+  { readAt, oldestTime, readLivePositions, readServedPositions, latest, liveBefore, forget }: PositionReader,
   check: CheckIndices,
-): PositionReader => ({
-  readAt: async (scope, documents, freshness) => {
-    const read = await readAt(scope, documents, freshness)
-    await waitFor(check(read.position.generation.name), scope.signal)
-    return read
-  },
-  oldestTime,
-  readLivePositions: async signal => {
-    const positions = await readLivePositions(signal)
-    await waitFor(check(positions.generation.name), signal)
-    return positions
-  },
-  readServedPositions: async signal => {
-    const positions = await readServedPositions(signal)
-    await waitFor(check(positions.generation.name), signal)
-    return positions
-  },
-  latest,
-})
+): PositionReader => {
+  const checkRead = async (generation: Generation, signal: AbortSignal): Promise<void> => {
+    try {
+      await waitFor(check(generation.name, generation.id), signal)
+    } catch (error) {
+      if (error instanceof Refusal && error.reason === 'generation_made_anew') forget(generation)
+      throw error
+    }
+  }
+  const checked = async <Read>(read: Promise<Read>, generationIn: (read: Read) => Generation, signal: AbortSignal) => {
+    const before = liveBefore()
+    try {
+      const found = await read
+      await checkRead(generationIn(found), signal)
+      return found
+    } catch (error) {
+      if (before !== undefined && isOfAnother(error)) await checkRead(before, signal).catch(() => undefined)
+      throw error
+    }
+  }
+  return {
+    readAt: (scope, documents, freshness) =>
+      checked(readAt(scope, documents, freshness), ({ position }) => position.generation, scope.signal),
+    oldestTime,
+    readLivePositions: signal => checked(readLivePositions(signal), ({ generation }) => generation, signal),
+    readServedPositions: signal => checked(readServedPositions(signal), ({ generation }) => generation, signal),
+    latest,
+    liveBefore,
+    forget,
+  }
+}

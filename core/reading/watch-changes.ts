@@ -278,7 +278,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const begun = elapsed()
     const looking = [...waiters]
     const { generation, partitions } = await readServedPositions(signal)
-    const isSame = ({ position }: Waiter): boolean => position.generation.name === generation.name
+    const isSame = ({ position }: Waiter): boolean => position.generation.id === generation.id
     let wakes = WAKES_PER_LOOK
     /** Each wake causes the read of a page. The next look finds the waiters over the limit again. */
     const wake = (waiter: Waiter): void => move(waiter, { to: wakes-- > 0 ? 'page' : 'next look' })

@@ -109,6 +109,7 @@ export {
   createPositionReader,
   type DocumentsOf,
   type Generation,
+  generationIdOf,
   isReplaced,
   isVisible,
   type LivePositions,

@@ -277,7 +277,7 @@ export type LiveDocument = {
      * generation. Later records were published to the wrong topic.
      */
     grown?: { topic: string; cluster_id: string; topic_id?: string; ends: readonly number[] }
-    /** The highest number in a generation name so far: names are never reused, because readers cache by name. */
+    /** The highest number in a generation name so far: names are never reused. */
     highest?: number
   }
 }

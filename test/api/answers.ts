@@ -39,10 +39,10 @@ export const multiGetAnswer = (
 }
 
 export const liveText = (generation: string): string => JSON.stringify({ kind: 'live', body: { generation } })
-export const generationText = (generation: string, partitions = 1): string =>
+export const generationText = (generation: string, partitions = 1, more: object = {}): string =>
   JSON.stringify({
     kind: 'generation',
-    body: { generation, topic: 'commission.events', cluster_id: 'c', partitions, rules_version: 1 },
+    body: { generation, topic: 'commission.events', cluster_id: 'c', partitions, rules_version: 1, ...more },
   })
 export const positionText = (position: number, time: number, serveFrom = 0): string =>
   JSON.stringify({ kind: 'position', body: { position, last: null, at: 0, time, serve_from: serveFrom } })

@@ -91,8 +91,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a wait continues in a new generation',
     inside: 'createChangeWatch',
-    find: 'position.generation.name === generation.name',
-    replace: "position.generation.name !== ''",
+    find: 'position.generation.id === generation.id',
+    replace: "position.generation.id !== ''",
     flow: WATCH,
   },
   {
@@ -347,7 +347,7 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'after a swap, documents are not read again although the position is of another generation',
     inside: 'createPositionReader',
-    find: ' || seenBefore.positionFrom !== generation.name\n      const mustReadAgain',
+    find: ' || seenBefore.positionFrom !== generation.id\n      const mustReadAgain',
     replace: '\n      const mustReadAgain',
   },
   {
@@ -367,12 +367,12 @@ export const apiMutants: readonly Mutant[] = [
     inside: 'createPositionReader',
     find: "    if (published.publishedTo < seenBefore.publishedTo) throw unavailable('position_went_back')",
     replace:
-      "    if (published.publishedTo < seenBefore.publishedTo && seenBefore.positionFrom === generation.name) throw unavailable('position_went_back')",
+      "    if (published.publishedTo < seenBefore.publishedTo && seenBefore.positionFrom === generation.id) throw unavailable('position_went_back')",
   },
   {
     name: 'documents are not read again although the position has moved since the last read',
     inside: 'createPositionReader',
-    find: "      const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.name\n      const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0",
+    find: "      const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.id\n      const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0",
     replace:
       "      const mustReadAgain = published.publishedTo < seenBefore.publishedTo && freshness === 'at-position' && names.length > 0",
   },

@@ -79,6 +79,30 @@ export const controlMutants: readonly Mutant[] = [
     replace: "if (ids.get(index) === undefined) throw unavailable('indices_replaced')",
   },
   {
+    name: 'what the API remembers of deleted indices is in answers of those that were made anew',
+    inside: 'generationIdOf',
+    find: "hash('sha256', ids.join(), 'base64url')",
+    replace: "hash('sha256', ids.slice(ids.length).join(), 'base64url')",
+  },
+  {
+    name: 'the API goes on with the partitions of indices that were made anew',
+    inside: 'createPositionReader',
+    find: '    forgotten.add(name)\n',
+    replace: '',
+  },
+  {
+    name: 'the API waits for the positions of a log that is gone',
+    inside: 'createPositionReader',
+    find: 'if (known && known.log !== generation.log) {',
+    replace: 'if (known && known.log === `${generation.log} `) {',
+  },
+  {
+    name: 'a read that fails because its generation was made anew fails for ever',
+    inside: 'positionsChecked',
+    find: 'if (before !== undefined && isOfAnother(error)) await',
+    replace: 'if (before === undefined && isOfAnother(error)) await',
+  },
+  {
     name: 'the API serves indices whose ids nobody has recorded',
     inside: 'createCheckIndices',
     find: "if (body.indices === undefined) throw unavailable('indices_not_recorded')",

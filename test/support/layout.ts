@@ -30,6 +30,8 @@ export const generationOf = (given: Partial<Omit<Generation, 'layout'>> = {}, pr
   const name = given.name ?? 'g1'
   return {
     name,
+    id: name,
+    log: 'l',
     source: 's',
     partitions: 1,
     rules: 1,

@@ -69,7 +69,7 @@ type Walked = {
   readonly digest: Buffer
   readonly last: { readonly name: RecordName; readonly seq: number } | undefined
 }
-type Signed = { readonly note: string; readonly time: number }
+type Signed = { readonly of: string; readonly note: string; readonly time: number }
 
 /** Creates the reader of checkpoints. It remembers how far it has read, and the last note of each organization. */
 export const createReadCheckpoint = (
@@ -84,9 +84,9 @@ export const createReadCheckpoint = (
     createSemaphores(CHECKPOINT_WALKS_OF_ORGANIZATION, later),
   )
 
-  const present = (org: string): string | undefined => {
+  const present = (org: string, position: ReadPosition): string | undefined => {
     const known = signed.get(org)
-    const age = known && now() - known.time
+    const age = known?.of === idOf(position) ? now() - known.time : undefined
     // A clock that was set back makes no note older than it is.
     return known && age !== undefined && age >= 0 && age < CHECKPOINT_AGE_MAX ? known.note : undefined
   }
@@ -94,7 +94,7 @@ export const createReadCheckpoint = (
   /** Reads the changes after the last one that was read, up to the position. */
   const walk = async (scope: ReadScope, position: ReadPosition, onRead: (bytes: number) => void): Promise<Walked> => {
     const { org, signal } = scope
-    const of = `${position.generation.name}:${position.takenBack}`
+    const of = idOf(position)
     const known = walked.get(org)
     let at: Walked = known?.of === of ? known : { of, sequence: 0, digest: FIRST, last: undefined }
     if (at.last && !isVisible(at.last.seq, position)) throw unavailable('position_went_back')
@@ -131,7 +131,7 @@ export const createReadCheckpoint = (
       time: new Date(time).toISOString(),
     }
     const note = signNote(Buffer.from(textOfCheckpoint(checkpoint)), by).toString('utf8')
-    signed.set(scope.org, { note, time })
+    signed.set(scope.org, { of: at.of, note, time })
     return note
   }
 
@@ -142,13 +142,13 @@ export const createReadCheckpoint = (
       const time = await parts.projectionTime(scope, current, 'unknown')
       return { position: { ...position, time }, note }
     }
-    const known = present(scope.org)
+    const known = present(scope.org, position)
     if (known !== undefined) return read(known)
     const release = await walks.acquire(scope.org, scope.signal)
     if (!release) throw unavailable('checkpoints')
     try {
       // Another request may have signed meanwhile.
-      const since = present(scope.org)
+      const since = present(scope.org, position)
       if (since !== undefined) return await read(since)
       const at = await walk(scope, position, onRead)
       return await read(await sign(scope, at, position.generation.rules, key))
@@ -157,6 +157,9 @@ export const createReadCheckpoint = (
     }
   }
 }
+
+/** Identifies what is read: a generation, until a restored copy of it begins. */
+const idOf = ({ generation, takenBack }: ReadPosition): string => `${generation.id}:${takenBack}`
 
 const sha256 = (...parts: readonly (string | Buffer)[]): Buffer => {
   const bytes = parts.map(part => (typeof part === 'string' ? Buffer.from(part) : part))

@@ -78,7 +78,7 @@ export const createPositionAsOf = (
     const { milliseconds } = asOf
     // If the projector takes a time back, an instant that counted as over may not be over. `takenBack` then differs, so
     // that the result is not found again.
-    const key = `${position.generation.name}:${position.takenBack}:${scope.org}:${milliseconds}`
+    const key = `${position.generation.id}:${position.takenBack}:${scope.org}:${milliseconds}`
     const known = remembered.get(key)
     if (known !== undefined) return { ...position, publishedTo: known }
     const latestTime = now() + EVENT_TIME_AHEAD_MAX_MS

@@ -27,8 +27,8 @@ type CursorLookup = {
 /** Creates the resolver of names and its cache. */
 export const createCursors = (): Cursors => {
   const remembered = new LRUCache<string, number>({ max: CURSORS_REMEMBERED })
-  const keyOf = (org: string, { name }: Generation, named: RecordName) =>
-    `${name}:${named.kind}:${org}:${textOfName(named)}`
+  const keyOf = (org: string, { id }: Generation, named: RecordName) =>
+    `${id}:${named.kind}:${org}:${textOfName(named)}`
 
   const lookupOf: Cursors['lookupOf'] = (org, names) => {
     // Reads the cache once: an entry evicted while the position is read would look like an unknown name.

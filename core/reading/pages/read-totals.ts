@@ -189,7 +189,7 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     onAdded: (added: Added) => void,
   ): Promise<Summed> => {
     // `takenBack` differs once a restored copy is adopted: a sum from before may lack records.
-    const keyOfAll = `${position.generation.name}:${org}:${position.takenBack}:${last}`
+    const keyOfAll = `${position.generation.id}:${org}:${position.takenBack}:${last}`
     // The prefixes of the ids tell a rep from a period and from a deal.
     const keyOfDeal = only.deal === undefined ? keyOfAll : `${keyOfAll}:${only.deal}`
     const keyOfPeriods = only.rep === undefined ? keyOfDeal : `${keyOfDeal}:${only.rep}`

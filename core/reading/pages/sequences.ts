@@ -50,7 +50,7 @@ export const createSequences = (search: ScopedSearch): Sequences => {
   const remembered = new LRUCache<string, number>({ max: SEQUENCES_REMEMBERED })
   // `takenBack` differs once a restored copy is adopted: a count from before may lack changes.
   const keyOf = ({ org }: ReadScope, { generation, takenBack }: ReadPosition, seq: number): string =>
-    `${generation.name}:${org}:${takenBack}:${seq}`
+    `${generation.id}:${org}:${takenBack}:${seq}`
 
   const ask = async <Aggregations, Source>(where: Place, body: object, scope: ReadScope) =>
     smallSearch<Aggregations, Source>(await searchSmall(search, where, body, scope))

@@ -22,6 +22,7 @@
  *   read it, its documents may be older than the position, and are read again.
  */
 
+import { hash } from 'node:crypto'
 import { partitionOf } from '../../../schemas/partition.ts'
 import {
   type GenerationDocument,
@@ -52,8 +53,15 @@ export type ReadPosition = {
   /** How often a time of the partition was taken back. */
   readonly takenBack: number
 }
+/**
+ * `name`: of its indices, and of its documents in the control index. If all indices of the prefix were deleted and made
+ * anew, the name comes again with another `id`. A process remembers what it read of a generation by this id.
+ */
 export type Generation = {
   readonly name: string
+  readonly id: string
+  /** Identifies the log that it was made from. */
+  readonly log: string
   readonly source: string
   readonly partitions: number
   readonly rules: number
@@ -102,6 +110,10 @@ export type PositionReader = {
    * position of the organization, another generation, or a time that was taken back.
    */
   readonly latest: (org: string, position: ReadPosition) => ReadPosition | undefined
+  /** Returns the generation that was live when this process read last. */
+  readonly liveBefore: () => Generation | undefined
+  /** Reads the document of this generation again before the next request: it may be another one of the same name. */
+  readonly forget: (generation: Generation) => void
 }
 /** The positions of the live generation, by partition, and the name of the generation that is being built. */
 export type LivePositions = {
@@ -130,6 +142,8 @@ const NOTHING_SEEN: Seen = { publishedTo: -1, time: 0, takenBack: 0, positionFro
 export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, later: Schedule, only?: string) => {
   const control = (id: string): DocumentName => ({ ...controlAddress(prefix, id), form: 'small' })
   const generations = new Map<string, Generation>()
+  /** Names whose document must be read again. */
+  const forgotten = new Set<string>()
   const times = createTimesCache(later)
   const seen = new Map<string, Seen>()
   let live: Generation | undefined
@@ -162,10 +176,15 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
 
   const generationNamed = async (name: string, reading: Reading): Promise<Generation> => {
     const known = generations.get(name)
-    if (known) return known
+    if (known && !forgotten.has(name)) return known
     const [document] = await read([control(generationId(name))], reading)
     const generation = asGeneration(prefix, name, requireReadable(document))
+    // Positions of another log say nothing about this one, and they may never be reached again.
+    if (known && known.log !== generation.log) {
+      for (const partition of partitionsOf(known)) seen.delete(positionKeyOf(known, partition))
+    }
     generations.set(name, generation)
+    forgotten.delete(name)
     return generation
   }
 
@@ -190,11 +209,11 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     published: PartitionPosition,
   ): PartitionPosition => {
     if (published.publishedTo < seenBefore.publishedTo) throw unavailable('position_went_back')
-    const timeToShow = laterTime(seenBefore, { ...published, timeFrom: generation.name })
+    const timeToShow = laterTime(seenBefore, { ...published, timeFrom: generation.id })
     const seenNow = seenOf(generation, partition)
     const { time, takenBack, timeFrom } = laterTime(seenNow, timeToShow)
     const isFurther = published.publishedTo >= seenNow.publishedTo
-    const { publishedTo, positionFrom } = isFurther ? { ...published, positionFrom: generation.name } : seenNow
+    const { publishedTo, positionFrom } = isFurther ? { ...published, positionFrom: generation.id } : seenNow
     seen.set(positionKeyOf(generation, partition), { publishedTo, positionFrom, time, takenBack, timeFrom })
     return { publishedTo: published.publishedTo, time: timeToShow.time, takenBack: timeToShow.takenBack }
   }
@@ -227,7 +246,7 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
       const position = { generation, ...remember(generation, partition, seenBefore, published) }
       // A multi-get reads different shards in any order. A document may be older than the position if the position has
       // moved since this process last read it, or belongs to another generation. Then the documents are read again.
-      const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.name
+      const hasMoved = published.publishedTo !== seenBefore.publishedTo || seenBefore.positionFrom !== generation.id
       const mustReadAgain = hasMoved && freshness === 'at-position' && names.length > 0
       return { position, documents: (mustReadAgain ? await read(names, scope) : found).map(requireReadable) }
     }
@@ -285,12 +304,19 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
   const latest: PositionReader['latest'] = (org, position) => {
     const { generation, publishedTo } = position
     const seenNow = seenOf(generation, partitionOf(org, generation.partitions))
-    const { time, takenBack } = laterTime(seenNow, { ...position, timeFrom: generation.name })
-    const isSame = live?.name === generation.name && takenBack === position.takenBack
+    const { time, takenBack } = laterTime(seenNow, { ...position, timeFrom: generation.id })
+    const isSame = live?.id === generation.id && takenBack === position.takenBack
     return isSame && seenNow.publishedTo <= publishedTo ? { ...position, time } : undefined
   }
 
-  return { readAt, oldestTime, readLivePositions, readServedPositions, latest } satisfies PositionReader
+  const forget: PositionReader['forget'] = ({ id, name }) => {
+    if (generations.get(name)?.id !== id) return
+    forgotten.add(name)
+    live = undefined
+  }
+
+  const reads = { readAt, oldestTime, readLivePositions, readServedPositions }
+  return { ...reads, latest, liveBefore: () => live, forget } satisfies PositionReader
 }
 
 type Time = Pick<Seen, 'time' | 'takenBack' | 'timeFrom'>
@@ -308,8 +334,8 @@ const minPositionOf = ({ minPositions }: Live, partition: number): number =>
   minPositions === null ? Number.POSITIVE_INFINITY : (minPositions?.[partition] ?? 0)
 
 /** Whether a new live generation is still behind what was read of the previous one. That lasts milliseconds. */
-const isLagging = ({ name }: Generation, seenBefore: Seen, published: PartitionPosition): boolean =>
-  published.publishedTo < seenBefore.publishedTo && seenBefore.positionFrom !== name
+const isLagging = ({ id }: Generation, seenBefore: Seen, published: PartitionPosition): boolean =>
+  published.publishedTo < seenBefore.publishedTo && seenBefore.positionFrom !== id
 
 const pause = (later: Schedule, { signal }: Reading): Promise<void> => {
   const { promise, resolve } = Promise.withResolvers<void>()
@@ -332,8 +358,16 @@ const asGeneration = (prefix: string, name: string, document: DocumentSlice | un
   if (!body || body.generation !== name || !(Number.isSafeInteger(body.partitions) && body.partitions > 0)) {
     throw unavailable('no_generation')
   }
-  const { cluster_id, topic, partitions, rules_version: rules } = body
-  return { name, source: `${cluster_id}/${topic}/${partitions}`, partitions, rules, layout: layoutOf(prefix, body) }
+  const { cluster_id, topic, topic_id = '', partitions, rules_version: rules } = body
+  const source = `${cluster_id}/${topic}/${partitions}`
+  const [id, log] = [generationIdOf(name, body.indices), `${cluster_id}/${topic_id}`]
+  return { name, id, log, source, partitions, rules, layout: layoutOf(prefix, body) }
+}
+
+/** Identifies a generation by the indices that were recorded for it. */
+export const generationIdOf = (name: string, indices: GenerationDocument['body']['indices']): string => {
+  const ids = Object.values(indices ?? {}).sort()
+  return `${name}-${hash('sha256', ids.join(), 'base64url').slice(0, 16)}`
 }
 
 const partitionsOf = ({ partitions }: Generation): number[] => Array.from({ length: partitions }, (_, index) => index)

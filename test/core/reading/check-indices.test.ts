@@ -6,7 +6,7 @@ import { createCheckIndices, keysChecked, positionsChecked } from '../../../core
 import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL } from '../../../core/reading/limits.ts'
 import { unavailable } from '../../../core/runtime/refusals.ts'
 import { abortReason, scheduleTimer } from '../../../core/runtime/time-limits.ts'
-import type { PositionReader } from '../../../core/store/positions/position.ts'
+import { generationIdOf, type PositionReader } from '../../../core/store/positions/position.ts'
 import type { MultiGet } from '../../../core/store/read/search-client.ts'
 import { multiGetAnswer, positionText } from '../../api/answers.ts'
 import { documentText, sha256 } from '../../support/bodies.ts'
@@ -70,6 +70,20 @@ describe('the indices of a generation', () => {
       else there.set(name, id)
       await expect(check('g1')).rejects.toThrow(unavailableWith('indices_replaced'))
     }
+  })
+
+  test('are refused if another generation of this name was read: all indices were deleted and made anew', async () => {
+    const { check, recorded, there, state } = setUp()
+    const id = generationIdOf('g1', recorded.indices)
+    await check('g1', id)
+    expect(check('g1', id)).toBeUndefined()
+    const anew = Object.fromEntries(Object.keys(recorded.indices ?? {}).map(name => [name, `new id of ${name}`]))
+    recorded.indices = anew
+    for (const [name, newId] of Object.entries(anew)) there.set(name, newId)
+    state.time = INDICES_CACHE_TIME
+    await expect(check('g1', id)).rejects.toThrow(unavailableWith('generation_made_anew'))
+    await expect(check('g1', id)).rejects.toThrow(unavailableWith('generation_made_anew'))
+    expect(check('g1', generationIdOf('g1', anew))).toBeUndefined()
   })
 
   test('are refused until a projector has recorded their ids', async () => {
@@ -178,6 +192,8 @@ describe('a request', () => {
     readLivePositions: async () => ({ generation, building: null, partitions: [position] }),
     readServedPositions: async () => ({ generation, partitions: [position] }),
     latest: () => position,
+    liveBefore: () => undefined,
+    forget: () => undefined,
   }
   const keys: ApiKeyCache = {
     remembered: () => holder,
@@ -202,5 +218,39 @@ describe('a request', () => {
     const reading = read(ending.signal)
     ending.abort(abortReason('time_is_up'))
     await expect(reading).rejects.toThrow(unavailableWith('time_is_up'))
+  })
+
+  describe('whose generation was made anew', () => {
+    const setUpAnew = (readAt: PositionReader['readAt']) => {
+      const forgotten: string[] = []
+      const reads: PositionReader = {
+        ...positions,
+        readAt,
+        liveBefore: () => generation,
+        forget: ({ id }) => void forgotten.push(id),
+      }
+      const check = async (_: string, id?: string) => {
+        if (id === generation.id) throw unavailable('generation_made_anew')
+      }
+      const { readAt: read } = positionsChecked(reads, check)
+      return { forgotten, read: () => read(scopeOf('org_a'), () => [], 'may-be-older') }
+    }
+
+    test('is refused, and the next one reads the generation again', async () => {
+      const { read, forgotten } = setUpAnew(positions.readAt)
+      await expect(read()).rejects.toThrow(unavailableWith('generation_made_anew'))
+      expect(forgotten).toEqual([generation.id])
+    })
+
+    test.each(['position_went_back', 'no_position', 'elasticsearch_partial'] as const)(
+      'also if it cannot be read as before: %s',
+      async reason => {
+        const { read, forgotten } = setUpAnew(async () => {
+          throw unavailable(reason)
+        })
+        await expect(read()).rejects.toThrow(unavailableWith(reason))
+        expect(forgotten).toEqual([generation.id])
+      },
+    )
   })
 })

@@ -56,6 +56,36 @@ test('the live positions name the generation that is being built, if a command b
   expect(await building()).toBe('g2')
 })
 
+describe('a generation that was forgotten', () => {
+  const made = (topic_id: string, position: number) => ({
+    'generation:g1': generationText('g1', 1, { indices: { 'p-g1-payouts': `of ${topic_id}` }, topic_id }),
+    'position:g1:0': positionText(position, 1_000),
+  })
+
+  test('is read again: with another log, its positions begin anew', async () => {
+    const { documents, reader } = control(made('one', 10))
+    const read = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position
+    const before = await read()
+    Object.assign(documents, made('two', 5))
+    expect(await reasonOf(read())).toBe('position_went_back')
+    reader.forget(before.generation)
+    const after = await read()
+    expect(after.publishedTo).toBe(5)
+    expect(after.generation.id).not.toBe(before.generation.id)
+    reader.forget(before.generation)
+    expect(reader.liveBefore()).toBe(after.generation)
+  })
+
+  test('with the same log: no position goes back', async () => {
+    const { documents, reader } = control(made('one', 10))
+    const read = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position
+    const { generation } = await read()
+    Object.assign(documents, made('one', 5))
+    reader.forget(generation)
+    expect(await reasonOf(read())).toBe('position_went_back')
+  })
+})
+
 describe('a published time that was taken back', () => {
   const takenBackText = (time: number, taken_back: number) =>
     JSON.stringify({ kind: 'position', body: { position: 10, last: null, at: 0, time, taken_back, serve_from: 0 } })
