@@ -6,6 +6,8 @@ import { Decimal } from 'decimal.js'
 
 /** Adds exactly: an amount has at most 40 digits before the point and 40 after it, and a sum some more. */
 const Exact = Decimal.clone({ precision: 200, toExpPos: 200, toExpNeg: -200 })
+/** Divides for pictures: a length needs no more digits, and 200 of them take longer than the rest of a picture. */
+const Drawn = Decimal.clone({ precision: 17 })
 
 /** U+2212: as wide as a plus sign, and a screen reader says it. */
 const MINUS = '\u2212'
@@ -82,7 +84,7 @@ export const isAbove = (one: string, other: string): boolean => new Exact(one).g
  * No text is made of it.
  */
 export const drawnShare = (amount: string, whole: string): number =>
-  isZero(whole) ? 0 : new Exact(amount).div(new Exact(whole).abs()).toNumber()
+  isZero(whole) ? 0 : new Drawn(amount).div(new Drawn(whole).abs()).toNumber()
 
 /** Where amounts stand between the lowest of them and the highest, from 0 to 1: the positions of a picture. */
 export const drawnPositions = (amounts: readonly string[]): number[] => {

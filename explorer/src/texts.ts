@@ -160,8 +160,8 @@ export const texts = {
     noneOpen: 'Of none of these payouts anything is open.',
     periodOrder: 'The latest period first.',
     publishedOrder: 'In the order in which they were published.',
-    tooManyPaid: (records: number) =>
-      `These payouts belong to more than ${groupDigits(String(records))} payroll records, so the page does not show what was paid and is open. Choose a rep.`,
+    tooManyPaid: (payouts: number, records: number) =>
+      `These are more than ${payouts} payouts, with more than ${groupDigits(String(records))} payroll records: the page does not show what was paid and is open. Choose a rep.`,
     none: 'No payout matches.',
   },
 

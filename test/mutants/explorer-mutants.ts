@@ -105,7 +105,7 @@ export const explorerMutants: readonly Mutant[] = [
   },
   {
     name: 'the explorer shows a part of the payroll records as if it were all that was paid',
-    inside: 'readPaid',
+    inside: 'readLists',
     find: 'isWhole = false\n',
     replace: 'return\n',
   },
@@ -171,10 +171,28 @@ export const explorerMutants: readonly Mutant[] = [
   },
   {
     name: 'the explorer shows the payout of now for one that was not there yet',
-    inside: 'Found',
-    file: 'explorer/src/parts/payout-then.tsx',
+    inside: 'PayoutThen',
     find: 'Array.fromAsync(client.payouts(',
     replace: 'Array.fromAsync(now.payouts(',
     flow: 'test/flow/explorer-questions.test.ts',
+  },
+  {
+    name: 'the explorer refuses a payout that was not there yet, beside what was there',
+    inside: 'PayoutState',
+    find: '<PayoutThen {...props} />',
+    replace: '<><ReadingState reading={props.reading} what="payouts" /><PayoutThen {...props} /></>',
+    flow: 'test/flow/explorer-questions.test.ts',
+  },
+  {
+    name: 'a payroll record of one payout is counted for others where payroll records are read payout by payout',
+    inside: 'readApart',
+    find: 'repId: rep_id, periodId: period_id',
+    replace: 'periodId: period_id',
+  },
+  {
+    name: 'a colour of the status pages is not that of the explorer',
+    inside: 'STYLE',
+    find: '--accent: light-dark(#1f5fbf,',
+    replace: '--accent: light-dark(#1f5fbe,',
   },
 ]

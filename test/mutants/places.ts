@@ -4,7 +4,7 @@
  * program. Out: the file of a planted bug, before and after.
  * Promises: a bug stays where it is while code moves to another file, and its text may occur again elsewhere.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { files } from '../support/sources.ts'
 import type { Mutant } from './mutant.ts'
@@ -52,6 +52,8 @@ export const readPlaces = (folder: string): Places => {
   const parts = ['schemas', 'core', 'projector', 'api', 'tools', 'services', 'demo', 'bench', 'explorer', 'client']
   const all = files
     .filter(file => /\.tsx?$/.test(file) && parts.some(part => file.startsWith(`${part}/`)))
+    // A copy lacks files that git ignores, such as the generated types of the client.
+    .filter(file => existsSync(join(folder, file)))
     .flatMap(file => placesIn(readFileSync(join(folder, file), 'utf8')).map(place => ({ ...place, file })))
   return Map.groupBy(all, ({ name }) => name)
 }

@@ -1,8 +1,9 @@
 /** Names of reps and periods in place of their ids, links between views, ids and instants. */
 import { type ComponentChildren, createContext } from 'preact'
-import { useContext } from 'preact/hooks'
+import { useContext, useMemo } from 'preact/hooks'
 import { type Client, type Period, RefusedError, type Rep } from '../../../client/src/index.ts'
 import { fragmentOf, type ViewAddress } from '../state/address.ts'
+import { useUnchanged } from '../state/drawing.ts'
 import { instantText, latestFirst } from '../state/instants.ts'
 import { marksOf } from '../state/namesakes.ts'
 import { useReader, useReading } from '../state/reading.ts'
@@ -26,7 +27,13 @@ export const useNames = (): Names => useContext(NamesContext)
 /** Records that are read for their names. Others are shown with their ids. */
 const NAMES_MAX = 2_000
 
-const readNames = async (client: Client): Promise<Names> => {
+type ReadNames = {
+  readonly reps: readonly Rep[]
+  readonly periods: readonly Period[]
+  readonly refused: readonly string[]
+}
+
+const readNames = async (client: Client): Promise<ReadNames> => {
   const refused = new Set<string>()
   // A key that may not read them sees ids. After another error, the names that are known stay.
   const read = async <Item extends { readonly id: string }>(what: string, list: AsyncIterable<Item>) => {
@@ -40,18 +47,22 @@ const readNames = async (client: Client): Promise<Names> => {
     return items
   }
   const [reps, periods] = await Promise.all([read('reps', client.reps()), read('periods', client.periods())])
-  return {
-    reps: new Map(reps.map(rep => [rep.id, rep])),
-    periods: new Map(latestFirst(periods).map(period => [period.id, period])),
-    marks: marksOf(reps),
-    // Not in the order of their answers.
-    refused: ['reps', 'periods'].filter(what => refused.has(what)),
-  }
+  // Not in the order of their answers.
+  return { reps, periods, refused: ['reps', 'periods'].filter(what => refused.has(what)) }
 }
+
+const namesOf = ({ reps, periods, refused }: ReadNames): Names => ({
+  reps: new Map(reps.map(rep => [rep.id, rep])),
+  periods: new Map(latestFirst(periods).map(period => [period.id, period])),
+  marks: marksOf(reps),
+  refused,
+})
 
 export const NamesProvider = ({ children }: { readonly children: ComponentChildren }) => {
   const reading = useReading('names', readNames)
-  const { value = noNames, error } = reading
+  const known = useUnchanged(reading.value)
+  const value = useMemo(() => (known === undefined ? noNames : namesOf(known)), [known])
+  const { error } = reading
   const isSettled = reading.value !== undefined || error !== undefined
   return (
     <NamesContext.Provider value={value}>

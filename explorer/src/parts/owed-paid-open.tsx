@@ -1,7 +1,7 @@
-/** What is owed, paid and open in one currency, in large type. */
-import { addAmounts, withEqualDecimals } from '../amounts.ts'
+/** What is owed, paid and open in one currency. */
+import { addAmounts } from '../amounts.ts'
 import { texts } from '../texts.ts'
-import { Amount } from './amount.tsx'
+import { SumList } from './sum-list.tsx'
 
 type Props = {
   readonly currency: string
@@ -14,21 +14,10 @@ type Props = {
 
 export const OwedPaidOpen = ({ currency, totals }: Props) => {
   const { owed, paid, open } = texts.words
-  const sums = withEqualDecimals([
-    addAmounts(totals.map(({ owed_amount }) => owed_amount)),
-    addAmounts(totals.map(({ paid_amount }) => paid_amount)),
-    addAmounts(totals.map(({ open_amount }) => open_amount)),
-  ])
-  return (
-    <dl class="sums">
-      {[owed, paid, open].map((head, at) => (
-        <div key={head}>
-          <dt>{head}</dt>
-          <dd>
-            <Amount amount={sums[at] ?? ''} /> <span class="quiet">{currency}</span>
-          </dd>
-        </div>
-      ))}
-    </dl>
-  )
+  const sums = [
+    { head: owed, amount: addAmounts(totals.map(({ owed_amount }) => owed_amount)) },
+    { head: paid, amount: addAmounts(totals.map(({ paid_amount }) => paid_amount)) },
+    { head: open, amount: addAmounts(totals.map(({ open_amount }) => open_amount)) },
+  ]
+  return <SumList currency={currency} sums={sums} />
 }

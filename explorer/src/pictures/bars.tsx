@@ -41,7 +41,7 @@ export const Bars = ({ caption, bars }: { readonly caption: string; readonly bar
 
   const rect = (at: number, amount: string, width: number, name: string) => {
     if (isZero(amount)) return null
-    const share = drawnShare(amount, farthest)
+    const share = shares[amounts.indexOf(amount)] ?? 0
     const [top, end] = [y(Math.max(0, share)), y(Math.min(0, share))]
     const wide = Math.min(slot, BAR_MAX) * width
     const x = `${slot * (at + 0.5) - wide / 2}%`

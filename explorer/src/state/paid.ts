@@ -7,13 +7,16 @@ import { addAmounts } from '../amounts.ts'
 
 /** Lists that are read for the payouts of one view. */
 const LISTS_MAX = 6
-/** Payroll records that are read for one view: ten requests. */
+/** Payroll records that are read in these lists: ten requests. */
 export const PAYROLL_MAX = 2_000
+/** Payouts whose payroll records are read apart if the lists have more records: a request for each of them. */
+export const PAYOUTS_MAX = 200
 
 type OfPayout = Pick<Payout, 'rep_id' | 'period_id' | 'currency'>
 
 /**
- * `paid` has the sum for a payout, without trailing zeros. `too many`: there are more payroll records than are read.
+ * `paid` has the sum for a payout, without trailing zeros. `too many`: there are more payroll records and payouts than
+ * are read.
  * `refused` and `failed` say why nothing is known.
  */
 export type PaidOf =
@@ -32,6 +35,16 @@ export const payrollListsOf = (payouts: readonly OfPayout[], { periodId }: Filte
 
 /** A key that may not read payroll records still reads payouts: a refusal is a result. */
 export const readPaid = async (client: Client, payouts: readonly OfPayout[], filter: Filter): Promise<PaidOf> => {
+  try {
+    const records = (await readLists(client, payrollListsOf(payouts, filter))) ?? (await readApart(client, payouts))
+    return records === undefined ? { state: 'too many' } : { state: 'known', paid: paidIn(records) }
+  } catch (why) {
+    return { state: why instanceof RefusedError && why.status === 403 ? 'refused' : 'failed', why }
+  }
+}
+
+/** @returns undefined if the lists have more records than are read */
+const readLists = async (client: Client, lists: readonly Filter[]): Promise<PayrollRecord[] | undefined> => {
   const records: PayrollRecord[] = []
   let isWhole = true
   const read = async (list: Filter): Promise<void> => {
@@ -41,12 +54,25 @@ export const readPaid = async (client: Client, payouts: readonly OfPayout[], fil
       if (!isWhole) return
     }
   }
-  try {
-    await Promise.all(payrollListsOf(payouts, filter).map(read))
-  } catch (why) {
-    return { state: why instanceof RefusedError && why.status === 403 ? 'refused' : 'failed', why }
+  await Promise.all(lists.map(read))
+  return isWhole ? records : undefined
+}
+
+/**
+ * In a list for each payout. Read again, a list that has not changed costs no unit of the key.
+ * @returns undefined if there are more payouts than are read
+ */
+const readApart = async (client: Client, payouts: readonly OfPayout[]): Promise<PayrollRecord[] | undefined> => {
+  const byPlace = new Map(payouts.map(({ rep_id, period_id }) => [`${rep_id} ${period_id}`, { rep_id, period_id }]))
+  if (byPlace.size > PAYOUTS_MAX) return undefined
+  const records: PayrollRecord[] = []
+  const waiting = byPlace.values()
+  const readSome = async (): Promise<void> => {
+    for (const { rep_id, period_id } of waiting)
+      records.push(...(await Array.fromAsync(client.payrollRecords({ repId: rep_id, periodId: period_id }))))
   }
-  return isWhole ? { state: 'known', paid: paidIn(records) } : { state: 'too many' }
+  await Promise.all(Array.from({ length: LISTS_MAX }, readSome))
+  return records
 }
 
 /** A payment in another currency than the payout does not count: nothing says how much of the debt it pays. */

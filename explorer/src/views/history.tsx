@@ -3,8 +3,7 @@ import type { PayoutStep } from '../../../client/src/index.ts'
 import { groupDigits, withEqualDecimals } from '../amounts.ts'
 import { ComparedPayouts, PayoutChoice } from '../parts/comparison.tsx'
 import { IdText, Link, nameOfPeriod, nameOfRep, ShortInstant, useNames } from '../parts/identity.tsx'
-import { PayoutThen } from '../parts/payout-then.tsx'
-import { ReadingState } from '../parts/refused.tsx'
+import { PayoutState } from '../parts/payout-then.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
 import { labelsOf } from '../pictures/labels.ts'
@@ -25,8 +24,7 @@ export const HistoryView = ({ id }: { readonly id: string }) => {
   return (
     <>
       <h1 tabIndex={-1}>{title ?? texts.views.history}</h1>
-      <ReadingState reading={reading} what="payouts" />
-      <PayoutThen id={id} reading={reading} view="history" />
+      <PayoutState id={id} reading={reading} view="history" />
       {steps.length > 0 && (
         <section>
           <figure>
@@ -81,12 +79,12 @@ const Steps = ({ steps }: { readonly steps: readonly PayoutStep[] }) => {
           cell: step => <ShortInstant instant={payoutInstant(step)} />,
         },
         { head: texts.words.owed, amount: ({ net_amount }) => net_amount },
-        { head: texts.words.currency, isPlain: true, cell: ({ currency }) => currency },
         {
           head: words.difference,
           isDifference: true,
           amount: ({ difference }, at) => (difference?.net_amount ? (even[2 * at] ?? null) : null),
         },
+        { head: texts.words.currency, isPlain: true, cell: ({ currency }) => currency },
         {
           head: texts.words.status,
           isPlain: true,

@@ -1,6 +1,6 @@
 /** What is owed, paid and open, by period and currency: a picture and a table that say the same. */
 import { useMemo, useState } from 'preact/hooks'
-import type { Total } from '../../../client/src/index.ts'
+import { RefusedError, type Total } from '../../../client/src/index.ts'
 import { groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
 import { ChangeTable } from '../parts/change-table.tsx'
 import { Link, type Names, nameOfPeriod, PeriodName, RepName, ShortInstant, useNames } from '../parts/identity.tsx'
@@ -9,6 +9,7 @@ import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
 import { CHANGES_LOOKED_AT, type Correction, createCorrections } from '../state/corrections.ts'
+import { useOneByOne, useUnchanged } from '../state/drawing.ts'
 import { payoutInstant } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
@@ -24,22 +25,24 @@ export const OverviewView = () => {
   const reading = useReading('totals', client => client.totals())
   const { latest } = useReader()
   const names = useNames()
-  const { value } = reading
-  // Each of hundreds of periods is added and drawn. The page is drawn again for each change, and these rarely differ.
+  const value = useUnchanged(reading.value)
+  // The page is drawn again for each change. A section is the same object, and not drawn, until totals or names differ.
   const sections = useMemo(() => {
     const byCurrency = Map.groupBy(value?.totals ?? [], ({ currency }) => currency)
     return [...byCurrency].map(([currency, totals]) => (
       <CurrencySection key={currency} currency={currency} totals={totals} names={names} />
     ))
   }, [value, names])
+  const drawn = useOneByOne(sections.length)
+  const isDrawn = reading.value !== undefined && drawn === sections.length
   return (
     <>
       <h1 tabIndex={-1}>{texts.views.overview}</h1>
       <ReadingState reading={reading} what="totals" />
       {reading.value?.totals.length === 0 && <p>{texts.overview.nothing}</p>}
-      {sections}
+      {sections.slice(0, drawn)}
       {/* Read at once, and shown below what is above: the totals would move it. */}
-      <div hidden={reading.value === undefined && reading.error === undefined}>
+      <div hidden={!isDrawn && (reading.error === undefined || isOfMoment(reading.error))}>
         <Corrected />
       </div>
       {latest.length > 0 && (
@@ -51,6 +54,9 @@ export const OverviewView = () => {
     </>
   )
 }
+
+/** A refused moment is said once for the whole view. */
+const isOfMoment = (error: unknown): boolean => error instanceof RefusedError && error.status === 400
 
 /** The latest period first. Periods without a name stay in the order of the API. */
 const rowsOf = (totals: readonly Total[], { periods }: Names): Row[] => {

@@ -16,7 +16,7 @@ import {
   ShortInstant,
   useNames,
 } from '../parts/identity.tsx'
-import { PayoutThen } from '../parts/payout-then.tsx'
+import { PayoutState } from '../parts/payout-then.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { WaterfallStep, waterfallOf } from '../pictures/waterfall.tsx'
@@ -38,8 +38,7 @@ export const PayoutView = ({ id }: { readonly id: string }) => {
   return (
     <>
       <h1 tabIndex={-1}>{title ?? texts.views.payout}</h1>
-      <ReadingState reading={payout} what="payouts" />
-      <PayoutThen id={id} reading={payout} view="payout" />
+      <PayoutState id={id} reading={payout} view="payout" />
       {value !== undefined && <Found payout={value} statement={statement} />}
     </>
   )

@@ -9,7 +9,7 @@ import { ReadingState, wordsFor } from '../parts/refused.tsx'
 import { Table, type TableColumn } from '../parts/table.tsx'
 import { fragmentOf } from '../state/address.ts'
 import { PAGE_RECORDS, type PagesBeside, usePages } from '../state/pages.ts'
-import { PAYROLL_MAX, type PaidOf, readPaid } from '../state/paid.ts'
+import { PAYOUTS_MAX, PAYROLL_MAX, type PaidOf, readPaid } from '../state/paid.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -111,7 +111,7 @@ const Found = ({ pages, isOpenOnly, deal, again }: FoundProps) => {
           {payouts.openOnly}
         </label>
       )}
-      {beside.state === 'too many' && <p class="notice">{payouts.tooManyPaid(PAYROLL_MAX)}</p>}
+      {beside.state === 'too many' && <p class="notice">{payouts.tooManyPaid(PAYOUTS_MAX, PAYROLL_MAX)}</p>}
       {'why' in beside && (
         <p class="notice">
           {wordsFor(beside.why, 'payroll records')}{' '}

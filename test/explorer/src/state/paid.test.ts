@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Client, type Filter, type PayrollRecord, RefusedError } from '../../../../client/src/index.ts'
-import { PAYROLL_MAX, payrollListsOf, readPaid } from '../../../../explorer/src/state/paid.ts'
+import { PAYOUTS_MAX, PAYROLL_MAX, payrollListsOf, readPaid } from '../../../../explorer/src/state/paid.ts'
 
 type Of = { readonly rep_id: string; readonly period_id: string; readonly currency: string }
 
@@ -17,7 +17,13 @@ const clientOf = (records: readonly (Of & { readonly amount: string })[]) => {
       yield { data: found.slice(at, at + 200) as unknown as PayrollRecord[], hasMore: at + 200 < found.length }
     }
   }
-  const client = { payrollRecords: (filter: Filter) => ({ pages: () => pages(filter) }) } as unknown as Client
+  const list = (filter: Filter) => ({
+    pages: () => pages(filter),
+    async *[Symbol.asyncIterator]() {
+      for await (const { data } of pages(filter)) yield* data
+    },
+  })
+  const client = { payrollRecords: list } as unknown as Client
   return { client, sent }
 }
 
@@ -54,14 +60,19 @@ test('a sum has more digits than a double', async () => {
   expect(found.state === 'known' && found.paid(where)).toBe('99999999999999999999.03')
 })
 
-test('of a period of very many reps, reading stops after some records, and says so', async () => {
+test('of a period of very many reps, payroll records are read payout by payout, and of very many payouts none', async () => {
   const payouts = Array.from({ length: 50_000 }, (_, at) => ({ rep_id: `rep_${at}`, period_id: 'p', currency: 'EUR' }))
-  const { client, sent } = clientOf(payouts.map(payout => ({ ...payout, amount: '1' })))
-  expect(await readPaid(client, payouts.slice(0, 50), {})).toEqual({ state: 'too many' })
+  const { client, sent } = clientOf(payouts.map((payout, at) => ({ ...payout, amount: String(at) })))
+  expect(await readPaid(client, payouts.slice(0, PAYOUTS_MAX + 1), {})).toEqual({ state: 'too many' })
   expect(sent.requests).toBe(PAYROLL_MAX / 200)
+  const shown = payouts.slice(-PAYOUTS_MAX)
+  const found = await readPaid(client, shown, {})
+  const paidOf = found.state === 'known' ? found.paid : () => 'unknown'
+  expect(shown.map(paidOf)).toEqual(shown.map(({ rep_id }) => rep_id.replace('rep_', '')))
+  expect(sent.requests).toBe(2 * (PAYROLL_MAX / 200) + PAYOUTS_MAX)
   // Of few reps, only their records are read.
   expect((await readPaid(client, payouts.slice(0, 5), { periodId: 'p' })).state).toBe('known')
-  expect(sent.requests).toBe(PAYROLL_MAX / 200 + 5)
+  expect(sent.requests).toBe(2 * (PAYROLL_MAX / 200) + PAYOUTS_MAX + 5)
 })
 
 test('the lists are of the rep and the period that the view is of', () => {
