@@ -11,6 +11,7 @@ import { NOTHING_OBSERVED, type Observed, openSession, type Session } from './st
 import { texts } from './texts.ts'
 import { ChangesView } from './views/changes.tsx'
 import { CompareView } from './views/compare.tsx'
+import { CorrectionsView } from './views/corrections.tsx'
 import { HistoryView } from './views/history.tsx'
 import { OverviewView } from './views/overview.tsx'
 import { PayoutView } from './views/payout.tsx'
@@ -151,6 +152,8 @@ const View = ({ address: { view, id = '' } }: { readonly address: ViewAddress })
       return <PayrollRecordView id={id} />
     case 'changes':
       return <ChangesView />
+    case 'corrections':
+      return <CorrectionsView />
     case 'unknown':
       return <UnknownView />
   }
@@ -165,9 +168,12 @@ const UnknownView = () => (
   </>
 )
 
+/** Views that the head does not name, and the view that leads to each. */
+const parentOf: Partial<Record<ViewAddress['view'], ViewAddress['view']>> = { corrections: 'changes' }
+
 const Header = () => {
   const { address } = useReader()
-  const shown = address.id === undefined ? address.view : 'payouts'
+  const shown = address.id === undefined ? (parentOf[address.view] ?? address.view) : 'payouts'
   return (
     <header>
       <strong class="brand">{texts.title}</strong>

@@ -12,6 +12,7 @@ export const texts = {
     compare: 'Two payouts compared',
     payroll: 'Payroll record',
     changes: 'Changes',
+    corrections: 'Corrections',
     unknown: 'There is no such page',
   },
   unknownPage: 'This address is of no page of the explorer. Check it, or go to the',
@@ -129,6 +130,7 @@ export const texts = {
     correctionsHint:
       'The latest payouts that replaced another one, five at most. The difference is added to what was owed.',
     noCorrections: 'No payout was replaced.',
+    allCorrections: 'All corrections, since a date',
     noneFound: (changes: number) => `None of the last ${groupDigits(String(changes))} changes replaced a payout.`,
     someFound: (changes: number) =>
       `The payouts that replaced another one, of the last ${groupDigits(String(changes))} changes. Earlier ones are not shown.`,
@@ -247,6 +249,15 @@ export const texts = {
     noPayout: 'It names no payout: those of the rep and period',
   },
 
+  corrections: {
+    since: 'Published since',
+    example: '2026-02-01',
+    sum: 'Added to what was owed',
+    explained: 'What all corrections below add up to. Those between two currencies are not in it.',
+    shown: (found: number, looked: number, hasMore: boolean) =>
+      `${count(found, 'correction')} among ${hasMore ? `the last ${count(looked, 'change')}. There are more to look through.` : `${count(looked, 'change')}: all were looked through.`}`,
+  },
+
   changes: {
     title: 'Changes',
     latest: 'Since this page was opened',
@@ -265,5 +276,6 @@ export const texts = {
   },
 } as const
 
-const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`
+const count = (number: number, what: string): string =>
+  `${groupDigits(String(number))} ${what}${number === 1 ? '' : 's'}`
 const inSeconds = (seconds: string | undefined): string => (seconds === undefined ? ' soon' : ` in ${seconds} s`)

@@ -182,6 +182,27 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(wrong).toEqual([])
   })
 
+  test('what was corrected since a date, and by how much: one link, and the date', async () => {
+    const { page, wrong, origin } = await open('overview')
+    await page.getByRole('link', { name: 'All corrections, since a date' }).click()
+    await page.getByLabel('Published since').fill('2026-01-01')
+    await page.getByRole('main').getByRole('button', { name: 'Show', exact: true }).click()
+    const row = /^\S+ \S+ UTC Ada Same \(rep_2\) February 2026 99\.90 80\.00 −19\.90 EUR Explain History$/
+    await expect.poll(() => page.url()).toBe(`${origin}/#/corrections?since=2026-01-01`)
+    await expect.poll(() => rowsOf(page, 'Corrected lately')).toEqual([expect.stringMatching(row)])
+    const sum = page.locator('.sums').getByText('−19.90')
+    expect((await sum.locator('xpath=..').innerText()).replaceAll(/\s+/g, ' ')).toBe('−19.90 EUR')
+    await page.getByText(/^1 correction among \d+ changes: all were looked through\.$/).waitFor()
+    // After the correction, only a void was published.
+    await page.getByLabel('Published since').fill('payout_4')
+    await page.getByLabel('Published since').press('Enter')
+    await page.getByText('0 corrections among 1 change: all were looked through.').waitFor()
+    await page.getByLabel('Published since').fill('last week')
+    await page.getByLabel('Published since').press('Enter')
+    await page.getByRole('alert').getByText('Expected an instant').waitFor()
+    expect(wrong).toEqual([])
+  })
+
   test('each change says what it added to the payout that it replaced, and payroll records lead to their payout', async () => {
     const { page, wrong } = await open('changes')
     const table = page.getByRole('table', { name: 'All changes' })

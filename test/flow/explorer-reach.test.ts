@@ -21,6 +21,7 @@ const views = {
   compared: 'compare/payout_2?from=payout_1',
   payroll: 'payroll/payroll_1',
   changes: 'changes',
+  corrections: 'corrections?since=2026-01-01',
   past: 'overview?as_of=payout_1',
   rep: 'payouts?rep=rep_1',
   refused: 'payout/payout_none',

@@ -184,6 +184,19 @@ export const explorerMutants: readonly Mutant[] = [
     flow: 'test/flow/explorer-questions.test.ts',
   },
   {
+    name: 'corrections since a moment begin with those before it',
+    inside: 'latestChanges',
+    find: 'Math.max(oldest,',
+    replace: 'Math.max(0,',
+  },
+  {
+    name: 'the sum of corrections is without its sign',
+    inside: 'CorrectionSums',
+    find: 'addAmounts(rows.map(differenceOf))',
+    replace: "addAmounts(rows.map(differenceOf)).replace('-', '')",
+    flow: 'test/flow/explorer-questions.test.ts',
+  },
+  {
     name: 'a payroll record of one payout is counted for others where payroll records are read payout by payout',
     inside: 'readApart',
     find: 'repId: rep_id, periodId: period_id',

@@ -5,9 +5,10 @@ import { Amount } from './amount.tsx'
 type Props = {
   readonly currency: string
   readonly sums: readonly { readonly head: string; readonly amount: string }[]
+  readonly isDifference?: boolean
 }
 
-export const SumList = ({ currency, sums }: Props) => {
+export const SumList = ({ currency, sums, isDifference = false }: Props) => {
   const even = withEqualDecimals(sums.map(({ amount }) => amount))
   return (
     <dl class="sums">
@@ -15,7 +16,7 @@ export const SumList = ({ currency, sums }: Props) => {
         <div key={head}>
           <dt>{head}</dt>
           <dd>
-            <Amount amount={even[at] ?? ''} /> <span class="quiet">{currency}</span>
+            <Amount amount={even[at] ?? ''} isDifference={isDifference} /> <span class="quiet">{currency}</span>
           </dd>
         </div>
       ))}

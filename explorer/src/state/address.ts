@@ -2,7 +2,7 @@
  * The address of a view: the fragment of the page. It says everything that is shown, the moment too, so that it can be
  * sent to a colleague. It never has a key: `takeKey` removes one.
  */
-const views = ['overview', 'payouts', 'payout', 'history', 'compare', 'payroll', 'changes'] as const
+const views = ['overview', 'payouts', 'payout', 'history', 'compare', 'payroll', 'changes', 'corrections'] as const
 /** `unknown` is the view of an address that no view has. */
 export type ViewName = (typeof views)[number] | 'unknown'
 
@@ -16,6 +16,8 @@ export type ViewAddress = {
   readonly deal?: string
   /** `only`: payouts of which something is open. */
   readonly open?: string
+  /** Corrections that were published since: a date, an instant or a change. */
+  readonly since?: string
   /** The two payouts that are compared. */
   readonly from?: string
   readonly to?: string
@@ -25,7 +27,7 @@ export type ViewAddress = {
 
 const parameters = {
   ...({ rep: 'rep', period: 'period', deal: 'deal', open: 'open' } as const),
-  ...({ from: 'from', to: 'to', as_of: 'asOf' } as const),
+  ...({ since: 'since', from: 'from', to: 'to', as_of: 'asOf' } as const),
 }
 /** Views of one record: their paths have its id. */
 const viewsOfRecords: readonly string[] = ['payout', 'history', 'compare', 'payroll']

@@ -42,6 +42,13 @@ export const createCorrections = (client: Client): ((latest: readonly Change[]) 
   }
 }
 
+/** The corrections among changes, in their order. */
+export const correctionsAmong = (client: Client, changes: readonly Change[]): Promise<Correction[]> =>
+  withBefore(
+    client,
+    replacing(changes).map(({ record }) => record),
+  )
+
 const replacing = (changes: readonly Change[]): PayoutChange[] =>
   changes.flatMap(change => (change.kind === 'payouts' && change.supersedes_id !== null ? [change] : []))
 

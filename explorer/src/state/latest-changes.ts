@@ -9,18 +9,23 @@ export type Paged<Item> = {
   readonly pages: () => AsyncIterable<{ readonly data: readonly Item[]; readonly hasMore: boolean }>
 }
 
-/** @param size changes of a page; `first`: of the first one, if that is another number */
-export const latestChanges = (client: Client, size: number, first = size): Paged<Change> => ({
+/**
+ * @param size changes of a page; `first`: of the first one, if that is another number
+ * @param since the moment after which they were published: an instant that is over, or the id of a change
+ */
+export const latestChanges = (client: Client, size: number, first = size, since?: string): Paged<Change> => ({
   pages: async function* () {
     let end = (await client.totals()).last_sequence
+    const earlier = since === undefined ? 0 : (await client.asOf(since).totals()).last_sequence
+    const oldest = Math.min(earlier, end)
     let wanted = first
     do {
-      const begin = Math.max(0, end - wanted)
+      const begin = Math.max(oldest, end - wanted)
       wanted = size
       const data = await changesBetween(client, begin, end)
-      yield { data: data.toReversed(), hasMore: begin > 0 }
+      yield { data: data.toReversed(), hasMore: begin > oldest }
       end = begin
-    } while (end > 0)
+    } while (end > oldest)
   },
 })
 
@@ -41,11 +46,14 @@ export const allChanges = (client: Client, size: number): Paged<Change> => ({
   },
 })
 
+/** The most changes of one request. */
+const REQUEST_MAX = 200
+
 /** A page of large records can be shorter than asked: then more are read. */
 const changesBetween = async (client: Client, begin: number, end: number): Promise<Change[]> => {
   const found: Change[] = []
   if (end === begin) return found
-  for await (const change of client.changes({ after: begin, limit: end - begin })) {
+  for await (const change of client.changes({ after: begin, limit: Math.min(REQUEST_MAX, end - begin) })) {
     found.push(change)
     if (change.sequence >= end) break
   }

@@ -1,5 +1,6 @@
 /** The feed of the organization: changes as they come, and all of them. */
 import { ChangeTable } from '../parts/change-table.tsx'
+import { Link } from '../parts/identity.tsx'
 import { ReadingState, wordsFor } from '../parts/refused.tsx'
 import { allChanges } from '../state/latest-changes.ts'
 import { PAGE_RECORDS, usePages } from '../state/pages.ts'
@@ -37,7 +38,10 @@ export const ChangesView = () => {
         {pages.value?.items.length === 0 && <p>{texts.none}</p>}
         {all.length > 0 && (
           <>
-            <p class="quiet">{isLatestFirst ? words.latestFirst : words.oldestFirst}</p>
+            <p class="quiet">
+              {isLatestFirst ? words.latestFirst : words.oldestFirst}{' '}
+              <Link to={{ view: 'corrections' }}>{texts.overview.allCorrections}</Link>
+            </p>
             <ChangeTable changes={all} caption={words.all} />
           </>
         )}

@@ -1,16 +1,16 @@
 /** What is owed, paid and open, by period and currency: a picture and a table that say the same. */
 import { useMemo, useState } from 'preact/hooks'
 import { RefusedError, type Total } from '../../../client/src/index.ts'
-import { groupDigits, subtractAmount, withEqualDecimals } from '../amounts.ts'
+import { groupDigits, withEqualDecimals } from '../amounts.ts'
 import { ChangeTable } from '../parts/change-table.tsx'
-import { Link, type Names, nameOfPeriod, PeriodName, RepName, ShortInstant, useNames } from '../parts/identity.tsx'
+import { CorrectionTable } from '../parts/correction-table.tsx'
+import { Link, type Names, nameOfPeriod, PeriodName, useNames } from '../parts/identity.tsx'
 import { OwedPaidOpen } from '../parts/owed-paid-open.tsx'
 import { ReadingState } from '../parts/refused.tsx'
 import { Table } from '../parts/table.tsx'
 import { Bars } from '../pictures/bars.tsx'
-import { CHANGES_LOOKED_AT, type Correction, createCorrections } from '../state/corrections.ts'
+import { CHANGES_LOOKED_AT, createCorrections } from '../state/corrections.ts'
 import { useOneByOne, useUnchanged } from '../state/drawing.ts'
-import { payoutInstant } from '../state/instants.ts'
 import { useReader, useReading } from '../state/reading.ts'
 import { texts } from '../texts.ts'
 
@@ -134,18 +134,10 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
 /** The latest payouts that replaced another one: both amounts, and how they differ. */
 const Corrected = () => {
   const { client, latest } = useReader()
-  const { words, overview, history } = texts
+  const { overview } = texts
   const read = useMemo(() => createCorrections(client), [client])
   const reading = useReading('corrections', () => read(latest))
   const { found = [], isPartial = false } = reading.value ?? {}
-  const isSameCurrency = ({ before, after }: Pick<Correction, 'before' | 'after'>): boolean =>
-    before.currency === after.currency
-  const differences = withEqualDecimals(
-    found.flatMap(({ before, after }) => [
-      isSameCurrency({ before, after }) ? subtractAmount(after.net_amount, before.net_amount) : '0',
-      after.net_amount,
-    ]),
-  )
   return (
     <section>
       <h2>{overview.corrections}</h2>
@@ -156,43 +148,13 @@ const Corrected = () => {
       {found.length > 0 && (
         <>
           <p class="quiet">{isPartial ? overview.someFound(CHANGES_LOOKED_AT) : overview.correctionsHint}</p>
-          <Table
-            caption={overview.corrections}
-            rows={found}
-            keyOf={({ id }) => id}
-            columns={[
-              {
-                head: `${texts.payout.calculated} / ${texts.payout.recorded}`,
-                isPlain: true,
-                cell: ({ after }) => <ShortInstant instant={payoutInstant(after)} />,
-              },
-              { head: words.rep, isPlain: true, cell: ({ after }) => <RepName id={after.rep_id} /> },
-              { head: words.period, isPlain: true, cell: ({ after }) => <PeriodName id={after.period_id} /> },
-              { head: history.before, amount: ({ before }) => before.net_amount },
-              { head: history.after, amount: ({ after }) => after.net_amount },
-              {
-                head: history.difference,
-                isDifference: true,
-                amount: (row, at) => (isSameCurrency(row) ? (differences[2 * at] ?? null) : null),
-              },
-              {
-                head: words.currency,
-                isPlain: true,
-                cell: row => (isSameCurrency(row) ? '' : `${row.before.currency} → `) + row.after.currency,
-              },
-              {
-                head: words.payout,
-                isPlain: true,
-                cell: ({ id }) => (
-                  <>
-                    <Link to={{ view: 'payout', id }}>{texts.payouts.explain}</Link>{' '}
-                    <Link to={{ view: 'history', id }}>{texts.payouts.history}</Link>
-                  </>
-                ),
-              },
-            ]}
-          />
+          <CorrectionTable found={found} />
         </>
+      )}
+      {reading.value !== undefined && (
+        <p>
+          <Link to={{ view: 'corrections' }}>{overview.allCorrections}</Link>
+        </p>
       )}
     </section>
   )

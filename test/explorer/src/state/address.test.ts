@@ -19,6 +19,7 @@ test('the fragment of an address is read as the same address', () => {
     { view: 'compare', id: 'payout_2', from: 'payout_1' },
     { view: 'payroll', id: 'payroll_1' },
     { view: 'payouts', open: 'only' },
+    { view: 'corrections', since: '2026-02-01', asOf: 'payout_1' },
     { view: 'payouts', deal: 'deal_1', asOf: 'payout_1' },
     { view: 'payouts', rep: 'a b+c&d=%2B#ü', period: '100% of /it' },
   ]

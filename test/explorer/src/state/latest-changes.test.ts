@@ -12,20 +12,30 @@ const pagesOf = async <Item extends { readonly id: string }>(paged: Paged<Item>)
   return pages
 }
 
-test('each change comes once, the latest first, however large the records are', async () => {
+test('each change since a moment comes once, the latest first, however large the records are', async () => {
   const anything = fc.record({
     count: fc.integer({ min: 0, max: 60 }),
     size: fc.integer({ min: 1, max: 20 }),
     room: fc.integer({ min: 1, max: 20 }),
+    since: fc.option(fc.integer({ min: 0, max: 70 }), { nil: undefined }),
   })
   await fc.assert(
-    fc.asyncProperty(anything, async ({ count, size, room }) => {
-      const pages = await pagesOf(latestChanges(organizationOf(payouts(count), { room }).client, size))
-      const wanted = payouts(count).map(({ id }) => id)
+    fc.asyncProperty(anything, async ({ count, size, room, since }) => {
+      const { client } = organizationOf(payouts(count), { room })
+      const pages = await pagesOf(latestChanges(client, size, size, since === undefined ? since : String(since)))
+      const wanted = payouts(count)
+        .map(({ id }) => id)
+        .slice(since ?? 0)
       expect(pages.flatMap(({ ids }) => ids)).toEqual(wanted.toReversed())
       expect(pages.map(({ hasMore }) => hasMore)).toEqual(pages.map((_, at) => at < pages.length - 1))
     }),
   )
+})
+
+test('a page may have more changes than a request', async () => {
+  const { client, sent } = organizationOf(payouts(500))
+  const [page, ...others] = await pagesOf(latestChanges(client, 2_000))
+  expect([page?.ids.length, others.length, sent.requests]).toEqual([500, 0, 4])
 })
 
 test('the first page of a large organization costs two requests', async () => {

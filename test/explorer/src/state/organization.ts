@@ -54,6 +54,8 @@ export const organizationOf = (given: readonly GivenPayout[], { room = 200, hasT
       if (!hasTotals) throw refusal()
       return { last_sequence: changes.length }
     },
+    /** A moment of these tests is the number of changes that were there. */
+    asOf: (moment: string) => ({ totals: async () => ({ last_sequence: Number(moment) }) }),
   } as unknown as Client
   return { client, sent }
 }
