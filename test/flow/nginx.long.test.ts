@@ -1,5 +1,5 @@
 /** The proxy of docs/examples/nginx.conf in front of the API. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ const setUp = async () => {
       sent.on('error', reject).end()
     })
   await eventually(() => ask('/reps'))
-  return { store, org, ask, apiPort, origin: `http://127.0.0.1:${port}` }
+  return { store, org, ask, apiPort, folder, origin: `http://127.0.0.1:${port}` }
 }
 let started: ReturnType<typeof setUp> | undefined
 const shared = () => (started ??= setUp())
@@ -104,6 +104,28 @@ describe.skipIf(nginxProgram === undefined)('nginx in front of the API', () => {
     for (const path of ['/explorer/nothing', '/explorer../nginx.conf', '/explorer/%2e%2e/nginx.conf', '/']) {
       expect([path, await statusOf(origin, path)]).toEqual([path, 404])
     }
+  })
+
+  test('gives the explorer of another version, also if its page has the time and the size of the one before', async () => {
+    const { origin, folder } = await shared()
+    const file = join(folder, 'explorer/index.html')
+    const { mtime } = await stat(file)
+    const before = await fetch(`${origin}/explorer/`)
+    const html = await before.text()
+    const next = html.replace('Commission explorer', 'Another explorer!!!')
+    await writeFile(file, next)
+    await utimes(file, mtime, mtime)
+    expect((await stat(file)).size).toBe(html.length)
+    const known = (answer: Response) => ({
+      'if-modified-since': answer.headers.get('last-modified') ?? '',
+      'if-none-match': answer.headers.get('etag') ?? '""',
+    })
+    const after = await fetch(`${origin}/explorer/`, { headers: known(before) })
+    expect([after.status, await after.text()]).toEqual([200, next])
+    // Its other files have another name in each version: they are not sent again.
+    const script = new URL(/src="(\.\/[^"]+\.js)"/.exec(html)?.[1] ?? '', `${origin}/explorer/`)
+    const sent = await fetch(script)
+    expect([sent.status, (await fetch(script, { headers: known(sent) })).status]).toEqual([200, 304])
   })
 
   test('lets a request wait for a change', async () => {
