@@ -133,6 +133,8 @@ h1, h2, h3, li { overflow-wrap: anywhere; }
   tr { border-bottom: 1px solid light-dark(#d8dde3, #363d47); padding: 0.4em 0; }
   td { border: 0; display: flex; flex-wrap: wrap; justify-content: space-between; gap: 0 1em; padding: 0.1em 0; overflow-wrap: anywhere; }
   td::before { content: attr(data-head); color: light-dark(#56606c, #a7b0bc); }
+  td[data-head=""] { font-weight: 600; }
+  td[data-head=""]::before { content: none; }
   td.picture { display: block; width: 100%; }
 }`
 

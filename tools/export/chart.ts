@@ -86,7 +86,7 @@ const labelOf = (tick: number): string => {
 
 const round = (pixels: number): number => Math.round(pixels * 100) / 100
 
-const LABEL_CHARACTERS = 20
+const LABEL_CHARACTERS = 24
 const shorten = (label: string): string =>
   [...label].length <= LABEL_CHARACTERS ? label : `${[...label].slice(0, LABEL_CHARACTERS - 1).join('')}…`
 
