@@ -26,10 +26,9 @@ import { createAdmitKey } from './access/admit-keys.ts'
 import { allowOrigins } from './access/allow-origins.ts'
 import { authenticate } from './access/authenticate.ts'
 import { createFailedLogins } from './access/failed-logins.ts'
-import { limitInFlight } from './access/limit-in-flight.ts'
 import { limitRate } from './access/limit-rate.ts'
+import { limitInFlight, runPermitted, shareReads } from './access/permits.ts'
 import type { Rate, RequestCounter } from './access/rate-counter.ts'
-import { runPermitted, shareReads } from './access/share-reads.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerErrors, type ObserveRequest } from './answer/answer-errors.ts'
 import { limitDelivery } from './answer/limit-delivery.ts'
@@ -154,6 +153,7 @@ export const createApi = (parts: ApiParts): Api => {
         onLimited: () => parts.onRateLimited('address'),
       }),
     )
+    // It also refuses what the key has no permission for: such a request counts.
     .step(
       limitRate({
         rate: parts.rate,
@@ -165,6 +165,7 @@ export const createApi = (parts: ApiParts): Api => {
     )
     .step(limitInFlight(shares, () => parts.onRateLimited('under_way')))
     .step(requireRoute)
+    // Other routes pass.
     .step(waitForChange(CHANGES_ROUTE, watch, reservation, elapsed))
     .step(shareReads(TOTALS_ROUTE, shares.readsOfOrganization, shares.totalsOfOrganization))
     .step(reserveReads(reservation))

@@ -3,9 +3,9 @@
  * Promises: memory is bounded for any number of addresses. Addresses of one IPv6 network count as one. A try counts
  *   before its look-up: otherwise many parallel tries would start before the first one counts.
  */
-import { isIPv6 } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import type { Release } from '../../core/runtime/index.ts'
+import { networkOf } from '../http/client-address.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
 
 export type FailedLogins = {
@@ -35,19 +35,4 @@ export const createFailedLogins = (elapsed: () => number, max = FAILURES_PER_ADD
       }
     },
   }
-}
-
-/** Returns what counts as one address: an IPv4 address, or the 64 bits of an IPv6 address that name its network. */
-export const networkOf = (address = ''): string => {
-  const [, v4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
-  if (v4 !== undefined) return v4
-  if (!isIPv6(address)) return address
-  const [before = '', after] = address.split('%', 1)[0]?.toLowerCase().split('::') ?? []
-  const groups = before === '' ? [] : before.split(':')
-  const missing = after === undefined ? 0 : 8 - groups.length - (after === '' ? 0 : after.split(':').length)
-  const whole = [...groups, ...Array.from({ length: missing }, () => '0'), ...(after ? after.split(':') : [])]
-  return whole
-    .slice(0, 4)
-    .map(group => Number.parseInt(group, 16).toString(16))
-    .join(':')
 }

@@ -27,9 +27,8 @@ import type { Hit } from '../../core/store/index.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Context } from '../http/request.ts'
 import { noteRecordsForAudit } from '../http/request.ts'
-import { type Answering, answerLater, contentHash, entityTag } from './answer-page.ts'
+import { type Answering, answerLater, contentHash, entityTag, linkNext } from './answer-page.ts'
 import { type ComparablePayout, differenceParts, readPayout } from './compare-payouts.ts'
-import { linkNext } from './link-next.ts'
 
 /** Answers a page of `/changes`. @throws Refusal `unavailable`: a malformed record, or no room for the answer */
 export const answerChanges = (

@@ -1,7 +1,8 @@
 /**
  * In: documents and the position they were read at. Out: the answer (bytes, entity tag, projection time), or 304.
  * Promises: copies bodies byte for byte, and inserts `superseded_by_id` as far as a reader at this position may know
- *   it. The entity tag depends only on the content of the answer and its form, and reveals no offset.
+ *   it. The entity tag depends only on the content of the answer and its form, and reveals no offset. A page that has
+ *   more has the header `Link` (RFC 8288) with the address of the next one.
  */
 import { hash } from 'node:crypto'
 import {
@@ -18,12 +19,16 @@ import {
 } from '../../core/reading/index.ts'
 import { NOT_MODIFIED, OK, unavailable } from '../../core/runtime/index.ts'
 import { allocate, type DocumentSlice, type ReadPosition, startsWith } from '../../core/store/index.ts'
-import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { Arrived, Audited, Context, Counted, Reserved } from '../http/request.ts'
 import { noteRecordsForAudit } from '../http/request.ts'
-import { linkNext } from './link-next.ts'
+
+/**
+ * Version of the form of the API's answers: how their bytes are made from stored documents. Every entity tag contains
+ * it, so that no client keeps another form. Raise it with any change of the bytes (see test/golden/answers.test.ts).
+ */
+export const ANSWER_FORM = 4
 
 /** Needed by the answer to a request with a key. */
 export type Answering = Pick<Arrived, 'path' | 'query' | 'baseAddress'> &
@@ -199,4 +204,22 @@ const joined = (
   at += tail.copy(bytes, at)
   if (at !== length) throw new Error('a page is not as long as its parts')
   return bytes
+}
+
+/**
+ * Sets the header `Link` to the address of the next page: that of this request with all its parameters, and the cursor
+ * as `starting_after`, or the `ids` that are left. Only while there is more: a client that follows links ends at the
+ * last page.
+ */
+export const linkNext = (
+  ctx: Context<Pick<Arrived, 'path' | 'query' | 'baseAddress'>>,
+  value: string,
+  parameter: 'starting_after' | 'ids' = 'starting_after',
+): void => {
+  const { path, query, baseAddress } = ctx.state
+  const parameters = new URLSearchParams(query)
+  parameters.set(parameter, value)
+  // The next page begins after the cursor: with both, it would be refused.
+  parameters.delete('after')
+  ctx.set('Link', `<${baseAddress()}${path}?${parameters}>; rel="next"`)
 }

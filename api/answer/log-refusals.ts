@@ -6,7 +6,7 @@
  *   REFUSALS_LOGGED_IN_ALL. The metrics count every request.
  */
 import { LRUCache } from 'lru-cache'
-import { networkOf } from '../access/failed-logins.ts'
+import { networkOf } from '../http/client-address.ts'
 import { ADDRESSES_REMEMBERED, REFUSALS_LOGGED, REFUSALS_LOGGED_IN_ALL, REFUSALS_LOGGED_SECONDS } from '../limits.ts'
 
 export type AdmitLine = (address: string | undefined) => { readonly unlogged: number } | undefined

@@ -5,7 +5,7 @@
  * Can go wrong: a hop that is not an address ends the search; the result is then the last valid hop.
  */
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP, isIPv4 } from 'node:net'
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
 export type AddressOf = (req: Pick<IncomingMessage, 'socket' | 'headers'>) => string | undefined
 
@@ -37,4 +37,19 @@ export const createAddressOf = (trusted: readonly string[]): AddressOf => {
 const withoutPort = (hop: string): string => {
   const [, v4, v6] = /^(?:(\d+\.\d+\.\d+\.\d+):\d+|\[([^\]]*)\](?::\d+)?)$/.exec(hop) ?? []
   return v4 ?? v6 ?? hop
+}
+
+/** Returns what counts as one address: an IPv4 address, or the 64 bits of an IPv6 address that name its network. */
+export const networkOf = (address = ''): string => {
+  const [, v4] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? []
+  if (v4 !== undefined) return v4
+  if (!isIPv6(address)) return address
+  const [before = '', after] = address.split('%', 1)[0]?.toLowerCase().split('::') ?? []
+  const groups = before === '' ? [] : before.split(':')
+  const missing = after === undefined ? 0 : 8 - groups.length - (after === '' ? 0 : after.split(':').length)
+  const whole = [...groups, ...Array.from({ length: missing }, () => '0'), ...(after ? after.split(':') : [])]
+  return whole
+    .slice(0, 4)
+    .map(group => Number.parseInt(group, 16).toString(16))
+    .join(':')
 }

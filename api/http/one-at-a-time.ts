@@ -1,13 +1,12 @@
 /**
  * In: the requests of a connection. Out: the same requests, each started when the answer before it is delivered.
  * Promises: a connection holds one answer at a time, however many requests it sends ahead. While one waits, the socket
- *   is paused, and the end of the connection is not seen: the request under way is told (further-bytes.ts).
+ *   is paused, and the end of the connection is not seen: the request under way is told (`onceFurtherBytes`).
  * Can go wrong: more than REQUESTS_AHEAD_MAX come in bytes that were already read → the connection is closed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { REQUESTS_AHEAD_MAX } from '../limits.ts'
-import { noteFurtherBytes } from './further-bytes.ts'
 
 type RequestListener = (req: IncomingMessage, res: ServerResponse) => void
 type Request = Parameters<RequestListener>
@@ -48,4 +47,23 @@ export const oneAtATime = (listener: RequestListener): Ordered => {
     },
     underWay: socket => connections.get(socket)?.res,
   }
+}
+
+const EVENT = 'further bytes'
+const followed = new WeakSet<ServerResponse>()
+
+/** Notes that the client of this answer has sent more: another request, or bytes that are none. */
+export const noteFurtherBytes = (res: ServerResponse): void => {
+  followed.add(res)
+  res.emit(EVENT)
+}
+
+/**
+ * Calls `run` once the client of this answer sends more; at once if it has. Nothing of it is read while the request is
+ * answered. So the end of the connection may not be seen either, and the request must not wait long: see
+ * wait-for-change.ts.
+ */
+export const onceFurtherBytes = (res: ServerResponse, run: () => void): void => {
+  if (followed.has(res)) run()
+  else res.once(EVENT, run)
 }

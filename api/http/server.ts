@@ -21,9 +21,8 @@ import {
   SOCKET_SILENCE_MAX,
   TIMEOUT_CHECK_INTERVAL,
 } from '../limits.ts'
-import { noteFurtherBytes } from './further-bytes.ts'
 import { limitConnections } from './limit-connections.ts'
-import { oneAtATime } from './one-at-a-time.ts'
+import { noteFurtherBytes, oneAtATime } from './one-at-a-time.ts'
 
 /** A certificate with its chain, and its key, as PEM. */
 export type Tls = { readonly cert: string; readonly key: string }

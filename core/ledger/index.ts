@@ -2,7 +2,7 @@
  * The ledger library: an event, the rules, and the decision on each record. Pure: it knows neither Kafka nor
  * Elasticsearch.
  */
-export { assess } from './decide/assess.ts'
+export { type Assessed, assess, orgOf } from './decide/assess.ts'
 export { Cache } from './decide/cache.ts'
 export {
   batchOfOne,
@@ -16,7 +16,7 @@ export {
   PartitionLedger,
 } from './decide/decide.ts'
 export type { ReadDocuments } from './decide/load.ts'
-export { type Assessed, orgOf, type ProjectedBatch, timeOfRecord } from './decide/project.ts'
+export { type ProjectedBatch, timeOfRecord } from './decide/project.ts'
 export { bytesOfAll, Queue } from './decide/queue.ts'
 export { type DecidedDocument, draftOf } from './decide/serialize.ts'
 export { decode } from './event/decode.ts'

@@ -1,7 +1,6 @@
 /** The reading library: pages, moments, totals, waits and sealed texts. It knows no HTTP. */
 export { type ApiKeyCache, createApiKeyCache, type KeyHolder, worksFrom } from './api-key-cache.ts'
-export { createReadMemory, holdReads } from './capacity/hold-reads.ts'
-export { createTurn, largeFrom, type Turn } from './capacity/large-answers.ts'
+export { createReadMemory, createTurn, holdReads, largeFrom, type Turn } from './capacity/hold-reads.ts'
 export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './capacity/pace.ts'
 export {
   createShares,
@@ -22,7 +21,6 @@ export {
   KEYS_REMEMBERED,
   READY_TIME_MAX,
 } from './limits.ts'
-export { changeParts, textOfChange, withoutBrace } from './pages/change-text.ts'
 export { termsOf } from './pages/list-filter.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
@@ -43,7 +41,16 @@ export {
 } from './pages/read-parameters.ts'
 export type { FoundRecord, FoundStatement, RecordAsked } from './pages/read-record.ts'
 export type { Added, TotalsRead } from './pages/read-totals.ts'
-export { NOT_REPLACED, replacementOf, textOfListed, textOfStatement, traceFieldsOf } from './pages/record-json.ts'
+export {
+  changeParts,
+  NOT_REPLACED,
+  replacementOf,
+  textOfChange,
+  textOfListed,
+  textOfStatement,
+  traceFieldsOf,
+  withoutBrace,
+} from './pages/record-text.ts'
 export { createReaders, type Readers } from './readers.ts'
 export { type ReferencePage, referenceFiles, referencePages } from './reference.ts'
 export { holdKeys } from './sealed/hold-keys.ts'

@@ -117,15 +117,16 @@ export const AS_OF_MARGIN = 30_000
 /** Bytes of records on a page of a payout's history: the difference of each can be as large as two records. */
 export const HISTORY_BYTES_MAX = PAGE_BYTES_MAX / 4
 
-/**
- * Totals. In order: combinations of period, currency and amount in one answer (parsed without a pause, within 15 ms);
- * records that one query covers; sums made at once, in all and of one organization (a fifth), beyond which a request
- * waits; milliseconds for one sum.
- */
 /** Changes whose sequence a process remembers: some 100 bytes each. */
 export const SEQUENCES_REMEMBERED = 10_000
 /** Changes that one search skips: Elasticsearch skips up to 10,000 hits. */
 export const CHANGES_SKIPPED_MAX = 10_000
+
+/**
+ * Totals. In order: combinations of period, currency and amount in one answer (parsed without a pause, within 15 ms);
+ * records that one query covers; sums made at once, in all and of one organization (a fifth), beyond which a request
+ * waits; milliseconds for one sum. A request waits READ_TIME_MAX for it; the sum goes on for the next request.
+ */
 export const TOTALS_AMOUNTS = 5_000
 export const TOTALS_RECORDS = 20_000
 export const TOTALS_AT_ONCE = 5

@@ -3,11 +3,17 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { answerChanges, answerHistory, answerTotals } from '../../api/answer/answer-changes.ts'
 import type { Answering } from '../../api/answer/answer-page.ts'
-import { answerByIds, answerList, answerPayout, answerRecord, answerStatement } from '../../api/answer/answer-page.ts'
+import {
+  ANSWER_FORM,
+  answerByIds,
+  answerList,
+  answerPayout,
+  answerRecord,
+  answerStatement,
+} from '../../api/answer/answer-page.ts'
 import type { Context } from '../../api/http/request.ts'
 import { usualPace } from '../../core/reading/capacity/pace.ts'
 import { type Hit, sliceSearch } from '../../core/store/read/slice-documents.ts'
-import { ANSWER_FORM } from '../../schemas/answer-form.ts'
 import { type ListKind, listKinds } from '../../schemas/stored/documents.ts'
 import { recordText, searchAnswer } from '../api/answers.ts'
 import { answering } from '../support/answering-request.ts'
@@ -137,6 +143,6 @@ test('the bytes and entity tags of answers change only together with ANSWER_FORM
   expect(new Set(answers.map(answer => answer.slice(0, 29))).size).toBe(answers.length)
   const digest = createHash('sha256').update(answers.join('\n')).digest('hex')
   const told =
-    'Did you change the bytes on purpose? Raise ANSWER_FORM in schemas/answer-form.ts, and add its digest here.'
+    'Did you change the bytes on purpose? Raise ANSWER_FORM in api/answer/answer-page.ts, and add its digest here.'
   expect(digest, told).toBe(FORMS[ANSWER_FORM])
 })

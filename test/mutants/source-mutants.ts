@@ -127,7 +127,7 @@ export const sourceMutants: readonly Mutant[] = [
   {
     name: 'a batch of an aborted transaction is read',
     inside: 'batchesOf',
-    file: 'core/log/batch/fetched-log.ts',
+    file: 'core/log/batch/record-batch.ts',
     find: 'batch.isTransactional && open.has(producerId)',
     replace: 'batch.isTransactional && open.size > 1e9 && producerId !== undefined',
   },

@@ -1,7 +1,7 @@
 /**
  * Symptom: records of aborted transactions were applied as if committed, if two transactions overlapped in one
  * partition. Which records depended on where a fetch began, so a rebuild could differ.
- * Cause: the filter of kafkajs for aborted records, see core/log/batch/fetched-log.ts.
+ * Cause: the filter of kafkajs for aborted records, see core/log/batch/record-batch.ts.
  */
 import type { Producer, Transaction } from 'kafkajs'
 import { beforeAll, expect, test } from 'vitest'

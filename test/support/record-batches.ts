@@ -2,8 +2,8 @@
 
 import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
 import { crc32c } from '../../core/log/batch/crc32c.ts'
-import type { EntryKind } from '../../core/log/batch/fetched-log.ts'
 import { BatchReader } from '../../core/log/batch/read-batch.ts'
+import type { EntryKind } from '../../core/log/batch/record-batch.ts'
 import { HEADER_BYTES, recordBatchesIn } from '../../core/log/batch/record-batch.ts'
 import type { FetchedBytes } from '../../core/log/kafka/patch-fetch.ts'
 import { encodeRecordBatch } from '../../core/log/records/encode-batch.ts'

@@ -1,12 +1,26 @@
 /** In: one record, alone. Out: its envelope, its event or park code, its rules and the documents they may read. */
 import type { ParkCode } from '../../../schemas/errors.ts'
+import { isId } from '../../../schemas/values.ts'
 import type { Envelope } from '../event/decode.ts'
 import type { RawRecord } from '../event/raw-record.ts'
 import { undecodableBatchOf } from '../event/undecodable-batch.ts'
-import { hasFirstKeyRules, type PartitionSource, validate } from '../event/validate.ts'
+import { hasFirstKeyRules, type PartitionSource, type ValidEvent, validate } from '../event/validate.ts'
 import type { Reads } from '../rules/decision.ts'
-import { firstKeyRules, type RulesTable } from '../rules/rules.ts'
-import { type Assessed, orgOf, type Skipped } from './project.ts'
+import { type AnyRules, firstKeyRules, type RulesTable } from '../rules/rules.ts'
+
+/** A record, and what is known of it without looking at other records. */
+export type Assessed = {
+  readonly record: RawRecord
+  readonly envelope: Envelope | undefined
+  /** The documents that its rules may read. */
+  readonly reads: Reads
+} & (
+  | { readonly verdict: ValidEvent; readonly rules: AnyRules }
+  | { readonly verdict: ParkCode; readonly rules: undefined }
+)
+
+/** A record of an organization that is not projected. */
+export type Skipped = { readonly record: RawRecord; readonly skipped: true; readonly rules: undefined }
 
 export type AssessSteps = {
   readonly decode: (record: RawRecord) => Envelope | 'undecodable'
@@ -46,3 +60,10 @@ const parkedBeforeRules = (record: RawRecord, envelope: Envelope | undefined, ve
 })
 /** The rules read no documents for a record that is parked here. */
 const NONE: Reads = {}
+
+/** Returns the organization of a record: from its data, or else from its key. */
+export const orgOf = ({ record: { key }, envelope }: Pick<Assessed, 'record' | 'envelope'>): string | undefined => {
+  const data = envelope?.data
+  const named = typeof data === 'object' && data !== null && 'org_id' in data ? data.org_id : undefined
+  return [named, key?.toString('utf8')].find(candidate => isId('org', candidate))
+}

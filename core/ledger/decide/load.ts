@@ -11,8 +11,8 @@ import { DOCUMENTS_ASKED } from '../limits.ts'
 import type { Reads } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
 import { type AnyNewDocument, type DocumentKey, type DocumentRef, State } from '../rules/state.ts'
+import type { Assessed, Skipped } from './assess.ts'
 import type { Cache } from './cache.ts'
-import type { Assessed, Skipped } from './project.ts'
 
 /** Reads the documents of the first keys, as many as one answer holds, at least one. Null: no such document. */
 export type ReadDocuments = (keys: readonly DocumentKey[]) => Promise<Map<DocumentKey, AnyNewDocument | null>>

@@ -5,28 +5,11 @@
 
 import type { ParkCode } from '../../../schemas/errors.ts'
 import { type ParkedDocument, parkedId } from '../../../schemas/stored/documents.ts'
-import { isId } from '../../../schemas/values.ts'
-import type { Envelope } from '../event/decode.ts'
 import { type RawRecord, recordHash } from '../event/raw-record.ts'
-import type { ValidEvent } from '../event/validate.ts'
 import { PARKED_BYTES_MAX } from '../limits.ts'
-import type { Decision, Reads } from '../rules/decision.ts'
-import type { AnyRules } from '../rules/rules.ts'
+import type { Decision } from '../rules/decision.ts'
 import { type DocumentChange, documentChangeOf, type NewDocument, refOf, type State } from '../rules/state.ts'
-
-/** A record, and what is known of it without looking at other records. */
-export type Assessed = {
-  readonly record: RawRecord
-  readonly envelope: Envelope | undefined
-  /** The documents that its rules may read. */
-  readonly reads: Reads
-} & (
-  | { readonly verdict: ValidEvent; readonly rules: AnyRules }
-  | { readonly verdict: ParkCode; readonly rules: undefined }
-)
-
-/** A record of an organization that is not projected. */
-export type Skipped = { readonly record: RawRecord; readonly skipped: true; readonly rules: undefined }
+import { type Assessed, orgOf, type Skipped } from './assess.ts'
 
 export type ProjectedBatch = {
   /** One per document: the last change is the whole document. */
@@ -128,10 +111,3 @@ const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null :
 /** Longest CloudEvents attribute that becomes a field, in characters. A longer one stays in the headers only. */
 const SHORT = 256
 const isShort = (attribute: string): boolean => attribute.length <= SHORT
-
-/** Returns the organization of a record: from its data, or else from its key. */
-export const orgOf = ({ record: { key }, envelope }: Pick<Assessed, 'record' | 'envelope'>): string | undefined => {
-  const data = envelope?.data
-  const named = typeof data === 'object' && data !== null && 'org_id' in data ? data.org_id : undefined
-  return [named, key?.toString('utf8')].find(candidate => isId('org', candidate))
-}

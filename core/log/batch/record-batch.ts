@@ -1,8 +1,15 @@
 /**
- * The batches of a fetched part of a log, as they are there: their headers are read, their records are not.
- * In: the bytes that a fetch brought of one partition. Out: its whole batches, in order. A fetch may cut off the last.
+ * The batches of a fetched part of a log: their headers are read, their records are not.
+ * In: the bytes that a fetch brought of one partition, and its aborted transactions. Out: its whole batches, in order,
+ *   each with what readers get of it. A fetch may cut off the last.
  * Format: kafka.apache.org/documentation/#recordbatch.
+ *
+ * Aborted batches are found as the protocol defines them. kafkajs reads the aborted transactions in the order of the
+ * answer, which is by last offset, and starts at most one of them per record: where transactions overlap it passes
+ * aborted records as committed. A batch belongs to one producer, so it is aborted in whole, whatever is in it.
  */
+import { StopError } from '../../runtime/index.ts'
+import type { FetchedBytes } from '../kafka/patch-fetch.ts'
 import { crc32c } from './crc32c.ts'
 
 export type RecordBatch = {
@@ -23,6 +30,29 @@ export type RecordBatch = {
 
 /** `appended`: the broker set one time for all records. Otherwise each record has its distance from `base`. */
 export type BatchTime = { readonly appended: boolean; readonly base: bigint; readonly max: bigint }
+
+/** Readers see a `record`; the others are holes for them. */
+export type EntryKind = 'record' | 'aborted' | 'control'
+export type LogBatch = { readonly kind: EntryKind; readonly batch: RecordBatch }
+
+/** @throws StopError for the format from before Kafka 0.11, which has no headers: such a log has no event */
+export const batchesOf = ({ bytes, aborted }: FetchedBytes): LogBatch[] => {
+  if (!isRecordBatch(bytes)) throw new StopError('topic_unsuitable', 'it has records of the format before Kafka 0.11')
+  const begun = aborted.toSorted((a, b) => a.firstOffset - b.firstOffset)
+  const open = new Set<string>()
+  return recordBatchesIn(bytes).map((batch): LogBatch => {
+    const { producerId } = batch
+    for (let next = begun[0]; next && next.firstOffset <= batch.last; next = begun[0]) {
+      open.add(next.producerId)
+      begun.shift()
+    }
+    if (batch.isControl) {
+      open.delete(producerId)
+      return { kind: 'control', batch }
+    }
+    return { kind: batch.isTransactional && open.has(producerId) ? 'aborted' : 'record', batch }
+  })
+}
 
 /** Bytes before the records. */
 export const HEADER_BYTES = 61

@@ -14,9 +14,9 @@ import { type Batch, bytesOf, type RawRecord, type UndecodableBatch } from '../.
 import { nameOf, StopError } from '../../runtime/index.ts'
 import type { FetchedBytes } from '../kafka/patch-fetch.ts'
 import { CHANGED_BATCH_READS, FETCH_PARTITION_BYTES } from '../limits.ts'
-import { batchesOf, type LogBatch } from './fetched-log.ts'
 import { type BatchPart, BatchReader } from './read-batch.ts'
 import type { RecordBatch } from './record-batch.ts'
+import { batchesOf, type LogBatch } from './record-batch.ts'
 
 export type UnpackSteps = {
   readonly topic: string

@@ -27,7 +27,10 @@ export type PublishedPosition = {
   readonly current: () => PublishedState
   /** The last record whose documents are written, if it is at or after the position. */
   readonly written?: PublishedState['last']
-  /** The version of the document of written records is this and the offset that it has. */
+  /**
+   * The version of the document of written records is this and the offset that it has. Set when the partition is
+   * opened (`open-partition.ts`).
+   */
   readonly writtenFrom?: number
   /** Publishes what is further than the stored position. Writes run one by one, each with all earlier calls. */
   readonly advance: (further: Partial<PublishedState>) => Promise<void>

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { createFailedLogins, networkOf } from '../../../api/access/failed-logins.ts'
+import { createFailedLogins } from '../../../api/access/failed-logins.ts'
+import { networkOf } from '../../../api/http/client-address.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_WINDOW_SECONDS } from '../../../api/limits.ts'
 
 const WINDOW = FAILURES_WINDOW_SECONDS * 1_000

@@ -1,6 +1,6 @@
 /** The header with the address of the next page. */
 import { expect, test } from 'vitest'
-import { linkNext } from '../../../api/answer/link-next.ts'
+import { linkNext } from '../../../api/answer/answer-page.ts'
 import type { Context } from '../../../api/http/request.ts'
 import { answering } from '../../support/answering-request.ts'
 

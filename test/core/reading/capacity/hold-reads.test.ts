@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { createReadMemory, holdReads } from '../../../../core/reading/capacity/hold-reads.ts'
-import { createTurn } from '../../../../core/reading/capacity/large-answers.ts'
+import { createReadMemory, createTurn, holdReads } from '../../../../core/reading/capacity/hold-reads.ts'
 import { LARGE_ANSWERS_OF_ORGANIZATION, LARGE_READ_BYTES } from '../../../../core/reading/limits.ts'
 import { unavailable } from '../../../../core/runtime/refusals.ts'
 import { createSemaphores } from '../../../../core/runtime/semaphore.ts'

@@ -1,6 +1,6 @@
 /** The step that holds a read permit: what requests for totals leave to the other requests of their organization. */
 import { expect, test } from 'vitest'
-import { shareReads } from '../../../api/access/share-reads.ts'
+import { shareReads } from '../../../api/access/permits.ts'
 import { createShares, usualShares } from '../../../core/reading/capacity/shares.ts'
 import { READS_OF_ORGANIZATION, TOTALS_READS_OF_ORGANIZATION } from '../../../core/reading/limits.ts'
 
