@@ -105,15 +105,9 @@ export const createApi = (parts: ApiParts): Api => {
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
   const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
   const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
-  const { positions, readers, createWatch } = createReaders(
-    prefix,
-    reads,
-    checkIndices,
-    parts.now,
-    later,
-    undefined,
-    parts.checkpointKey,
-  )
+  const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts.now, later, undefined, {
+    key: parts.checkpointKey,
+  })
   const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits

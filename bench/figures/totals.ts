@@ -1,7 +1,8 @@
 /**
  * Totals as the history grows: one organization, a tenth of whose payouts replace another one. Each request is about
  * another moment, so that nothing is cached: now, just after a new payout, and as of payouts of all times. Then the
- * pages and totals that select records: of a deal, of a rep, and several by id.
+ * pages and totals that select records: of a deal, of a rep, and several by id. At the end the first checkpoint after a
+ * start.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { balancesIndexOf, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
@@ -12,6 +13,7 @@ import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
 import { createDataset, type Dataset, payoutOf } from '../rig/dataset.ts'
 import { createDatasetRandom } from '../rig/random.ts'
 import { percentile } from '../rig/statistics.ts'
+import { type FirstCheckpoint, measureCheckpoint, rowsOfCheckpoint } from './checkpoint.ts'
 import { measureTimeToVisible } from './pages.ts'
 import { measureSelected, rowsOfSelected, SELECTED_NOTE, type Selected } from './selected.ts'
 
@@ -29,6 +31,7 @@ type Stage = {
   readonly now: readonly number[]
   readonly asOf: readonly number[]
   readonly selected: Selected
+  readonly checkpoint: FirstCheckpoint
 }
 
 export const measureTotals: Measure = async bench => {
@@ -59,9 +62,10 @@ const measureStage = async (bench: Bench, payouts: number): Promise<Stage> => {
   for (const id of asked) asOf.push(await timeRequest(api, key.text, `/totals?as_of=${id}`))
   const now = await measureNow(bench, topics, api, key.text, dataset)
   const selected = await measureSelected(bench, api, key.text, organization.reps, asked)
+  const checkpoint = await measureCheckpoint(bench, projection.prefix, key.text)
   // The first requests of a process compile its code.
   const warm = Math.ceil(moments / 10)
-  return { payouts, balanceSeconds, now: now.slice(warm), asOf: asOf.slice(warm), selected }
+  return { payouts, balanceSeconds, now: now.slice(warm), asOf: asOf.slice(warm), selected, checkpoint }
 }
 
 /** Waits until the projector has made all balances. @returns seconds since the projection had caught up */
@@ -123,7 +127,8 @@ const figureOfTotals = (stages: readonly Stage[]): Figure => {
       { what: `${size}: totals as of a change, p50`, unit: 'ms', value: percentile(stage.asOf, 50) },
       { what: `${size}: totals as of a change, p99`, unit: 'ms', value: percentile(stage.asOf, 99), ...bound },
     ]
-    return [...all, ...rowsOfSelected(size, stage.selected, stage === largest)]
+    const selected = rowsOfSelected(size, stage.selected, stage === largest)
+    return [...all, ...selected, ...rowsOfCheckpoint(size, stage.checkpoint)]
   }
   const ratio = (what: 'now' | 'asOf', name: string): FigureRow => ({
     key: `${name}, largest / smallest`,

@@ -7,8 +7,13 @@ export type RunningApi = { readonly url: string; readonly process: Running; [Sym
 /** High enough that it never limits. */
 const RATE_LIMIT = 100_000_000
 
-/** @param elasticsearchUrl may be that of a proxy */
-export const startApi = async ({ signal }: Bench, prefix: string, elasticsearchUrl: string): Promise<RunningApi> => {
+/** @param elasticsearchUrl may be that of a proxy; @param more settings */
+export const startApi = async (
+  { signal }: Bench,
+  prefix: string,
+  elasticsearchUrl: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<RunningApi> => {
   const process = await startBenchProcess({
     script: 'api/main.ts',
     ready: 'ready',
@@ -20,6 +25,7 @@ export const startApi = async ({ signal }: Bench, prefix: string, elasticsearchU
       API_ADMIN_PORT: '0',
       RATE_LIMIT_REQUESTS: String(RATE_LIMIT),
       API_DRAIN_SECONDS: '0',
+      ...more,
     },
   })
   const port = process.lines.find(line => line.port !== undefined)?.port

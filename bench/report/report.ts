@@ -37,6 +37,7 @@ const headlines: ReadonlyMap<FigureName, RegExp> = new Map([
   ['corrections', /^publish → visible, p50$/],
   ['api', /^8 connections: (?:API|API, p99)$|^from the first|^(?:alone|while .* are projected)$/],
   ['crowd', /^page of 50 /],
+  ['totals', /: first checkpoint after a start$/],
 ])
 
 const isShown = ({ name }: Figure, { what, atLeast, atMost, unit }: FigureRow): boolean =>

@@ -41,27 +41,26 @@ const ID_BYTES = 4
 
 /**
  * Reads a signed note.
- * @param publicKey `NAME+ID+KEY`, as the operator of the service gives it
+ * @param publicKeys `NAME+ID+KEY`, as the operator of the service gives it: one, or several of which one has signed
  * @throws CheckpointInvalidError
  */
-export const readCheckpoint = async (note: string, publicKey: string): Promise<Checkpoint> => {
-  const key = keyIn(publicKey)
+export const readCheckpoint = async (note: string, publicKeys: string | readonly string[]): Promise<Checkpoint> => {
+  const keys = (typeof publicKeys === 'string' ? [publicKeys] : publicKeys).map(keyIn)
   const end = note.lastIndexOf('\n\n')
   if (end === -1) throw new CheckpointInvalidError('the checkpoint is no signed note')
   const text = note.slice(0, end + 1)
-  const signatures = note
-    .slice(end + 2)
-    .split('\n')
-    .flatMap(line => signatureIn(line, key))
-  if (signatures.length === 0) {
-    throw new CheckpointInvalidError(`the checkpoint has no signature of the key ${key.name} (${hex(key.id)})`)
-  }
-  const imported = await crypto.subtle.importKey('raw', key.bytes, 'Ed25519', false, ['verify'])
-  for (const signature of signatures) {
+  const lines = note.slice(end + 2).split('\n')
+  const signed = keys.flatMap(key =>
+    lines.flatMap(line => signatureIn(line, key).map(signature => ({ key, signature }))),
+  )
+  const named = keys.map(({ name, id }) => `${name} (${hex(id)})`).join(' or ')
+  if (signed.length === 0) throw new CheckpointInvalidError(`the checkpoint has no signature of the key ${named}`)
+  for (const { key, signature } of signed) {
+    const imported = await crypto.subtle.importKey('raw', key.bytes, 'Ed25519', false, ['verify'])
     if (await crypto.subtle.verify('Ed25519', imported, signature, new TextEncoder().encode(text)))
       return contentOf(text)
   }
-  throw new CheckpointInvalidError(`the checkpoint was changed: the signature of ${key.name} is of another text`)
+  throw new CheckpointInvalidError(`the checkpoint was changed: the signature of ${named} is of another text`)
 }
 
 type Bytes = Uint8Array<ArrayBuffer>

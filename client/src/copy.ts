@@ -9,7 +9,7 @@
 import { Decimal } from 'decimal.js'
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
 import type { Change, Client, Payout, PayrollRecord, Period, Rep, Total } from './client.ts'
-import { CopyDiffersError, type ServedChange, ServedChanges } from './served-changes.ts'
+import { CopyDiffersError, readServed, type ServedChange, ServedChanges } from './served-changes.ts'
 
 /** A copy as JSON. Store it, and continue with `continueCopy`. */
 export type CopyState = {
@@ -23,6 +23,8 @@ export type CopyState = {
   readonly changes?: readonly ServedChange[]
   /** Of such a copy: the last checkpoint that it was proved with. */
   readonly proved?: Checkpoint
+  /** The last checkpoint that was proved before the copy was read anew, or before other rules. */
+  readonly continues?: Checkpoint
 }
 
 /** A copy that was proved with a key: it is complete and unaltered up to the sequence of the checkpoint. */
@@ -30,6 +32,8 @@ export type Proof = {
   readonly checkpoint: Checkpoint
   /** As it was signed. Keep it: it proves later what the service has said. */
   readonly note: string
+  /** The last checkpoint of the line before, if the copy was proved under other rules, or was read anew since. */
+  readonly continues: Checkpoint | undefined
   /**
    * Whether the totals of the copy were compared with those of the checkpoint. False if the copy has later changes:
    * then the digest alone covers all amounts.
@@ -63,19 +67,25 @@ type Prove = {
   /**
    * Proves the copy with a checkpoint of the service. It applies the changes up to the checkpoint first, and may be
    * behind it only while no `update` or `follow` runs. The first call reads all changes once.
-   * @param publicKey `NAME+ID+KEY`, as the operator of the service gives it
+   * @param publicKey `NAME+ID+KEY`, as the operator of the service gives it; several while the service changes its key
    * @throws CheckpointInvalidError; CopyDiffersError unless the changes that the copy was served, its records and its
    *   totals are those of the checkpoint, and it still has what it proved last
    */
-  (publicKey: string): Promise<Proof>
+  (publicKey: string | readonly string[]): Promise<Proof>
 }
 
-/** Reads an organization as of its last change, and proves the copy. */
-export const readCopy = async (client: Client): Promise<Copy> => {
+/**
+ * Reads an organization as of its last change, and proves the copy.
+ * @param before the state of an earlier copy, if it is read anew: the new one continues the checkpoint that was proved
+ */
+export const readCopy = async (client: Client, before?: CopyState): Promise<Copy> => {
+  const proved = before?.proved ?? before?.continues
+  const continues = proved && { continues: proved }
   const { last_change_id } = await client.totals()
-  if (last_change_id === null) return continueCopy(client, EMPTY)
+  if (last_change_id === null) return continueCopy(client, { ...EMPTY, ...continues })
   const then = client.asOf(last_change_id)
   const copy = continueCopy(client, {
+    ...continues,
     lastChangeId: last_change_id,
     reps: await all(then.reps()),
     periods: await all(then.periods()),
@@ -97,7 +107,7 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
   const held = (kind: Change['kind'], id: string): object | undefined =>
     ({ reps, periods, payouts, payroll_files: payrollRecords })[kind].get(id)
   let served = state.changes && new ServedChanges(held, state.changes)
-  let { proved } = state
+  let { proved, continues } = state
   let running = 0
 
   const apply = (change: Change): void => {
@@ -130,23 +140,12 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
   const totals = (): Total[] => add(payouts.values(), payrollRecords.values())
 
   /** Reads all changes up to the last one of the copy. */
-  const readServed = async (): Promise<ServedChanges> => {
+  const readAllServed = async (): Promise<ServedChanges> => {
     const to = lastChangeId
-    const latest = new Map<string, object>()
-    const read = new ServedChanges((_, id) => latest.get(id))
-    let last: string | null = null
-    if (to !== null) {
-      for await (const change of client.changes()) {
-        read.add(change)
-        if (change.kind === 'payouts' && change.supersedes_id !== null) latest.delete(change.supersedes_id)
-        latest.set(change.record.id, change.record)
-        last = change.id
-        if (last === to) break
-      }
-    }
-    if (last !== to) throw new CopyDiffersError(`the API has no change ${to}, which the copy has`)
+    const list = to === null ? [] : await readServed(client.changes(), to)
+    if (list === undefined) throw new CopyDiffersError(`the API has no change ${to}, which the copy has`)
     if (lastChangeId !== to) throw new Error(APPLIED_MEANWHILE)
-    return new ServedChanges(held, read.list())
+    return new ServedChanges(held, list)
   }
 
   const catchUp = async (changes: ServedChanges, sequence: number): Promise<void> => {
@@ -162,14 +161,15 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     }
   }
 
-  const proveServed = async (publicKey: string): Promise<Proof> => {
+  const proveServed = async (publicKey: string | readonly string[]): Promise<Proof> => {
     const { note } = await client.checkpoint()
     const checkpoint = await readCheckpoint(note, publicKey)
     const { organization, sequence, digest } = checkpoint
-    if (proved && proved.organization !== organization) {
-      throw new CopyDiffersError(`the checkpoint is of ${organization}, the copy of ${proved.organization}`)
+    const known = proved ?? continues
+    if (known && known.organization !== organization) {
+      throw new CopyDiffersError(`the checkpoint is of ${organization}, the copy of ${known.organization}`)
     }
-    served ??= await readServed()
+    served ??= await readAllServed()
     const changes = served
     if (sequence > changes.count) await catchUp(changes, sequence)
     // Nothing is awaited between these: all of them are of one moment.
@@ -179,17 +179,27 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
       throw new CopyDiffersError(`the copy has ${count} records, after its changes it must have ${changes.heldCount}`)
     }
     const before = proved ?? { sequence: 0, digest: undefined, line: checkpoint.line }
-    const [now, then] = await changes.digests([sequence, before.sequence], nextTurn)
+    // Under the same rules, a copy that is read anew has the same changes.
+    const earlier = continues?.line === checkpoint.line ? continues : undefined
+    if (earlier && earlier.sequence > changes.count) {
+      throw new CopyDiffersError(`the service has signed ${earlier.sequence} changes, and serves ${changes.count}`)
+    }
+    const wanted = [sequence, before.sequence, earlier?.sequence ?? 0]
+    const [now, then, signed] = await changes.digests(wanted, nextTurn)
     if (before.digest !== undefined && then !== before.digest) {
       throw new CopyDiffersError(
         `up to change ${before.sequence}, the copy is not as it was proved: it was altered since`,
       )
     }
     if (now !== digest) throw new CopyDiffersError(differentDigest(checkpoint, before.line))
+    if (earlier && signed !== earlier.digest) {
+      throw new CopyDiffersError(`up to change ${earlier.sequence}, the service has signed another history before`)
+    }
     const difference = ours && differenceOf(checkpoint.totals, ours)
     if (difference !== undefined) throw new CopyDiffersError(`at sequence ${sequence}, ${difference}`)
+    if (proved && proved.line !== checkpoint.line) continues = proved
     if (sequence >= before.sequence) proved = checkpoint
-    return { checkpoint, note, areTotalsCompared: ours !== undefined }
+    return { checkpoint, note, continues, areTotalsCompared: ours !== undefined }
   }
   const proveTotals = async (): Promise<void> => {
     // Nothing was ever published: there is no moment to compare at.
@@ -201,8 +211,8 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     if (difference !== undefined) throw new CopyDiffersError(`as of ${at}, ${difference}`)
   }
   function prove(): Promise<void>
-  function prove(publicKey: string): Promise<Proof>
-  function prove(publicKey?: string): Promise<unknown> {
+  function prove(publicKey: string | readonly string[]): Promise<Proof>
+  function prove(publicKey?: string | readonly string[]): Promise<unknown> {
     return publicKey === undefined ? proveTotals() : proveServed(publicKey)
   }
 
@@ -231,6 +241,7 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
       payrollRecords: [...payrollRecords.values()],
       ...(served && { changes: served.list() }),
       ...(proved && { proved }),
+      ...(continues && { continues }),
     }),
   }
 }

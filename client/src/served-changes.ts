@@ -51,18 +51,16 @@ export class ServedChanges {
   }
 
   /** Call it before the copy applies the change. @throws Error unless it is the next one */
-  add({ id, kind, sequence, published_at, supersedes_id, record }: Change): void {
-    if (sequence !== this.#changes.length + 1) {
-      throw new Error(`expected the change with sequence ${this.#changes.length + 1}, got ${sequence}`)
-    }
-    const replaced = kind === 'payouts' ? supersedes_id : record.id
-    const index = replaced === null ? undefined : this.#indexOf.get(replaced)
-    if (replaced !== null && index !== undefined) {
+  add(change: Change): void {
+    requireNext(change, this.#changes.length)
+    const replaced = replacedBy(change)
+    const index = this.#indexOf.get(replaced)
+    if (index !== undefined) {
       this.#changes[index] = bytesToHex(this.#hashOf(index))
       this.#indexOf.delete(replaced)
     }
-    this.#indexOf.set(record.id, this.#changes.length)
-    this.#changes.push(`${id} ${published_at}`)
+    this.#indexOf.set(change.record.id, this.#changes.length)
+    this.#changes.push(nameOf(change))
   }
 
   /**
@@ -92,6 +90,40 @@ export class ServedChanges {
     return hashOfChange({ kind, id, sequence: index + 1, published_at, record })
   }
 }
+
+/**
+ * Reads changes from the first one up to `last`. Keeps none of their records: a copy holds those that are current.
+ * @throws Error if one is left out
+ * @returns undefined if `last` is not among them
+ */
+export const readServed = async (changes: AsyncIterable<Change>, last: string): Promise<ServedChange[] | undefined> => {
+  const served: ServedChange[] = []
+  /** Of each current record, the index of its change and the digest that stays if it is replaced. */
+  const current = new Map<string, { readonly index: number; readonly digest: string }>()
+  for await (const change of changes) {
+    requireNext(change, served.length)
+    const replaced = replacedBy(change)
+    const before = current.get(replaced)
+    if (before !== undefined) {
+      served[before.index] = before.digest
+      current.delete(replaced)
+    }
+    current.set(change.record.id, { index: served.length, digest: bytesToHex(hashOfChange(change)) })
+    served.push(nameOf(change))
+    if (change.id === last) return served
+  }
+  return undefined
+}
+
+const requireNext = ({ sequence }: Change, count: number): void => {
+  if (sequence !== count + 1) throw new Error(`expected the change with sequence ${count + 1}, got ${sequence}`)
+}
+
+/** The id of the record that a copy no longer holds after the change; empty if there is none. */
+const replacedBy = ({ kind, supersedes_id, record }: Change): string =>
+  kind === 'payouts' ? (supersedes_id ?? '') : record.id
+
+const nameOf = ({ id, published_at }: Change): ServedChange => `${id} ${published_at}`
 
 const isDigest = (served: ServedChange): boolean => /^[0-9a-f]{64}$/.test(served)
 

@@ -48,8 +48,8 @@ export const createReaders = (
   later: Schedule,
   /** For commands: a generation to read in place of the live one. */
   only?: string,
-  /** Signs checkpoints; without it, there are none. */
-  checkpointKey?: SigningKey,
+  /** Without a key, there are no checkpoints. `now` says their times and ages, if it is another clock. */
+  checkpoints: { readonly key?: SigningKey | undefined; readonly now?: () => number } = {},
 ): { readonly positions: PositionReader; readonly readers: Readers; readonly createWatch: CreateWatch } => {
   const positions = positionsChecked(createPositionReader(prefix, multiGet, later, only), checkIndices)
   const projectionTime = createProjectionTime(search, positions.oldestTime)
@@ -68,7 +68,7 @@ export const createReaders = (
     records: createReadRecords(parts, multiGet),
     history: createReadHistory(parts),
     totals,
-    checkpoint: createReadCheckpoint(parts, totals, { key: checkpointKey, now, later }),
+    checkpoint: createReadCheckpoint(parts, totals, { key: checkpoints.key, now: checkpoints.now ?? now, later }),
   }
   const createWatch: CreateWatch = (permitted, waits, elapsed) => {
     const findChange = createFindChange(parts, search)

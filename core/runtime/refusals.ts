@@ -62,6 +62,7 @@ const retries = {
   reads_in_flight: 'later',
   reads_of_organization: 'later',
   checkpoints: 'later',
+  checkpoint_reads_on: 'later',
   key_look_ups: 'later',
   large_answers: 'later',
   answer_bytes_of_process: 'later',

@@ -235,6 +235,43 @@ test('under other rules a copy is proved if nothing changed, and else the error 
   )
 })
 
+test('under other rules, a proof and the state of the copy name the last checkpoint of the rules before', async () => {
+  const { copy } = copyOf([noteOf(5), noteOf(6, { rules: 8 }), noteOf(7, { rules: 8 })])
+  const first = await copy.prove(publicKey)
+  expect([first.continues, stored(copy).continues]).toEqual([undefined, undefined])
+  for (const sequence of [6, 7]) {
+    const { checkpoint, continues } = await copy.prove(publicKey)
+    expect([checkpoint.line, checkpoint.sequence, continues]).toEqual(['rules-8', sequence, first.checkpoint])
+  }
+  expect(stored(copy).continues).toEqual(first.checkpoint)
+})
+
+test('a copy that is read anew continues the last checkpoint: it may differ under other rules, and not under the same', async () => {
+  const { copy } = copyOf([noteOf(7)])
+  const { checkpoint: continues } = await copy.prove(publicKey)
+  const changes = all.with(2, changeOf(3, 'payouts', 'payout_1', payout('10.51')))
+  const anew = (of: Signed, to = 7) =>
+    copyOf([noteOf(to, { changes, ...of })], 0, { ...stateOf(to), continues }, of.changes ?? changes).copy
+  const proof = await anew({ rules: 8 }).prove(publicKey)
+  expect([proof.checkpoint.line, proof.continues]).toEqual(['rules-8', continues])
+  await expect(anew({}).prove(publicKey)).rejects.toThrow('up to change 7, the service has signed another history')
+  const fewer = anew({ changes: all.slice(0, 6) }, 6).prove(publicKey)
+  await expect(fewer).rejects.toThrow('the service has signed 7 changes, and serves 6')
+  expect((await anew({ changes: all }).prove(publicKey)).continues).toEqual(continues)
+  const foreign = anew({ rules: 8, organization: 'org_2' }).prove(publicKey)
+  await expect(foreign).rejects.toThrow('the checkpoint is of org_2, the copy of org_1')
+})
+
+test('while the service changes its key, a note of either key is taken', async () => {
+  const next = createSigningKey('api.example.com/checkpoints')
+  const keys = [publicKey, textOfVerifierKey(next.verifier)]
+  const { copy } = copyOf([noteOf(5), noteOf(6, { by: next }), noteOf(7)])
+  for (const sequence of [5, 6, 7]) expect((await copy.prove(keys)).checkpoint.sequence).toBe(sequence)
+  const other = copyOf([noteOf(7, { by: createSigningKey('api.example.com/checkpoints') })])
+  await expect(other.copy.prove(keys)).rejects.toBeInstanceOf(CheckpointInvalidError)
+  await expect(other.copy.prove([])).rejects.toBeInstanceOf(CheckpointInvalidError)
+})
+
 test('a note of another key, a changed one and a wrong public key are refused before anything is compared', async () => {
   const other = createSigningKey('api.example.com/checkpoints')
   const refusedFor = async (note: string, asked = publicKey) => {

@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
+import { createSigningKey, textOfSigningKey } from '../../core/runtime/index.ts'
 import { expectedOf } from '../../demo/data/expected.ts'
 import { makeOrganizations } from '../../demo/data/organization.ts'
 import { dealOf } from '../../demo/report.ts'
@@ -44,7 +45,11 @@ beforeAll(async () => {
   )
   await topics.publish(keysFirst.map(({ stream, message }) => ({ stream, ...message }) as Outgoing))
   await untilCaughtUp(projector, { within: 120_000 })
-  const { url } = await startApi(file, prefix)
+  const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
+  file.onTestFinished(async () => rmSync(folder, { recursive: true }))
+  const API_CHECKPOINT_KEY_FILE = join(folder, 'checkpoint.key')
+  writeFileSync(API_CHECKPOINT_KEY_FILE, `${textOfSigningKey(createSigningKey('api.example.com/checkpoints'))}\n`)
+  const { url } = await startApi(file, prefix, { settings: { API_CHECKPOINT_KEY_FILE } })
   Object.assign(settings, commandSettings(topics, prefix), {
     KAFKA_GROUP_ID: prefix,
     API: url,
@@ -141,8 +146,8 @@ test('every request of docs/reading.md gets the answer that the page shows', asy
     .trim()
     .split('\n')
     .map(line => JSON.parse(line) as { data: Item[] })
-  const [list, byIds, ofRep, open, ofDeal, past, then, changes, waited, since, history] = answers
-  expect(answers.length).toBe(11)
+  const [list, byIds, ofRep, open, ofDeal, past, then, changes, waited, since, history, checkpoint] = answers
+  expect(answers.length).toBe(12)
   expect(byIds?.data.map(({ id }) => id)).toEqual([replaced?.id])
   const ofPair = ({ rep_id, period_id }: Item) => rep_id === replaced?.rep_id && period_id === replaced?.period_id
   expect(open?.data).toMatchObject({
@@ -162,6 +167,8 @@ test('every request of docs/reading.md gets the answer that the page shows', asy
   expect([list?.data.length, past?.data, changes?.data.length]).toEqual([2, [], 2])
   expect(then?.data.length).toBeGreaterThan(0)
   expect(history?.data.map(({ id }) => id)).toContain(replaced?.id)
+  const begin = `commission checkpoint 1\\norganization ${organization.id}\\nline rules-`
+  expect(JSON.stringify(checkpoint)).toContain(begin)
 })
 
 test.skipIf(pythonProgram === undefined)('the notebook of the guide proves that its copy is complete', async () => {

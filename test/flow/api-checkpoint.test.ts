@@ -1,9 +1,9 @@
 /** Checkpoints: what the API signs about all changes of an organization. */
-import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { checkNote, createSigningKey, parseNote, unavailable } from '../../core/runtime/index.ts'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
 import { type Answer, recorded, refusedWith, serveApi, useStore, walk } from '../support/api.ts'
+import { type AnsweredChange, digestsOf } from '../support/checkpoints.ts'
 
 const org = 'org_checkpoint'
 const checkpointKey = createSigningKey('api.example.com/checkpoints')
@@ -18,37 +18,7 @@ const linesOf = (answer: Answer): Record<string, string> =>
   )
 const unitsLeft = ({ headers }: Answer): number => Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1])
 
-type Fields = Record<string, unknown>
-const sha256 = (...parts: (Buffer | string)[]): Buffer =>
-  parts.reduce((sum, part) => sum.update(part), createHash('sha256')).digest()
-/** The digest of changes, as docs/evidence.md describes it. */
-const digestOf = (changes: readonly Fields[]): string => {
-  let digest = sha256('commission checkpoint 1\n')
-  for (const { kind, id, sequence, published_at, record } of changes) {
-    const of = record as Fields & { destination: Fields; line_items: Fields[] }
-    const pay = [of.id, of.rep_id, of.period_id]
-    const fields: Record<string, () => unknown[]> = {
-      reps: () => [of.id, of.status, of.started_on, of.departed_on],
-      periods: () => [of.id, of.kind, of.timezone, of.starts_at, of.ends_at],
-      payouts: () => [
-        ...[...pay, of.net_amount, of.earned_amount, of.currency, of.supersedes_id, of.calculated_at, of.recorded_at],
-        of.line_items.map(line => [line.id, line.category, line.amount, line.deal_id]),
-      ],
-      payroll_files: () => [
-        ...pay,
-        of.payout_id,
-        of.reverses_id,
-        of.amount,
-        of.currency,
-        of.destination.type,
-        of.recorded_at,
-      ],
-    }
-    const text = JSON.stringify([kind, id, sequence, published_at, ...(fields[String(kind)]?.() ?? [])])
-    digest = sha256(digest, sha256(text))
-  }
-  return digest.toString('hex')
-}
+const digestOf = (changes: readonly AnsweredChange[]): string => digestsOf(changes).at(-1) ?? ''
 
 test('a checkpoint has the digest of all changes and the totals as of the last one, signed by the key', async t => {
   const store = await useStore(t)
@@ -205,4 +175,112 @@ test('a checkpoint needs changes:read and totals:read, has no parameters, and is
     400,
     expect.stringContaining('API_CHECKPOINT_KEY_FILE'),
   ])
+})
+
+test('HEAD has the headers of a checkpoint, `*` after a walk costs what it read, and other methods are refused', async t => {
+  const store = await useStore(t)
+  const texts = Array.from({ length: 1_500 }, (_, at) => ({
+    id: `line_${at}`,
+    amount: '1',
+    description: 'x'.repeat(900),
+  }))
+  for (const seq of [0, 1, 2]) store.payout(org, seq, { id: `payout_${seq}`, period: `period_${seq}`, lines: texts })
+  await store.publish(org, 3)
+  const key = await store.key(org)
+  const { ask } = await serveApi(t, store.prefix, { checkpointKey })
+  const before = unitsLeft(await ask('/reps', key))
+  const any = await ask('/checkpoint', key, { headers: { 'if-none-match': '*' } })
+  expect([any.status, any.text]).toEqual([304, ''])
+  expect(before - unitsLeft(any)).toBeGreaterThan(2)
+  // The checkpoint is known by now: one unit, as each `*` costs.
+  const again = await ask('/checkpoint', key, { headers: { 'if-none-match': '*' } })
+  expect([again.status, unitsLeft(any) - unitsLeft(again)]).toEqual([304, 1])
+
+  const whole = await ask('/checkpoint', key)
+  const head = await ask('/checkpoint', key, { method: 'HEAD' })
+  const shown = ({ status, headers }: Answer) => [
+    status,
+    ...['etag', 'content-length', 'content-type', 'projection-time'].map(name => headers.get(name)),
+  ]
+  expect([shown(head), head.text]).toEqual([shown(whole), ''])
+  for (const method of ['POST', 'PUT', 'DELETE']) {
+    const refused = await ask('/checkpoint', key, { method })
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  }
+  for (const path of ['/checkpoint/payout_1', '/checkpoints']) expect((await ask(path, key)).status).toBe(404)
+})
+
+test('a key reads the checkpoint of its own organization, and an unknown one is refused', async t => {
+  const store = await useStore(t)
+  store.payout(org, 0, { id: 'payout_1', amount: '1' })
+  await store.publish(org, 1)
+  const { ask } = await serveApi(t, store.prefix, { checkpointKey })
+  const own = linesOf(await ask('/checkpoint', await store.key(org)))
+  const foreign = linesOf(await ask('/checkpoint', await store.key('org_foreign')))
+  expect([own.organization, own.sequence]).toEqual([org, '1'])
+  expect([foreign.organization, foreign.sequence, foreign.change, foreign.total]).toEqual([
+    'org_foreign',
+    '0',
+    'none',
+    undefined,
+  ])
+  for (const key of [undefined, 'unknown_key_text']) expect((await ask('/checkpoint', key)).status).toBe(401)
+})
+
+test('after a swap a checkpoint of the other generation is signed at once, under the same rules with the same digest', async t => {
+  const store = await useStore(t)
+  store.payout(org, 0, { id: 'payout_1', amount: '1' })
+  store.payout(org, 1, { id: 'payout_2', amount: '2', period: 'period_2' })
+  await store.publish(org, 2)
+  const key = await store.key(org)
+  const { ask } = await serveApi(t, store.prefix, { checkpointKey })
+  const first = await ask('/checkpoint', key)
+  const swapped = async (generation: string, rules: number) => {
+    const other = await useStore(t, { prefix: store.prefix, generation, rules })
+    // The other rules have parked the first payout.
+    other.payout(org, 1, { id: 'payout_2', amount: '2', period: 'period_2' })
+    await other.publish(org, 2)
+    await other.makeLive()
+    return ask('/checkpoint', key)
+  }
+  const second = await swapped('g2', 2)
+  expect([first, second].map(linesOf)).toMatchObject([
+    { line: 'rules-1', sequence: '2' },
+    {
+      line: 'rules-2',
+      sequence: '1',
+      change: 'payout_2',
+      digest: digestOf((await walk(ask, '/changes', key)).records),
+    },
+  ])
+  const untimed = ({ time: _, '\u2014': __, ...lines }: Record<string, string>) => lines
+  expect(untimed(linesOf(await swapped('g3', 2)))).toEqual(untimed(linesOf(second)))
+})
+
+test('a swap between the changes and the totals is refused: a checkpoint has both of one generation', async t => {
+  const store = await useStore(t)
+  store.payout(org, 0, { id: 'payout_1', amount: '1' })
+  await store.publish(org, 1)
+  const other = await useStore(t, { prefix: store.prefix, generation: 'g2' })
+  other.payout(org, 0, { id: 'payout_1', amount: '100' })
+  await other.publish(org, 1)
+  const key = await store.key(org)
+  let isSwapped = false
+  const { ask, logged } = await serveApi(t, store.prefix, {
+    checkpointKey,
+    between: client => ({
+      ...client,
+      search: async (where, body, ...more) => {
+        const answer = await client.search(where, body, ...more)
+        if (!isSwapped && body.includes('"track_total_hits":false,"timeout"')) {
+          isSwapped = true
+          await other.makeLive()
+        }
+        return answer
+      },
+    }),
+  })
+  expect((await ask('/checkpoint', key)).status).toBe(503)
+  expect([isSwapped, logged.join('')]).toEqual([true, expect.stringContaining('live_generation_changes')])
+  expect(linesOf(await ask('/checkpoint', key)).total).toBe('EUR owed 100 paid 0 open 100')
 })

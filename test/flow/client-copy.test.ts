@@ -91,6 +91,9 @@ test('copies follow every change and add up to the totals, whenever they were be
     expect([checkpoint.organization, checkpoint.sequence, areTotalsCompared]).toEqual([org, all.length, true])
   }
   const [first] = copies
+  const before = stored(first?.state())
+  const again = await (await readCopy(anew, before)).prove(publicKey)
+  expect([again.continues, again.checkpoint.sequence]).toEqual([before.proved, all.length])
   const payout = payouts.find(({ line_items }) => line_items.length > 0)
   const state = stored(first?.state())
   const forged = state.payouts.map(one => (one.id === payout?.id ? { ...one, earned_amount: '1' } : one))

@@ -321,7 +321,15 @@ print(proof.checkpoint.sequence, proof.checkpoint.change_id, proof.totals_compar
 stored = json.loads(json.dumps(copy.state()))
 print(Copy(client, stored).prove(key) == proof, len(stored["changes"]), stored["proved"]["organization"])
 print(Copy(client).prove(key) == proof)
+anew = read_copy(client, stored)
 other = key[:-2] + ("A" if key[-2] != "A" else "B") + key[-1]
+print(anew.prove([other, key]).continues == proof.checkpoint, anew.state()["continues"] == stored["proved"])
+before = {"proved": {**stored["proved"], "digest": "00" * 32}}
+for line, sequence in (("rules-0", 5), (proof.checkpoint.line, 5), (proof.checkpoint.line, 6)):
+    try:
+        print(read_copy(client, {"proved": {**before["proved"], "line": line, "sequence": sequence}}).prove(key).continues.line)
+    except CopyDiffersError as error:
+        print(error)
 for field, value, by in (("net_amount", "12.51", key), ("rep_id", "rep_2", key), ("rep_id", "rep_1", other)):
     altered = json.loads(json.dumps(stored))
     altered["payouts"][0][field] = value
@@ -339,6 +347,10 @@ for field, value, by in (("net_amount", "12.51", key), ("rep_id", "rep_2", key),
       "5 payroll_1 True {'EUR': {'owed': '12.5', 'paid': '-1.5', 'open': '14'}}",
       'True 5 org_example',
       'True',
+      'True True',
+      'rules-0',
+      'up to change 5, the service has signed another history before',
+      'the service has signed 6 changes, and serves 5',
       ...Array.from({ length: 4 }, () => 'CopyDiffersError'),
       ...Array.from({ length: 2 }, () => 'CheckpointInvalidError'),
     ])

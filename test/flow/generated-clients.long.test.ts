@@ -1,5 +1,6 @@
 /** Clients made from the OpenAPI document by the usual generators read every resource as its JSON says. */
 import { expect, test } from 'vitest'
+import { createSigningKey } from '../../core/runtime/index.ts'
 import { serveApi, useStore } from '../support/api.ts'
 import { goProgram, javaProgram, mavenProgram, npmProgram, pythonProgram } from '../support/programs.ts'
 import { runCopy } from '../support/run-copy.ts'
@@ -16,6 +17,7 @@ type Item = Readonly<Record<string, unknown>> & {
   readonly destination?: { readonly type: string }
   readonly record?: Item
   readonly totals?: readonly Item[]
+  readonly note?: string
 }
 type Ask = <Answer>(path: string) => Promise<Answer>
 
@@ -41,6 +43,8 @@ const linesOf = async (ask: Ask): Promise<string[]> => {
   for (const total of (await one('/totals')).totals ?? []) {
     print('totals', total.period_id, total.owed_amount, total.paid_count)
   }
+  const [, , , sequence, , digest] = String((await one('/checkpoint')).note).split('\n')
+  print('checkpoint', sequence, digest)
   return lines
 }
 
@@ -56,7 +60,7 @@ const shared = (async () => {
   for (const id of ['payroll_1', 'payroll_2', 'payroll_3']) store.payroll(org, ++seq, id, '-1.50')
   await store.publish(org, seq + 1)
   const key = await store.key(org)
-  const { port } = await serveApi(scope, store.prefix)
+  const { port } = await serveApi(scope, store.prefix, { checkpointKey: createSigningKey('example.com') })
   const url = `http://127.0.0.1:${port}/api/v1`
   const ask: Ask = async path =>
     JSON.parse(await (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).text())
@@ -76,9 +80,17 @@ for (const { folder, generator, programs } of generated) {
     async () => {
       const { key, url, openapi, expected } = await shared
       const kinds = new Set(expected.map(line => line.split(' ')[0]))
-      expect([...kinds].toSorted()).toEqual(
-        ['changes', 'history', 'payouts', 'payroll_files', 'periods', 'reps', 'statements', 'totals'].toSorted(),
-      )
+      expect([...kinds].toSorted()).toEqual([
+        'changes',
+        'checkpoint',
+        'history',
+        'payouts',
+        'payroll_files',
+        'periods',
+        'reps',
+        'statements',
+        'totals',
+      ])
       const environment = { API_URL: url, API_KEY: key }
       const lines = await runCopy(`clients/${folder}`, environment, { 'openapi.json': JSON.stringify(openapi) })
       expect(lines.map(line => line.trimEnd())).toEqual(expected.map(line => line.trimEnd()))

@@ -1,5 +1,6 @@
 /** `commission projection`, as an operator runs it, beside a projector and an API. The tests depend on their order. */
 import { beforeAll, expect, test } from 'vitest'
+import { checkpointNow } from '../support/checkpoints.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, type Outgoing } from '../support/events.ts'
 import { createModel, type Model } from '../support/model.ts'
@@ -191,6 +192,21 @@ test('walkers do not notice a swap and a rollback during recalculations', { time
   expectWalkedAsModelled(walked, model)
   expect(walked.unavailable).toBe(0)
   expect(await everything('g2')).toEqual(await everything('g1'))
+})
+
+test('a checkpoint is the same in both generations: a rebuild, a swap and a rollback change no digest', async t => {
+  const checkpoints = () => Promise.all([...keys.values()].map(key => checkpointNow(t, prefix, key)))
+  const before = await checkpoints()
+  expect(before.map(lines => lines.find(line => line.startsWith('sequence ')))).not.toContain('sequence 0')
+  for (const [command, live] of [
+    ['rollback', 'g1'],
+    ['swap g2 --force again', 'g2'],
+  ] as const) {
+    const ran = await projection(...command.split(' '))
+    expect(ran, ran.said).toMatchObject({ code: 0 })
+    expect((await roles())[live]).toContain('live')
+    expect(await checkpoints()).toEqual(before)
+  }
 })
 
 test('a live generation cannot be dropped; a dropped one is gone, and everything keeps running', async () => {

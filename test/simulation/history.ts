@@ -46,6 +46,9 @@ export type Expected = {
 }
 export type Expectation = { readonly id: string; readonly place: number; readonly pair: string; readonly text: string }
 
+/** `id`: of the record that the event changed. */
+export type NamedEvent = TimedEvent & { readonly id: string }
+
 /** A key, and the offsets of the events that created and revoked it. */
 export type KeyLife = {
   readonly text: string
@@ -71,7 +74,7 @@ export class History {
   /** The offset of the first event of each record, by organization and id. */
   readonly #places = new Map<string, number>()
   /** By organization, its applied events in order. */
-  readonly #times = new Map<string, TimedEvent[]>()
+  readonly #times = new Map<string, NamedEvent[]>()
   readonly #organizationsOf: readonly (readonly string[])[]
   readonly #views = new Map<string, Expected>()
 
@@ -138,7 +141,7 @@ export class History {
   }
 
   /** The applied events of an organization before a position, in order, with their times. */
-  eventsOf(org: string, position: number): readonly TimedEvent[] {
+  eventsOf(org: string, position: number): readonly NamedEvent[] {
     return (this.#times.get(org) ?? []).filter(({ seq }) => seq < position)
   }
 
@@ -164,7 +167,7 @@ export class History {
     if (published.stream === 'events') {
       const key = `${org_id} ${id}`
       const at = Math.min(Math.max(0, Number(message.timestamp)), Number.MAX_SAFE_INTEGER)
-      this.#times.set(org_id, [...(this.#times.get(org_id) ?? []), { seq: offset, at }])
+      this.#times.set(org_id, [...(this.#times.get(org_id) ?? []), { seq: offset, at, id }])
       if (!this.#places.has(key)) this.#places.set(key, offset)
     } else if (revoked_at === undefined) {
       const text = this.#keyTexts.get(secret_sha256) ?? ''

@@ -6,6 +6,7 @@
 
 import { answerByIds, answerList, answerPayout, answerStatement } from '../../api/answer/answer-page.ts'
 import { type ApiKeyCache, createApiKeyCache } from '../../core/reading/api-key-cache.ts'
+import type { ReadCheckpoint } from '../../core/reading/checkpoint/read-checkpoint.ts'
 import { KEY_CACHE_TIME } from '../../core/reading/limits.ts'
 import type { ReadByIds } from '../../core/reading/pages/read-by-ids.ts'
 import type { ReadList } from '../../core/reading/pages/read-list.ts'
@@ -26,6 +27,7 @@ import type { Faults } from './faults.ts'
 import { API_KEYS, EVENTS, type Expectation, type History, type List, textOf, textOfItem } from './history.ts'
 import { haveDeals, type Layouts } from './layouts.ts'
 import { PREFIX, type Promises } from './promises.ts'
+import { checkpointKey, checkpointTime, Proofs } from './proofs.ts'
 import { type FeedReading, lookBack, readAfter } from './read-feed.ts'
 import { createSearches } from './searches.ts'
 import { answered, areAnyLost, DEAL, type Filter, filterOf, matchesFilter, repAndPeriodOf, type Walk } from './walk.ts'
@@ -35,6 +37,7 @@ type Api = {
   readonly readByIds: ReadByIds
   readonly read: ReadRecords
   readonly readTotals: ReadTotals
+  readonly checkpoint: ReadCheckpoint
   readonly keys: ApiKeyCache
 }
 
@@ -63,12 +66,15 @@ export class Readers {
   readonly #listed = new Map<string, Set<string>>()
   /** Each position of the API keys, and when it was first seen. */
   readonly #keysReached: { readonly time: number; readonly position: number }[] = []
+  readonly #proofs: Proofs
 
   /** @param pause average milliseconds between two requests of a walker */
   constructor(world: World, pause: number) {
     this.#world = world
     this.#pause = pause
     this.#apis = [this.#startApi(), this.#startApi()]
+    const checkpoint = (org: string) => this.#ask(api => api.checkpoint(scopeOf(org), () => undefined))
+    this.#proofs = new Proofs({ ...this.#feed(), checkpoint })
   }
 
   /** Starts walkers. They run until `stop`. */
@@ -77,6 +83,7 @@ export class Readers {
     this.#keepDoing(() => lookBack(this.#feed()))
     this.#keepDoing(() => readAfter(this.#feed()))
     this.#keepDoing(() => this.#readByIds())
+    this.#keepDoing(() => this.#proofs.prove(this.#world.random.pick(this.#world.history.organizations)))
     this.#keepDoing(() => this.#addUp(this.#world.random.pick(this.#world.history.organizations)))
     this.#keepDoing(async () => {
       await this.#lookUpKey()
@@ -93,6 +100,7 @@ export class Readers {
         await this.#walk({ org, list, limit: 50, from: undefined })
       }
       await this.#addUp(org)
+      await this.#proofs.prove(org)
     }
   }
 
@@ -104,9 +112,12 @@ export class Readers {
     const { clock, engine, faults } = this.#world
     const { search, multiGet } = createSearches(clock, engine, faults)
     const later = (milliseconds: number, run: () => void) => clock.after(milliseconds, run)
-    const { readers } = createReaders(PREFIX, uncounted({ search, multiGet }), () => undefined, clock.now, later)
+    const reads = uncounted({ search, multiGet })
+    const checkpoints = { key: checkpointKey, now: () => checkpointTime(clock) }
+    const { readers } = createReaders(PREFIX, reads, () => undefined, clock.now, later, undefined, checkpoints)
     const keys = createApiKeyCache(PREFIX, multiGet, clock.now, clock.now)
-    return { readList: readers.list, readByIds: readers.byIds, read: readers.records, readTotals: readers.totals, keys }
+    const { list: readList, byIds: readByIds, records: read, totals: readTotals, checkpoint } = readers
+    return { readList, readByIds, read, readTotals, checkpoint, keys }
   }
 
   #keepDoing(once: () => Promise<void>): void {

@@ -30,6 +30,8 @@ type Options = {
   /** The prefix of an existing store, to add another generation to it. */
   prefix?: string
   generation?: string
+  /** The version of the rules of the generation. */
+  rules?: number
   /** The time of offset 0, in milliseconds. Each later offset is a millisecond later. */
   timeOfFirst?: number
 }
@@ -96,7 +98,7 @@ export const createStore = async (url: string, options: Options = {}) => {
         topic: 'commission.events',
         cluster_id: 'test',
         partitions: ofPartitions,
-        rules_version: 1,
+        rules_version: options.rules ?? 1,
         ...(name === API_KEYS_GENERATION ? {} : layoutFields),
         indices: Object.fromEntries(ids),
       },

@@ -21,6 +21,7 @@ import { instantOf } from '../../../schemas/values.ts'
 import {
   createSemaphore,
   createSemaphores,
+  isTimeUp,
   Refusal,
   type Schedule,
   type SigningKey,
@@ -30,6 +31,7 @@ import {
 } from '../../runtime/index.ts'
 import {
   bodyOf,
+  type Generation,
   type Hit,
   isVisible,
   numberOf,
@@ -86,9 +88,11 @@ export const createReadCheckpoint = (
 
   const present = (org: string, position: ReadPosition): string | undefined => {
     const known = signed.get(org)
-    const age = known?.of === idOf(position) ? now() - known.time : undefined
+    // That of another generation can differ from what is served now.
+    if (known?.of !== idOf(position)) return undefined
+    const age = now() - known.time
     // A clock that was set back makes no note older than it is.
-    return known && age !== undefined && age >= 0 && age < CHECKPOINT_AGE_MAX ? known.note : undefined
+    return age >= 0 && age < CHECKPOINT_AGE_MAX ? known.note : undefined
   }
 
   /** Reads the changes after the last one that was read, up to the position. */
@@ -103,8 +107,11 @@ export const createReadCheckpoint = (
     // The bytes of a page count for the process: those of all pages would not fit in the memory of one request.
     const reading = { ...readingOfProcess(signal), org }
     const pace = usualPace(signal)
-    for (;;) {
-      const { hits, hasMore } = await parts.readPage(reading, { ...asked, position, after: at.last?.seq ?? -1 })
+    for (let pages = 0; ; pages++) {
+      const page = parts.readPage(reading, { ...asked, position, after: at.last?.seq ?? -1 })
+      const { hits, hasMore } = await page.catch((error: unknown) => {
+        throw pages > 0 && isTimeUp(signal) ? unavailable('checkpoint_reads_on') : error
+      })
       onRead(hits.reduce((bytes, { bodyStart, bodyEnd }) => bytes + bodyEnd - bodyStart, 0))
       at = await continueDigest(at, hits, pace)
       walked.set(org, at)
@@ -112,9 +119,12 @@ export const createReadCheckpoint = (
     }
   }
 
-  const sign = async (scope: ReadScope, at: Walked, rules: number, by: SigningKey): Promise<string> => {
+  const sign = async (scope: ReadScope, at: Walked, { id, rules }: Generation, by: SigningKey): Promise<string> => {
     const asOf = at.last && ({ kind: 'change', name: at.last.name } as const)
-    const counted = asOf && (await totals(scope, { asOf }, () => undefined)).totals
+    const read = asOf && (await totals(scope, { asOf }, () => undefined))
+    // Another generation can have other amounts after as many changes.
+    if (read && read.position.generation.id !== id) throw unavailable('live_generation_changes')
+    const counted = read?.totals
     const change = at.last ? textOfName(at.last.name) : null
     // Both are counted in different ways, so a difference is no change of the organization.
     if (counted && (counted.last_sequence !== at.sequence || counted.last_change_id !== change)) {
@@ -151,7 +161,7 @@ export const createReadCheckpoint = (
       const since = present(scope.org, position)
       if (since !== undefined) return await read(since)
       const at = await walk(scope, position, onRead)
-      return await read(await sign(scope, at, position.generation.rules, key))
+      return await read(await sign(scope, at, position.generation, key))
     } finally {
       release()
     }

@@ -7,6 +7,7 @@ import (
 	"log"
 	"net/http"
 	"os"
+	"strings"
 
 	"example.com/reader/api"
 )
@@ -108,6 +109,10 @@ func main() {
 	for _, total := range totals.JSON200.Data.Totals {
 		fmt.Println("totals", total.PeriodId, total.OwedAmount, total.PaidCount)
 	}
+	checkpoint, err := client.GetCheckpointWithResponse(ctx, &api.GetCheckpointParams{})
+	must(err)
+	lines := strings.Split(checkpoint.JSON200.Data.Note, "\n")
+	fmt.Println("checkpoint", lines[3], lines[5])
 }
 
 func text(value *string) string {

@@ -4,6 +4,7 @@ import os
 
 from client import AuthenticatedClient
 from client.api.changes import list_changes
+from client.api.checkpoint import get_checkpoint
 from client.api.payouts import list_payout_history, list_payouts
 from client.api.payroll_files import list_payroll_records
 from client.api.periods import list_periods
@@ -58,3 +59,5 @@ for change in walk(list_changes):
     show("changes", change.id, change.kind, change.published_at, record.id, amount)
 for total in checked(get_totals.sync(client=api)).data.totals:
     show("totals", total.period_id, total.owed_amount, total.paid_count)
+lines = checked(get_checkpoint.sync(client=api)).data.note.split("\n")
+show("checkpoint", lines[3], lines[5])

@@ -43,3 +43,5 @@ for await (const change of walk(query => client.GET('/changes', { params: { quer
 }
 const totals = (await client.GET('/totals')).data?.data
 for (const total of totals?.totals ?? []) print('totals', total.period_id, total.owed_amount, total.paid_count)
+const lines = (await client.GET('/checkpoint')).data?.data.note.split('\n') ?? []
+print('checkpoint', lines[3], lines[5])

@@ -6,7 +6,11 @@
  */
 
 import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
+import type { ReadCheckpoint } from '../../../core/reading/checkpoint/read-checkpoint.ts'
+import { createReaders } from '../../../core/reading/readers.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
+import { Refusal } from '../../../core/runtime/refusals.ts'
+import { uncounted } from '../../../core/store/read/scope.ts'
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
@@ -18,6 +22,7 @@ import { CommandError } from '../../../tools/failures.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { rewind } from '../../../tools/generations/rewind.ts'
 import { createRandom, type Random } from '../../support/random.ts'
+import { scopeOf } from '../../support/read-scope.ts'
 import { isBalance, wrongBalance } from '../balances.ts'
 import { Broker } from '../broker.ts'
 import { Clock, SimulatedProcess } from '../clock.ts'
@@ -31,6 +36,8 @@ import { formOf, type Layouts, undividedLayoutsOf } from '../layouts.ts'
 import { createLink } from '../link.ts'
 import { Projector, settings } from '../projector.ts'
 import { PREFIX } from '../promises.ts'
+import { checkpointKey } from '../proofs.ts'
+import { createSearches } from '../searches.ts'
 import { Index, type Stored } from '../stored.ts'
 import { borderFrom } from '../unread-batches.ts'
 
@@ -56,6 +63,7 @@ export const runCopies = async (seed: number): Promise<CopyVerdict> => {
   quiet.startProjector()
   await quiet.untilCaughtUp()
   const wanted = quiet.content()
+  const signed = await quiet.checkpoints()
   if (quiet.failure !== undefined) return { failure: `without a copy: ${quiet.failure}`, spared: [], adopted: 0 }
 
   const world = new World(history, random, random.pick([1, 5, 40]), layouts)
@@ -69,6 +77,8 @@ export const runCopies = async (seed: number): Promise<CopyVerdict> => {
     const before =
       restore === 0 ? (2 + 2 * random.next()) * MINUTE : random.next() * random.pick([50, 2_000, 3 * MINUTE])
     await world.pass(before)
+    // This process remembers how far it has read.
+    await world.checkpoints()
     const copy = world.beginCopy(random.pick([50, 20_000, 3 * MINUTE, 3 * MINUTE]))
     await world.pass(copy.takes + random.next() * random.pick([10, 2 * MINUTE]))
     await world.stopProjectors()
@@ -80,7 +90,9 @@ export const runCopies = async (seed: number): Promise<CopyVerdict> => {
   }
   await world.untilPublished()
   await world.untilCaughtUp()
-  const failure = world.failure ?? differenceOf(world.content(), wanted)
+  const again = await world.checkpoints()
+  const failure =
+    world.failure ?? differenceOf(world.content(), wanted) ?? (again === signed ? undefined : `${again} for ${signed}`)
   return { failure: failure && `seed ${seed}: ${failure}`, spared, adopted }
 }
 
@@ -98,6 +110,7 @@ class World {
   #projectors: Projector[] = []
   #names = 0
   failure: string | undefined
+  #checkpoint: ReadCheckpoint | undefined
 
   constructor(history: History, random: Random, latency: number, layouts: Layouts) {
     this.#history = history
@@ -180,6 +193,41 @@ class World {
       (org, position) => this.#history.recordsAt(org, position),
       (org, position) => this.#history.eventsOf(org, position).length,
     )
+  }
+
+  /**
+   * Returns the checkpoints of all organizations without their times, from one API process. None of an organization
+   * that cannot be read yet.
+   */
+  async checkpoints(): Promise<string> {
+    const { search, multiGet } = createSearches(this.#clock, this.#engine, this.#faults)
+    const later = (milliseconds: number, run: () => void) => this.#clock.after(milliseconds, run)
+    let signatures = 0
+    const steps = { key: checkpointKey, now: () => this.#clock.now() + MINUTE * signatures++ }
+    const reads = uncounted({ search, multiGet })
+    this.#checkpoint ??= createReaders(
+      PREFIX,
+      reads,
+      () => undefined,
+      this.#clock.now,
+      later,
+      undefined,
+      steps,
+    ).readers.checkpoint
+    const notes: string[] = []
+    for (const org of this.#history.organizations) {
+      let ended = false
+      this.#checkpoint(scopeOf(org), () => undefined)
+        .then(({ note }) => void notes.push(note.replace(/^time .*$[\s\S]*/m, '')))
+        .catch(error => {
+          if (!(error instanceof Refusal)) this.failure ??= `a checkpoint failed: ${String(error)}`
+        })
+        .finally(() => {
+          ended = true
+        })
+      await this.#clock.runUntil(() => ended, PATIENCE)
+    }
+    return notes.join('\n')
   }
 
   beginCopy(takes: number): Copy {

@@ -5,6 +5,7 @@ Nothing of a checkpoint is used before its signature is checked. Needs `pip inst
 
 from base64 import b64decode
 from binascii import Error as BinasciiError
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -39,32 +40,36 @@ class Checkpoint:
         return asdict(self)
 
 
-def read_checkpoint(note: str, public_key: str) -> Checkpoint:
-    """Reads a signed note. `public_key` is `NAME+ID+KEY`, as the operator of the service gives it.
+def read_checkpoint(note: str, public_keys: str | Sequence[str]) -> Checkpoint:
+    """Reads a signed note.
 
+    `public_keys` is `NAME+ID+KEY`, as the operator of the service gives it: one, or several of which one has signed.
     Raises CheckpointInvalidError.
     """
     # Imported only here: other reads need no cryptography.
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-    name, key_id, key = _key_in(public_key)
+    keys = [_key_in(key) for key in ([public_keys] if isinstance(public_keys, str) else public_keys)]
     text, separator, signed = note.rpartition("\n\n")
     if not separator:
         raise CheckpointInvalidError("the checkpoint is no signed note")
     text += "\n"
-    start = f"\u2014 {name} "
-    found = [_decoded(line[len(start) :]) for line in signed.split("\n") if line.startswith(start)]
-    signatures = [signature[4:] for signature in found if signature[:4] == key_id]
-    if not signatures:
-        raise CheckpointInvalidError(f"the checkpoint has no signature of the key {name} ({key_id.hex()})")
-    for signature in signatures:
+    found = []
+    for name, key_id, key in keys:
+        start = f"\u2014 {name} "
+        decoded = [_decoded(line[len(start) :]) for line in signed.split("\n") if line.startswith(start)]
+        found += [(key, signature[4:]) for signature in decoded if signature[:4] == key_id]
+    names = " or ".join(f"{name} ({key_id.hex()})" for name, key_id, _ in keys)
+    if not found:
+        raise CheckpointInvalidError(f"the checkpoint has no signature of the key {names}")
+    for key, signature in found:
         try:
             Ed25519PublicKey.from_public_bytes(key).verify(signature, text.encode())
         except InvalidSignature:
             continue
         return _content_of(text)
-    raise CheckpointInvalidError(f"the checkpoint was changed: the signature of {name} is of another text")
+    raise CheckpointInvalidError(f"the checkpoint was changed: the signature of {names} is of another text")
 
 
 def _key_in(text: str) -> tuple[str, bytes, bytes]:

@@ -7,7 +7,7 @@
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, overload
@@ -15,7 +15,7 @@ from typing import Any, overload
 from .checkpoint import Checkpoint, read_checkpoint
 from .client import Change, Client
 from .generated.models import Payout, PayoutChange, PayrollChange, PayrollRecord, Period, PeriodChange, Rep
-from .served_changes import CopyDiffersError, ServedChanges
+from .served_changes import CopyDiffersError, ServedChanges, read_served
 
 #: Adds exactly: an amount has at most 40 digits before the point and 40 after it.
 EXACT = Context(prec=200)
@@ -29,13 +29,15 @@ APPLIED_MEANWHILE = "another update or follow has applied changes to this copy"
 class Proof:
     """A copy that was proved with a key: it is complete and unaltered up to the sequence of the checkpoint.
 
-    Keep `note`: it proves later what the service has said. `totals_compared` is False if the copy has later changes:
+    Keep `note`: it proves later what the service has said. `continues` is the last checkpoint of the line before, if
+    the copy was proved under other rules, or was read anew since. `totals_compared` is False if the copy has later changes:
     then the digest alone covers all amounts.
     """
 
     checkpoint: Checkpoint
     note: str
     totals_compared: bool
+    continues: Checkpoint | None = None
 
 
 class Copy:
@@ -57,8 +59,9 @@ class Copy:
         self._running = 0
         served = state.get("changes") if state else None
         self._served = None if served is None else ServedChanges(self._held, served)
-        proved = state.get("proved") if state else None
+        proved, continues = ((state or {}).get(name) for name in ("proved", "continues"))
         self._proved = None if proved is None else Checkpoint(**proved)
+        self._continues = None if continues is None else Checkpoint(**continues)
 
     def state(self) -> dict[str, Any]:
         """Returns the copy as values of JSON. Store them, and continue with `Copy(client, state)`."""
@@ -68,6 +71,8 @@ class Copy:
             state["changes"] = list(self._served.changes)
         if self._proved is not None:
             state["proved"] = self._proved.to_dict()
+        if self._continues is not None:
+            state["continues"] = self._continues.to_dict()
         return state
 
     def update(self) -> list[Change]:
@@ -110,12 +115,12 @@ class Copy:
     @overload
     def prove(self) -> None: ...
     @overload
-    def prove(self, public_key: str) -> Proof: ...
-    def prove(self, public_key: str | None = None) -> Proof | None:
+    def prove(self, public_key: str | Sequence[str]) -> Proof: ...
+    def prove(self, public_key: str | Sequence[str] | None = None) -> Proof | None:
         """Raises CopyDiffersError unless the totals are those of the API as of the last change.
 
-        With a key, `NAME+ID+KEY` as the operator of the service gives it, proves the copy with a checkpoint of the
-        service: the changes that the copy was served, its records and its totals are those that were signed, and it
+        With a key, `NAME+ID+KEY` as the operator of the service gives it, or several while the service changes its key,
+        proves the copy with a checkpoint of the service: the changes that the copy was served, its records and its totals are those that were signed, and it
         still has what it proved last. It applies the changes up to the checkpoint first, and may be behind it only
         while no `follow` runs. The first call reads all changes once. Raises CheckpointInvalidError, too.
         """
@@ -150,12 +155,12 @@ class Copy:
         if self.last_change_id != change_id:
             raise RuntimeError(APPLIED_MEANWHILE)
 
-    def _prove_served(self, public_key: str) -> Proof:
+    def _prove_served(self, public_key: str | Sequence[str]) -> Proof:
         note = self._client.checkpoint()
         checkpoint = read_checkpoint(note, public_key)
-        before = self._proved
-        if before is not None and before.organization != checkpoint.organization:
-            raise CopyDiffersError(f"the checkpoint is of {checkpoint.organization}, the copy of {before.organization}")
+        before, known = self._proved, self._proved or self._continues
+        if known is not None and known.organization != checkpoint.organization:
+            raise CopyDiffersError(f"the checkpoint is of {checkpoint.organization}, the copy of {known.organization}")
         if self._served is None:
             self._served = self._read_served()
         served = self._served
@@ -165,7 +170,13 @@ class Copy:
         count, expected = sum(len(getattr(self, kind)) for kind in KINDS), served.held_count()
         if count != expected:
             raise CopyDiffersError(f"the copy has {count} records, after its changes it must have {expected}")
-        digests = served.digests({checkpoint.sequence, before.sequence if before else 0})
+        # Under the same rules, a copy that is read anew has the same changes.
+        earlier = self._continues if self._continues and self._continues.line == checkpoint.line else None
+        if earlier is not None and earlier.sequence > len(served.changes):
+            raise CopyDiffersError(
+                f"the service has signed {earlier.sequence} changes, and serves {len(served.changes)}"
+            )
+        digests = served.digests({checkpoint.sequence, *[one.sequence for one in (before, earlier) if one]})
         if before is not None and digests[before.sequence] != before.digest:
             raise CopyDiffersError(
                 f"up to change {before.sequence}, the copy is not as it was proved: it was altered since"
@@ -175,11 +186,15 @@ class Copy:
             if before is not None and before.line != checkpoint.line:
                 differs += f": its rules changed from {before.line} to {checkpoint.line}, so read the copy anew"
             raise CopyDiffersError(differs)
+        if earlier is not None and digests[earlier.sequence] != earlier.digest:
+            raise CopyDiffersError(f"up to change {earlier.sequence}, the service has signed another history before")
         if is_at_checkpoint:
             self._compare_signed(checkpoint)
+        if before is not None and before.line != checkpoint.line:
+            self._continues = before
         if before is None or checkpoint.sequence >= before.sequence:
             self._proved = checkpoint
-        return Proof(checkpoint, note, is_at_checkpoint)
+        return Proof(checkpoint, note, is_at_checkpoint, self._continues)
 
     def _compare_signed(self, checkpoint: Checkpoint) -> None:
         ours: dict[str, dict[str, Decimal]] = defaultdict(lambda: {"owed": Decimal(0), "paid": Decimal(0)})
@@ -201,21 +216,12 @@ class Copy:
 
     def _read_served(self) -> ServedChanges:
         """Reads all changes up to the last one of the copy."""
-        to, last = self.last_change_id, None
-        latest: dict[str, dict[str, Any]] = {}
-        read = ServedChanges(lambda _, record_id: latest.get(record_id))
-        for change in self._client.changes() if to is not None else ():
-            read.add(change)
-            if isinstance(change, PayoutChange) and change.supersedes_id is not None:
-                latest.pop(change.supersedes_id, None)
-            latest[change.record.id] = change.record.to_dict()
-            last = change.id
-            if last == to:
-                break
-        if last != to:
+        to = self.last_change_id
+        served = [] if to is None else read_served(self._client.changes(), to)
+        if served is None:
             raise CopyDiffersError(f"the API has no change {to}, which the copy has")
         self._require_last(to)
-        return ServedChanges(self._held, read.changes)
+        return ServedChanges(self._held, served)
 
     def _catch_up(self, served: ServedChanges, sequence: int) -> None:
         missing = sequence - len(served.changes)
@@ -251,9 +257,14 @@ class Copy:
         self.last_change_id = change.id
 
 
-def read_copy(client: Client) -> Copy:
-    """Reads an organization as of its last change, and proves the copy."""
+def read_copy(client: Client, before: dict[str, Any] | None = None) -> Copy:
+    """Reads an organization as of its last change, and proves the copy.
+
+    `before` is the state of an earlier copy, if it is read anew: the new one continues the checkpoint that was proved.
+    """
     copy = Copy(client)
+    proved = before and (before.get("proved") or before.get("continues"))
+    copy._continues = Checkpoint(**proved) if proved else None
     last_change_id = client.totals().last_change_id
     if last_change_id is None:
         return copy

@@ -5,7 +5,7 @@ no longer holds, the SHA-256 is kept.
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -51,13 +51,10 @@ class ServedChanges:
 
     def add(self, change: Change) -> None:
         """Call it before the copy applies the change. Raises RuntimeError unless it is the next one."""
-        if change.sequence != len(self.changes) + 1:
-            raise RuntimeError(f"expected the change with sequence {len(self.changes) + 1}, got {change.sequence}")
-        replaced = change.supersedes_id if change.kind == "payouts" else change.record.id
-        index = self._index_of.get(replaced) if isinstance(replaced, str) else None
+        _require_next(change, len(self.changes))
+        index = self._index_of.pop(_replaced_by(change), None)
         if index is not None:
             self.changes[index] = self._hash_of(index).hex()
-            del self._index_of[replaced]
         self._index_of[change.record.id] = len(self.changes)
         self.changes.append(f"{change.id} {change.published_at}")
 
@@ -81,6 +78,39 @@ class ServedChanges:
         if record is None:
             raise CopyDiffersError(f"the copy has no {_record_id(served)}, which change {change_id} has made")
         return hash_of_change(kind, change_id, index + 1, published_at, record)
+
+
+def read_served(changes: Iterable[Change], last: str) -> list[str] | None:
+    """Reads changes from the first one up to `last`; None if it is not among them.
+
+    Keeps none of their records: a copy holds those that are current. Raises RuntimeError if a change is left out.
+    """
+    served: list[str] = []
+    # Of each current record, the index of its change and the digest that stays if it is replaced.
+    current: dict[str, tuple[int, bytes]] = {}
+    for change in changes:
+        _require_next(change, len(served))
+        before = current.pop(_replaced_by(change), None)
+        if before is not None:
+            served[before[0]] = before[1].hex()
+        record = change.record.to_dict()
+        digest = hash_of_change(change.kind, change.id, change.sequence, change.published_at, record)
+        current[change.record.id] = (len(served), digest)
+        served.append(f"{change.id} {change.published_at}")
+        if change.id == last:
+            return served
+    return None
+
+
+def _require_next(change: Change, count: int) -> None:
+    if change.sequence != count + 1:
+        raise RuntimeError(f"expected the change with sequence {count + 1}, got {change.sequence}")
+
+
+def _replaced_by(change: Change) -> str:
+    """Returns the id of the record that a copy no longer holds after the change; empty if there is none."""
+    replaced = change.supersedes_id if change.kind == "payouts" else change.record.id
+    return replaced if isinstance(replaced, str) else ""
 
 
 def hash_of_change(kind: str, change_id: str, sequence: int, published_at: str, record: dict[str, Any]) -> bytes:

@@ -101,5 +101,7 @@ public class Read {
     for (Total total : new TotalsApi(client).getTotals(null, null, null, null, null).getData().getTotals()) {
       print("totals", total.getPeriodId(), total.getOwedAmount(), total.getPaidCount());
     }
+    String[] lines = new CheckpointApi(client).getCheckpoint(null).getData().getNote().split("\n");
+    print("checkpoint", lines[3], lines[5]);
   }
 }
