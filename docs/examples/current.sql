@@ -35,10 +35,11 @@ FROM (
 GROUP BY period_id, currency;
 
 -- Empty if all parts are there, in order, and add up to what the manifest of the last one says. Otherwise it names what is wrong.
+-- `last-part.json` names the last part. If it is lost itself, the query is an error.
 CREATE OR REPLACE MACRO plain(amount) AS CASE WHEN contains(amount, '.') THEN rtrim(rtrim(amount, '0'), '.') ELSE amount END;
 CREATE OR REPLACE VIEW problems AS
 WITH parts AS (
-  SELECT filename, lag(as_of) OVER in_order AS before_as_of, lag(digest) OVER in_order AS before_digest,
+  SELECT filename, as_of, digest, lag(as_of) OVER in_order AS before_as_of, lag(digest) OVER in_order AS before_digest,
          "after".as_of AS after_as_of, "after".digest AS after_digest, owed, paid
   FROM read_json('part-*/manifest.json', format = 'unstructured', filename = true, columns = {as_of: 'VARCHAR', digest: 'VARCHAR',
        "after": 'STRUCT(as_of VARCHAR, digest VARCHAR)', owed: 'MAP(VARCHAR, VARCHAR)', paid: 'MAP(VARCHAR, VARCHAR)'})
@@ -57,6 +58,12 @@ WITH parts AS (
 SELECT filename || ' does not continue the part before it' AS problem
 FROM parts
 WHERE after_as_of IS DISTINCT FROM before_as_of OR after_digest IS DISTINCT FROM before_digest
+UNION ALL
+SELECT part || ' is lost, or is another one'
+FROM read_json('last-part.json', format = 'unstructured', columns = {part: 'VARCHAR', as_of: 'VARCHAR', digest: 'VARCHAR'}) AS named
+WHERE NOT EXISTS (
+  FROM parts WHERE filename LIKE '%' || named.part || '/manifest.json' AND parts.digest = named.digest AND parts.as_of = named.as_of
+)
 UNION ALL
 SELECT what || ' ' || currency || ': the tables have ' || coalesce(counted.amount, 'nothing') || ', the manifest says ' || coalesce(said.amount, 'nothing')
 FROM counted FULL JOIN said USING (what, currency)

@@ -23,7 +23,7 @@ const exact = (amount: unknown): string => new Exact(String(amount)).toFixed()
 const everyFile = (folder: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      .filter(name => /^part-\d+.*\.\w+$/.test(name))
+      .filter(name => /^(?:last-part|part-\d+).*\.\w+$/.test(name))
       .map(name => [name, readFileSync(join(folder, name), 'latin1')]),
   )
 
@@ -118,18 +118,24 @@ test.skipIf(pythonProgram === undefined)(
         )
         .sort(),
     )
-    expect(readdirSync(copy).sort()).toEqual(['part-000001', 'part-000002', 'part-000003'])
+    const parts = ['part-000001', 'part-000002', 'part-000003']
+    expect(readdirSync(copy).sort()).toEqual(['last-part.json', ...parts])
     // Otherwise nothing was replaced across parts, and the test proves little.
     const replacing = await read("SELECT id FROM 'part-00000[23]/payouts.parquet' WHERE supersedes_id IS NOT NULL")
     expect(replacing.length).toBeGreaterThan(0)
-    for (const part of readdirSync(copy)) {
+    for (const part of parts) {
       expect(await run('verify', join(copy, part), '--key', publicKey)).toMatchObject({ code: 0 })
     }
 
-    const torn = join(folder, 'torn')
-    cpSync(copy, torn, { recursive: true })
-    rmSync(join(torn, 'part-000002'), { recursive: true })
-    const problems = (await queryDuckdb(duckdb, torn, `${views}\nFROM problems`)).map(({ problem }) => problem)
+    const problemsWithout = async (part: string): Promise<unknown[]> => {
+      const torn = join(folder, `torn-${part}`)
+      cpSync(copy, torn, { recursive: true })
+      rmSync(join(torn, part), { recursive: true })
+      return (await queryDuckdb(duckdb, torn, `${views}\nFROM problems`)).map(({ problem }) => problem)
+    }
+    // What is left is a whole copy, of an earlier change.
+    expect(await problemsWithout('part-000003')).toEqual(['part-000003 is lost, or is another one'])
+    const problems = await problemsWithout('part-000002')
     const continues = 'part-000003/manifest.json does not continue the part before it'
     expect(problems).toContainEqual(expect.stringContaining(continues))
     expect(problems).toContainEqual(expect.stringMatching(/^paid \w+: the tables have /))

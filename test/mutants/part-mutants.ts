@@ -2,6 +2,8 @@
 import type { Mutant } from './mutant.ts'
 
 const GROWING = 'test/flow/growing-copy.long.test.ts'
+const COPIED = 'test/simulation/pairs-copied.test.ts'
+const VIEWS = 'test/flow/copy-views.test.ts'
 
 export const partMutants: readonly Mutant[] = [
   {
@@ -13,16 +15,66 @@ export const partMutants: readonly Mutant[] = [
   },
   {
     name: 'a continued part writes again what it has already',
-    inside: 'recordsSince',
-    find: 'texts.slice(left)',
+    inside: 'writeSince',
+    find: 'texts.slice(Math.max(0, file.written - file.count))',
     replace: 'texts.slice(0)',
   },
   {
     name: 'a part begins at the first change',
-    inside: 'recordsSince',
+    inside: 'writeSince',
     find: 'let startingAfter = momentOfChange(begin.as_of).name',
     replace: 'let startingAfter: ReturnType<typeof changeNameOf> | undefined',
     flow: GROWING,
+  },
+  {
+    name: 'a part that was stopped between two files leaves out what the others have',
+    inside: 'writeSince',
+    find: 'file.written - file.count',
+    replace: '(open[0]?.written ?? 0) - file.count',
+  },
+  {
+    name: 'the last part is named before the part is there',
+    inside: 'addLocked',
+    find: '  await rename(directory, join(out, name))\n',
+    replace:
+      '  await nameLast({ directory: join(out, name), manifest }, out)\n  await rename(directory, join(out, name))\n',
+    flow: COPIED,
+  },
+  {
+    name: 'a part is added to a copy that lost its last part',
+    inside: 'assertNoneLost',
+    find: 'if (found === undefined) throw new CommandError(',
+    replace: 'if (found === undefined) return void new CommandError(',
+  },
+  {
+    name: 'a part is added to a copy whose last part is unknown',
+    inside: 'assertNoneLost',
+    find: 'if (named === undefined && parts.length <= 1) return',
+    replace: 'if (named === undefined) return',
+  },
+  {
+    name: 'another part in place of the last one is continued',
+    inside: 'assertNoneLost',
+    find: 'found.manifest.digest === named.digest && found.manifest.as_of === named.as_of',
+    replace: 'found.directory.endsWith(named.part)',
+  },
+  {
+    name: 'a run that finds nothing new does not name the last part',
+    inside: 'addLocked',
+    find: '      await nameLast(last, out)\n',
+    replace: '',
+  },
+  {
+    name: 'a part is written through a link',
+    inside: 'addLocked',
+    find: '  await assertNoLink(directory)\n',
+    replace: '',
+  },
+  {
+    name: 'an export without parts is written into a copy',
+    inside: 'exportLocked',
+    find: 'if (existsSync(join(out, LAST_PART_FILE)))',
+    replace: "if (existsSync(join(out, 'last-part')))",
   },
   {
     name: 'a part does not name the part before it',
@@ -86,13 +138,20 @@ export const partMutants: readonly Mutant[] = [
     find: "reps.parquet', union_by_name = true, filename = true, file_row_number = true)\nQUALIFY row_number() OVER (PARTITION BY id ORDER BY filename DESC",
     replace:
       "reps.parquet', union_by_name = true, filename = true, file_row_number = true)\nQUALIFY row_number() OVER (PARTITION BY id ORDER BY filename ASC",
-    flow: GROWING,
+    flow: VIEWS,
+  },
+  {
+    name: 'the view of problems does not see that the last part is lost',
+    file: 'docs/examples/current.sql',
+    find: 'WHERE NOT EXISTS (\n  FROM parts WHERE filename LIKE',
+    replace: 'WHERE NOT EXISTS (\n  FROM parts WHERE filename IS NOT NULL OR filename LIKE',
+    flow: VIEWS,
   },
   {
     name: 'the view shows replaced payouts',
     file: 'docs/examples/current.sql',
     find: ' WHERE id NOT IN (SELECT supersedes_id FROM all_payouts WHERE supersedes_id IS NOT NULL)',
     replace: '',
-    flow: GROWING,
+    flow: VIEWS,
   },
 ]

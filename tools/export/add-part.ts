@@ -1,28 +1,30 @@
 /**
  * `commission projection export --add`: a copy that grows, in a directory of parts. The first run exports everything
  * into `part-000001`, each later one what changed since into the next part. Promises: a part gets its name when it is
- * whole, so programs that read `part-*` never read half of one; no part is added to a copy that was changed, or lost
- * one. Can go wrong: as in an export, which writes each part; the same command continues.
+ * whole, so programs that read `part-*` never read half of one; `last-part.json` names the last part and is written
+ * after it, so a copy that lost its last parts is noticed; no part is added to a copy that was changed, or lost one.
+ * Can go wrong: as in an export, which writes each part; the same command continues.
  */
 import { existsSync } from 'node:fs'
-import { readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { lstat, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import type { Moment } from '../../core/reading/index.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
+import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
-import { makeDirectory, syncDirectory } from '../whole-file.ts'
+import { makeDirectory, syncDirectory, writeWhole } from '../whole-file.ts'
 import {
   assertAsSigned,
   BEGUN_FILE,
   type ExportOptions,
   type ExportSteps,
   exportOrganization,
+  LAST_PART_FILE,
   readJson,
 } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
 import { assertIntact, assertNoLinks, type Manifest } from './manifest.ts'
-import { beginAfter, type FormerPart, momentOfChange } from './parts.ts'
+import { beginAfter, type FormerPart, momentOfChange, type PartBegin } from './parts.ts'
 import { refuseUnknown } from './readers.ts'
 
 /** A part that is not whole yet. */
@@ -45,7 +47,9 @@ export const addPart = async (options: ExportOptions, steps: ExportSteps): Promi
 const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock): Promise<ExitCode> => {
   const { org, out, json } = options
   const former = await readParts(options)
+  await assertNoneLost(former, out)
   const [last, directory] = [former.at(-1), join(out, UNFINISHED)]
+  await assertNoLink(directory)
   const begun =
     (await readJson<Manifest>(join(directory, BEGUN_FILE))) ??
     (await readJson<Manifest>(join(directory, MANIFEST_FILE)))
@@ -54,6 +58,8 @@ const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock)
   if (last) {
     const order = await compareWith(last, end, options, steps)
     if (order === 'nothing since') {
+      // The run that added the part was killed before it named it.
+      await nameLast(last, out)
       if (json) steps.out(`${JSON.stringify(last.manifest, null, 2)}\n`)
       else steps.say(`${out} has everything as of ${end.id} already, and its files are unchanged`)
       return exitCodes.done
@@ -68,10 +74,49 @@ const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock)
   for (const left of await readdir(directory)) {
     if (isLockFile(left)) await rm(join(directory, left), { force: true })
   }
+  const manifest: Manifest = JSON.parse(await readFile(join(directory, MANIFEST_FILE), 'utf8'))
   await rename(directory, join(out, name))
   await syncDirectory(out)
+  await nameLast({ directory: join(out, name), manifest }, out)
   steps.say(`${out} has ${former.length + 1} parts; the last one is ${name}`)
   return exitCodes.done
+}
+
+/** The last part when it was added. Parts after it are of a run that was killed before it named the last one. */
+type LastPart = { readonly part: string } & PartBegin
+
+const nameLast = async (last: FormerPart, out: string): Promise<void> => {
+  const named: LastPart = { part: basename(last.directory), ...beginAfter(last) }
+  const text = `${JSON.stringify(named, null, 2)}\n`
+  const file = join(out, LAST_PART_FILE)
+  if ((await readIfThere(file))?.toString('utf8') !== text) await writeWhole(file, text)
+}
+
+/** @throws CommandError for a copy that lost its last parts, or that has others in their place */
+const assertNoneLost = async (parts: readonly FormerPart[], out: string): Promise<void> => {
+  const named = await readJson<LastPart>(join(out, LAST_PART_FILE))
+  // The run that added the first part was killed before it named it.
+  if (named === undefined && parts.length <= 1) return
+  if (named === undefined) {
+    throw new CommandError(
+      `${out}: its ${LAST_PART_FILE} is lost, so nobody knows the last part: export into an empty directory`,
+    )
+  }
+  const found = parts.find(({ directory }) => basename(directory) === named.part)
+  if (found === undefined) throw new CommandError(`${out}: ${named.part} is lost: bring it back, or export anew`)
+  if (found.manifest.digest === named.digest && found.manifest.as_of === named.as_of) return
+  throw new CommandError(
+    `${found.directory} is not the part that ${LAST_PART_FILE} names: export into an empty directory`,
+  )
+}
+
+/** What is written through a link can be somewhere else tomorrow. */
+const assertNoLink = async (directory: string): Promise<void> => {
+  const found = await lstat(directory).catch(() => undefined)
+  if (found === undefined || found.isDirectory()) return
+  throw new CommandError(
+    `${directory}: expected a directory, got a ${found.isSymbolicLink() ? 'link' : 'file'}: remove it`,
+  )
 }
 
 type End = { readonly id: string; readonly seq: number }
@@ -118,6 +163,7 @@ const readParts = async (options: ExportOptions): Promise<FormerPart[]> => {
       throw new CommandError(`${out}: expected ${expected}, got ${name}: a part is lost, or is of something else`)
     }
     const directory = join(out, name)
+    await assertNoLink(directory)
     const manifest = await readJson<Manifest>(join(directory, MANIFEST_FILE))
     if (manifest === undefined)
       throw new CommandError(`${directory}: its ${MANIFEST_FILE} is lost: export into an empty directory`)

@@ -35,7 +35,7 @@ import {
   type ManifestSource,
   sumsOf,
 } from './manifest.ts'
-import { beginAfter, countParts, type FormerPart, momentOfChange, recordsSince } from './parts.ts'
+import { beginAfter, countParts, type FormerPart, momentOfChange, writeSince } from './parts.ts'
 import { type ExportReaders, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
 
@@ -74,6 +74,8 @@ type ExportedResource = (typeof exportedResources)[number]
 const fileOf = (resource: ExportedResource): string => `${resource}.ndjson`
 /** Of an export that is not finished. */
 export const BEGUN_FILE = 'manifest.partial.json'
+/** Of a copy that grows, beside its parts. */
+export const LAST_PART_FILE = 'last-part.json'
 
 export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
   const { out } = options
@@ -105,6 +107,9 @@ const exportLocked = async (
 ): Promise<ExitCode> => {
   const { org, generation, out, parquet, csv = false, json, open = false } = options
   const { say } = steps
+  if (existsSync(join(out, LAST_PART_FILE))) {
+    throw new CommandError(`${out} has a copy in parts: say --add, or choose another directory`)
+  }
   const begun = await readJson<Begun>(join(out, BEGUN_FILE))
   const done = await readJson<Manifest>(join(out, MANIFEST_FILE))
   const before = begun ?? done
@@ -223,6 +228,10 @@ const writeAll = async (
     ...(open && { opened: true }),
     ...(begin && { after: begin }),
   } satisfies Begun)
+  if (begin) {
+    const { readList: readPage } = open ? openedPages(steps) : steps
+    await writeSince({ org, begin, asOf: momentOfChange(as_of ?? ''), out, readPage }, steps, lock)
+  }
   for (const resource of exportedResources) await write(resource, totals, options, steps, lock)
   const files = await describeFiles(exportedResources, out, steps.signal)
   // Read again: another generation may have become live meanwhile.
@@ -274,12 +283,9 @@ const write = async (
     await using stack = new AsyncDisposableStack()
     stack.defer(partial.close)
     const pages = open ? openedPages(steps) : steps
-    const begin = beginOfPart(options)
     for await (const texts of resource === 'statements'
       ? statements(partial.lines, org, out, totals, steps)
-      : begin
-        ? recordsSince(resource, begin, partial.lines, org, momentOfChange(totals.last_change_id ?? ''), pages.readList)
-        : records(resource, idIn(partial.last), org, totals, pages)) {
+      : records(resource, idIn(partial.last), org, totals, pages)) {
       await lock.assertHeld()
       await partial.append(texts)
       count += texts.length

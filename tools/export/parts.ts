@@ -3,13 +3,17 @@
  * the changes after the former part. Out: the lines of a part, and what all parts have together. Promises: a payout
  * counts once, and only if no later one replaced it.
  */
+import { existsSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { changeNameOf, type Moment, momentOf, type Page, textOfListed } from '../../core/reading/index.ts'
 import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
-import { linesOf } from './lines.ts'
+import { createProgressLine } from '../terminal.ts'
+import { linesOf, openLines } from './lines.ts'
+import type { Lock } from './lock.ts'
 import type { FileDescription, Manifest } from './manifest.ts'
 import type { ExportReaders } from './readers.ts'
 
@@ -37,28 +41,61 @@ export const momentOfChange = (id: string): ChangeMoment => {
   return moment
 }
 
+const changedKinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const satisfies readonly ListKind[]
+
+type Since = {
+  readonly org: string
+  readonly begin: PartBegin
+  readonly asOf: Moment
+  readonly out: string
+  readonly readPage: ExportReaders['readList']
+}
+type SinceSteps = Parameters<typeof createProgressLine>[0] & {
+  readonly say: (line: string) => void
+  readonly now: () => number
+  readonly signal: AbortSignal
+}
+
 /**
- * Yields the records of one kind whose change comes after the begin, in the order of the changes, page by page.
- * @param written lines that are written already
+ * Writes the records whose change comes after the begin, in the order of the changes: a file for each kind, and each
+ * change is read once. Lines of a run that was stopped stay; it can have been stopped between two files.
  */
-export async function* recordsSince(
-  kind: ListKind,
-  begin: PartBegin,
-  written: number,
-  org: string,
-  asOf: Moment,
-  readPage: ExportReaders['readList'],
-): AsyncGenerator<Buffer[]> {
-  let left = written
-  let startingAfter = momentOfChange(begin.as_of).name
-  for (let more = true; more; ) {
-    const page: Page = await readPage(org, 'changes', { limit: EXPORT_PAGE, startingAfter, asOf })
-    const last = page.hits.at(-1)
-    if (last) startingAfter = changeNameOf(last)
-    more = page.hasMore
-    const texts = page.hits.filter(hit => hit.kind === kind).map(hit => textOfListed(kind, hit))
-    yield texts.slice(left)
-    left = Math.max(0, left - texts.length)
+export const writeSince = async (
+  { org, begin, asOf, out, readPage }: Since,
+  steps: SinceSteps,
+  lock: Pick<Lock, 'assertHeld'>,
+): Promise<void> => {
+  const fileOf = (kind: ListKind): string => join(out, `${kind}.ndjson`)
+  const open = []
+  {
+    await using stack = new AsyncDisposableStack()
+    for (const kind of changedKinds.filter(kind => !existsSync(fileOf(kind)))) {
+      const partial = await openLines(`${fileOf(kind)}.partial`)
+      stack.defer(partial.close)
+      open.push({ kind, partial, written: partial.lines, count: 0 })
+    }
+    let startingAfter = momentOfChange(begin.as_of).name
+    const showProgress = createProgressLine(steps, steps.now)
+    let changes = 0
+    for (let more = open.length > 0; more; ) {
+      const page: Page = await readPage(org, 'changes', { limit: EXPORT_PAGE, startingAfter, asOf })
+      const last = page.hits.at(-1)
+      if (last) startingAfter = changeNameOf(last)
+      more = page.hasMore
+      changes += page.hits.length
+      await lock.assertHeld()
+      for (const file of open) {
+        const texts = page.hits.filter(hit => hit.kind === file.kind).map(hit => textOfListed(file.kind, hit))
+        await file.partial.append(texts.slice(Math.max(0, file.written - file.count)))
+        file.count += texts.length
+      }
+      showProgress(`changes: ${changes}`)
+      steps.signal.throwIfAborted()
+    }
+  }
+  for (const { kind, count } of open) {
+    await rename(`${fileOf(kind)}.partial`, fileOf(kind))
+    steps.say(`${kind}: ${count}`)
   }
 }
 

@@ -1,8 +1,10 @@
 /** The real commands of an operator, each in its own simulated process, which can be killed at any request. */
 
+import { momentOf } from '../../../core/reading/index.ts'
 import { replay } from '../../../tools/analysis/replay.ts'
 import { sourceInKafka } from '../../../tools/analysis/replay-source.ts'
 import { directoryTarget } from '../../../tools/archive/target.ts'
+import { addPart } from '../../../tools/export/add-part.ts'
 import { exportOrganization } from '../../../tools/export/export.ts'
 import type { Processes } from '../../../tools/export/lock.ts'
 import { sourceOf } from '../../../tools/export/manifest.ts'
@@ -34,7 +36,13 @@ export type Told =
   | { readonly name: 'verify'; readonly a: string; readonly b: string }
   | { readonly name: 'swap' | 'drop' | 'drop sandbox'; readonly generation: string; readonly force?: string }
   | { readonly name: 'replay'; readonly sandbox: string }
-  | { readonly name: 'export'; readonly org: string; readonly directory: string }
+  | {
+      readonly name: 'export'
+      readonly org: string
+      readonly directory: string
+      readonly add?: true
+      readonly asOf?: string | undefined
+    }
   | { readonly name: 'publish-again'; readonly positions: readonly Position[] }
   | SourceTold
 type Position = { readonly topic: string; readonly partition: number; readonly offset: number }
@@ -76,8 +84,8 @@ export const start = (told: Told, services: Omit<Services, 'watcher'>, killAt = 
   }
   const disk = { host, delay: () => services.faults.delay() }
   const begin = () => carryOut(running, services)
-  // An export writes real files.
-  const carried = told.name === 'export' ? begin() : withFiles(disk, begin)
+  // An export writes real files, but for a part of a copy.
+  const carried = told.name === 'export' && !told.add ? begin() : withFiles(disk, begin)
   carried.then(
     code => Object.assign(running, { code, ended: clock.elapsed }),
     (error: unknown) => Object.assign(running, { error, ended: clock.elapsed }),
@@ -154,8 +162,9 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
       const indexIds = async (names: readonly string[]) => new Map(names.map(name => [name, `uuid-of-${name}`]))
       const reads = { ...searchesOf(running, services), indexIds }
       const reading = readThrough(reads, { prefix: PREFIX, elapsed: now, now, sleep, signal })
-      const options = { org: told.org, asOf: undefined, out: told.directory, parquet: false, json }
-      return exportOrganization(options, {
+      const asOf = told.asOf === undefined ? undefined : momentOf(told.asOf)
+      const options = { org: told.org, asOf, out: told.directory, parquet: false, json }
+      return (told.add ? addPart : exportOrganization)(options, {
         ...reading,
         ...context,
         draw: undefined,

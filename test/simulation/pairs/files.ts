@@ -51,6 +51,8 @@ const openFile = (disk: Disk, path: PathLike, flags?: string | number) =>
     const close = async (): Promise<void> => fs.closeSync(file)
     return {
       writeFile: (content: string | Buffer) => writeHalves(disk, content, bytes => fs.writeSync(file, bytes)),
+      appendFile: (content: Buffer) => writeHalves(disk, content, bytes => fs.writeSync(file, bytes)),
+      truncate: (length: number) => call(disk, true, () => fs.ftruncateSync(file, length)),
       write: (bytes: Buffer) => call(disk, true, () => fs.writeSync(file, bytes, 0, bytes.length, 0)),
       sync: () => call(disk, false, () => undefined),
       stat: () => call(disk, false, () => fs.fstatSync(file)),
@@ -74,6 +76,7 @@ const writeHalves = (disk: Disk, content: string | Buffer, write: (half: Buffer)
 const replacements = {
   access: (disk: Disk, path: PathLike, mode?: number) => call(disk, false, () => fs.accessSync(path, mode)),
   link: (disk: Disk, from: PathLike, to: PathLike) => call(disk, true, () => fs.linkSync(from, to)),
+  lstat: (disk: Disk, path: PathLike) => call(disk, false, () => fs.lstatSync(path)),
   mkdir: (disk: Disk, path: PathLike) => call(disk, true, () => fs.mkdirSync(path)),
   open: openFile,
   readdir: (disk: Disk, path: PathLike) => call(disk, false, () => fs.readdirSync(path)),

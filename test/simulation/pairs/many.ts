@@ -2,6 +2,7 @@
 import { createRandom } from '../../support/random.ts'
 import { archivedPairs, runArchived } from './archived.ts'
 import type { Name } from './commands.ts'
+import { copiedPairs, runCopied } from './copied.ts'
 import { restoredPairs, runRestored } from './restored.ts'
 import { pairs, runPair } from './run.ts'
 import type { Kill, PairVerdict } from './together.ts'
@@ -25,13 +26,14 @@ export type Found = {
 
 type AnyPair = readonly [string, string]
 
-/** All pairs. Commands on a running projection; on archives, topics and keys; on restored indices. */
-export const allPairs: readonly AnyPair[] = [...pairs, ...archivedPairs, ...restoredPairs]
+/** All pairs. Commands on a running projection; on archives, topics and keys; on restored indices; on a copy. */
+export const allPairs: readonly AnyPair[] = [...pairs, ...archivedPairs, ...restoredPairs, ...copiedPairs]
 
 /** Runs one pair. The second name may be `alone`. */
 export const runAnyPair = (pair: AnyPair, seed: number, kill: Kill): Promise<PairVerdict> => {
   const isAmong = (scene: readonly AnyPair[]): boolean => scene.some(one => one.join() === pair.join())
   if (isAmong(archivedPairs)) return runArchived(pair, seed, kill)
+  if (isAmong(copiedPairs)) return runCopied(pair, seed, kill)
   if (isAmong(restoredPairs)) return runRestored(pair, seed, kill)
   return runPair(pair as readonly [Name, Name], seed, kill)
 }

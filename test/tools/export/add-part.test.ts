@@ -1,152 +1,23 @@
 /** A copy that grows by parts, from a small organization whose state the test computes. */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { type ListParameters, type Moment, textOfName } from '../../../core/reading/index.ts'
+import { expect, test } from 'vitest'
+import type { Moment } from '../../../core/reading/index.ts'
 import { createSigningKey, textOfSigningKey } from '../../../core/runtime/signing/note.ts'
-import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
-import { Exact } from '../../../schemas/money.ts'
-import type { ListKind } from '../../../schemas/stored/documents.ts'
-import { addPart } from '../../../tools/export/add-part.ts'
-import { type ExportOptions, type ExportSteps, exportOrganization } from '../../../tools/export/export.ts'
-import { runningProcesses } from '../../../tools/export/lock.ts'
+import { type ExportSteps, exportOrganization, LAST_PART_FILE as LAST } from '../../../tools/export/export.ts'
 import type { Manifest } from '../../../tools/export/manifest.ts'
 import { CommandError } from '../../../tools/failures.ts'
+import {
+  growTo as add,
+  emptyCopy as directory,
+  growingEnds as ends,
+  copiedFiles as everyFile,
+  grownCopy as grown,
+  textOfLastPart as lastOf,
+  partsOfCopy as partsIn,
+  growingSteps as stepsOf,
+} from '../../support/growing-copies.ts'
 
-type Change = { readonly kind: ListKind; readonly id: string; readonly body: Record<string, unknown> }
-const rep = (id: string, name: string): Change => ({ kind: 'reps', id, body: { id, name } })
-const money = { rep_id: 'rep_A', period_id: 'period_A', currency: 'EUR' }
-const payout = (id: string, net_amount: string, supersedes_id: string | null = null): Change => {
-  const line_items = [{ id: 'line_1', category: 'earned', description: 'Deal', amount: net_amount, deal_id: null }]
-  return {
-    kind: 'payouts',
-    id,
-    body: { id, ...money, net_amount, earned_amount: net_amount, supersedes_id, line_items },
-  }
-}
-const payment = (id: string, amount: string): Change => ({ kind: 'payroll_files', id, body: { id, ...money, amount } })
-
-const history: readonly Change[] = [
-  rep('rep_A', 'Ines'),
-  { kind: 'periods', id: 'period_A', body: { id: 'period_A', kind: 'month', name: 'January' } },
-  payout('payout_A', '10.50'),
-  rep('rep_B', 'Omar'),
-  payout('payout_B', '3'),
-  payout('payout_C', '11.25', 'payout_A'),
-  payout('payout_D', '12.75', 'payout_C'),
-  payment('payroll_A', '11.25'),
-  rep('rep_A', 'Ines N.'),
-  payout('payout_E', '4', 'payout_B'),
-  payment('payroll_B', '-1.25'),
-]
-const ordinalAt = (seq: number): number => history.slice(0, seq + 1).filter(({ id }) => id === history[seq]?.id).length
-const nameAt = (seq: number): string => {
-  const { kind = '', id = '' } = history[seq] ?? {}
-  return kind === 'reps' || kind === 'periods' ? `${id}.${ordinalAt(seq)}` : id
-}
-const seqOf = (change: string): number => history.findIndex((_, seq) => nameAt(seq) === change)
-
-const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
-const position = { generation, publishedTo: 100, time: 7 }
-const hitOf = (seq: number): string => {
-  const { kind, id, body } = history[seq] as Change
-  const text = JSON.stringify(body)
-  const source = `{"org_id":"org_a","first_seq":${seq},"seq":${seq},"ordinal":${ordinalAt(seq)},"hash":"h","body_bytes":${Buffer.byteLength(text)},"body":${text}}`
-  return `{"_index":"p-g1-${kind}","_id":"org_a:${id}:${seq}","_score":null,"_source":${source},"sort":[${seq}]}`
-}
-const kinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const
-const hitsOf = (seqs: readonly number[]) =>
-  sliceSearch(
-    Buffer.from(
-      `{"timed_out":false,"_shards":{"total":1,"successful":1,"skipped":0,"failed":0},"hits":{"max_score":null,"hits":[${seqs.map(hitOf).join()}]}}`,
-    ),
-    kinds.map(kind => ({ name: `p-g1-${kind}`, kind })),
-    'org_a',
-  )
-/** The changes of a list that are current as of a change. */
-const currentAt = (kind: ListKind, end: number): number[] => {
-  const all = history.flatMap((change, seq) => (change.kind === kind && seq <= end ? [seq] : []))
-  const later = (seq: number) =>
-    all.some(
-      other =>
-        other > seq &&
-        (history[other]?.id === history[seq]?.id || history[other]?.body.supersedes_id === history[seq]?.id),
-    )
-  return all.filter(seq => !later(seq))
-}
-const sumOf = (seqs: readonly number[], field: string): string =>
-  seqs.reduce((sum, seq) => sum.plus(String(history[seq]?.body[field])), new Exact('0')).toFixed()
-
-/** `end`: the last change that is published. `turn`: called for each page. */
-const stepsOf = (end: number, more: Partial<ExportSteps> = {}, turn: () => void = () => undefined): ExportSteps => {
-  const endOf = (asOf: Moment | undefined): number => {
-    if (asOf === undefined) return end
-    const seq = asOf.kind === 'change' ? seqOf(textOfName(asOf.name)) : end
-    if (seq === -1) throw new CommandError('--as-of: there is no such change of this organization')
-    return seq
-  }
-  const steps = {
-    readTotals: async (_: string, asOf: Moment | undefined) => {
-      const seq = endOf(asOf)
-      const [owing, paying] = [currentAt('payouts', seq), currentAt('payroll_files', seq)]
-      const row = {
-        ...{ period_id: 'period_A', currency: 'EUR', open_amount: '0' },
-        ...{ owed_amount: sumOf(owing, 'net_amount'), owed_count: owing.length },
-        ...{ paid_amount: sumOf(paying, 'amount'), paid_count: paying.length },
-      }
-      const totals = { last_change_id: nameAt(seq), last_sequence: seq + 1, totals: [row] }
-      return {
-        position: { ...position, publishedTo: seq + 1 },
-        totals,
-        last: { id: nameAt(seq), sequence: seq + 1, seq, at: 1 },
-      }
-    },
-    readList: async (_: string, list: ListKind | 'changes', { startingAfter, asOf }: ListParameters) => {
-      turn()
-      const until = endOf(asOf)
-      const all = list === 'changes' ? history.map((_, seq) => seq).filter(seq => seq <= until) : currentAt(list, until)
-      const cursor = startingAfter && textOfName(startingAfter)
-      const from =
-        cursor === undefined
-          ? 0
-          : all.findIndex(seq => nameAt(seq) === cursor || (list !== 'changes' && history[seq]?.id === cursor)) + 1
-      return { position, hits: hitsOf(all.slice(from, from + 2)), hasMore: from + 2 < all.length }
-    },
-    readStatement: async (_: string, id: string) => {
-      turn()
-      const found = history.find(change => change.kind === 'payouts' && change.id === id)
-      return Buffer.from(JSON.stringify({ ...found?.body, calculation_trace: [] }))
-    },
-    countOf: async (_: string, kind: ListKind, { publishedTo }: { publishedTo: number }) =>
-      currentAt(kind, publishedTo - 1).length,
-    out: () => undefined,
-    say: () => undefined,
-    draw: undefined,
-    signal: new AbortController().signal,
-    sourceOf: async () => ({ topic: 't', partition: 0, rules_version: 2 }),
-    sleep: async () => undefined,
-    now: () => 1_000_000,
-    processes: runningProcesses,
-    ...more,
-  }
-  return steps as unknown as ExportSteps
-}
-
-const directory = (): string => {
-  const out = mkdtempSync(join(tmpdir(), 'growing-'))
-  onTestFinished(() => rmSync(out, { recursive: true, force: true }))
-  return out
-}
-const add = (out: string, end: number, more: Partial<ExportOptions> = {}, steps = stepsOf(end)) =>
-  addPart({ org: 'org_a', asOf: undefined, out, parquet: true, json: false, ...more }, steps)
-const everyFile = (out: string): Record<string, string> =>
-  Object.fromEntries(
-    readdirSync(out, { recursive: true, encoding: 'utf8' })
-      .filter(name => /\.\w+$/.test(name))
-      .sort()
-      .map(name => [name, readFileSync(join(out, name), 'latin1')]),
-  )
 const idsIn = (out: string, part: string, name: string): string[] =>
   readFileSync(join(out, part, `${name}.ndjson`), 'utf8')
     .split('\n')
@@ -154,16 +25,6 @@ const idsIn = (out: string, part: string, name: string): string[] =>
     .map(line => JSON.parse(line).id)
 const manifestOf = (out: string, part: string): Manifest =>
   JSON.parse(readFileSync(join(out, part, 'manifest.json'), 'utf8'))
-const partsIn = (out: string): string[] => readdirSync(out).sort()
-
-/** A copy of three parts: up to the fifth change, the eighth, and the last. */
-const ends = [4, 7, 10] as const
-const grown = async (more: Partial<ExportOptions> = {}): Promise<string> => {
-  const out = directory()
-  for (const end of ends) expect(await add(out, end, more)).toBe(0)
-  return out
-}
-
 test('the first part has everything, and each later one the records of the changes since, with the sums of all', async () => {
   const out = await grown()
   expect(partsIn(out)).toEqual(['part-000001', 'part-000002', 'part-000003'])
@@ -210,6 +71,7 @@ test('a part that was killed before it got its name gets it at the next run', as
   for (const lost of [[], ['payouts.parquet', 'reps.parquet'], ['manifest.json']]) {
     const out = await grown()
     renameSync(join(out, 'part-000003'), join(out, 'unfinished'))
+    writeFileSync(join(out, LAST), lastOf(expected, 'part-000002'))
     for (const name of lost) rmSync(join(out, 'unfinished', name))
     const { organization, as_of, rules_version, after } = JSON.parse(
       expected['part-000003/manifest.json'] ?? '',
