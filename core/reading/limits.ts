@@ -110,7 +110,7 @@ export const LAST_CURSOR_AGE_MAX = 10_000
 /**
  * An instant is over if a later event proves it, or if the projection's time is this many milliseconds after it. The
  * broker sets a record's time before consumers can read the record. All replicas must have it first (up to 30 s with
- * Kafka's default of `replica.lag.time.max.ms`), or its transaction must be committed. Clocks also differ.
+ * Kafka's default of `replica.lag.time.max.ms`). Clocks also differ.
  */
 export const AS_OF_MARGIN = 30_000
 

@@ -174,6 +174,18 @@ export const sourceMutants: readonly Mutant[] = [
     replace: 'this.#latest = clocks.reached -',
   },
   {
+    name: 'a time is published although records are behind an open transaction',
+    inside: 'PartitionFlow.sawEnd',
+    find: 'this.#included.sawEnd(written, clocks)',
+    replace: 'this.#included.sawEnd(Math.min(written, end), clocks)',
+  },
+  {
+    name: 'open transactions are not seen at the ends of partitions',
+    inside: 'openCluster',
+    find: 'isolationLevel: READ_UNCOMMITTED }',
+    replace: 'isolationLevel: 1 - READ_UNCOMMITTED }',
+  },
+  {
     name: 'a late owner publishes a time again that was taken back',
     inside: 'isLaterTime',
     find: '  (a.taken_back ?? 0) === (b.taken_back ?? 0) ? a.time > b.time :',

@@ -19,8 +19,17 @@ export type SourceAdmin = Pick<
 /** A generation as stored: its source, the version of its rules, and more. */
 export type GenerationBody = GenerationDocument['body']
 
-/** `end` is the last stable offset: records from there on may still be aborted. */
-export type Ends = readonly { readonly partition: number; readonly low: number; readonly end: number }[]
+/**
+ * `end` is the last stable offset: records from there on may still be aborted. `written`: the end with the records of
+ * open transactions, and with all records behind them, which nobody can read yet. Absent in a log without transactions;
+ * infinite if it is not known now.
+ */
+export type Ends = readonly {
+  readonly partition: number
+  readonly low: number
+  readonly end: number
+  readonly written?: number
+}[]
 
 /** The log of a projection. Another topic of the same name has another id; absent if the brokers have no topic ids. */
 export type Source = Pick<GenerationBody, 'topic' | 'cluster_id' | 'partitions' | 'topic_id'>

@@ -24,6 +24,8 @@ const READ_AT_ONCE = 4
 export type LastRecordReader = {
   /** @throws StopError `source_changed`, `records_deleted`; the error of the Kafka client */
   readonly verify: (known: KnownRecords) => Promise<void>
+  /** Returns the ends of these partitions, with the records of open transactions. @throws the error of the client */
+  readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   /** Closes the connections. The next verification opens new ones. */
   readonly close: () => Promise<void>
 }
@@ -64,14 +66,21 @@ export const createLastRecordReader = (
     }
     await Promise.all(Array.from({ length: READ_AT_ONCE }, readWaiting))
   }
+  const orClose = async <Answer>(asked: Promise<Answer>): Promise<Answer> => {
+    try {
+      return await asked
+    } catch (error) {
+      await close()
+      throw error
+    }
+  }
   return {
-    verify: async known => {
-      try {
-        await verify(known)
-      } catch (error) {
-        await close()
-        throw error
-      }
+    verify: known => orClose(verify(known)),
+    writtenEnds: async partitions => {
+      // Connections that are opened after the stop would be closed by nobody.
+      signal.throwIfAborted()
+      opened ??= openAgain()
+      return orClose(opened.cluster.then(cluster => cluster.writtenEnds(partitions)))
     },
     close,
   }

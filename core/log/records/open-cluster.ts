@@ -58,6 +58,9 @@ type Cluster = {
   addTargetTopic(topic: string): Promise<void>
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, unknown>>
   findBroker(node: { readonly nodeId: string }): Promise<LogBroker>
+  fetchTopicsOffset(
+    topics: Partitions<{ readonly partition: number }>,
+  ): Promise<Partitions<{ readonly partition: number; readonly offset: string }>>
   findGroupCoordinator(wanted: { readonly groupId: string; readonly coordinatorType: number }): Promise<LogBroker>
 }
 
@@ -66,9 +69,12 @@ export type LogCluster = {
   readonly onLeader: <Answer>(partition: number, ask: (leader: LogBroker) => Promise<Answer>) => Promise<Answer>
   /** Calls the coordinator of a transactional id, in the same way. */
   readonly onCoordinator: <Answer>(id: string, ask: (coordinator: LogBroker) => Promise<Answer>) => Promise<Answer>
+  /** Returns the ends of these partitions, with the records of open transactions. Tries once. */
+  readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   readonly disconnect: () => Promise<void>
 }
 
+const READ_UNCOMMITTED = 0
 const TRANSACTION_COORDINATOR = 1
 /** Attempts of a request, and milliseconds between two of them: 30 s, enough for a partition to get a new leader. */
 const ATTEMPTS = 60
@@ -89,7 +95,8 @@ export const openCluster = async (
   const Cluster = loadKafkajs<new (options: object) => Cluster>('cluster/index')
   const socketFactory = loadKafkajs<() => unknown>('network/socketFactory')()
   const options = { authenticationTimeout: 10_000, enforceRequestTimeout: true, metadataMaxAge: 300_000 }
-  const cluster = new Cluster({ socketFactory, ...options, ...config, logger, allowAutoTopicCreation: false })
+  const given = { ...config, logger, allowAutoTopicCreation: false, isolationLevel: READ_UNCOMMITTED }
+  const cluster = new Cluster({ socketFactory, ...options, ...given })
   leaveFetchedBytes(cluster)
   await cluster.connect()
   await cluster.addTargetTopic(topic)
@@ -122,6 +129,12 @@ export const openCluster = async (
       withRetries(async () =>
         ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR })),
       ),
+    writtenEnds: async partitions => {
+      const [ends] = await cluster.fetchTopicsOffset([
+        { topic, partitions: partitions.map(partition => ({ partition })) },
+      ])
+      return new Map(ends?.partitions.map(({ partition, offset }) => [partition, Number(offset)]))
+    },
     disconnect: () => cluster.disconnect(),
   }
 }

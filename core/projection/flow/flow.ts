@@ -122,11 +122,14 @@ export class PartitionFlow {
     return 'taken'
   }
 
-  /** The partition ended at `end` when the clocks were read. Without clocks, no time can be published. */
-  sawEnd(end: number, clocks: ClockReading | undefined): void {
+  /**
+   * The partition ended at `end` after the clocks were read. Without clocks, no time can be published.
+   * @param written the end with open transactions: what is behind one was published, and nobody can read it yet
+   */
+  sawEnd(end: number, clocks: ClockReading | undefined, written = end): void {
     this.#end = Math.max(end, this.#readTo)
     if (clocks === undefined) return
-    this.#included.sawEnd(end, clocks)
+    this.#included.sawEnd(written, clocks)
     const { position } = this.#parts.store.published.current()
     if (position < end || this.#closed) return
     const time = this.#included.reachedAt(position)

@@ -39,7 +39,14 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   return {
     identify: () => identify(admin, identity),
     verify: known => lastRecords.verify(known).catch(asUnanswered),
-    ends: () => endsOf(admin, topic),
+    ends: async () => {
+      const numbers = Array.from({ length: partitions }, (_, partition) => partition)
+      const [ends, written] = await Promise.all([
+        endsOf(admin, topic),
+        lastRecords.writtenEnds(numbers).catch(() => undefined),
+      ])
+      return ends.map(of => ({ ...of, written: written?.get(of.partition) ?? Number.POSITIVE_INFINITY }))
+    },
     open: async (given, signal) => {
       const { onReconnected: passOn, ...handlers } = given
       const onReconnected = (): void => {

@@ -119,7 +119,7 @@ const watchEnds = async (
         const wanted = endWithin(partition, end, bounds)
         // Records after a bound are not included, so no time can be published.
         if (assignment.isTrusted(partition) && verification.isFresh())
-          flow.sawEnd(wanted, wanted === end ? reading : undefined)
+          flow.sawEnd(wanted, wanted === end ? reading : undefined, writtenOf(partition, ends))
         void committer.offer(partition, publishedTo)
       }
       onEndsRead()
@@ -131,6 +131,12 @@ const watchEnds = async (
     }
     await retryOptions.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
   }
+}
+
+/** Returns the end that the position must reach before a time may be published. */
+const writtenOf = (partition: number, ends: Ends): number | undefined => {
+  const found = ends.find(candidate => candidate.partition === partition)
+  return found?.written === undefined ? undefined : Math.max(found.end, found.written)
 }
 
 /** Fails the stream when nothing moves although it could. */

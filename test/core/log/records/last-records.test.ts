@@ -44,6 +44,11 @@ const topic = (entriesOf: (partition: number) => readonly Entry[] | Error = () =
     return {
       onLeader: (_, ask) => ask({ fetch } as LogBroker),
       onCoordinator: () => Promise.reject(new Error('not used')),
+      writtenEnds: async partitions => {
+        told.push(`ends of ${partitions.join()}`)
+        if (partitions.length === 0) throw new Error('away')
+        return new Map(partitions.map(partition => [partition, 7]))
+      },
       disconnect: async () => void told.push('disconnect'),
     }
   }
@@ -51,6 +56,14 @@ const topic = (entriesOf: (partition: number) => readonly Entry[] | Error = () =
   return { told, slept, most: () => most, ...reader }
 }
 const sixRecords = Array.from({ length: 6 }, (_, offset) => entryAt(offset))
+
+test('the ends with open transactions are read over the same connections, which are closed after a failure', async () => {
+  const { verify, writtenEnds, told } = topic()
+  await verify([lastAt(5)])
+  expect(await writtenEnds([0, 1])).toEqual(new Map([0, 1].map(partition => [partition, 7])))
+  await expect(writtenEnds([])).rejects.toThrow('away')
+  expect(told).toEqual(['open t', 'id: 0 at 5', 'ends of 0,1', 'ends of ', 'abort', 'disconnect'])
+})
 
 test('each partition that has a last record is read at its offset, by the topic id, over connections that stay open', async () => {
   const { verify, told, close } = topic()

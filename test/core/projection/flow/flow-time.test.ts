@@ -53,6 +53,20 @@ describe('the time up to which everything is published', () => {
     expect(times).toEqual([1_000, 2_000, 3_000, 4_000, 5_000])
   })
 
+  test('stands still while records are behind an open transaction, which nobody can read yet', async () => {
+    const { flow, take, published } = startFlow()
+    await take(repsOf(0, 2))
+    flow.sawEnd(2, both(100), 2)
+    await everythingRuns()
+    for (const time of [200, 300]) {
+      flow.sawEnd(2, both(time), 4)
+      await everythingRuns()
+      expect(published()).toMatchObject({ position: 2, time: 100 })
+    }
+    await take(repsOf(2, 2))
+    expect(published()).toMatchObject({ position: 4, time: 300 })
+  })
+
   test('becomes that of the oldest observation first, and then that of the latest', async () => {
     const { flow, take, published } = startFlow()
     for (const [end, time] of [
