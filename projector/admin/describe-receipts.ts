@@ -1,6 +1,7 @@
 /** The OpenAPI document of receipts, for publishers: `contract/receipts.json`. */
 
 import { parkCodes } from '../../schemas/errors.ts'
+import { license } from '../../schemas/reference/openapi-info.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RUN_OFFSETS_MAX, RUN_PARKED_LISTED_MAX } from '../limits.ts'
 
 type Json = Record<string, unknown>
@@ -110,6 +111,7 @@ export const receiptsOpenapi = {
     description:
       'The outcome of published records. The admin port and the port of receipts of each projector serve it.',
     contact: { name: 'The operator of the projector' },
+    license,
   },
   servers: [{ url: '/', description: 'A projector.' }],
   // Both ports are for the network of the operator, and ask for no key.

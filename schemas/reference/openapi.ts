@@ -13,6 +13,7 @@ import { filteredKinds, listKinds } from '../stored/documents.ts'
 import { type IdPrefix, idPattern } from '../values.ts'
 import { recordExamples } from './examples.ts'
 import { headers } from './openapi-headers.ts'
+import { documentSchema, info, tags } from './openapi-info.ts'
 import { needsOf, tagOfPath } from './openapi-needs.ts'
 import { createReadable, headerRefs, type Json, json, ref } from './openapi-parts.ts'
 import { always, anywhere, counted, refusalRefs, refusalResponses, withKey } from './openapi-refusals.ts'
@@ -270,7 +271,7 @@ const descriptionOperation = {
     200: {
       description: 'The OpenAPI 3.1 document.',
       headers: headerRefs([...always, 'Cache-Control', 'ETag']),
-      content: json({ type: 'object', required: ['openapi', 'info', 'paths'] }),
+      content: json(documentSchema),
     },
     304: notModified([...always, 'Cache-Control', 'ETag']),
     ...refusalRefs(anywhere),
@@ -284,21 +285,10 @@ const paths: Record<string, { readonly get: Json }> = {
 
 export const openapi = {
   openapi: '3.1.0',
-  info: {
-    title: 'API',
-    version: '1.0.0',
-    description: [
-      'Read-only access to the commission data of one organization: reps, periods, payouts with their line items,',
-      'statements with the whole calculation trace, and payroll records.',
-      'They can be read as they are now, as of an earlier moment, and as a feed of changes.',
-      'Amounts are decimal strings; parse them into a decimal type.',
-      'Every request, except for this document, needs a key: `Authorization: Bearer <key>`.',
-      'HEAD returns the headers of GET, without the body.',
-    ].join(' '),
-  },
+  info,
   servers: [{ url: '/api/v1', description: 'Relative to the address of the API.' }],
   security,
-  tags: [...new Set([...lists, ...singles].map(([path]) => tagOfPath(path))), 'openapi'].map(name => ({ name })),
+  tags,
   paths,
   components: {
     securitySchemes: {

@@ -1,9 +1,11 @@
 /**
- * The event schemas for validators of other languages: JSON Schema 2020-12 without `format`. Validators disagree about
- * formats: whether they are checked, which years a date has, which offsets an instant.
+ * The event schemas for validators and generators of models in other languages: JSON Schema 2020-12 without `format`,
+ * with the names of `named-schema.ts`. Validators disagree about formats: whether they are checked, which years a date
+ * has, which offsets an instant.
  */
 import { type EventType, schemaOfType } from '../events.ts'
 import { keysOf, objectOf } from '../objects.ts'
+import { dataNameOf, named } from './named-schema.ts'
 import type { Json } from './openapi-parts.ts'
 
 /** The names of time zones. Which of them exist is beyond a schema. */
@@ -17,8 +19,9 @@ export const portableSchemas = (): Record<EventType, Json> =>
   objectOf(keysOf(schemaOfType), type => ({
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     $id: `urn:commission:${type}`,
+    ...portableFields(named(schemaOfType[type], dataNameOf(type))),
+    // The version is a part of this name: models of two versions stand side by side.
     title: type,
-    ...portableFields(schemaOfType[type]),
   }))
 
 const portable = (schema: unknown): unknown => {

@@ -70,6 +70,12 @@ describe('a difference that breaks a publisher is found', () => {
       '"items":{"anyOf":[{"type":"string","const":"reps:read"}]}',
       'commission.api_key.created.v1.permissions has another form',
     ],
+    [
+      'a category that was taken and is no longer',
+      '{"type":"string","const":"adjusted"}',
+      '{"type":"string","const":"adjusted"},{"type":"string","const":"corrected"}',
+      'commission.payout.calculated.v1.line_items has another form',
+    ],
     ['a narrower pattern', '{1,40})?$', '{1,2})?$', 'commission.payout.calculated.v1.net_amount has another form'],
   ])('%s', (_, text, by, found) => {
     const at = JSON.stringify(released.events)

@@ -72,6 +72,7 @@ const takesMore = (old: Json, present: Json): boolean => {
 const constantsOf = (items: unknown): unknown[] => {
   if (typeof items !== 'object' || items === null) return []
   if ('const' in items) return [items.const]
+  if ('enum' in items && Array.isArray(items.enum)) return items.enum
   return 'anyOf' in items && Array.isArray(items.anyOf) ? items.anyOf.flatMap(constantsOf) : []
 }
 
@@ -88,13 +89,21 @@ const fieldsThatChanged = (name: string, old: Schema, present: Schema, mayWiden:
   ...(isDeepStrictEqual(meaning(old.oneOf), meaning(present.oneOf)) ? [] : [`${name} has other kinds`]),
 ]
 
+/** A text that is constant, and no other keyword. */
+const isConstantText = (one: object): boolean =>
+  'const' in one && typeof one.const === 'string' && isDeepStrictEqual(one, { type: 'string', const: one.const })
+
 const missing = (name: string, wanted: readonly string[] = [], found: readonly string[] = [], was: string): string[] =>
   wanted.filter(field => !found.includes(field)).map(field => `${name}.${field} is no longer ${was}`)
 
-/** A schema without texts for people. */
+/** A schema without texts for people and names of models. A union of texts means the same as their enumeration. */
 const meaning = (schema: unknown): unknown => {
   if (Array.isArray(schema)) return schema.map(meaning)
   if (typeof schema !== 'object' || schema === null) return schema
+  const { anyOf, ...others }: { anyOf?: unknown } = schema
+  if (Array.isArray(anyOf) && anyOf.every(isConstantText)) {
+    return meaning({ ...others, type: 'string', enum: constantsOf({ anyOf }) })
+  }
   const { if: _, then, else: plain, ...rest }: { if?: unknown; then?: unknown; else?: object } = schema
   // A text that may be sealed now: the schema accepts more than that of a plain text, which is its `else`.
   if (then !== undefined && JSON.stringify(then).includes('sealed:')) return meaning({ ...rest, ...plain })

@@ -23,6 +23,7 @@ import { kafkaMutants } from './kafka-mutants.ts'
 import { layoutMutants } from './layout-mutants.ts'
 import { limitMutants } from './limit-mutants.ts'
 import { logMutants } from './log-mutants.ts'
+import { modelMutants } from './model-mutants.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 import { pairMutants } from './pair-mutants.ts'
 import { partMutants } from './part-mutants.ts'
@@ -341,6 +342,7 @@ export const mutants: readonly Mutant[] = [
   ...hostileMutants,
   ...limitMutants,
   ...logMutants,
+  ...modelMutants,
   ...pairMutants,
   ...partMutants,
   ...raceMutants,

@@ -34,12 +34,13 @@ const needed = [
     program: pythonProgram,
     name: 'python3',
     tests:
-      'the loads of docs/examples, the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client, the Python client and the packed server for agents',
+      'the loads of docs/examples, the notebook and DuckDB of the analysts’ guide, the client of openapi-python-client, the models of datamodel-code-generator, the Python client and the packed server for agents',
   },
   {
     program: npmProgram,
     name: 'npm',
-    tests: 'the client of openapi-typescript, the packed TypeScript client, the packed server for agents and the SBOM',
+    tests:
+      'the client of openapi-typescript, the models of json-schema-to-typescript, the packed TypeScript client, the packed server for agents, the linter of the OpenAPI documents and the SBOM',
   },
   {
     program: goProgram,
@@ -49,7 +50,8 @@ const needed = [
   {
     program: javaProgram && mavenProgram,
     name: 'maven',
-    tests: 'the client of openapi-generator, the publisher in Java and the batches of a Java producer',
+    tests:
+      'the client of openapi-generator, the models of jsonschema2pojo, the publisher in Java and the batches of a Java producer',
   },
   { program: nginxProgram, name: 'nginx', tests: 'the proxy of docs/examples/nginx.conf' },
   {

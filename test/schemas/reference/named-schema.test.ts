@@ -1,9 +1,10 @@
-/** Models that are generated from the AsyncAPI document have names, and amounts are texts in them. */
+/** Models that generators make of the AsyncAPI document or of `contract/events` have names, and amounts are texts. */
 import { describe, expect, test } from 'vitest'
 import { type EventType, schemaOfType } from '../../../schemas/events.ts'
 import { keysOf } from '../../../schemas/objects.ts'
 import { asyncapi } from '../../../schemas/reference/asyncapi.ts'
 import { dataNameOf, named } from '../../../schemas/reference/named-schema.ts'
+import { portableSchemas } from '../../../schemas/reference/portable-schema.ts'
 import { compile } from '../../../schemas/validate.ts'
 import { moneyPattern } from '../../../schemas/values.ts'
 import { storedRecords } from '../../contract/contract.ts'
@@ -67,6 +68,29 @@ describe('in the AsyncAPI document', () => {
     }
     expect(verdicts.true).toBeGreaterThan(100)
     expect(verdicts.false).toBeGreaterThan(50)
+  })
+})
+
+describe('in the schemas of contract/events', () => {
+  const schemas = Object.entries(portableSchemas()) as [string, Schema][]
+  const parts = schemas.flatMap(([, schema]) => allIn(schema).slice(1))
+
+  test('the name of the data is the type of the event, and stays: models of two versions stand side by side', () => {
+    expect(schemas.map(([, { title }]) => title)).toEqual(keysOf(schemaOfType))
+  })
+
+  test('every object and every enumeration in the data has the name that it has in the AsyncAPI document', () => {
+    const inAsyncapi = new Set(all.map(({ title }) => title))
+    const types = parts.filter(({ type, enum: values }) => type === 'object' || values !== undefined)
+    expect(types.length).toBeGreaterThan(10)
+    expect(types.filter(({ title }) => title === undefined || !inAsyncapi.has(title))).toEqual([])
+  })
+
+  test('no type is a union of constants, and every amount is a text: a generator for Java makes Object of a union', () => {
+    expect(parts.filter(schema => 'anyOf' in schema || 'oneOf' in schema)).toEqual([])
+    const amounts = parts.filter(({ pattern }) => pattern === moneyPattern)
+    expect(amounts.length).toBeGreaterThan(8)
+    for (const { type } of amounts) expect(type).toBe('string')
   })
 })
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
@@ -8,6 +10,7 @@ import { formats } from '../../../schemas/values.ts'
 
 type Described = {
   operationId: string
+  tags: string[]
   security: object[]
   parameters: { name?: string; $ref?: string }[]
   responses: Record<string, { $ref?: string; headers?: object; content?: Record<string, { example?: unknown }> }>
@@ -23,6 +26,17 @@ describe('the OpenAPI document', () => {
     const result = await new Validator().validate(JSON.parse(JSON.stringify(openapi)))
     expect(result).toMatchObject({ valid: true })
     expect(openapi).toMatchObject({ openapi: '3.1.0', info: { title: 'API', version: '1.0.0' } })
+  })
+
+  test('has the licence of the package, with an identifier: a generator for Java refuses a document without it', () => {
+    const { license } = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8'))
+    expect(openapi.info.license).toEqual({ name: license, identifier: `LicenseRef-${license}` })
+  })
+
+  test('describes the tag of each operation', () => {
+    const used = new Set(operations.flatMap(([, { tags }]) => tags))
+    expect(new Set(openapi.tags.map(({ name }) => name))).toEqual(used)
+    for (const { name, description } of openapi.tags) expect(description, name).toMatch(/^[A-Z].*\.$/)
   })
 
   test('has the paths of the router and no others', () => {
