@@ -7,6 +7,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { newPartitionOf } from '../../tools/grow/new-partition.ts'
 import { contentOf, logOf } from '../support/archives.ts'
 import { withText } from '../support/bad-event.ts'
+import { checkpointNow } from '../support/checkpoints.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, type Outgoing, repRecorded } from '../support/events.ts'
 import { createModel } from '../support/model.ts'
@@ -201,9 +202,11 @@ const grows = async (t: { onTestFinished: (release: () => Promise<void>) => void
   const untimed = (answers: readonly Answer[]) => answers.map(({ time: _, ...answer }, at) => [paths[at], answer])
   const answersBefore = await askAll(paths)
   expect(answersBefore.filter(({ status }) => status !== 200)).toEqual([])
+  const checkpoint = await checkpointNow(t, prefix, keys.get(org) ?? '')
 
   expect(await swapping.exited, swapping.log()).toMatchObject({ code: 0 })
   expect(untimed(await askAll(paths))).toEqual(untimed(answersBefore))
+  expect(await checkpointNow(t, prefix, keys.get(org) ?? '')).toEqual(checkpoint)
   await expectCopied(t, topics, grown)
   expect((await grow()).said).toContain('Nobody has published to')
 

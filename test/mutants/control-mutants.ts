@@ -92,9 +92,15 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'the API waits for the positions of a log that is gone',
-    inside: 'createPositionReader',
-    find: 'if (known && known.log !== generation.log) {',
-    replace: 'if (known && known.log === `${generation.log} `) {',
+    inside: 'positionKeyOf',
+    find: '${source}/${log}/${partition}',
+    replace: '${source}/${partition}',
+  },
+  {
+    name: 'a generation that was made anew has the times of the former one',
+    inside: 'createTimesCache',
+    find: 'remembered.get(id)',
+    replace: 'remembered.values().next().value',
   },
   {
     name: 'a read that fails because its generation was made anew fails for ever',

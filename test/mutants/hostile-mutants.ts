@@ -149,7 +149,7 @@ export const hostileMutants: readonly Mutant[] = [
     name: 'a request that leaves before its answer postpones the next read of the times of partitions at rest',
     inside: 'createTimesCache',
     find: '      let isRecent = true\n',
-    replace: '      let isRecent = true\n      recent.add(generation)\n',
+    replace: '      let isRecent = true\n      recent.add(id)\n',
   },
   {
     name: 'a remembered cursor of any age makes the common search for changes begin there',

@@ -61,7 +61,7 @@ export const partMutants: readonly Mutant[] = [
   {
     name: 'a run that finds nothing new does not name the last part',
     inside: 'addLocked',
-    find: '      await nameLast(last, out)\n',
+    find: '    await nameLast(last, out)\n',
     replace: '',
   },
   {

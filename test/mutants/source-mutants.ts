@@ -180,6 +180,12 @@ export const sourceMutants: readonly Mutant[] = [
     replace: 'this.#included.sawEnd(Math.min(written, end), clocks)',
   },
   {
+    name: 'an end that is not known is an observation, which no position reaches',
+    inside: 'PartitionFlow.sawEnd',
+    find: 'if (Number.isFinite(written)) ',
+    replace: '',
+  },
+  {
     name: 'open transactions are not seen at the ends of partitions',
     inside: 'openCluster',
     find: 'isolationLevel: READ_UNCOMMITTED }',

@@ -162,7 +162,7 @@ const run = async (seed: number) => {
     log = log.map(changes =>
       changes.map(change => (random.chance(0.2) ? { ...change, org: random.pick(ORGANIZATIONS) } : change)),
     )
-    generation = { ...generation, name: 'g2', rules: 2 }
+    generation = { ...generation, name: 'g2', id: 'g2', rules: 2 }
     logs.set('g2', log)
   })
   expect(await clock.runUntil(() => waiting === 0 && clock.elapsed > SECONDS * 1_000, SECONDS * 2_000)).toBe(true)

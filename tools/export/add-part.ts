@@ -57,9 +57,9 @@ const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock)
   const end = await endOf(org, asOf, steps)
   if (last) {
     const order = await compareWith(last, end, options, steps)
+    // The run that added the part may have been killed before it named it. A further part would hide that.
+    await nameLast(last, out)
     if (order === 'nothing since') {
-      // The run that added the part was killed before it named it.
-      await nameLast(last, out)
       if (json) steps.out(`${JSON.stringify(last.manifest, null, 2)}\n`)
       else steps.say(`${out} has everything as of ${end.id} already, and its files are unchanged`)
       return exitCodes.done

@@ -98,8 +98,14 @@ export const openCluster = async (
   const given = { ...config, logger, allowAutoTopicCreation: false, isolationLevel: READ_UNCOMMITTED }
   const cluster = new Cluster({ socketFactory, ...options, ...given })
   leaveFetchedBytes(cluster)
-  await cluster.connect()
-  await cluster.addTargetTopic(topic)
+  try {
+    await cluster.connect()
+    await cluster.addTargetTopic(topic)
+  } catch (error) {
+    // Nobody else can end its connections.
+    await cluster.disconnect().catch(() => undefined)
+    throw error
+  }
 
   const leaderOf = (partition: number): Promise<LogBroker> => {
     const [nodeId] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]))

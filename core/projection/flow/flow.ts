@@ -129,7 +129,8 @@ export class PartitionFlow {
   sawEnd(end: number, clocks: ClockReading | undefined, written = end): void {
     this.#end = Math.max(end, this.#readTo)
     if (clocks === undefined) return
-    this.#included.sawEnd(written, clocks)
+    // An end that is not known is no observation: no position would reach it, and those before are still good.
+    if (Number.isFinite(written)) this.#included.sawEnd(written, clocks)
     const { position } = this.#parts.store.published.current()
     if (position < end || this.#closed) return
     const time = this.#included.reachedAt(position)

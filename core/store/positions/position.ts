@@ -130,8 +130,8 @@ type ReadAt = { readonly position: ReadPosition; readonly documents: readonly (D
 
 type PartitionPosition = Pick<ReadPosition, 'publishedTo' | 'time' | 'takenBack'>
 /** The highest position and the latest time that this process has read of a partition, and the generation of each. */
-type Seen = PartitionPosition & { readonly positionFrom: string; readonly timeFrom: string }
-const NOTHING_SEEN: Seen = { publishedTo: -1, time: 0, takenBack: 0, positionFrom: '', timeFrom: '' }
+type Seen = PartitionPosition & { readonly positionFrom: string; readonly timeFrom: Pick<Generation, 'name' | 'id'> }
+const NOTHING_SEEN: Seen = { publishedTo: -1, time: 0, takenBack: 0, positionFrom: '', timeFrom: { name: '', id: '' } }
 
 /**
  * Creates the reader of positions.
@@ -158,7 +158,7 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     names: readonly DocumentName[],
     reading: Reading,
   ) => {
-    const due = times.due(generation.name)
+    const due = times.due(generation)
     const ids = [...partitions.map(partition => positionId(generation.name, partition)), ...(due ? [due.id] : [])]
     const each = await read([...ids.map(control), ...names], reading)
     const found = each.slice(0, ids.length).map(requireReadable)
@@ -166,7 +166,7 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     /** @throws Refusal if the position is missing, or documents before it may be */
     const positionOf = (partition: number): PartitionPosition =>
       asPosition(found[partitions.indexOf(partition)], position =>
-        times.withLatestTime(generation.name, partition, position),
+        times.withLatestTime(generation, partition, position),
       )
     return { positionOf, others: each.slice(ids.length) }
   }
@@ -179,10 +179,6 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     if (known && !forgotten.has(name)) return known
     const [document] = await read([control(generationId(name))], reading)
     const generation = asGeneration(prefix, name, requireReadable(document))
-    // Positions of another log say nothing about this one, and they may never be reached again.
-    if (known && known.log !== generation.log) {
-      for (const partition of partitionsOf(known)) seen.delete(positionKeyOf(known, partition))
-    }
     generations.set(name, generation)
     forgotten.delete(name)
     return generation
@@ -209,7 +205,7 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
     published: PartitionPosition,
   ): PartitionPosition => {
     if (published.publishedTo < seenBefore.publishedTo) throw unavailable('position_went_back')
-    const timeToShow = laterTime(seenBefore, { ...published, timeFrom: generation.id })
+    const timeToShow = laterTime(seenBefore, { ...published, timeFrom: generation })
     const seenNow = seenOf(generation, partition)
     const { time, takenBack, timeFrom } = laterTime(seenNow, timeToShow)
     const isFurther = published.publishedTo >= seenNow.publishedTo
@@ -304,7 +300,7 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
   const latest: PositionReader['latest'] = (org, position) => {
     const { generation, publishedTo } = position
     const seenNow = seenOf(generation, partitionOf(org, generation.partitions))
-    const { time, takenBack } = laterTime(seenNow, { ...position, timeFrom: generation.id })
+    const { time, takenBack } = laterTime(seenNow, { ...position, timeFrom: generation })
     const isSame = live?.id === generation.id && takenBack === position.takenBack
     return isSame && seenNow.publishedTo <= publishedTo ? { ...position, time } : undefined
   }
@@ -321,11 +317,14 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
 
 type Time = Pick<Seen, 'time' | 'takenBack' | 'timeFrom'>
 
-/** Returns the later time. In one generation a higher `takenBack` wins: the projector took the other time back. */
+/**
+ * Returns the later time. In one generation a higher `takenBack` wins: the projector took the other time back. A copy
+ * that was adopted has the name of its generation, other indices and a higher `takenBack`. One that was made anew has a
+ * lower one.
+ */
 const laterTime = (known: Time, read: Time): Time => {
-  const isSameGeneration = known.timeFrom === read.timeFrom
-  if (isSameGeneration && known.takenBack > read.takenBack) return known
-  if (isSameGeneration && known.takenBack < read.takenBack) return read
+  if (known.timeFrom.id === read.timeFrom.id && known.takenBack > read.takenBack) return known
+  if (known.timeFrom.name === read.timeFrom.name && known.takenBack < read.takenBack) return read
   return { ...read, time: Math.max(known.time, read.time) }
 }
 
@@ -343,8 +342,11 @@ const pause = (later: Schedule, { signal }: Reading): Promise<void> => {
   return waitOrAbort(promise, signal).finally(cancel)
 }
 
-/** Generations of one topic share the same offsets, so their positions are compared; those of other topics are not. */
-const positionKeyOf = (generation: Generation, partition: number): string => `${generation.source}/${partition}`
+/**
+ * Generations of one topic share the same offsets, so their positions are compared. Those of other topics are not, also
+ * of one with the same name that was made anew: its positions may never reach those of the former topic.
+ */
+const positionKeyOf = ({ source, log }: Generation, partition: number): string => `${source}/${log}/${partition}`
 
 const asLive = (document: DocumentSlice | undefined, only: string | undefined): Live => {
   if (only !== undefined) return { name: only, minPositions: undefined, building: null }

@@ -13,11 +13,14 @@ import { type DocumentSlice, smallDocument } from '../read/slice-documents.ts'
 
 type Position = PositionDocument['body']
 
+/** A generation. Its name may come again, with another id and other times. */
+type Named = { readonly name: string; readonly id: string }
+
 export type TimesCache = {
   /** Returns the read of the document if a request should read it now. */
-  readonly due: (generation: string) => TimesRead | undefined
+  readonly due: (generation: Named) => TimesRead | undefined
   /** Returns the position with the time of the remembered document, if that is later. */
-  readonly withLatestTime: (generation: string, partition: number, position: Position) => Position
+  readonly withLatestTime: (generation: Named, partition: number, position: Position) => Position
 }
 
 type TimesRead = {
@@ -31,22 +34,22 @@ export const createTimesCache = (later: Schedule): TimesCache => {
   /** Generations whose document was read, by a read that began less than TIMES_INTERVAL ago. */
   const recent = new Set<string>()
   return {
-    due: generation => {
-      if (recent.has(generation)) return undefined
+    due: ({ name, id }) => {
+      if (recent.has(id)) return undefined
       let isRecent = true
       later(TIMES_INTERVAL, () => {
         isRecent = false
-        recent.delete(generation)
+        recent.delete(id)
       })
       return {
-        id: timesId(generation),
+        id: timesId(name),
         remember: document => {
-          if (isRecent) recent.add(generation)
-          if (document !== undefined) remembered.set(generation, timesOf(document))
+          if (isRecent) recent.add(id)
+          if (document !== undefined) remembered.set(id, timesOf(document))
         },
       }
     },
-    withLatestTime: (generation, partition, position) => withTime(position, remembered.get(generation)?.[partition]),
+    withLatestTime: ({ id }, partition, position) => withTime(position, remembered.get(id)?.[partition]),
   }
 }
 

@@ -81,3 +81,17 @@ test('a part that was stopped between the files of one page has each record once
     expect(everyFile(out)).toEqual(expected)
   }
 })
+
+test('a part that no run could name is named before the next part is begun: two killed runs lose no copy', async () => {
+  const out = await grown()
+  const expected = everyFile(out)
+  // The run of the second part was killed before it named it.
+  rmSync(join(out, 'part-000003'), { recursive: true })
+  writeFileSync(join(out, LAST), lastOf(expected, 'part-000001'))
+  const stopping = new AbortController()
+  const steps = stepsOf(10, { signal: stopping.signal }, () => stopping.abort())
+  expect(await add(out, 10, {}, steps)).not.toBe(0)
+  expect(readFileSync(join(out, LAST), 'utf8')).toBe(lastOf(expected, 'part-000002'))
+  expect(await add(out, 10)).toBe(0)
+  expect(everyFile(out)).toEqual(expected)
+})

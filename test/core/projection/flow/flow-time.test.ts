@@ -67,6 +67,19 @@ describe('the time up to which everything is published', () => {
     expect(published()).toMatchObject({ position: 4, time: 300 })
   })
 
+  test('advances under a steady stream after a look that did not learn where open transactions end', async () => {
+    const { flow, take, published } = startFlow()
+    const times: number[] = []
+    flow.sawEnd(0, both(500), Number.POSITIVE_INFINITY)
+    flow.sawEnd(10, both(1_000))
+    for (let second = 2; second <= 5; second++) {
+      flow.sawEnd(second * 10, both(second * 1_000))
+      await take(repsOf((second - 2) * 10, 10))
+      times.push(published().time)
+    }
+    expect(times).toEqual([1_000, 2_000, 3_000, 4_000])
+  })
+
   test('becomes that of the oldest observation first, and then that of the latest', async () => {
     const { flow, take, published } = startFlow()
     for (const [end, time] of [

@@ -1,35 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { Refusal } from '../../../../core/runtime/refusals.ts'
 import { abortReason, scheduleTimer } from '../../../../core/runtime/time-limits.ts'
 import { createPositionReader, isReplaced, isVisible } from '../../../../core/store/positions/position.ts'
 import { type DocumentName, numberOf } from '../../../../core/store/read/slice-documents.ts'
-import { generationText, liveText, multiGetAnswer, positionText, recordText } from '../../../api/answers.ts'
+import { generationText, liveText, positionText, recordText } from '../../../api/answers.ts'
+import { controlIndex as control, reasonOfUnavailable as reasonOf } from '../../../support/control-index.ts'
 import { addressIn, generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
 const payout = (): DocumentName[] => [{ ...addressIn('i', 'org_a:payout_1'), form: 'record' }]
-
-/** A control index with one partition that the test changes, and the names that were requested. */
-const control = (stored: Record<string, string>) => {
-  const asked: string[][] = []
-  const documents: Record<string, string> = {
-    live: liveText('g1'),
-    'generation:g1': generationText('g1'),
-    'position:g1:0': positionText(10, 1_000),
-    ...stored,
-  }
-  const multiGet = async (names: readonly DocumentName[]) => {
-    asked.push(names.map(({ _id }) => _id))
-    return multiGetAnswer(names, documents)
-  }
-  return { documents, asked, multiGet, reader: createPositionReader('p', multiGet, scheduleTimer) }
-}
-
-const reasonOf = async (act: Promise<unknown>): Promise<string | undefined> =>
-  act.then(
-    () => undefined,
-    (error: unknown) => (error instanceof Refusal && error.code === 'unavailable' ? error.reason : String(error)),
-  )
 
 describe('what is visible', () => {
   const position = {
@@ -56,39 +34,20 @@ test('the live positions name the generation that is being built, if a command b
   expect(await building()).toBe('g2')
 })
 
-describe('a generation that was forgotten', () => {
-  const made = (topic_id: string, position: number) => ({
-    'generation:g1': generationText('g1', 1, { indices: { 'p-g1-payouts': `of ${topic_id}` }, topic_id }),
-    'position:g1:0': positionText(position, 1_000),
-  })
-
-  test('is read again: with another log, its positions begin anew', async () => {
-    const { documents, reader } = control(made('one', 10))
-    const read = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position
-    const before = await read()
-    Object.assign(documents, made('two', 5))
-    expect(await reasonOf(read())).toBe('position_went_back')
-    reader.forget(before.generation)
-    const after = await read()
-    expect(after.publishedTo).toBe(5)
-    expect(after.generation.id).not.toBe(before.generation.id)
-    reader.forget(before.generation)
-    expect(reader.liveBefore()).toBe(after.generation)
-  })
-
-  test('with the same log: no position goes back', async () => {
-    const { documents, reader } = control(made('one', 10))
-    const read = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position
-    const { generation } = await read()
-    Object.assign(documents, made('one', 5))
-    reader.forget(generation)
-    expect(await reasonOf(read())).toBe('position_went_back')
-  })
-})
-
 describe('a published time that was taken back', () => {
   const takenBackText = (time: number, taken_back: number) =>
     JSON.stringify({ kind: 'position', body: { position: 10, last: null, at: 0, time, taken_back, serve_from: 0 } })
+
+  test('is not shown again after a restored copy was adopted, which has other indices', async () => {
+    const copy = (index: string) => generationText('g1', 1, { indices: { 'p-g1-payouts': index }, topic_id: 'one' })
+    const { documents, reader } = control({ 'generation:g1': copy('a'), 'position:g1:0': positionText(10, 9_000) })
+    const read = async () => (await reader.readAt(scopeOf('org_a'), () => [], 'may-be-older')).position
+    const before = await read()
+    documents['generation:g1'] = copy('b')
+    documents['position:g1:0'] = takenBackText(1_000, 1)
+    reader.forget(before.generation)
+    expect(await read()).toMatchObject({ publishedTo: 10, time: 1_000 })
+  })
 
   test('is not shown again, even if a late read returns it', async () => {
     const { documents, reader } = control({})
