@@ -170,7 +170,8 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
       expect(performance.now() - begun).toBeLessThan(4_000)
     }
     slow.delay('nothing')
-    expect((await ask('/payouts', key)).status).toBe(200)
+    const { status } = await ask('/payouts', key)
+    expect(status, logged.at(-1)).toBe(200)
   })
 
   test('if its response breaks off', async (scope: Scope) => {
