@@ -144,7 +144,7 @@ export const texts = {
       }`,
     totalsOfRep: 'Owed, paid and open in all periods',
     totalsOfRepIn: (period: string) => `Owed, paid and open in ${period}`,
-    sumsOfDeal: 'What the lines of this deal add up to',
+    sumsOfDeal: 'The sum of the lines of this deal',
     dealHint: 'In current payouts. Paid and open, below, are of each whole payout: nothing is paid for a deal alone.',
     allLines: 'All lines',
     noLines: 'No current payout has a line of it.',
@@ -195,7 +195,7 @@ export const texts = {
     notCalculated:
       'This payout was recorded, and nothing was calculated here. That it has no steps does not mean that no deal contributed.',
     noSteps: 'The calculation has no steps.',
-    payroll: 'What was paid to this rep for this period',
+    payroll: 'Payments to this rep for this period',
     noPayroll: 'Nothing was paid yet.',
     destination: 'Destination',
     void: 'reverses',
@@ -211,7 +211,7 @@ export const texts = {
 
   history: {
     title: (rep: string, period: string) => `History of ${rep}, ${period}`,
-    picture: 'What was owed after each payout, the oldest first',
+    picture: 'The amount owed after each payout, the oldest first',
     mixed: 'The currency changed: bars of different currencies do not compare.',
     first: 'First payout',
     replaced: (id: string) => `Replaced ${id}`,
@@ -253,7 +253,7 @@ export const texts = {
     since: 'Published since',
     example: '2026-02-01',
     sum: 'Added to what was owed',
-    explained: 'What all corrections below add up to. Those between two currencies are not in it.',
+    explained: 'The sum of all corrections below, without those between two currencies.',
     shown: (found: number, looked: number, hasMore: boolean) =>
       `${count(found, 'correction')} among ${hasMore ? `the last ${count(looked, 'change')}. There are more to look through.` : `${count(looked, 'change')}: all were looked through.`}`,
   },

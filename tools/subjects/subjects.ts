@@ -153,7 +153,7 @@ export const eraseSubject = async (
   }
   say('Every API answers without these texts within 2 s. Remove the key from all copies of the directory, too.')
   say(
-    `What was published and not projected yet is not in this. Look again: npx commission subjects report ${org} ${rep}`,
+    `Records that were published and not projected yet are not in this. Look again: npx commission subjects report ${org} ${rep}`,
   )
   return exitCodes.done
 }

@@ -60,7 +60,7 @@ export const stepViewSchema: JsonSchema = contractObject(
     ...viewFields,
     difference: {
       anyOf: [differenceSchema, { type: 'null' }],
-      description: 'What changed from the payout before; null on the first.',
+      description: 'The differences from the payout before; null on the first.',
     },
   },
   ofView,

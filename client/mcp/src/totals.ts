@@ -27,7 +27,7 @@ export const getTotals = defineTool<PageArguments & FilterArguments & DealArgume
   name: 'get_totals',
   title: 'Read totals',
   description:
-    'What is owed, paid and open, by period and currency: of all reps and periods, of one rep, or of one period, now or as of a moment. With `deal_id` only `line_totals`: the lines of this deal by category; no payment is for a deal. The sums are exact. Never add amounts of different currencies. To read on with `starting_after`, send `last_change_id` as `as_of`, so that all rows show one moment.',
+    'Amounts owed, paid and open, by period and currency: of all reps and periods, of one rep, or of one period, now or as of a moment. With `deal_id` only `line_totals`: the lines of this deal by category; no payment is for a deal. The sums are exact. Never add amounts of different currencies. To read on with `starting_after`, send `last_change_id` as `as_of`, so that all rows show one moment.',
   input: {
     ...filterInput,
     deal_id: { ...dealInput.deal_id, description: 'Adds up the lines of this deal in current payouts.' },

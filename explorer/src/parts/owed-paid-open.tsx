@@ -1,4 +1,4 @@
-/** What is owed, paid and open in one currency. */
+/** Amounts owed, paid and open in one currency. */
 import { addAmounts } from '../amounts.ts'
 import { texts } from '../texts.ts'
 import { SumList } from './sum-list.tsx'

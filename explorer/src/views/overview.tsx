@@ -1,4 +1,4 @@
-/** What is owed, paid and open, by period and currency: a picture and a table that say the same. */
+/** Amounts owed, paid and open, by period and currency: a picture and a table that say the same. */
 import { useMemo, useState } from 'preact/hooks'
 import { RefusedError, type Total } from '../../../client/src/index.ts'
 import { groupDigits, withEqualDecimals } from '../amounts.ts'
