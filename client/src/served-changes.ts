@@ -119,7 +119,7 @@ const requireNext = ({ sequence }: Change, count: number): void => {
   if (sequence !== count + 1) throw new Error(`expected the change with sequence ${count + 1}, got ${sequence}`)
 }
 
-/** The id of the record that a copy no longer holds after the change; empty if there is none. */
+/** Returns the id of the record whose former state the change replaces; empty for a first payout. */
 const replacedBy = ({ kind, supersedes_id, record }: Change): string =>
   kind === 'payouts' ? (supersedes_id ?? '') : record.id
 

@@ -34,7 +34,7 @@ test.skipIf(pythonProgram === undefined)(
     const continues = (part: string) => expect.stringContaining(`${part}/manifest.json does not continue the part`)
     expect(await problemsWithout('part-000001')).toContainEqual(continues('part-000002'))
     expect(await problemsWithout('part-000002')).toContainEqual(continues('part-000003'))
-    // What is left is a whole copy, of an earlier change.
+    // The parts that remain are a whole copy, as of an earlier change.
     expect(await problemsWithout('part-000003')).toEqual(['part-000003 is lost, or is another one'])
     await expect(problemsWithout('last-part.json')).rejects.toThrow('last-part.json')
   },

@@ -133,7 +133,7 @@ test.skipIf(pythonProgram === undefined)(
       rmSync(join(torn, part), { recursive: true })
       return (await queryDuckdb(duckdb, torn, `${views}\nFROM problems`)).map(({ problem }) => problem)
     }
-    // What is left is a whole copy, of an earlier change.
+    // The parts that remain are a whole copy, as of an earlier change.
     expect(await problemsWithout('part-000003')).toEqual(['part-000003 is lost, or is another one'])
     const problems = await problemsWithout('part-000002')
     const continues = 'part-000003/manifest.json does not continue the part before it'

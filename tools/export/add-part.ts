@@ -110,7 +110,7 @@ const assertNoneLost = async (parts: readonly FormerPart[], out: string): Promis
   )
 }
 
-/** What is written through a link can be somewhere else tomorrow. */
+/** A link may point to another place tomorrow, so nothing is written through it. */
 const assertNoLink = async (directory: string): Promise<void> => {
   const found = await lstat(directory).catch(() => undefined)
   if (found === undefined || found.isDirectory()) return

@@ -54,7 +54,8 @@ export const textOfListed = (kind: ListKind, slice: DocumentSlice): Buffer =>
 /** Returns the JSON of a payout with its calculation trace. */
 export const textOfStatement = ({ slice, trace, position }: FoundStatement): Buffer =>
   Buffer.concat([
-    joined([withoutBrace(slice), partOf(`,"superseded_by_id":${replacementOf(slice, position)},`)]),
+    slice.bytes.subarray(slice.bodyStart, slice.bodyEnd - 1),
+    Buffer.from(`,"superseded_by_id":${replacementOf(slice, position)},`),
     traceFieldsOf(trace),
   ])
 
