@@ -48,7 +48,7 @@ export type Sizes = {
     readonly organizations: number
     /** Share of the payouts that replace an earlier one. */
     readonly recalculated: number
-    /** Warms processes and JVM up: not counted, and longer than the warm-up of each rate. */
+    /** Warms processes and JVM up, not counted: until the compilers of the JVMs are quiet, these seconds at most. */
     readonly jvmWarmUp: { readonly eventsPerSecond: number; readonly seconds: number }
     readonly rates: readonly FreshnessRate[]
     /** For each rate, not counted. */
@@ -161,7 +161,7 @@ export const wholeRun: Sizes = {
     // No common factor with any `probeEvery`, so that every organization gets probes.
     organizations: 41,
     recalculated: 0.8,
-    jvmWarmUp: { eventsPerSecond: 300, seconds: 60 },
+    jvmWarmUp: { eventsPerSecond: 500, seconds: 300 },
     rates: [
       { eventsPerSecond: 20, probeEvery: 2 },
       { eventsPerSecond: 200, probeEvery: 20 },

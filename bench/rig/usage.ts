@@ -43,7 +43,7 @@ export const watchCpu = (pids: Readonly<Record<string, number | undefined>>): ((
   }
 }
 
-const COMPILERS = 'compilers of the JVMs'
+export const COMPILERS = 'compilers of the JVMs'
 /** CPU of other processes of the machine. If it is high, times and rates are unreliable, and ratios even more. */
 export const EVERYTHING_ELSE = 'everything else'
 

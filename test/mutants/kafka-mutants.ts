@@ -78,7 +78,7 @@ export const kafkaMutants: readonly Mutant[] = [
   {
     name: 'the last records of many wait as long for their refresh as the first ones',
     inside: 'createRefresh',
-    find: '    round.delay = delay\n    round.shortened.resolve()\n',
+    find: '      round.delay = delay\n      round.shortened.resolve()\n',
     replace: '',
   },
   {

@@ -38,20 +38,21 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'the offset is committed to Kafka before the bulk request is answered',
     inside: 'PartitionFlow.#decideAll',
-    find: '        this.#inOrder.push(write, done)\n',
-    replace: '        this.#inOrder.push(write, done)\n        void this.#parts.stream.commit(write.end)\n',
+    find: '        this.#inOrder.push(write, done, this.#searchable(write, done))\n',
+    replace:
+      '        this.#inOrder.push(write, done, this.#searchable(write, done))\n        void this.#parts.stream.commit(write.end)\n',
   },
   {
     name: 'a position is published before its documents are searchable',
-    inside: 'PartitionFlow.#publishAll',
+    inside: 'PartitionFlow.#searchable',
     find: '      if (indices.length > 0) await store.refresh(',
     replace: '      if (indices.length > 0) void store.refresh(',
   },
   {
     name: 'a position is published before the write is acknowledged',
-    inside: 'InOrder.takeWritten',
-    find: 'const unfinished = this.#writes.findIndex(({ write }) => !write.isDone)',
-    replace: 'const unfinished = -1 as number',
+    inside: 'InOrder.takeSearchable',
+    find: 'const other = this.#writes.findIndex(({ write }) => !write.isSearchable)',
+    replace: 'const other = -1 as number',
   },
   {
     name: 'a batch that does not start at the read position is accepted',
@@ -67,9 +68,9 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a closed partition continues to publish',
-    inside: 'PartitionFlow.#publishAll',
-    find: '      if (this.#closed) break\n      // Publish while',
-    replace: '      // Publish while',
+    inside: 'InOrder.takeSearchable',
+    find: 'if (end === undefined || this.#closed) return undefined',
+    replace: 'if (end === undefined) return undefined',
   },
   {
     name: 'a position without records names the last record of the published position, not the last written one',

@@ -48,8 +48,6 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
   const advances = new Held<Partial<PublishedState>>()
   const failures: unknown[] = []
   const pressure: boolean[] = []
-  /** The milliseconds of each call of `shortenRefreshDelay`. */
-  const shortenedDelays: number[] = []
   let current: PublishedState = { position, last: null, at: 0, time: 0, serve_from: 0 }
   let advanced: Promise<void> = Promise.resolve()
   /** Which stages are held. The others complete at once. */
@@ -84,7 +82,6 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
       story.push(`refresh ${indices.join()}${delay > 0 ? ` after ${delay}` : ''}`)
       if (holds.refreshes) await refreshes.call({ indices, delay })
     },
-    shortenRefreshDelay: delay => void shortenedDelays.push(delay),
     published: {
       current: () => current,
       advance: further => {
@@ -124,7 +121,6 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
     limits,
     documents,
     story,
-    shortenedDelays,
     reads,
     writes,
     refreshes,

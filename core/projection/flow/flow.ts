@@ -4,9 +4,9 @@
  *   decode → validate → load → project | write → refresh → publish → commit
  *
  * Its schedule is `#decideAll` and `#publishAll`. The first decides one batch after the other, since each decision
- * needs those before it, and starts to write each. So several writes are under way while the next batch is decided. The
- * second makes written batches searchable and publishes their position, in the order of the log. The commit to Kafka
- * comes last, for lag tools only.
+ * needs those before it, and starts to write each. So several writes are under way while the next batch is decided.
+ * Each written batch waits for the next refresh, whatever became of those before it. The second publishes the position
+ * of searchable batches, in the order of the log. The commit to Kafka comes last, for lag tools only.
  *
  * Three objects do the work: the ledger decides (`PartitionLedger`), the store writes, refreshes and publishes
  * (`PartitionStore`), and the stream is told of the progress (`StreamSide`).
@@ -35,14 +35,14 @@ import {
   WRITES_IN_FLIGHT_PER_PARTITION,
 } from '../limits.ts'
 import { CatchUp } from './catch-up.ts'
-import { type BatchWrite, InOrder, type RecordReached } from './in-order.ts'
+import { type BatchWrite, InOrder, type Publishable, type RecordReached } from './in-order.ts'
 import { IncludedTime } from './included-time.ts'
 import type { PartitionStore } from './partition-store.ts'
 import type { StreamSide } from './stream-side.ts'
 
 export type FlowParts = {
   readonly ledger: Pick<PartitionLedger, 'deciding' | 'decide'>
-  readonly store: Pick<PartitionStore, 'published' | 'pack' | 'searchedIndices' | 'refresh' | 'shortenRefreshDelay'>
+  readonly store: Pick<PartitionStore, 'published' | 'pack' | 'searchedIndices' | 'refresh'>
   readonly stream: Pick<StreamSide, 'onPressure' | 'onDecided' | 'onPublished' | 'onRecordsBehind' | 'commit' | 'fail'>
 }
 
@@ -161,7 +161,7 @@ export class PartitionFlow {
         for (const full of this.#writesInFlight()) await full
         if (this.#closed) return undefined
         const done = this.#written(decided, write, send())
-        this.#inOrder.push(write, done)
+        this.#inOrder.push(write, done, this.#searchable(write, done))
         this.#keepPublishing()
         return { done }
       })
@@ -171,17 +171,12 @@ export class PartitionFlow {
   async #publishAll(): Promise<void> {
     const { store, stream } = this.#parts
     let publishing: Promise<void> = Promise.resolve()
-    for (const first of this.#inOrder.untilFirstIsWritten()) {
+    for (const first of this.#inOrder.untilFirstIsSearchable()) {
       await first
-      // HAZARD: an async generator would give the group a few microtasks later, and it would miss the next refresh.
-      const group = this.#inOrder.takeWritten()
+      const group = this.#inOrder.takeSearchable()
       if (group === undefined) break
-      const indices = store.searchedIndices(group.kinds)
-      const delay = this.#refreshDelay(group.end)
       this.#catchUp.reach(group.end)
-      if (indices.length > 0) await store.refresh(indices, delay)
-      if (this.#closed) break
-      // Publish while the next group is refreshed. `published` writes one position after the other.
+      // Take the next group while this one is published. `published` writes one position after the other.
       publishing = this.#run(async () => {
         await this.#publish(this.#included.reachedAt(group.end), this.#positionAfter(group))
         stream.onPublished(store.published.current().at)
@@ -209,7 +204,7 @@ export class PartitionFlow {
 
   /** Gives a write to wait for while there are too many. */
   *#writesInFlight(): Generator<Promise<void>, void> {
-    const full = () => this.#inOrder.firstUnfinishedOf(WRITES_IN_FLIGHT_PER_PARTITION)
+    const full = () => this.#inOrder.firstUnwrittenOf(WRITES_IN_FLIGHT_PER_PARTITION)
     for (let write = full(); write; write = full()) yield write
   }
 
@@ -241,14 +236,24 @@ export class PartitionFlow {
 
   /** Resolves when the documents of the batch are written. */
   #written({ batch, acknowledge }: DecidedBatch, write: BatchWrite, sending: Promise<void>): Promise<void> {
-    const { end } = batch
     const bytes = bytesOfAll(batch.records)
     return this.#run(async () => {
       await sending
       acknowledge()
-      write.isDone = true
+      write.isWritten = true
       this.#addBytes(-bytes)
-      this.#parts.store.shortenRefreshDelay(this.#refreshDelay(end))
+    })
+  }
+
+  /** Resolves when lists find the documents of the batch. */
+  #searchable(write: BatchWrite, written: Promise<void>): Promise<void> {
+    const { store } = this.#parts
+    return this.#run(async () => {
+      await written
+      if (this.#closed) return
+      const indices = store.searchedIndices(write.kinds)
+      if (indices.length > 0) await store.refresh(indices, this.#refreshDelay(write.end))
+      write.isSearchable = true
     })
   }
 
@@ -260,7 +265,7 @@ export class PartitionFlow {
     return Math.min(REFRESH_DELAY_MAX_MS, this.#catchUp.left(written, this.#end) / 2)
   }
 
-  #positionAfter(group: BatchWrite): Partial<PublishedState> {
+  #positionAfter(group: Publishable): Partial<PublishedState> {
     this.#lastWritten = group.last ?? this.#lastWritten
     return { position: group.end, ...this.#lastWritten }
   }
@@ -301,7 +306,8 @@ const writeOf = ({ batch, documents }: DecidedBatch): BatchWrite => ({
   end: batch.end,
   last: lastOf(batch.records),
   kinds: new Set(documents.map(({ kind }) => kind)),
-  isDone: false,
+  isWritten: false,
+  isSearchable: false,
 })
 
 /** Identifies the last record by its offset and hash. */

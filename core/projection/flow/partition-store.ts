@@ -101,11 +101,6 @@ export class PartitionStore {
     return this.#parts.shared.refreshing.refresh(indices, delay)
   }
 
-  /** Lets the next refresh begin this many milliseconds after the last one, or earlier. */
-  shortenRefreshDelay(delay: number): void {
-    this.#parts.shared.refreshing.shortenDelay(delay)
-  }
-
   readonly #get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) => {
     const { shared, signal, stream } = this.#parts
     return retryUntilAborted('read', signal, shared.context, () =>

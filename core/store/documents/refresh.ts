@@ -5,7 +5,7 @@
  *   gathering ──(the round before has ended, and its delay is over)──► refreshing ──(all shards)──► ended
  *
  * - gathering: calls join it. It begins an interval after the round before began, or after the shortest delay of its
- *   calls if that is longer. `shortenDelay` shortens it, too.
+ *   calls if that is longer.
  * - refreshing: it is tried until it succeeds. Later calls belong to the next round: their writes may not be
  *   acknowledged when this one begins. Writes wait for an attempt (`held`), but not between two attempts.
  * - ended: its calls are answered.
@@ -28,8 +28,6 @@ export type Refreshing = {
   readonly refresh: Refresh
   /** Resolves when no refresh is under way for which readers wait, after WRITES_HELD_MS at the latest. */
   readonly untilRefreshed: () => Promise<void>
-  /** Lets the refresh that gathers begin after this delay, if it has a longer one. */
-  readonly shortenDelay: (delay: number) => void
   /** Lets the next refresh and all later ones begin without a delay: a stream that stops publishes all it wrote. */
   readonly endAllDelays: () => void
 }
@@ -124,21 +122,18 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   const refresh: Refresh = (indices, delay) => {
     const round = gathering() ?? beginRound(delay)
     for (const index of indices) round.indices.add(index)
-    shortenDelay(delay)
+    if (delay < round.delay) {
+      round.delay = delay
+      round.shortened.resolve()
+      round.shortened = Promise.withResolvers<void>()
+    }
     return round.done
-  }
-  const shortenDelay = (delay: number): void => {
-    const round = gathering()
-    if (round === undefined || round.delay <= delay) return
-    round.delay = delay
-    round.shortened.resolve()
-    round.shortened = Promise.withResolvers<void>()
   }
   const endAllDelays = (): void => {
     hasEndedAllDelays = true
     allDelaysEnded.resolve()
   }
-  return { refresh, untilRefreshed, shortenDelay, endAllDelays }
+  return { refresh, untilRefreshed, endAllDelays }
 }
 
 const refreshOnce = async (indices: readonly string[], send: RefreshSteps['send']): Promise<void> => {

@@ -127,15 +127,14 @@ describe('a refresh waits for half of the time until all records are written', (
     expect(other.refreshes.at(0).argument.delay).toBe(0)
   })
 
-  test('and for less when more was written meanwhile', async () => {
-    const { take, write, shortenedDelays, refreshes, flow } = starting()
+  test('and a batch that is written meanwhile asks for its own, shorter delay', async () => {
+    const { take, write, refreshes, flow } = starting()
     flow.sawEnd(40, both(1))
     await take(repsOf(0, 20))
     await write(1_000)
-    expect(refreshes.at(0).argument.delay).toBe(500)
     await take(repsOf(20, 20))
     await write(1_000)
-    expect(shortenedDelays).toEqual([500, 0])
+    expect(refreshes.calls.map(({ argument }) => argument.delay)).toEqual([500, 0])
   })
 })
 
@@ -196,25 +195,40 @@ describe('while a batch is written', () => {
     story.length = 0
     await writes.at(2).letGo()
     await writes.at(1).letGo()
-    expect(story).toEqual([])
+    expect(story).toEqual(['refresh reps', 'refresh reps'])
     expect(flow.progress).toMatchObject({ readTo: 3, writtenTo: 0, publishedTo: 0 })
     await writes.at(0).letGo()
-    expect(story).toEqual(['refresh reps', 'publish 3', 'commit 3'])
+    expect(story.slice(2)).toEqual(['refresh reps', 'publish 3', 'commit 3'])
     expect(flow.progress).toMatchObject({ readTo: 3, writtenTo: 3, publishedTo: 3 })
   })
 
-  test('a refresh counts only for writes that ended before it began', async () => {
-    const { take, hold, writes, refreshes, story } = startFlow()
+  test('each batch waits for a refresh that it asks for after its write, and for no refresh of an earlier one', async () => {
+    const { take, hold, writes, refreshes, story, flow } = startFlow()
     hold('writes', 'refreshes')
     await take(repsOf(0, 1))
     await take(repsOf(1, 1))
     await writes.at(0).letGo()
     await writes.at(0).letGo()
+    expect(story.splice(0).slice(2)).toEqual(['refresh reps', 'refresh reps'])
+    expect(flow.progress).toMatchObject({ writtenTo: 2, publishedTo: 0 })
+    await refreshes.at(0).letGo()
+    expect(story.splice(0)).toEqual(['publish 1', 'commit 1'])
+    await refreshes.at(0).letGo()
+    expect(story).toEqual(['publish 2', 'commit 2'])
+  })
+
+  test('positions are published in order, although refreshes end out of order', async () => {
+    const { take, hold, refreshes, story, flow } = startFlow()
+    hold('refreshes')
+    for (let from = 0; from < 3; from++) await take(repsOf(from, 1))
     story.length = 0
+    await refreshes.at(1).letGo()
+    expect(story).toEqual([])
     await refreshes.at(0).letGo()
-    expect(story).toEqual(['publish 1', 'refresh reps', 'commit 1'])
+    expect(story).toEqual(['publish 2', 'commit 2'])
+    expect(flow.progress).toMatchObject({ writtenTo: 3, publishedTo: 2 })
     await refreshes.at(0).letGo()
-    expect(story.slice(3)).toEqual(['publish 2', 'commit 2'])
+    expect(story.slice(2)).toEqual(['publish 3', 'commit 3'])
   })
 
   test('the next batch is made searchable while a position is published, and is published after it', async () => {

@@ -19,7 +19,7 @@ const setUp = (interval = 0) => {
   const clock = new Clock()
   const requests = new Held<string, Answer>()
   const done: string[] = []
-  const { refresh, untilRefreshed, shortenDelay, endAllDelays } = createRefresh({
+  const { refresh, untilRefreshed, endAllDelays } = createRefresh({
     keepTrying: async attempt => {
       for (;;) {
         try {
@@ -43,7 +43,7 @@ const setUp = (interval = 0) => {
     await everythingRuns()
   }
   const paths = () => requests.calls.map(({ argument }) => argument)
-  return { clock, requests, done, ask, paths, untilRefreshed, shortenDelay, endAllDelays }
+  return { clock, requests, done, ask, paths, untilRefreshed, endAllDelays }
 }
 
 describe('a refresh', () => {
@@ -267,22 +267,22 @@ describe('a delay', () => {
     expect(paths()).toHaveLength(1)
   })
 
-  test('is shortened for the refresh that gathers, and not for the next one', async () => {
-    const { ask, requests, done, clock, paths, shortenDelay } = setUp()
+  test('is shortened by a later call for the refresh that gathers, and not for the next one', async () => {
+    const { ask, requests, done, clock, paths } = setUp()
     await ask('first', ['reps'])
     await requests.at(0).letGo(fine)
     await ask('second', ['reps'], LONG)
-    shortenDelay(300)
-    shortenDelay(400)
+    await ask('shorter', ['reps'], 300)
+    await ask('longer', ['reps'], 400)
     await clock.move(100)
-    shortenDelay(200)
+    await ask('shortest', ['reps'], 200)
     await clock.move(99)
     expect(paths()).toEqual([])
     await clock.move(1)
     await requests.at(0).letGo(fine)
-    expect(done).toEqual(['first', 'second'])
-    shortenDelay(0)
-    await ask('third', ['payouts'], LONG)
+    expect(done).toEqual(['first', 'second', 'shorter', 'longer', 'shortest'])
+    await ask('next', ['payouts'], LONG)
+    await clock.move(200)
     expect(paths()).toEqual([])
   })
 
