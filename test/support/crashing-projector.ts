@@ -93,7 +93,6 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
     },
     store: {
       pack,
-      shortenRefreshDelay: delay => store.shortenRefreshDelay(delay),
       searchedIndices: kinds => store.searchedIndices(kinds),
       refresh: async (indices, behind) => {
         await reach('before refresh')
