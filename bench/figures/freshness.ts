@@ -46,10 +46,12 @@ import {
 
 /**
  * Seconds between two looks at the compilers of the JVMs, and the cores below which they are quiet. While they compile,
- * they take the cores that the measured processes need, and the bare loop runs when they have ended.
+ * they take the cores that the measured processes need, and the bare loop runs when they have ended. Where their CPU is
+ * not known, the warm-up has a fixed length.
  */
 const WARM_UP_LOOK_SECONDS = 15
 const QUIET_CORES = 0.1
+const WARM_UP_UNSEEN_SECONDS = 60
 
 /** Milliseconds after which a missing probe is an error. */
 const VISIBLE_TIMEOUT_MS = 30_000
@@ -119,7 +121,8 @@ export const startOurs = async (
     const cpu = watchCpu(serverPids(services))
     await Promise.race([publish(eventsPerSecond, look), died])
     const compiled = cpu()[COMPILERS]
-    if (compiled !== undefined && compiled / look < QUIET_CORES) break
+    const isQuiet = compiled === undefined ? warmed + look >= WARM_UP_UNSEEN_SECONDS : compiled / look < QUIET_CORES
+    if (isQuiet) break
   }
   await waitForPositions(bench, projection.prefix, await topics.ends())
   // A projector that has seen every record knows which documents exist. Most projectors were started later.

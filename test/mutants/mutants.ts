@@ -45,8 +45,8 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a position is published before its documents are searchable',
     inside: 'PartitionFlow.#searchable',
-    find: '      if (indices.length > 0) await store.refresh(',
-    replace: '      if (indices.length > 0) void store.refresh(',
+    find: '      await store.refresh(',
+    replace: '      void store.refresh(',
   },
   {
     name: 'a position is published before the write is acknowledged',
@@ -64,7 +64,25 @@ export const mutants: readonly Mutant[] = [
     name: 'a batch that arrives while many are in flight is dropped and resolved',
     inside: 'PartitionFlow.take',
     find: '    this.#read.add(batch)\n',
-    replace: "    if (this.#inOrder.firstUnfinishedOf(2)) return 'taken'\n    this.#read.add(batch)\n",
+    replace: "    if (this.#inOrder.firstUnwrittenOf(2)) return 'taken'\n    this.#read.add(batch)\n",
+  },
+  {
+    name: 'a batch that is written last delays its refresh as if the batches behind it were not written',
+    inside: 'PartitionFlow.#searchable',
+    find: 'Math.max(write.end, this.#inOrder.writtenTo)',
+    replace: 'write.end',
+  },
+  {
+    name: 'the rate of catching up is that since the partition began to work',
+    inside: 'PartitionFlow.#publishAll',
+    find: '      this.#catchUp.reach(group.end)\n',
+    replace: '',
+  },
+  {
+    name: 'a batch waits until the batches before it are searchable',
+    inside: 'PartitionFlow.#searchable',
+    find: '      await written\n',
+    replace: '      await written\n      await this.#publishing\n',
   },
   {
     name: 'a closed partition continues to publish',

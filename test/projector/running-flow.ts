@@ -48,6 +48,8 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
   const advances = new Held<Partial<PublishedState>>()
   const failures: unknown[] = []
   const pressure: boolean[] = []
+  /** The delay of each call of `refresh`, also of those without an index. */
+  const delays: number[] = []
   let current: PublishedState = { position, last: null, at: 0, time: 0, serve_from: 0 }
   let advanced: Promise<void> = Promise.resolve()
   /** Which stages are held. The others complete at once. */
@@ -79,6 +81,8 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
     },
     searchedIndices: kinds => listKinds.filter(kind => kinds.has(kind)),
     refresh: async (indices, delay) => {
+      delays.push(delay)
+      if (indices.length === 0) return
       story.push(`refresh ${indices.join()}${delay > 0 ? ` after ${delay}` : ''}`)
       if (holds.refreshes) await refreshes.call({ indices, delay })
     },
@@ -127,6 +131,7 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
     advances,
     failures,
     pressure,
+    delays,
     published: () => current,
     hold: (...names: (keyof typeof holds)[]) => {
       for (const name of names) holds[name] = true

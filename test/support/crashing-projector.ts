@@ -95,6 +95,7 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
       pack,
       searchedIndices: kinds => store.searchedIndices(kinds),
       refresh: async (indices, behind) => {
+        if (indices.length === 0) return store.refresh(indices, behind)
         await reach('before refresh')
         await store.refresh(indices, behind)
         await reach('after refresh')

@@ -22,7 +22,7 @@ export class CatchUp {
     this.#before = this.#last
   }
 
-  /** Written records up to this position are about to be refreshed. */
+  /** Records up to this position are searchable. */
   reach(position: number): void {
     this.#before = this.#last
     this.#last = this.#mark(position)

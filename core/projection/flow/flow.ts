@@ -251,8 +251,8 @@ export class PartitionFlow {
     return this.#run(async () => {
       await written
       if (this.#closed) return
-      const indices = store.searchedIndices(write.kinds)
-      if (indices.length > 0) await store.refresh(indices, this.#refreshDelay(write.end))
+      const writtenTo = Math.max(write.end, this.#inOrder.writtenTo)
+      await store.refresh(store.searchedIndices(write.kinds), this.#refreshDelay(writtenTo))
       write.isSearchable = true
     })
   }

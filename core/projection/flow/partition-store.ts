@@ -96,7 +96,10 @@ export class PartitionStore {
     return this.#parts.layout.searchedIndices(kinds)
   }
 
-  /** Makes the written documents of these indices searchable. @param delay in milliseconds since the last refresh */
+  /**
+   * Makes the written documents of these indices searchable. Without an index nothing is refreshed.
+   * @param delay in milliseconds since the last refresh
+   */
   refresh(indices: readonly string[], delay: number): Promise<void> {
     return this.#parts.shared.refreshing.refresh(indices, delay)
   }

@@ -21,7 +21,11 @@ import type { Coverage } from '../elasticsearch/answers.ts'
 import type { Send } from '../elasticsearch/client.ts'
 import { WRITES_HELD_MS } from '../limits.ts'
 
-/** @param delay the refresh may begin only these milliseconds after the one before it */
+/**
+ * A call without an index refreshes nothing. It only lets the refresh that gathers begin after its delay, if that is
+ * shorter: less is left to write.
+ * @param delay the refresh may begin only these milliseconds after the one before it
+ */
 export type Refresh = (indices: readonly string[], delay: number) => Promise<void>
 
 export type Refreshing = {
@@ -119,15 +123,16 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
     return newest
   }
 
-  const refresh: Refresh = (indices, delay) => {
-    const round = gathering() ?? beginRound(delay)
+  const refresh: Refresh = async (indices, delay) => {
+    const round = gathering() ?? (indices.length > 0 ? beginRound(delay) : undefined)
+    if (round === undefined) return
     for (const index of indices) round.indices.add(index)
     if (delay < round.delay) {
       round.delay = delay
       round.shortened.resolve()
       round.shortened = Promise.withResolvers<void>()
     }
-    return round.done
+    if (indices.length > 0) await round.done
   }
   const endAllDelays = (): void => {
     hasEndedAllDelays = true

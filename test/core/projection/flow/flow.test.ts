@@ -136,6 +136,42 @@ describe('a refresh waits for half of the time until all records are written', (
     await write(1_000)
     expect(refreshes.calls.map(({ argument }) => argument.delay)).toEqual([500, 0])
   })
+
+  test('and a batch that no list contains asks for its shorter delay, too', async () => {
+    const { take, write, delays, story, flow } = starting()
+    flow.sawEnd(40, both(1))
+    await take(repsOf(0, 20))
+    await write(1_000)
+    await take(batchOf(20, [payout('payout_1')], 40))
+    await write(1_000)
+    expect(delays).toEqual([500, 0])
+    expect(story.filter(step => step.startsWith('refresh'))).toEqual(['refresh reps after 500'])
+  })
+
+  test('and a batch that is written after the later ones counts what these wrote', async () => {
+    const { take, write, writes, delays, flow } = starting()
+    flow.sawEnd(60, both(1))
+    await take(repsOf(0, 20))
+    await take(repsOf(20, 40))
+    await writes.at(1).letGo()
+    await write(1_000)
+    expect(delays).toEqual([0, 0])
+  })
+
+  test('and by the rate since the refresh before the last one', async () => {
+    const { take, write, refreshes, delays, flow } = starting()
+    flow.sawEnd(100, both(1))
+    await take(repsOf(0, 20))
+    await take(repsOf(20, 20))
+    await take(repsOf(40, 20))
+    await write(100)
+    await refreshes.at(0).letGo()
+    await write(1_000)
+    await refreshes.at(0).letGo()
+    await write(1_000)
+    // 80 are left at 20 in 0.1 s; 60 at 40 in 1.1 s; 40 at 40 in 2 s, without the first refresh.
+    expect(delays).toEqual([200, 825, 1_000])
+  })
 })
 
 describe('while a batch is written', () => {

@@ -286,6 +286,19 @@ describe('a delay', () => {
     expect(paths()).toEqual([])
   })
 
+  test('is shortened by a call without an index, which refreshes nothing itself', async () => {
+    const { ask, requests, done, clock, paths } = setUp()
+    await ask('nothing', [], 0)
+    expect([paths(), done]).toEqual([[], ['nothing']])
+    await ask('first', ['reps'])
+    await requests.at(0).letGo(fine)
+    await ask('second', ['reps'], LONG)
+    await ask('shorter', [], 300)
+    expect(done).toEqual(['nothing', 'first', 'shorter'])
+    await clock.move(300)
+    expect(paths()).toEqual(['POST /reps/_refresh'])
+  })
+
   test('ends when the stream stops: waiting and new calls are refreshed at once', async () => {
     const { ask, requests, done, paths, endAllDelays } = setUp()
     await ask('first', ['reps'])
