@@ -38,8 +38,8 @@ import {
   noteRecordsForAudit,
   type Offered,
   type Routed,
+  type Step,
 } from './http/request.ts'
-import type { Step } from './http/steps.ts'
 
 /** Creates the router with all paths of the API. */
 export const createRoutes = (
@@ -49,7 +49,10 @@ export const createRoutes = (
 ): Router<Answerable> => {
   // Without these two options the router ignores case and accepts a trailing slash.
   const router = new Router<Answerable>({ prefix: BASE_PATH, sensitive: true, strict: true })
-  /** Opens sealed texts, and remembers their state for the entity tag. */
+  /**
+   * Opens sealed texts, and remembers their state for the entity tag. Only reps and payroll records can have any: a
+   * page of payouts passes as it is.
+   */
   const opened = async <Of extends Page>(ctx: Context<Answerable>, page: Of): Promise<Of> => {
     const { hits, state } = await openRecords.hits(orgOf(ctx), page.hits, ctx.state.signal)
     ctx.state.form.sealState = state

@@ -5,17 +5,23 @@
  *   address. A key with networks is checked for the address of each request, and refused as an unknown one outside.
  * Can go wrong: keys cannot be looked up → `unavailable`, never 401. An address tried too many keys, and the lane for
  *   such addresses is full → `rate_limited`.
+ *
+ * `createAdmitKey` looks up well-formed keys that are not in the cache. Requests with the same key share one look-up.
+ *   A key that was valid in this process before is always looked up, and counts nothing. Any other key takes a try of
+ *   its address, and gives it back unless the key is unknown, even if its clients leave. For an address outside its
+ *   networks, a key is as an unknown one. Without a try left, a key goes through a lane of few look-ups. Until this
+ *   lane is full, no other client of the address is refused because of the tries. If keys cannot be looked up, or too
+ *   many look-ups wait, it rejects with `unavailable`, which counts nothing.
  */
-
-import { type ApiKeyCache, type KeyHolder, worksFrom } from '../../core/reading/index.ts'
-import { Refusal } from '../../core/runtime/index.ts'
+import { type ApiKeyCache, type KeyHolder, type Shares, worksFrom } from '../../core/reading/index.ts'
+import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../../core/runtime/index.ts'
+import { READ_TIME_MAX } from '../../core/store/index.ts'
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
 import { NOT_STORED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import { type Audited, type Authenticated, type Context, countHeader, type Timed } from '../http/request.ts'
-import type { Step } from '../http/steps.ts'
-import type { AdmitKey } from './admit-keys.ts'
+import { type Audited, type Authenticated, type Context, countHeader, type Step, type Timed } from '../http/request.ts'
+import type { FailedLogins } from './failed-logins.ts'
 
 /** Any number of spaces may follow the scheme: RFC 9110. */
 const grammar = new RegExp(`^Bearer +([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
@@ -76,3 +82,56 @@ export const authenticate = ({
 /** Returns the text of the key if there is exactly one header and the header is well-formed. */
 const keyOf = (rawHeaders: readonly string[], header: string | undefined): string | undefined =>
   header === undefined || countHeader(rawHeaders, 'authorization') !== 1 ? undefined : grammar.exec(header)?.[1]
+
+type Lanes = Pick<Shares, 'keyLookups' | 'keyLookupsExhausted'>
+type Admission = KeyHolder | 'unknown' | 'refused'
+export type AdmitKey = (key: string, address: string | undefined, signal: AbortSignal) => Promise<Admission>
+
+/** Creates the look-up of keys that are not in the cache: the holder, `unknown`, or `refused`: not looked up. */
+export const createAdmitKey = (keys: ApiKeyCache, failures: FailedLogins, lanes: Lanes, later: Schedule): AdmitKey => {
+  const inFlight = new Map<string, Promise<Admission>>()
+
+  const lookupCounted = async (key: string, address: string | undefined, signal: AbortSignal): Promise<Admission> => {
+    if (keys.wasValid(key, address)) return keys.lookup(key, signal)
+    const takeBack = failures.reserve(address)
+    let result: Admission | undefined
+    try {
+      const release = await (takeBack ? lanes.keyLookups : lanes.keyLookupsExhausted).acquire(signal)
+      if (!release) {
+        if (takeBack) throw unavailable('key_look_ups')
+        result = 'refused'
+        return result
+      }
+      try {
+        result = await keys.lookup(key, signal)
+        return result
+      } finally {
+        release()
+      }
+    } finally {
+      const isUnknown = result === 'unknown' || (typeof result === 'object' && !worksFrom(result, () => address))
+      if (!isUnknown) takeBack?.()
+    }
+  }
+
+  /** Only the time limit ends a look-up, not the requests that wait for it. */
+  const begin = async (name: string, key: string, address: string | undefined): Promise<Admission> => {
+    try {
+      return await withTimeLimit(READ_TIME_MAX, later, signal => lookupCounted(key, address, signal))
+    } finally {
+      inFlight.delete(name)
+    }
+  }
+
+  return (key, address, signal) => {
+    // An address outside the networks of a key that is in use must not have it refused elsewhere for its own tries.
+    const name = keys.wasValid(key, address) ? `${key} valid` : key
+    const running = inFlight.get(name)
+    if (running !== undefined) return waitOrAbort(running, signal)
+    const begun = begin(name, key, address)
+    // Every request may be gone before the look-up fails.
+    begun.catch(() => undefined)
+    inFlight.set(name, begun)
+    return waitOrAbort(begun, signal)
+  }
+}

@@ -9,8 +9,7 @@
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { isTimeUp, NOT_MODIFIED, Refusal } from '../../core/runtime/index.ts'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
-import type { Arrived, Authenticated, Context, Counted, Routed, Timed } from '../http/request.ts'
-import type { Step } from '../http/steps.ts'
+import type { Arrived, Authenticated, Context, Counted, Routed, Step, Timed } from '../http/request.ts'
 import { requirePermission } from './permissions.ts'
 import type { Rate, RequestCounter } from './rate-counter.ts'
 

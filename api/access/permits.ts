@@ -13,8 +13,7 @@
 import type { RunPermitted, Shares } from '../../core/reading/index.ts'
 import { Refusal, type Semaphores, unavailable } from '../../core/runtime/index.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import type { Authenticated, Routed, Timed } from '../http/request.ts'
-import type { Step } from '../http/steps.ts'
+import type { Authenticated, Routed, Step, Timed } from '../http/request.ts'
 
 /** @param onLimited called for every request over the limit */
 export const limitInFlight = (

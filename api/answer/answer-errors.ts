@@ -11,8 +11,7 @@ import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../../core/runt
 import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { Log } from '../http/log.ts'
-import type { Arrived, Context, KnownSoFar } from '../http/request.ts'
-import type { Step } from '../http/steps.ts'
+import type { Arrived, Context, KnownSoFar, Step } from '../http/request.ts'
 import type { AdmitLine } from './log-refusals.ts'
 
 /** Records one request. `route` is a pattern, undefined for an unknown path; `reason` that of a refusal. */

@@ -37,6 +37,7 @@ export type Answering = Pick<Arrived, 'path' | 'query' | 'baseAddress'> &
   Pick<Reserved, 'reservation' | 'form'>
 
 const END = Buffer.from('}')
+/** The end of a payout that nothing replaced: `,"superseded_by_id":null}`, in place of the closing brace. */
 const PAYOUT_END = Buffer.from(NOT_REPLACED)
 const LIST = Buffer.from('{"data":[')
 const RECORD = Buffer.from('{"data":')

@@ -13,8 +13,7 @@ import { Readable } from 'node:stream'
 import type { Schedule } from '../../core/runtime/index.ts'
 import { type AnswerBudget, compact, free, heldBy, type Reservation } from '../../core/store/index.ts'
 import { onceDelivered } from '../http/once-delivered.ts'
-import type { Arrived, Context } from '../http/request.ts'
-import type { Step } from '../http/steps.ts'
+import type { Arrived, Context, Step } from '../http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 
 /** Step: holds and limits the delivery of an answer. @param onDeliveryTimeout called if it was not delivered in time */

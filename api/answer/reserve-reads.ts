@@ -9,8 +9,7 @@
 import { createReadMemory, createTurn, largeFrom } from '../../core/reading/index.ts'
 import type { Semaphores } from '../../core/runtime/index.ts'
 import type { AnswerBudget } from '../../core/store/index.ts'
-import type { Arrived, Authenticated, Reserved, Routed, Timed } from '../http/request.ts'
-import type { Step } from '../http/steps.ts'
+import type { Arrived, Authenticated, Reserved, Routed, Step, Timed } from '../http/request.ts'
 
 type Needs = Arrived & Timed & Routed & Authenticated
 type Opened = Pick<Reserved, 'scope' | 'reservation'>

@@ -5,8 +5,7 @@
 
 import { refuseParameters } from '../../core/reading/index.ts'
 import { Refusal } from '../../core/runtime/index.ts'
-import { type Arrived, BASE_PATH } from '../http/request.ts'
-import type { Step } from '../http/steps.ts'
+import { type Arrived, BASE_PATH, type Step } from '../http/request.ts'
 import { answerBody, answerNotModified, isNotModified, tagOf } from './answer-page.ts'
 
 /** The path of the OpenAPI document: it has no records and needs no key. */

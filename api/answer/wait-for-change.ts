@@ -9,8 +9,7 @@
 import { type ChangeWatch, type ListParameters, readListParameters } from '../../core/reading/index.ts'
 import type { ReadPosition } from '../../core/store/index.ts'
 import { onceFurtherBytes } from '../http/one-at-a-time.ts'
-import type { Arrived, Authenticated, Context, Counted, Routed, Timed, Waited } from '../http/request.ts'
-import type { Step } from '../http/steps.ts'
+import type { Arrived, Authenticated, Context, Counted, Routed, Step, Timed, Waited } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
 import type { ReadReservation } from './reserve-reads.ts'
 

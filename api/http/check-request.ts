@@ -8,8 +8,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../../core/runtime/index.ts'
 import { BODY_BYTES_MAX, HEADERS_BYTES_MAX, HEADERS_COUNT_MAX, TARGET_LENGTH_MAX } from '../limits.ts'
 import { noteFurtherBytes } from './one-at-a-time.ts'
-import { type Arrived, BASE_PATH, countHeader } from './request.ts'
-import type { Step } from './steps.ts'
+import { type Arrived, BASE_PATH, countHeader, type Step } from './request.ts'
 
 /** Step: passes a request that is small enough and well-formed. @throws Refusal for any other */
 export const refuseEarly: Step<Arrived> = async (ctx, next) => {

@@ -8,8 +8,7 @@ import type { IncomingMessage } from 'node:http'
 import { TLSSocket } from 'node:tls'
 import { abortReason, type Schedule } from '../../core/runtime/index.ts'
 import { READ_TIME_MAX } from '../../core/store/index.ts'
-import { type Arrived, readTarget, type Timed } from './request.ts'
-import type { Step } from './steps.ts'
+import { type Arrived, readTarget, type Step, type Timed } from './request.ts'
 
 /** Returns what is known of a request from the start. */
 export const arrivedOf = (

@@ -2,10 +2,9 @@
  * A request, and how the target of a request is read.
  *
  * Each step adds fields to the state of a request, and the types say which. A step names the fields that it needs and
- * the fields that it adds: a handler that needs the key takes a type that has the key. Only `startSteps` in steps.ts
- * adds fields, except those of `Arrived` (app.ts). `spent`, `read` and `form` are objects that later steps fill. A step
- * that wraps others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused
- * before.
+ * the fields that it adds: a handler that needs the key takes a type that has the key. Only `startSteps` adds fields,
+ * except those of `Arrived` (app.ts). `spent`, `read` and `form` are objects that later steps fill. A step that wraps
+ * others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused before.
  */
 import type Koa from 'koa'
 import type { Added, KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
@@ -157,4 +156,31 @@ export const countHeader = (rawHeaders: readonly string[], name: string): number
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === name) count++
   return count
+}
+
+/** Does something with a request that has what it needs. Hands on what it adds, or answers the request itself. */
+export type Step<Needs, Adds = void> = (ctx: Context<Needs>, next: (adds: Adds) => Promise<void>) => Promise<void>
+
+type Rest<Known> = (ctx: Context<Known>) => Promise<void>
+type With<Known, Adds> = Adds extends void ? Known : Omit<Known, keyof Adds> & Adds
+
+type Steps<Given, Known> = {
+  readonly step: <Adds = void>(step: Step<Known, Adds>) => Steps<Given, With<Known, Adds>>
+  /** Ends with what answers the request. Returns all steps as one. */
+  readonly end: (answer: Rest<Known>) => Rest<Given>
+}
+
+/** Begins with requests of which this much is given. */
+export const startSteps = <Given>(): Steps<Given, Given> => after(rest => rest)
+
+/** @param around puts all steps so far around the rest */
+const after = <Given, Known>(around: (rest: Rest<Known>) => Rest<Given>): Steps<Given, Known> => ({
+  step: <Adds>(step: Step<Known, Adds>) =>
+    after<Given, With<Known, Adds>>(rest => around(async ctx => step(ctx, adds => rest(added(ctx, adds))))),
+  end: around,
+})
+
+const added = <Known, Adds>(ctx: Context<Known>, adds: Adds): Context<With<Known, Adds>> => {
+  Object.assign(ctx.state as object, adds)
+  return ctx as unknown as Context<With<Known, Adds>>
 }

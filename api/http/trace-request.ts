@@ -5,8 +5,7 @@
  *   key, organization or record.
  */
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import type { Arrived, KnownSoFar } from './request.ts'
-import type { Step } from './steps.ts'
+import type { Arrived, KnownSoFar, Step } from './request.ts'
 
 const tracer = trace.getTracer('commission-api')
 

@@ -16,9 +16,8 @@ export {
   PartitionLedger,
 } from './decide/decide.ts'
 export type { ReadDocuments } from './decide/load.ts'
-export { type ProjectedBatch, timeOfRecord } from './decide/project.ts'
+export { type DecidedDocument, draftOf, type ProjectedBatch, timeOfRecord } from './decide/project.ts'
 export { bytesOfAll, Queue } from './decide/queue.ts'
-export { type DecidedDocument, draftOf } from './decide/serialize.ts'
 export { decode } from './event/decode.ts'
 export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
 export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'

@@ -11,7 +11,7 @@ import {
 } from '../limits.ts'
 import type { AnyNewDocument, DocumentKey } from '../rules/state.ts'
 import { KeyFilter } from './key-filter.ts'
-import { type DecidedDocument, draftOf } from './serialize.ts'
+import { type DecidedDocument, draftOf } from './project.ts'
 
 export class Cache {
   /** Payouts and chains are lines: many, and rarely read. A line takes less memory than its object. */

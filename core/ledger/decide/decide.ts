@@ -17,9 +17,8 @@ import type { State } from '../rules/state.ts'
 import { type Assessed, type AssessSteps, assessOrSkip, type Skipped } from './assess.ts'
 import { Cache } from './cache.ts'
 import { eventsOf, load, type ReadDocuments } from './load.ts'
-import { type ProjectedBatch, project } from './project.ts'
+import { type DecidedDocument, type ProjectedBatch, project, serialize } from './project.ts'
 import { splitAtOffset } from './queue.ts'
-import { type DecidedDocument, serialize } from './serialize.ts'
 
 /** The code of each record that the followed generation parked, by offset. */
 export type ParkedThere = ReadonlyMap<number, ParkCode>

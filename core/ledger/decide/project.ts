@@ -1,14 +1,23 @@
 /**
  * In: the assessed records of a batch, in order, and their state. Out: the outcome of each record, and the documents to
- * write. Promises: pure (no clock, no randomness, no I/O); each decision sees only the records before it.
+ * write, and their stored text. Promises: pure (no clock, no randomness, no I/O); each decision sees only the records
+ * before it. In a stored text `body_bytes` and `body` come last: the API relies on that to cut out the body.
  */
-
 import type { ParkCode } from '../../../schemas/errors.ts'
-import { type ParkedDocument, parkedId } from '../../../schemas/stored/documents.ts'
+import { type ParkedDocument, parkedId, type WithKind } from '../../../schemas/stored/documents.ts'
+import { textOf } from '../event/raw-json.ts'
 import { type RawRecord, recordHash } from '../event/raw-record.ts'
 import { PARKED_BYTES_MAX } from '../limits.ts'
 import type { Decision } from '../rules/decision.ts'
-import { type DocumentChange, documentChangeOf, type NewDocument, refOf, type State } from '../rules/state.ts'
+import {
+  type AnyDocument,
+  type AnyNewDocument,
+  type DocumentChange,
+  documentChangeOf,
+  type NewDocument,
+  refOf,
+  type State,
+} from '../rules/state.ts'
 import { type Assessed, orgOf, type Skipped } from './assess.ts'
 
 export type ProjectedBatch = {
@@ -111,3 +120,19 @@ const base64 = (bytes: Buffer | null): string | null => (bytes === null ? null :
 /** Longest CloudEvents attribute that becomes a field, in characters. A longer one stays in the headers only. */
 const SHORT = 256
 const isShort = (attribute: string): boolean => attribute.length <= SHORT
+
+/** A document as it was decided, and as a line of JSON. */
+export type DecidedDocument = DocumentChange & { readonly line: string }
+
+export const serialize = (change: DocumentChange): DecidedDocument => {
+  const { key, kind, id, version, draft } = change
+  const body = textOf(draft.body)
+  const fields = JSON.stringify({ ...draft, body: undefined }).slice(0, -1)
+  return { key, kind, id, version, draft, line: `${fields},"body_bytes":${Buffer.byteLength(body)},"body":${body}}\n` }
+}
+
+/** Returns the draft that a stored document was serialized from. */
+export const draftOf = (stored: WithKind<AnyDocument>): AnyNewDocument => {
+  const { body_bytes: _, kind: __, ...draft } = stored
+  return draft
+}

@@ -8,8 +8,7 @@
 import { BATCH_BYTES_MAX, BATCH_RECORD_BYTES_MAX } from '../../../schemas/limits.ts'
 import { bytesOf, type RawRecord } from '../../ledger/index.ts'
 import { decompress } from './decompress.ts'
-import { newLayout, readLayout, recordOf, VarintReader } from './read-batch-record.ts'
-import type { RecordBatch } from './record-batch.ts'
+import { newLayout, type RecordBatch, readLayout, recordOf, VarintReader } from './record-batch.ts'
 import { Undecodable } from './undecodable.ts'
 
 /** Bytes and records of a slice. */

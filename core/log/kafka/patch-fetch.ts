@@ -5,7 +5,7 @@
  * - One batch that it cannot read fails the whole fetch, of all partitions, again and again, and nothing names it.
  * - It reads only the first of several frames, compares no checksum, and treats wrong lengths as positions.
  * - Its filter passes aborted records as committed: `batch/record-batch.ts`.
- * - Its time grows with the square of the number of headers of a record: `read-batch-record.ts` leaves them encoded.
+ * - Its time grows with the square of the number of headers of a record: `record-batch.ts` leaves them encoded.
  * - It skips a batch of only control or aborted records, and emits an event without the offsets of its records.
  *
  * In: kafkajs's connections of a client. Out: each fetched partition has one message, with the bytes of its batches.

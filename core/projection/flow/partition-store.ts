@@ -1,6 +1,12 @@
 /**
- * The store side of one partition. In: decided documents, and the position to publish. Out: documents that decisions
- * read; documents that are written, searchable and visible, once each call resolves.
+ * The store side of one partition (`PartitionStore`), and the way to Elasticsearch that all partitions of a stream
+ * share (`StreamStore`).
+ *
+ * `StreamStore`: small requests of several partitions go together. Bulk requests in flight have a bound, and wait for a
+ * refresh that readers wait for.
+ *
+ * `PartitionStore`. In: decided documents, and the position to publish. Out: documents that decisions read; documents
+ * that are written, searchable and visible, once each call resolves.
  * Promises: each request is repeated until it succeeds, for the life of the partition. The last record of a batch is
  * written with its documents, and never an earlier one in the place of a later one.
  * Can go wrong: as `write`, `refresh` and `published`.
@@ -9,20 +15,80 @@ import { type WrittenDocument, writtenId } from '../../../schemas/stored/documen
 import { controlAddress, type GenerationLayout, type IndexKind } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument, ReadDocuments } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
-import { pauseBefore, Unanswered } from '../../runtime/index.ts'
+import {
+  createWeightedSemaphore,
+  limitConcurrency,
+  pauseBefore,
+  type Retrying,
+  Unanswered,
+} from '../../runtime/index.ts'
 import {
   type Ask,
+  bulks,
+  createBatcher,
+  createRefresh,
+  ELASTICSEARCH_SLOW_MS,
+  type Elasticsearch,
   type GetDocuments,
   getFromPrimaries,
   type PublishedPosition,
   type PublishedState,
   pack,
+  primaryReads,
+  type Refreshing,
   readDocuments,
+  replacements,
   retryUntilAborted,
+  type Send,
   write,
 } from '../../store/index.ts'
+import { BULKS_IN_FLIGHT, DECIDED_BYTES, REFRESH_INTERVAL_MS } from '../limits.ts'
 import type { StreamSide } from './stream-side.ts'
-import type { StreamStore } from './stream-store.ts'
+
+type StoreContext = Retrying & {
+  readonly elasticsearch: Elasticsearch
+  /** Milliseconds on a monotonic clock. */
+  readonly elapsed: () => number
+  /** Milliseconds between two refreshes. */
+  readonly freshnessMs?: number
+}
+
+export class StreamStore {
+  readonly context: StoreContext
+  readonly refreshing: Refreshing
+  /** Limits the bytes of records that are decided or written, over all partitions. */
+  readonly budget = createWeightedSemaphore(DECIDED_BYTES)
+  readonly sendRead: Send
+  readonly sendWrite: Send
+  /** Sends the conditional writes of positions. */
+  readonly replace: Send
+
+  constructor(context: StoreContext) {
+    const { elasticsearch, health } = context
+    const limitBulks = limitConcurrency(BULKS_IN_FLIGHT)
+    this.context = context
+    this.refreshing = createRefreshing(context)
+    this.replace = createBatcher(replacements, elasticsearch.send)
+    this.sendRead = createBatcher(primaryReads, elasticsearch.send)
+    const sendBulk: Send = (request, signal) =>
+      limitBulks(() =>
+        health.during('elasticsearch write', () => elasticsearch.send(request, signal), ELASTICSEARCH_SLOW_MS),
+      )
+    this.sendWrite = createBatcher(bulks, sendBulk, this.refreshing.untilRefreshed)
+  }
+}
+
+const createRefreshing = (context: StoreContext): Refreshing => {
+  const { elapsed, retryOptions, elasticsearch } = context
+  const lifetime = new AbortController().signal
+  return createRefresh({
+    keepTrying: attempt => retryUntilAborted('refresh', lifetime, context, attempt),
+    send: request => elasticsearch.send(request),
+    elapsed,
+    sleep: milliseconds => retryOptions.sleep(milliseconds, lifetime),
+    interval: context.freshnessMs ?? REFRESH_INTERVAL_MS,
+  })
+}
 
 /** Where the documents of a stream are. */
 export type StoredStream = {

@@ -68,6 +68,7 @@ export const readListStart = async (
   const lookup = cursors.lookupOf(scope.org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
   const { position: current, documents } = await readAt(scope, lookup.documents, 'may-be-older')
   const [after, change] = lookup.sortValues(documents, current.generation)
+  // Without `as_of`, this is `current`.
   const position = await positionAsOf(scope, current, asOf, change)
   if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
     throw new Refusal('invalid_cursor')
@@ -105,6 +106,7 @@ export const createReadList = (parts: ReaderParts): ReadList => {
 
     const last = hits.at(-1)
     if (last) cursors.remember(scope.org, generation, nameOf(last, list), last.sortValue)
+    // The time of the position. Only an organization that may have no records costs a search, and gets the oldest time.
     const time = await projectionTime(scope, current, last || after !== undefined ? 'records' : 'unknown')
     return { position: { ...position, time }, hits, hasMore, ...numbered }
   }

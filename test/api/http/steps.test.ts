@@ -1,7 +1,6 @@
 /** The steps of a request, put together. */
 import { expect, test } from 'vitest'
-import type { Context } from '../../../api/http/request.ts'
-import { startSteps } from '../../../api/http/steps.ts'
+import { type Context, startSteps } from '../../../api/http/request.ts'
 
 type Given = { readonly id: string }
 const requested = () => ({ state: { id: 'request_1' } }) as Context<Given>

@@ -1,7 +1,7 @@
 /** The projector writes and reads with bulk requests. The bulk ceiling repeats only writes: reads would be refused. */
 import { expect, test } from 'vitest'
 import { isBulkWrite } from '../../../bench/processes/recording-proxy.ts'
-import { serialize } from '../../../core/ledger/decide/serialize.ts'
+import { serialize } from '../../../core/ledger/decide/project.ts'
 import { documentChangeOf, refOf } from '../../../core/ledger/rules/state.ts'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import { pack, write } from '../../../core/store/documents/write.ts'

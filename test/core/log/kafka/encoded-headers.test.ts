@@ -1,6 +1,6 @@
 /** Records as a broker sends them. */
 import { describe, expect, test } from 'vitest'
-import { newLayout, readLayout, recordOf } from '../../../../core/log/batch/read-batch-record.ts'
+import { newLayout, readLayout, recordOf } from '../../../../core/log/batch/record-batch.ts'
 import { EncodedHeaders, encodeHeaders, NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
 import { varint as varInt } from '../../../support/record-batches.ts'
 

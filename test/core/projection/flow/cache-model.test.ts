@@ -1,7 +1,7 @@
 /** The cache beside a model that forgets nothing, over thousands of random batches, acknowledgements and reads. */
 import { expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
-import { type DecidedDocument, serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { type DecidedDocument, serialize } from '../../../../core/ledger/decide/project.ts'
 import {
   CACHE_CHAIN_BYTES_PER_PARTITION,
   CACHE_HEAD_BYTES_PER_PARTITION,

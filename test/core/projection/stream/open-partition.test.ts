@@ -1,6 +1,6 @@
 /** The last record whose documents are written, as a start reads it and bulk requests write it. */
 import { expect, test } from 'vitest'
-import { serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { serialize } from '../../../../core/ledger/decide/project.ts'
 import { laterOf } from '../../../../core/projection/flow/partition-store.ts'
 import { openPartition, openWritten } from '../../../../core/projection/stream/open-partition.ts'
 import { createHealth } from '../../../../core/runtime/index.ts'

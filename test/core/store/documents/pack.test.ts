@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { draftOf, serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { draftOf, serialize } from '../../../../core/ledger/decide/project.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
 import { pack } from '../../../../core/store/documents/write.ts'
 import { layoutOf } from '../../../../schemas/stored/layout.ts'

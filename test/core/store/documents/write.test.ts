@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { serialize } from '../../../../core/ledger/decide/serialize.ts'
+import { serialize } from '../../../../core/ledger/decide/project.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
 import { StopError } from '../../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../../core/runtime/unanswered.ts'
