@@ -5,7 +5,7 @@
  *
  * Its schedule is `#decideAll` and `#publishAll`. The first decides one batch after the other, since each decision
  * needs those before it, and starts to write each. So several writes are under way while the next batch is decided.
- * Each written batch waits for the next refresh, whatever became of those before it. The second publishes the position
+ * Each written batch waits for the next refresh, and not for the batches before it. The second publishes the position
  * of searchable batches, in the order of the log. The commit to Kafka comes last, for lag tools only.
  *
  * Three objects do the work: the ledger decides (`PartitionLedger`), the store writes, refreshes and publishes
