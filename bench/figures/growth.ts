@@ -13,7 +13,7 @@ import {
   startProjector,
   waitForPositions,
 } from '../processes/projection.ts'
-import { createBenchKey, createTopics, publishDataset, type Topics } from '../processes/publish.ts'
+import { createBenchKey, createTopics, publishDataset, publishPayout, type Topics } from '../processes/publish.ts'
 import type { Bench, Measure } from '../rig/bench.ts'
 import { createDataset, type DatasetOrganization, payoutOf } from '../rig/dataset.ts'
 import { createDatasetRandom } from '../rig/random.ts'
@@ -70,9 +70,6 @@ const newPayouts = (organization: DatasetOrganization, { sizes }: Bench): NextPa
   let pair = organization.reps.length * organization.periods.length
   return () => payoutOf(organization, --pair, null, sizes.growth.shape, random)
 }
-
-const publishPayout = (topics: Topics, data: ReturnType<NextPayout>): Promise<void> =>
-  topics.publish({ type: 'commission.payout.calculated.v1', data })
 
 const measureReading = async (
   bench: Bench,

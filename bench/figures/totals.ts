@@ -1,6 +1,6 @@
 /**
  * Totals as the history grows: one organization, a tenth of whose payouts replace another one. Each request is about
- * another moment, so that nothing is cached: now, just after a new payout, and as of payouts of all times. Then the
+ * another moment, so that nothing is cached: now, just after new payouts, and as of payouts of all times. Then the
  * pages and totals that select records: of a deal, of a rep, and several by id. At the end the first checkpoint after a
  * start.
  */
@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { balancesIndexOf, FIRST_GENERATION } from '../../schemas/stored/documents.ts'
 import { type RunningApi, startApi, timeRequest } from '../processes/api-process.ts'
 import { type RunningProjection, requireAllApplied, startProjection } from '../processes/projection.ts'
-import { createBenchKey, createTopics, publishDataset, type Topics } from '../processes/publish.ts'
+import { createBenchKey, createTopics, publishDataset, publishPayout, type Topics } from '../processes/publish.ts'
 import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
 import { createDataset, type Dataset, payoutOf } from '../rig/dataset.ts'
 import { createDatasetRandom } from '../rig/random.ts'
@@ -60,7 +60,7 @@ const measureStage = async (bench: Bench, payouts: number): Promise<Stage> => {
   const asked = idsOf(dataset, payouts, moments)
   const asOf: number[] = []
   for (const id of asked) asOf.push(await timeRequest(api, key.text, `/totals?as_of=${id}`))
-  const now = await measureNow(bench, topics, api, key.text, dataset)
+  const now = await measureNow(bench, topics, api, key.text, dataset, payouts)
   const selected = await measureSelected(bench, api, key.text, organization.reps, asked)
   const checkpoint = await measureCheckpoint(bench, projection.prefix, key.text)
   // The first requests of a process compile its code.
@@ -99,15 +99,22 @@ const measureNow = async (
   api: RunningApi,
   key: string,
   { organizations: [organization] }: Dataset,
+  payouts: number,
 ): Promise<number[]> => {
   if (organization === undefined) throw new Error('there is no organization')
+  const { moments, shape, recalculated } = bench.sizes.totals
   const random = createDatasetRandom('new payouts')
   const times: number[] = []
   // Recalculations left the last pairs of rep and period free.
   let pair = organization.reps.length * organization.periods.length
-  for (let request = 0; request < bench.sizes.totals.moments; request++) {
-    const data = payoutOf(organization, --pair, null, bench.sizes.totals.shape, random)
-    const publish = () => topics.publish({ type: 'commission.payout.calculated.v1', data })
+  const newPayout = () => payoutOf(organization, --pair, null, shape, random)
+  // A request costs what was published since the last balance: all together cover the distance of two balances.
+  const free = Math.floor((payouts * recalculated) / moments)
+  const together = Math.min(Math.ceil(CHANGES / moments), free)
+  for (let request = 0; request < moments; request++) {
+    for (let before = 1; before < together; before++) await publishPayout(topics, newPayout())
+    const data = newPayout()
+    const publish = () => publishPayout(topics, data)
     await measureTimeToVisible(bench, api, key, data.id, publish)
     times.push(await timeRequest(api, key, '/totals'))
   }
@@ -143,7 +150,7 @@ const figureOfTotals = (stages: readonly Stage[]): Figure => {
     title: 'Totals of one organization',
     rows: [...stages.flatMap(rowsOf), ratio('now', 'totals now'), ratio('asOf', 'totals as of a change')],
     notes: [
-      'One organization, in one partition; a tenth of the payouts replace another one. Each request is about another moment, so that no sum is remembered: as of payouts of all times, and now, each time after a new payout. A tenth of the requests go before and are not counted.',
+      'One organization, in one partition; a tenth of the payouts replace another one. Each request is about another moment, so that no sum is remembered: as of payouts of all times, and now, each time after new payouts: a request costs what was published since the last balance, so all requests together cover the thousand changes between two balances. A tenth of the requests go before and are not counted.',
       SELECTED_NOTE,
     ],
   }

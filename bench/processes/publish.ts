@@ -1,7 +1,7 @@
 /** Topics of the bench, and a publisher with the keys and partitions of a calculation system. */
 import { createHash, randomBytes } from 'node:crypto'
 import kafkajs, { type Admin, type Kafka, type Message } from 'kafkajs'
-import type { AnyEvent, ApiKeyEvent } from '../../schemas/events.ts'
+import type { AnyEvent, ApiKeyEvent, PayoutCalculatedData } from '../../schemas/events.ts'
 import type { Bench } from '../rig/bench.ts'
 import type { Dataset } from '../rig/dataset.ts'
 import { runScript } from '../rig/process.ts'
@@ -126,6 +126,9 @@ const messageOf = ({ type, data }: AnyEvent): Message => ({
     'content-type': 'application/json',
   },
 })
+
+export const publishPayout = (topics: Topics, data: PayoutCalculatedData): Promise<void> =>
+  topics.publish({ type: 'commission.payout.calculated.v1', data })
 
 /** A key of an organization: its text, which a client sends, and the event that makes it valid. */
 export const createBenchKey = (org: string): { readonly text: string; readonly event: ApiKeyEvent } => {
