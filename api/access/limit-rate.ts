@@ -1,16 +1,35 @@
 /**
- * In: an authenticated request. Out: the same request, counted, if its key may read the route and has units left.
- * Promises: a request counts one unit when it starts. Its answer adds one unit for each further RATE_UNIT_BYTES begun,
- *   so that large answers cost more. Totals of a deal and checkpoints cost as much as what they read. If a read is
- *   refused because it is large, the bytes that arrived count instead. If the client leaves before its answer is made,
- *   those that were reserved for its reads, or added up, count. Every answer from here on shows the units left. A 304
- *   to an entity tag that the client has refunds the unit. If a sum was made for it, the payouts of the sum count.
+ * In: an authenticated request. Out: the same request, counted, if its key may read the route (403) and has units left
+ *   (429).
+ * Promises: a request needs the permission of its route. For the totals of one rep or one deal it needs those of the
+ *   records that are added, too, and for a checkpoint that of totals. For an unknown path, any permission is enough. A
+ *   key without permissions gets 403 for every path. A request counts one unit when it starts. Its answer adds one unit
+ *   for each further RATE_UNIT_BYTES begun, so that large answers cost more. Totals of a deal and checkpoints cost as
+ *   much as what they read. If a read is refused because it is large, the bytes that arrived count instead. If the
+ *   client leaves before its answer is made, those that were reserved for its reads, or added up, count. Every answer
+ *   from here on shows the units left. A 304 to an entity tag that the client has refunds the unit. If a sum was made
+ *   for it, the payouts of the sum count.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
+import { hasParameter, type KeyHolder } from '../../core/reading/index.ts'
 import { isTimeUp, NOT_MODIFIED, Refusal } from '../../core/runtime/index.ts'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
-import type { Arrived, Authenticated, Context, Counted, Routed, Step, Timed } from '../http/request.ts'
-import { requirePermission } from './permissions.ts'
+import {
+  permissionOfPath,
+  permissionsOfCheckpoints,
+  permissionsOfDealTotals,
+  permissionsOfRepTotals,
+} from '../../schemas/resources.ts'
+import {
+  type Arrived,
+  type Authenticated,
+  BASE_PATH,
+  type Context,
+  type Counted,
+  type Routed,
+  type Step,
+  type Timed,
+} from '../http/request.ts'
 import type { Rate, RequestCounter } from './rate-counter.ts'
 
 type Parts = {
@@ -137,3 +156,21 @@ const setLeft = (ctx: Pick<Context<Needs>, 'set'>, left: number, msBeforeNext: n
 
 /** Returns whole seconds until the window has surely ended, at least 1. */
 const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))
+
+/** @param route the pattern of the route; undefined for an unknown path. @throws Refusal `forbidden` */
+export const requirePermission = ({ permissions }: KeyHolder, route: string | undefined, query: string): void => {
+  if (permissions.size === 0) throw new Refusal('forbidden', { message: 'This API key has no permission.' })
+  if (route === undefined || permissions.has('read')) return
+  const [path = ''] = route.slice(BASE_PATH.length + 1).split('/', 1)
+  const totalsOf = (name: string): boolean => path === 'totals' && hasParameter(query, name)
+  // A route that no permission names would be a defect: then only a key with `read` reads it.
+  const needed = [
+    permissionOfPath.get(path) ?? 'read',
+    ...(totalsOf('rep_id') ? permissionsOfRepTotals : []),
+    ...(totalsOf('deal_id') ? permissionsOfDealTotals : []),
+    ...(path === 'checkpoint' ? permissionsOfCheckpoints : []),
+  ]
+  const missing = needed.find(permission => !permissions.has(permission))
+  if (missing !== undefined)
+    throw new Refusal('forbidden', { message: `This API key lacks the permission ${missing}.` })
+}

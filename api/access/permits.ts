@@ -12,7 +12,7 @@
 
 import type { RunPermitted, Shares } from '../../core/reading/index.ts'
 import { Refusal, type Semaphores, unavailable } from '../../core/runtime/index.ts'
-import { onceDelivered } from '../http/once-delivered.ts'
+import { onceDelivered } from '../http/one-at-a-time.ts'
 import type { Authenticated, Routed, Step, Timed } from '../http/request.ts'
 
 /** @param onLimited called for every request over the limit */

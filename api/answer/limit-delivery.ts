@@ -1,19 +1,21 @@
 /**
- * In: the answer to a request, after all later steps. Out: the same answer, ready to be sent by Koa, with a reservation
- *   of the budget (reserve-reads.ts) until the client has it or its connection is gone.
- * Promises: from here on, the reservation equals the bytes that the answer holds, even if it is part of a larger
- *   buffer. All other buffers of the reads are freed, and the answer is freed once it is delivered. Before, the
- *   reservation does not count the copies with opened texts (open-records.ts). An answer without a key is one
- *   buffer that all deliveries share: only an encrypted copy of it counts. Delivery takes a bounded time. An encrypted
+ * The memory of a request: opened before its reads (`reserveReads`), held until its answer is delivered
+ * (`limitDelivery`). A request that waits for a change closes its memory meanwhile, and opens it again.
+ * In: an authenticated request; later its answer, after all later steps. Out: the same answer, ready to be sent by Koa,
+ *   with a reservation of the budget until the client has it or its connection is gone.
+ * Promises: once the answer is made, the reservation equals the bytes that the answer holds, even if it is part of a
+ *   larger buffer. All other buffers of the reads are freed, and the answer is freed once it is delivered. Before, the
+ *   reservation does not count the copies with opened texts (open-records.ts). An answer without a key is one buffer
+ *   that all deliveries share: only an encrypted copy of it counts. Delivery takes a bounded time. An encrypted
  *   connection also holds one piece of the answer.
  * Can go wrong: the budget is used up → `unavailable`. A client reads too slowly → its connection is closed.
  */
-
 import { Readable } from 'node:stream'
-import type { Schedule } from '../../core/runtime/index.ts'
+import { createReadMemory, createTurn, largeFrom } from '../../core/reading/index.ts'
+import type { Schedule, Semaphores } from '../../core/runtime/index.ts'
 import { type AnswerBudget, compact, free, heldBy, type Reservation } from '../../core/store/index.ts'
-import { onceDelivered } from '../http/once-delivered.ts'
-import type { Arrived, Context, Step } from '../http/request.ts'
+import { onceDelivered } from '../http/one-at-a-time.ts'
+import type { Arrived, Authenticated, Context, Reserved, Routed, Step, Timed } from '../http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 
 /** Step: holds and limits the delivery of an answer. @param onDeliveryTimeout called if it was not delivered in time */
@@ -81,4 +83,37 @@ const piecesOf = function* (body: Buffer): Generator<Buffer> {
     if (body.length !== length) throw new Error('a body was freed before it was delivered')
     yield body.subarray(from, from + ENCRYPTED_AT_ONCE)
   }
+}
+
+type Needs = Arrived & Timed & Routed & Authenticated
+type Opened = Pick<Reserved, 'scope' | 'reservation'>
+
+/** The memory of a request: opened before it reads. */
+export type ReadReservation = {
+  readonly open: (request: Needs) => Opened
+  readonly close: (request: Arrived) => void
+}
+
+export const createReadReservation = (budget: AnswerBudget, turns: Semaphores): ReadReservation => ({
+  open: ({ key, signal, isCopied, spent }) => {
+    const turn = createTurn(turns, key.org, largeFrom(isCopied), signal)
+    const reservation = budget.open(key, turn.isMine)
+    const reads: Buffer[] = []
+    const onRead = (bytes: number): void => {
+      spent.bytesRead += bytes
+    }
+    spent.held = { reservation, turn, reads }
+    const memory = createReadMemory({ reservation, turn, org: key.org, reads, onRead })
+    return { reservation, scope: { org: key.org, signal, memory } }
+  },
+  close: ({ spent }) => {
+    spent.held?.reservation.close()
+    spent.held?.turn.end()
+    spent.held = undefined
+  },
+})
+
+/** Step: opens the memory of an authenticated request, for its reads and its answer. */
+export const reserveReads = ({ open }: ReadReservation): Step<Needs, Reserved> => {
+  return (ctx, next) => next({ ...open(ctx.state), form: { isFixed: false, sealState: undefined } })
 }

@@ -11,7 +11,7 @@ import type { ReadPosition } from '../../core/store/index.ts'
 import { onceFurtherBytes } from '../http/one-at-a-time.ts'
 import type { Arrived, Authenticated, Context, Counted, Routed, Step, Timed, Waited } from '../http/request.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
-import type { ReadReservation } from './reserve-reads.ts'
+import type { ReadReservation } from './limit-delivery.ts'
 
 /** Milliseconds. */
 const SHORT_WAIT = 1_000

@@ -1,20 +1,21 @@
 /**
- * In: a request. Out: its answer, after its line is in the audit log.
+ * In: a request. Out: its answer, after its line is in the audit log: JSON with ids, times and numbers.
  * Promises: nobody gets an answer with records before its line is written. A request has one line. An answer without
  *   a list of its records is a defect, and is not sent. Refusals have lines, too. Those without a valid key and those
- *   of a rate limit may be a flood; answer/log-refusals.ts limits their lines.
+ *   of a rate limit may be a flood; answer/log-refusals.ts limits their lines. A line has no name, amount or key. From
+ *   the request it takes only well-formed ids, instants, and the name of a known method.
  * Can go wrong: the line cannot be written → `unavailable` if the audit is strict. Else the answer goes out, and the
  *   writer counts the lost line.
  */
 
+import { type Moment, textOfName } from '../../core/reading/index.ts'
 import { NOT_MODIFIED, OK, Refusal, unavailable } from '../../core/runtime/index.ts'
 import { refusals } from '../../schemas/errors.ts'
 import type { AdmitLine } from '../answer/log-refusals.ts'
 import { OPENAPI_PATH } from '../answer/serve-openapi.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { Arrived, Audited, AuditedRead, Context, KnownSoFar, Step } from '../http/request.ts'
-import { auditLineOf } from './audit-line.ts'
-import type { AuditWriter } from './write-lines.ts'
+import type { AuditLine, AuditWriter } from './write-lines.ts'
 
 export type Audit = {
   readonly writer: AuditWriter
@@ -79,3 +80,49 @@ const requireRecords = (status: number, { ids }: AuditedRead): void => {
     throw new Error('an answer without a list of its records')
   }
 }
+
+type Outcome = {
+  /** Milliseconds since 1970. */
+  readonly time: number
+  readonly method: string
+  readonly status: number
+  readonly address: string | undefined
+  /** How many refusals of this address got no line since its last line. */
+  readonly unlogged: number
+}
+
+/** `ids` has the records that the answer is about, `count` how many of them it shows: none to HEAD and with 304. */
+export const auditLineOf = (
+  state: Arrived & KnownSoFar,
+  read: AuditedRead,
+  { time, method, status, address, unlogged }: Outcome,
+): AuditLine => {
+  const { requestId, route } = state
+  const key = state.key ?? read.refusedKey
+  const line = {
+    audit: true,
+    time: new Date(time).toISOString(),
+    request_id: requestId,
+    // An unknown method is text of the client.
+    method: METHODS.has(method) ? method : 'other',
+    route,
+    status,
+    org_id: key?.org,
+    key_id: key?.id,
+    refused_for: read.refusedKey && 'address',
+    address,
+    as_of: read.asOf && textOfMoment(read.asOf),
+    rep_id: read.rep,
+    period_id: read.period,
+    deal_id: read.deal,
+    count: status === OK && method !== 'HEAD' ? read.count : 0,
+    ids: read.ids ?? [],
+    unlogged: unlogged || undefined,
+  }
+  return { text: `${JSON.stringify(line)}\n`, org: key?.org }
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
+
+const textOfMoment = (moment: Moment): string =>
+  moment.kind === 'change' ? textOfName(moment.name) : new Date(moment.milliseconds).toISOString()

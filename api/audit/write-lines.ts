@@ -8,7 +8,9 @@
 
 import type { Schedule } from '../../core/runtime/index.ts'
 import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts'
-import type { AuditLine } from './audit-line.ts'
+
+/** A line, and the organization of its request, if it has one. */
+export type AuditLine = { readonly text: string; readonly org: string | undefined }
 
 /** `lines`: the number of lines written, from the first on. `reason`: why the others are not, in fixed words. */
 export type WriteResult = { readonly lines: number; readonly reason?: string }

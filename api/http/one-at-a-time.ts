@@ -2,6 +2,7 @@
  * In: the requests of a connection. Out: the same requests, each started when the answer before it is delivered.
  * Promises: a connection holds one answer at a time, however many requests it sends ahead. While one waits, the socket
  *   is paused, and the end of the connection is not seen: the request under way is told (`onceFurtherBytes`).
+ * `onceDelivered` is the one moment at which permits and memory of a request end.
  * Can go wrong: more than REQUESTS_AHEAD_MAX come in bytes that were already read → the connection is closed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -66,4 +67,19 @@ export const noteFurtherBytes = (res: ServerResponse): void => {
 export const onceFurtherBytes = (res: ServerResponse, run: () => void): void => {
   if (followed.has(res)) run()
   else res.once(EVENT, run)
+}
+
+/** Calls `run` once the response is delivered or its connection is gone; at once if it is gone already. */
+export const onceDelivered = ({ socket }: IncomingMessage, res: ServerResponse, run: () => void): void => {
+  const end = (): void => {
+    res.removeListener('close', end)
+    socket.removeListener('close', end)
+    run()
+  }
+  if (res.closed || socket.destroyed) {
+    end()
+    return
+  }
+  res.once('close', end)
+  if (res.socket === null) socket.once('close', end)
 }

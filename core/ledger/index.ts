@@ -4,8 +4,10 @@
  */
 export { type Assessed, assess, orgOf } from './decide/assess.ts'
 export { Cache } from './decide/cache.ts'
+export type { ReadDocuments } from './decide/decide.ts'
 export {
   batchOfOne,
+  bytesOfAll,
   type Decided,
   type DecidedBatch,
   type Deciding,
@@ -14,10 +16,9 @@ export {
   outcomeOf,
   type ParkedThere,
   PartitionLedger,
+  Queue,
 } from './decide/decide.ts'
-export type { ReadDocuments } from './decide/load.ts'
 export { type DecidedDocument, draftOf, type ProjectedBatch, timeOfRecord } from './decide/project.ts'
-export { bytesOfAll, Queue } from './decide/queue.ts'
 export { decode } from './event/decode.ts'
 export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
 export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'

@@ -43,12 +43,13 @@ import {
   putTemplate,
   readGeneration,
   readGenerations,
+  readWritten,
   rulesChanged,
   type Send,
   type ToldSetting,
 } from '../store/index.ts'
 import { writtenChanged } from './stream/assign.ts'
-import { assertHasWritten, readWritten } from './stream/open-partition.ts'
+import { assertHasWritten } from './stream/open-partition.ts'
 
 export type InspectSteps = Pick<PrepareSteps, 'request' | 'prefix' | 'rulesVersion'> & {
   readonly send: Send

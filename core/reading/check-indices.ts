@@ -126,6 +126,7 @@ const indicesReadOf = (prefix: string, generation: string, layout: LayoutSource[
   return [controlIndexOf(prefix), ...new Set(read.map(indexOf))]
 }
 
+/** Layout 3 has the indices of layout 2. */
 const layouts = [undefined, 2] as const
 
 /** Waits for a check until the request ends. The check continues, because other requests share it. */

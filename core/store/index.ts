@@ -33,6 +33,7 @@ export {
   type FoundDocument,
   type GetDocuments,
   getEach,
+  getFromPrimaries,
   ifVersion,
   isTransient,
   multiGet,
@@ -48,7 +49,6 @@ export {
   createClocks,
   logClockChange,
 } from './elasticsearch/clocks.ts'
-export { getFromPrimaries } from './elasticsearch/primary-reads.ts'
 export { elasticsearchConfig } from './elasticsearch-config.ts'
 export { authOf, type Credentials, createCredentials } from './elasticsearch-credentials.ts'
 export { inspectIndices, type ToldSetting } from './generations/check-index.ts'
@@ -118,7 +118,13 @@ export {
   type ReadPosition,
   visibleRange,
 } from './positions/position.ts'
-export { openPublishedPosition, type PublishedPosition, type PublishedState } from './positions/publish.ts'
+export {
+  openPublishedPosition,
+  openWritten,
+  type PublishedPosition,
+  type PublishedState,
+  readWritten,
+} from './positions/publish.ts'
 export { createPublishedTimes, type PublishedTimes } from './positions/publish-times.ts'
 export { type AnswerBudget, createAnswerBudget, type Limit, type Reservation } from './read/answer-budget.ts'
 export { batchMultiGets } from './read/batch-multi-gets.ts'

@@ -1,8 +1,7 @@
 /** Reads from the primaries of a real Elasticsearch: they give what was stored, and change nothing. */
 import { Client } from '@elastic/elasticsearch'
 import { expect, inject, test } from 'vitest'
-import { createElasticsearch, multiGet, type Send } from '../../core/store/elasticsearch/client.ts'
-import { getFromPrimaries } from '../../core/store/elasticsearch/primary-reads.ts'
+import { createElasticsearch, getFromPrimaries, multiGet, type Send } from '../../core/store/elasticsearch/client.ts'
 import { prepareCommon } from '../../core/store/generations/prepare.ts'
 import { useStore } from '../support/api.ts'
 import { newId, repRecorded } from '../support/events.ts'

@@ -2,23 +2,26 @@
  * Decides a batch: the one way from records to documents. The flow, the forecasts, the check of rules, the golden log
  * and the tests all call it, so that none of them decides otherwise.
  *
- *   assess each record alone → load the documents that the rules may read → project: the rules decide, in order
+ *   `Queue`: batches of a good size → `assess` each record alone → `load` the documents that the rules may read →
+ *   `project`: the rules decide, in order
  *
  * In: a batch, and the cache. Out: the documents to write, the outcomes, and the rest of the batch for later: the part
  * that the followed generation has not decided, and the part not loaded.
  * Promises: each decision sees all earlier ones. For this, the caller decides one batch after the other, and adds its
- * documents to the cache before the next.
- * Can go wrong: as `load` and `follow`.
+ * documents to the cache before the next. Documents that are not cached are read from the primaries of their shards. If
+ * one answer cannot hold them, only the first events are loaded and decided.
+ * Can go wrong: Elasticsearch is unavailable (retries); an index is gone (stops); `follow` fails.
  */
 import type { ParkCode } from '../../../schemas/errors.ts'
-import type { Batch, RawRecord } from '../event/raw-record.ts'
-import type { PartitionSource } from '../event/validate.ts'
-import type { State } from '../rules/state.ts'
+import { type Batch, bytesOf, type RawRecord } from '../event/raw-record.ts'
+import type { PartitionSource, ValidEvent } from '../event/validate.ts'
+import { BATCH_BYTES, BATCH_RECORDS, DOCUMENTS_ASKED } from '../limits.ts'
+import type { Reads } from '../rules/decision.ts'
+import type { AnyRules } from '../rules/rules.ts'
+import { type AnyNewDocument, type DocumentKey, type DocumentRef, State } from '../rules/state.ts'
 import { type Assessed, type AssessSteps, assessOrSkip, type Skipped } from './assess.ts'
 import { Cache } from './cache.ts'
-import { eventsOf, load, type ReadDocuments } from './load.ts'
 import { type DecidedDocument, type ProjectedBatch, project, serialize } from './project.ts'
-import { splitAtOffset } from './queue.ts'
 
 /** The code of each record that the followed generation parked, by offset. */
 export type ParkedThere = ReadonlyMap<number, ParkCode>
@@ -123,4 +126,147 @@ export const parkAsFollowed = (assessed: Assessed | Skipped, parked: ParkedThere
   const code = parked?.get(assessed.record.offset)
   if (code === undefined || 'skipped' in assessed) return assessed
   return { ...assessed, verdict: code, reads: {}, rules: undefined }
+}
+
+/** Reads the documents of the first keys, as many as one answer holds, at least one. Null: no such document. */
+export type ReadDocuments = (keys: readonly DocumentKey[]) => Promise<Map<DocumentKey, AnyNewDocument | null>>
+
+export type PendingEvent = {
+  readonly event: ValidEvent
+  readonly reads: Reads
+  readonly rules: AnyRules
+  readonly seq: number
+}
+
+export const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PendingEvent[] =>
+  assessed.flatMap((item): PendingEvent[] => {
+    if (item.rules === undefined) return []
+    const { record, verdict, reads, rules } = item
+    return [{ event: verdict, reads, rules, seq: record.offset }]
+  })
+
+/** `count`: for how many of the events, from the first, the state is complete. At least one, if any were given. */
+export type Loaded = { readonly state: State; readonly count: number }
+
+/** Returns the complete state of the first events: each document that a rule may read, or null. */
+export const load = async (events: readonly PendingEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {
+  const state = new State()
+  const needs = events.map(({ reads }) => keysOf(Object.values(reads)))
+  const first = await fill(state, needs, cache, read)
+  const next = events.slice(0, first).map(({ event, reads, rules, seq }) => {
+    const { data, hash } = event
+    return keysOf(rules.thenReads({ data, reads, hash, seq }, state))
+  })
+  return { state, count: await fill(state, next, cache, read) }
+}
+
+const keysOf = (refs: readonly (DocumentRef | undefined)[]): DocumentKey[] => {
+  const keys: DocumentKey[] = []
+  for (const ref of refs) if (ref !== undefined) keys.push(ref.key)
+  return keys
+}
+
+/** Returns for how many of the events, from the first, the state is complete. */
+const fill = async (
+  state: State,
+  needs: readonly DocumentKey[][],
+  cache: Cache,
+  read: ReadDocuments,
+): Promise<number> => {
+  const missing = new Set<DocumentKey>()
+  for (const key of needs.flat()) {
+    if (state.has(key)) continue
+    const cached = cache.get(key)
+    if (cached === undefined) missing.add(key)
+    else state.set(key, cached)
+  }
+  let waiting = [...missing]
+  while (waiting.length > 0) {
+    const asked = waiting.slice(0, DOCUMENTS_ASKED)
+    const found = await read(asked)
+    for (const [key, draft] of found) {
+      state.set(key, draft)
+      if (draft !== null) cache.keep(key, draft)
+    }
+    waiting = waiting.slice(found.size)
+    // One answer did not hold all documents, so they are many. Decide the complete events first.
+    const complete = found.size < asked.length ? completeOf(state, needs) : 0
+    if (complete > 0) return complete
+  }
+  return needs.length
+}
+
+const completeOf = (state: State, needs: readonly DocumentKey[][]): number => {
+  const first = needs.findIndex(keys => keys.some(key => !state.has(key)))
+  return first === -1 ? needs.length : first
+}
+
+/**
+ * The records of one partition that were read and are not yet decided, in order. In: batches as they were read. Out:
+ * batches to decide: small ones combined, large ones split by BATCH_RECORDS and BATCH_BYTES. A record larger than
+ * BATCH_BYTES comes alone.
+ */
+export class Queue {
+  #batches: Batch[] = []
+
+  get isEmpty(): boolean {
+    return this.#batches.length === 0
+  }
+
+  add(batch: Batch): void {
+    this.#batches.push(batch)
+  }
+
+  /** Puts back the unused rest of the last batch. It must start where the used part ends. */
+  putBack(batch: Batch): void {
+    if (batch.end > batch.from) this.#batches.unshift(batch)
+  }
+
+  clear(): void {
+    this.#batches = []
+  }
+
+  next(): Batch | undefined {
+    const first = this.#batches.shift()
+    if (first === undefined) return undefined
+    const records: RawRecord[] = []
+    let bytes = 0
+    let end = first.from
+    for (let batch: Batch | undefined = first; batch; batch = this.#batches.shift()) {
+      for (const [index, record] of batch.records.entries()) {
+        const length = bytesOf(record)
+        if (records.length > 0 && (records.length === BATCH_RECORDS || bytes + length > BATCH_BYTES)) {
+          const [, rest] = splitBatch(batch, index)
+          this.putBack(rest)
+          return { from: first.from, end: rest.from, records }
+        }
+        records.push(record)
+        bytes += length
+      }
+      end = batch.end
+    }
+    return { from: first.from, end, records }
+  }
+}
+
+/** Splits a batch before the record with this index. */
+export const splitBatch = ({ from, end, records }: Batch, index: number): [Batch, Batch] => {
+  const at = records[index]?.offset ?? end
+  return [
+    { from, end: at, records: records.slice(0, index) },
+    { from: at, end, records: records.slice(index) },
+  ]
+}
+
+/** Splits a batch at an offset, which goes to the second part. */
+export const splitAtOffset = ({ from, end, records }: Batch, offset: number): [Batch, Batch] => [
+  { from, end: offset, records: records.filter(record => record.offset < offset) },
+  { from: offset, end, records: records.filter(record => record.offset >= offset) },
+]
+
+/** Estimated bytes of records in memory. */
+export const bytesOfAll = (records: readonly RawRecord[]): number => {
+  let bytes = 0
+  for (const record of records) bytes += bytesOf(record)
+  return bytes
 }

@@ -1,7 +1,7 @@
 /**
- * The only file that makes a consumer of kafkajs. In: a topic and a group. Out: batches as fetched, with the fetch
- * offset and the end of each. Promises: the handler returns soon, so that no slow partition stalls the others; nothing
- * is committed or resolved automatically; no error of ours reaches the client.
+ * The only file that makes a consumer of kafkajs. In: a topic and a group. Out: batches of whole records (`unpack.ts`),
+ * with the fetch offset and the end of each. Promises: the handler returns soon, so that no slow partition stalls the
+ * others; nothing is committed or resolved automatically; no error of ours reaches the client.
  *
  * Hazards of kafkajs, and what prevents them:
  * - It never prefetches: the next fetch waits for the handler. The handler waits only for a small batch, and pauses

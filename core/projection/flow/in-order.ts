@@ -47,7 +47,11 @@ export class InOrder {
     return this.#writes.length === 0
   }
 
-  /** @param written as `searchable`, resolves also when its step failed and the partition is closed */
+  /**
+   * @param written resolves when the write has ended. Both promises resolve also if their step failed: the partition is
+   *   closed then.
+   * @param searchable resolves when lists find the documents
+   */
   push(write: BatchWrite, written: Promise<void>, searchable: Promise<void>): void {
     this.#writes.push({ write, written, searchable })
   }

@@ -13,7 +13,8 @@
  * At most one round gathers, and one refreshes. `enter` makes each transition.
  *
  * Promises: one refresh at a time over all partitions. Calls during a refresh share the next one. Refreshes begin at
- * least an interval apart. Writes wait for the refresh under way, so that they go together, and do not slow it down.
+ * least an interval apart, but for another attempt, and for the last one of a stop. Writes wait for the refresh under
+ * way, so that they go together, and do not slow it down.
  */
 
 import { StopError, Unanswered } from '../../runtime/index.ts'

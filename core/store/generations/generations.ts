@@ -12,8 +12,7 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import { controlAddress } from '../../../schemas/stored/layout.ts'
 import { StopError } from '../../runtime/index.ts'
-import { documentPath, getEach, ifVersion } from '../elasticsearch/client.ts'
-import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
+import { documentPath, getEach, getFromPrimaries, ifVersion } from '../elasticsearch/client.ts'
 import { type PrepareSteps, readControl, readGeneration } from './prepare.ts'
 
 /** Stored as `LiveDocument`: `active` as `kept`, `minPositions` as `floor`, `independentFrom` as `alone`. */

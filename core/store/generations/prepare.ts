@@ -25,8 +25,15 @@ import { KEY_RULES_VERSION, RULES_VERSION } from '../../ledger/index.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
-import { type Ask, documentPath, errorType, getEach, ifVersion, type Request } from '../elasticsearch/client.ts'
-import { getFromPrimaries } from '../elasticsearch/primary-reads.ts'
+import {
+  type Ask,
+  documentPath,
+  errorType,
+  getEach,
+  getFromPrimaries,
+  ifVersion,
+  type Request,
+} from '../elasticsearch/client.ts'
 import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
 import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'

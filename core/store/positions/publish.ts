@@ -1,11 +1,19 @@
 /**
  * Moves the published position of a partition: the point up to which readers may see. In: a searchable position, or a
  * time at which everything in the partition was published. Out: nothing, once Elasticsearch has stored it. The time of
- * a position that stands still goes to the document of all times (`publish-times.ts`).
+ * a position that stands still goes to the document of all times (`publish-times.ts`). Beside it: the document of the
+ * last written record.
  * Promises: a position and its time never go back, even with several owners. Each write is conditional on the version
  * that was read, and merges what another owner wrote. Only a time ahead of all clocks is taken back, which is counted.
  */
-import { isLaterTime, type PositionDocument, positionId, withTime } from '../../../schemas/stored/documents.ts'
+import {
+  isLaterTime,
+  type PositionDocument,
+  positionId,
+  type WrittenDocument,
+  withTime,
+  writtenId,
+} from '../../../schemas/stored/documents.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer, DocumentVersion } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
@@ -29,7 +37,7 @@ export type PublishedPosition = {
   readonly written?: PublishedState['last']
   /**
    * The version of the document of written records is this and the offset that it has. Set when the partition is
-   * opened (`open-partition.ts`).
+   * opened (`openWritten`).
    */
   readonly writtenFrom?: number
   /** Publishes what is further than the stored position. Writes run one by one, each with all earlier calls. */
@@ -140,3 +148,53 @@ const isReached = (stored: PublishedState, wanted: PublishedState): boolean => {
     takenBack(stored) === takenBack(both)
   )
 }
+
+/**
+ * Opens the document of the last written record. Bulk requests may arrive in another order than they were sent, so its
+ * version grows with the offset, from `writtenFrom`. All owners of a partition count from the same version, that of the
+ * stored document: the first owner creates it, without a record. The stored one can also be one of an older program,
+ * without a relation to the offset.
+ */
+export const openWritten = async (
+  partition: number,
+  position: number,
+  stored: StoredWritten,
+): Promise<OpenedWritten> => {
+  for (;;) {
+    const found = await readWritten(partition, position, stored)
+    if (found !== undefined) return found
+    // Elasticsearch gives it a version above that of a deleted one. If another owner was first, this changes nothing.
+    const id = writtenId(stored.identity.generation, partition)
+    const path = `/${stored.controlIndex}/_create/${encodeURIComponent(id)}`
+    const { status, body } = await stored.request<Versioned>({ method: 'PUT', path, body: NOTHING_WRITTEN })
+    if (status === 201) return { written: null, writtenFrom: body._version - NOTHING_WRITTEN.body.offset }
+    if (status !== 409) throw new StopError('index_missing', stored.controlIndex)
+  }
+}
+
+/** Returns the last record whose documents are written, if it is at or after the position; undefined: no document. */
+export const readWritten = async (
+  partition: number,
+  position: number,
+  { identity, controlIndex, request }: StoredWritten,
+): Promise<OpenedWritten | undefined> => {
+  const path = documentPath(controlIndex, writtenId(identity.generation, partition))
+  const { status, body } = await request<DocumentAnswer<WrittenDocument> & Versioned>({ method: 'GET', path })
+  if (status !== 200) return undefined
+  const { body: written } = body._source
+  const isAhead = written.offset >= Math.max(0, position)
+  return { written: isAhead ? written : null, writtenFrom: body._version - written.offset }
+}
+
+type StoredWritten = {
+  readonly identity: { readonly generation: string }
+  readonly controlIndex: string
+  readonly request: Ask
+}
+type Versioned = { readonly _version: number }
+type OpenedWritten = { readonly written: LastWritten | null; readonly writtenFrom: number }
+
+/** The document before the first record. */
+const NOTHING_WRITTEN: WrittenDocument = { kind: 'written', body: { offset: -1, sha256: '' } }
+
+type LastWritten = WrittenDocument['body']

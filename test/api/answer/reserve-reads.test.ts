@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createReadReservation } from '../../../api/answer/reserve-reads.ts'
+import { createReadReservation } from '../../../api/answer/limit-delivery.ts'
 import type { Spent } from '../../../api/http/request.ts'
 import { holdReads } from '../../../core/reading/capacity/hold-reads.ts'
 import { createSemaphores } from '../../../core/runtime/semaphore.ts'

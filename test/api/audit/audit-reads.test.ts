@@ -1,8 +1,7 @@
 /** The step that writes the line of a request: before the answer, once, and for every answer with records. */
 import { expect, test } from 'vitest'
-import type { AuditLine } from '../../../api/audit/audit-line.ts'
 import { auditReads } from '../../../api/audit/audit-reads.ts'
-import type { AuditWriter } from '../../../api/audit/write-lines.ts'
+import type { AuditLine, AuditWriter } from '../../../api/audit/write-lines.ts'
 import type { Audited, Context } from '../../../api/http/request.ts'
 import { noteRecordsForAudit } from '../../../api/http/request.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'

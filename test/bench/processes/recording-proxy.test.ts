@@ -7,7 +7,7 @@ import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import { pack, write } from '../../../core/store/documents/write.ts'
 import { replacements } from '../../../core/store/elasticsearch/batch-requests.ts'
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
-import { getFromPrimaries } from '../../../core/store/elasticsearch/primary-reads.ts'
+import { getFromPrimaries } from '../../../core/store/elasticsearch/client.ts'
 import { getting, sending } from '../../support/answering.ts'
 import { addressIn, layoutIn } from '../../support/layout.ts'
 

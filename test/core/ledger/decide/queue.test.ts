@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../../core/ledger/decide/queue.ts'
+import { bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../../core/ledger/decide/decide.ts'
 import type { Batch } from '../../../../core/ledger/event/raw-record.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../../../core/ledger/limits.ts'
 import { encodeHeaders, NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'

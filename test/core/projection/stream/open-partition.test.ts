@@ -2,10 +2,11 @@
 import { expect, test } from 'vitest'
 import { serialize } from '../../../../core/ledger/decide/project.ts'
 import { laterOf } from '../../../../core/projection/flow/partition-store.ts'
-import { openPartition, openWritten } from '../../../../core/projection/stream/open-partition.ts'
+import { openPartition } from '../../../../core/projection/stream/open-partition.ts'
 import { createHealth } from '../../../../core/runtime/index.ts'
 import { pack } from '../../../../core/store/documents/write.ts'
 import type { Ask, Send } from '../../../../core/store/elasticsearch/client.ts'
+import { openWritten } from '../../../../core/store/positions/publish.ts'
 import { addressIn, layoutIn } from '../../../support/layout.ts'
 
 test('a start after a crash does not forget later records whose documents are written', () => {

@@ -1,7 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { Unanswered } from '../../../../core/runtime/unanswered.ts'
-import { type Answer, AnswerTooLong, type Request } from '../../../../core/store/elasticsearch/client.ts'
-import { getFromPrimaries } from '../../../../core/store/elasticsearch/primary-reads.ts'
+import {
+  type Answer,
+  AnswerTooLong,
+  getFromPrimaries,
+  type Request,
+} from '../../../../core/store/elasticsearch/client.ts'
 import { MGET_BYTES } from '../../../../core/store/limits.ts'
 import { sending } from '../../../support/answering.ts'
 import { addressIn } from '../../../support/layout.ts'
