@@ -61,7 +61,7 @@ const followed = async (api: Api, prefix: string, generation: string): Promise<n
   )
   const began = performance.now()
   await eventually(
-    async () => expect(await (await fetch(`${api.adminUrl}/`)).text()).toContain(`Generation ${generation},`),
+    async () => expect(await (await fetch(`${api.adminUrl}/`)).text()).toContain(`Generation ${generation} is live`),
     {
       every: 5,
     },
