@@ -10,6 +10,7 @@ import {
 } from '../../log/index.ts'
 import { keepTrying } from '../../runtime/index.ts'
 import { type Elasticsearch, installationOf, retryUntilAborted } from '../../store/index.ts'
+import { ENDS_LATE_MS } from '../limits.ts'
 import type { StreamMetrics } from '../progress/metrics.ts'
 import { endsOf, identify } from './monitor-source.ts'
 import { watchOwners } from './watch-owners.ts'
@@ -25,13 +26,22 @@ type KafkaLogContext = KafkaAccess &
 export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   const { identity, groupId, prefix } = read
   const { topic, partitions, generation } = identity
-  const { admin, health, metrics, retryOptions } = context
+  const { admin, health, metrics, retryOptions, elapsed } = context
   const part = { generation, name: 'consumer' }
+  const transactions = { generation, name: 'open transactions' }
   const closed = new AbortController()
   const { signal } = closed
   const lastRecords = createLastRecordReader(identity, context.openLog, signal, milliseconds =>
     retryOptions.sleep(milliseconds, signal),
   )
+  /** Without these ends no published time moves. They are asked for again at once, so it is told only if it lasts. */
+  let unknownSince: number | undefined
+  const tellUnknown = (isKnown: boolean): void => {
+    if (isKnown) unknownSince = undefined
+    else unknownSince ??= elapsed()
+    const isLate = unknownSince !== undefined && elapsed() - unknownSince > ENDS_LATE_MS
+    health.set(transactions, isLate ? 'their ends are not known: no published time moves' : undefined)
+  }
   const close = async (): Promise<void> => {
     closed.abort()
     await lastRecords.close()
@@ -45,6 +55,7 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
         endsOf(admin, topic),
         lastRecords.writtenEnds(numbers).catch(() => undefined),
       ])
+      tellUnknown(written !== undefined)
       return ends.map(of => ({ ...of, written: written?.get(of.partition) ?? Number.POSITIVE_INFINITY }))
     },
     open: async (given, signal) => {

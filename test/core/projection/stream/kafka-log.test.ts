@@ -1,0 +1,39 @@
+/** A topic in Kafka as the log of a stream, without a consumer. */
+import { expect, test } from 'vitest'
+import { kafkaLog } from '../../../../core/projection/stream/kafka-log.ts'
+import { createHealth } from '../../../../core/runtime/health.ts'
+
+const silent = { warn: () => undefined, info: () => undefined }
+const never = () => new Promise<never>(() => undefined)
+
+test('ends with open transactions that stay unknown are a reason not to be ready, until they are known again', async () => {
+  let now = 0
+  let isAway = true
+  const health = createHealth(silent, () => now)
+  const cluster = {
+    writtenEnds: async () => (isAway ? Promise.reject(new Error('away')) : new Map([[0, 9]])),
+    disconnect: async () => undefined,
+  }
+  const context = {
+    admin: { fetchTopicOffsets: async () => [{ partition: 0, offset: '7', low: '0', high: '7' }] },
+    openLog: async () => cluster,
+    health,
+    elapsed: () => now,
+    retryOptions: { sleep: never },
+  }
+  const identity = { generation: 'g1', topic: 'events', partitions: 1 }
+  const read = { identity, groupId: 'group', prefix: 'prefix' }
+  const { ends } = kafkaLog(...([read, context] as unknown as Parameters<typeof kafkaLog>))
+
+  expect(await ends()).toEqual([{ partition: 0, low: 0, end: 7, written: Number.POSITIVE_INFINITY }])
+  expect(health.reasons()).toEqual({})
+  now += 5_001
+  await ends()
+  expect(health.reasons()).toEqual({ 'g1 open transactions': 'their ends are not known: no published time moves' })
+  isAway = false
+  expect(await ends()).toMatchObject([{ end: 7, written: 9 }])
+  expect(health.reasons()).toEqual({})
+  isAway = true
+  await ends()
+  expect(health.reasons()).toEqual({})
+})
