@@ -7,6 +7,7 @@ import { measureConnectionLoad } from './figures/connection-load.ts'
 import { measureCorrections } from './figures/corrections.ts'
 import { measureFreshness } from './figures/freshness.ts'
 import { measureGrowth } from './figures/growth.ts'
+import { measureNodes } from './figures/nodes/nodes.ts'
 import { measurePartitions } from './figures/partitions.ts'
 import { measureReplay } from './figures/replay.ts'
 import { measureShards } from './figures/shards.ts'
@@ -37,6 +38,8 @@ const measureOf = (name: FigureName): Measure => {
       return measureGrowth
     case 'shards':
       return measureShards
+    case 'nodes':
+      return measureNodes
     case 'totals':
       return measureTotals
     case 'freshness':

@@ -17,6 +17,8 @@ export type Service = {
   readonly pid: number | undefined
   /** The directory of its data; undefined in Docker, and for several nodes. */
   readonly folder: string | undefined
+  /** The servers of a cluster; undefined for a single server. */
+  readonly nodes?: readonly Service[]
   /** Resolves, with a description, when the server ends without a request. */
   readonly died: Promise<Error>
   /** Stops the server gracefully and waits for its end. Its data stays. */

@@ -26,7 +26,7 @@ import { createDataset, type DatasetSize } from '../rig/dataset.ts'
 import { newPrefix, type RequestCounts } from '../rig/elasticsearch.ts'
 import type { FreshnessRate } from '../rig/sizes.ts'
 import { percentile } from '../rig/statistics.ts'
-import { COMPILERS, serverPids, watchCpu } from '../rig/usage.ts'
+import { COMPILERS, type Pids, serverPids, watchCpu } from '../rig/usage.ts'
 import {
   type Bare,
   type FreshnessRound,
@@ -259,7 +259,7 @@ export type System = {
   readonly what: string
   readonly publish: PublishSteadily
   readonly ask: Poll
-  readonly pids: Readonly<Record<string, number | undefined>>
+  readonly pids: Pids
   readonly died: Promise<never>
   /** Records that are published and not visible yet. */
   readonly lag?: () => Promise<number>

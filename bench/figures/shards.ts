@@ -2,25 +2,18 @@
  * The cost of shards: the same events in indices of one shard and of many. A replay, pages of one organization, and
  * freshness while a mix of events comes. Each organization is in one shard, so pages should cost the same.
  */
-import { authorization, type RunningApi, walkPayouts } from '../processes/api-process.ts'
+import { measurePageCost, ORGANIZATIONS_READ, type PageCost, pageLimits } from '../processes/page-cost.ts'
 import { waitForPositions } from '../processes/projection.ts'
-import type { Holder } from '../processes/read-rig.ts'
 import type { Bench, Figure, FigureRow, Measure } from '../rig/bench.ts'
-import { applyLoad, type LoadRequest } from '../rig/load.ts'
 import { percentile, type Spread, spreadOf } from '../rig/statistics.ts'
-import { serverPids, watchCpu } from '../rig/usage.ts'
 import { measureRound, sizeOf, startOurs } from './freshness.ts'
 import { timesOf } from './freshness-figure.ts'
 
-const LIMITS = [50, 200] as const
-/** Organizations whose pages are requested in turn. */
-const ORGANIZATIONS = 20
 /** Targets, beside one shard. */
 const PAGE_AT_MOST = 1.2
 const FRESHNESS_AT_MOST = 1.5
 const REPLAY_AT_LEAST = 0.85
 
-type PageCost = { readonly p50: number; readonly cpu: number }
 type Round = {
   readonly perSecond: number
   readonly pages: ReadonlyMap<number, PageCost>
@@ -48,7 +41,7 @@ export const measureShards: Measure = async bench => {
 }
 
 const measureWith = async (bench: Bench, shards: number): Promise<Round> => {
-  const { data, rate, rateSeconds } = bench.sizes.shards
+  const { data, pageSeconds, rate, rateSeconds } = bench.sizes.shards
   const freshness = {
     ...bench.sizes.freshness,
     jvmWarmUp: { ...bench.sizes.freshness.jvmWarmUp, seconds: rateSeconds },
@@ -67,7 +60,7 @@ const measureWith = async (bench: Bench, shards: number): Promise<Round> => {
     settings,
   )
   const pages = new Map<number, PageCost>()
-  for (const limit of LIMITS) pages.set(limit, await measurePages(bench, api, holders, limit))
+  for (const limit of pageLimits) pages.set(limit, await measurePageCost(bench, { api, holders }, limit, pageSeconds))
   const round = await measureRound(bench, system, rate, rateSeconds)
   await waitForPositions(bench, prefix, await topics.ends())
   const times = timesOf(round.probes)
@@ -77,28 +70,6 @@ const measureWith = async (bench: Bench, shards: number): Promise<Round> => {
     visible: percentile(times, 50),
     visibleP99: percentile(times, 99),
   }
-}
-
-/** One connection requests full pages of several organizations in turn. */
-const measurePages = async (
-  { sizes, services, signal }: Bench,
-  { url }: RunningApi,
-  holders: readonly Holder[],
-  limit: number,
-): Promise<PageCost> => {
-  const requests: LoadRequest[] = []
-  for (const { key } of holders.slice(0, ORGANIZATIONS)) {
-    const pages = await walkPayouts(url, key, limit, signal)
-    for (const { path } of pages.slice(0, -1)) {
-      requests.push({ url: `${url}${path}`, method: 'GET', headers: authorization(key) })
-    }
-  }
-  const milliseconds = sizes.shards.pageSeconds * 1000
-  const load = () => applyLoad({ requests, connections: 1, milliseconds, signal })
-  await load()
-  const cpu = watchCpu(serverPids(services))
-  const { p50, requests: count } = await load()
-  return { p50, cpu: (1000 * (cpu().Elasticsearch ?? Number.NaN)) / count }
 }
 
 const figureOf = ({ sizes }: Bench, measured: ReadonlyMap<number, readonly Round[]>): Figure => {
@@ -123,7 +94,7 @@ const figureOf = ({ sizes }: Bench, measured: ReadonlyMap<number, readonly Round
     }
   }
   compare('replay', 'payout events/s', ({ perSecond }) => perSecond, { atLeast: REPLAY_AT_LEAST })
-  for (const limit of LIMITS) {
+  for (const limit of pageLimits) {
     const of = (round: Round) => round.pages.get(limit) ?? { p50: Number.NaN, cpu: Number.NaN }
     compare(`page of ${limit}, p50`, 'ms', round => of(round).p50, { atMost: PAGE_AT_MOST })
     compare(`page of ${limit}, CPU of Elasticsearch`, 'ms', round => of(round).cpu, { atMost: PAGE_AT_MOST })
@@ -137,7 +108,7 @@ const figureOf = ({ sizes }: Bench, measured: ReadonlyMap<number, readonly Round
     notes: [
       [
         `${data.payouts} payout events of ${data.lines} lines and ${data.steps} steps, of ${data.organizations} organizations,`,
-        `then pages of ${ORGANIZATIONS} of them through the API, on one connection,`,
+        `then pages of ${ORGANIZATIONS_READ} of them through the API, on one connection,`,
         `then ${rate.eventsPerSecond} events/s of all kinds for ${rateSeconds} s. ${rounds} rounds, in turn.`,
         'Each organization is in one shard. One node has all shards.',
       ].join(' '),

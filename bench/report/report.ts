@@ -37,6 +37,7 @@ const headlines: ReadonlyMap<FigureName, RegExp> = new Map([
   ['corrections', /^publish → visible, p50$/],
   ['api', /^8 connections: (?:API|API, p99)$|^from the first|^(?:alone|while .* are projected)$/],
   ['crowd', /^page of 50 /],
+  ['nodes', / three \/ one$|: sum$/],
   ['totals', /: first checkpoint after a start$/],
 ])
 

@@ -10,6 +10,7 @@ export const figureNames = [
   'partitions',
   'growth',
   'shards',
+  'nodes',
   'totals',
   'freshness',
   'corrections',

@@ -21,9 +21,10 @@ export type BenchElasticsearch = {
   readonly counts: (prefix: string) => Promise<RequestCounts>
   /** Creates the indices of the first generation and the common ones, as a projector does. */
   readonly createIndices: (prefix: string) => Promise<void>
-  readonly removeIndices: (prefix: string) => Promise<void>
-  /** Returns the published positions of the first generation, by partition. */
-  readonly positions: (prefix: string, partitions: number) => Promise<number[]>
+  /** Removes those of the generations, by default the first one, and the common ones. */
+  readonly removeIndices: (prefix: string, generations?: readonly string[]) => Promise<void>
+  /** Returns the published positions of a generation, by default the first one, by partition. */
+  readonly positions: (prefix: string, partitions: number, generation?: string) => Promise<number[]>
 }
 
 export type RequestCounts = {
@@ -40,10 +41,11 @@ export type RequestCounts = {
 /** All prefixes have the same length, so that one can replace another in recorded bytes. */
 export const newPrefix = (): string => `bench-${randomBytes(4).toString('hex')}`
 
-/** Creates the requests to Elasticsearch at this URL. */
+/** Creates the requests to Elasticsearch at this URL. Of several, separated by commas, they go to the first. */
 export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
+  const [first] = url.split(',')
   const call: BenchElasticsearch['call'] = async (method, path, body) => {
-    const answer = await fetch(`${url}${path}`, {
+    const answer = await fetch(`${first}${path}`, {
       method,
       ...(body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
     })
@@ -56,7 +58,7 @@ export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
     url,
     call,
     bulk: async lines => {
-      const answer = await fetch(`${url}/_bulk?filter_path=errors`, {
+      const answer = await fetch(`${first}/_bulk?filter_path=errors`, {
         method: 'POST',
         body: lines,
         headers: { 'content-type': 'application/x-ndjson' },
@@ -87,12 +89,12 @@ export const createBenchElasticsearch = (url: string): BenchElasticsearch => {
         await call('PUT', `/${name}?wait_for_active_shards=1`, { mappings, settings: { index: settings } })
       }
     },
-    removeIndices: async prefix => {
-      await call('DELETE', `/${Object.keys(indicesOf(prefix)).join(',')}?ignore_unavailable=true`)
+    removeIndices: async (prefix, generations) => {
+      await call('DELETE', `/${Object.keys(indicesOf(prefix, generations)).join(',')}?ignore_unavailable=true`)
       await call('DELETE', `/_index_template/${templateNameOf(prefix)}`).catch(() => undefined)
     },
-    positions: async (prefix, partitions) => {
-      const ids = Array.from({ length: partitions }, (_, partition) => positionId(FIRST_GENERATION, partition))
+    positions: async (prefix, partitions, generation = FIRST_GENERATION) => {
+      const ids = Array.from({ length: partitions }, (_, partition) => positionId(generation, partition))
       const { docs } = await call<Positions>('POST', `/${controlIndexOf(prefix)}/_mget`, { ids })
       return docs.map(({ _source }) => _source?.body.position ?? 0)
     },
@@ -118,7 +120,10 @@ type Positions = { readonly docs: readonly { readonly _source?: PositionDocument
 /** The generation that a projector makes first. */
 export const firstGeneration: LayoutSource = { generation: FIRST_GENERATION, topic: '', ...layoutOfNew({ shards: 1 }) }
 
-const indicesOf = (prefix: string) => ({
-  ...generationIndices(prefix, firstGeneration, { shards: 1 }),
-  ...commonIndices(prefix),
-})
+const indicesOf = (prefix: string, generations: readonly string[] = [FIRST_GENERATION]) =>
+  Object.fromEntries(
+    [
+      ...generations.map(generation => generationIndices(prefix, { ...firstGeneration, generation }, { shards: 1 })),
+      commonIndices(prefix),
+    ].flatMap(indices => Object.entries(indices)),
+  )

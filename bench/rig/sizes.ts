@@ -33,6 +33,28 @@ export type Sizes = {
     readonly rate: FreshnessRate
     readonly rateSeconds: number
   }
+  /** The same installation on one server of each, and on three. */
+  readonly nodes: {
+    /** Of each index. */
+    readonly shards: number
+    readonly data: DatasetSize
+    /** At most. */
+    readonly warmUpSeconds: number
+    readonly rounds: number
+    readonly pageSeconds: number
+    readonly rate: FreshnessRate
+    readonly rateSeconds: number
+    readonly rebuilds: {
+      readonly data: DatasetSize
+      /** Numbers of processes that run at the same time. */
+      readonly processes: readonly number[]
+      /** Records a second, of each process. */
+      readonly maxRate: number
+      /** Seconds from the first record of each process until all members have their partitions. */
+      readonly settleSeconds: number
+      readonly seconds: number
+    }
+  }
   readonly totals: {
     /** Payouts of one organization, the smallest size first. */
     readonly payouts: readonly number[]
@@ -149,6 +171,22 @@ export const wholeRun: Sizes = {
     rate: { eventsPerSecond: 200, probeEvery: 20 },
     rateSeconds: 20,
   },
+  nodes: {
+    shards: 24,
+    data: { payouts: 30_000, organizations: 60, recalculated, ...large },
+    warmUpSeconds: 60,
+    rounds: 3,
+    pageSeconds: 3,
+    rate: { eventsPerSecond: 200, probeEvery: 5 },
+    rateSeconds: 12,
+    rebuilds: {
+      data: { payouts: 72_000, organizations: 240, recalculated, ...large },
+      processes: [2, 4, 6],
+      maxRate: 300,
+      settleSeconds: 5,
+      seconds: 15,
+    },
+  },
   totals: {
     payouts: [100_000, 1_000_000],
     shape: { lines: 1, steps: 0 },
@@ -252,6 +290,21 @@ export const quickRun: Sizes = {
     rounds: 1,
     pageSeconds: 1,
     rateSeconds: 3,
+  },
+  nodes: {
+    ...wholeRun.nodes,
+    data: { ...wholeRun.nodes.data, payouts: 2_500, organizations: 5 },
+    warmUpSeconds: 2,
+    rounds: 1,
+    pageSeconds: 0.5,
+    rateSeconds: 2,
+    rebuilds: {
+      ...wholeRun.nodes.rebuilds,
+      data: { ...wholeRun.nodes.rebuilds.data, payouts: 6_000 },
+      processes: [2],
+      settleSeconds: 1,
+      seconds: 3,
+    },
   },
   totals: {
     ...wholeRun.totals,

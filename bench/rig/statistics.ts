@@ -24,3 +24,11 @@ export const percentile = (values: readonly number[], percent: number): number =
 /** Whether two measurements differ by at most `percent` of the larger one. */
 export const agree = (a: number, b: number, percent: number): boolean =>
   Math.abs(a - b) <= (percent / 100) * Math.max(a, b)
+
+/** The slope of the straight line nearest to points: of amounts at times, the rate. */
+export const slopeOf = (points: readonly (readonly [x: number, y: number])[]): number => {
+  const mean = (of: (point: readonly [number, number]) => number): number =>
+    points.reduce((sum, point) => sum + of(point), 0) / points.length
+  const [x, y] = [mean(([at]) => at), mean(([, amount]) => amount)]
+  return mean(([at, amount]) => (at - x) * (amount - y)) / mean(([at]) => (at - x) ** 2)
+}

@@ -2,6 +2,7 @@
  * CPU and memory of processes, as Linux counts them. Undefined on other systems, and for processes that cannot be seen.
  */
 import { readdirSync, readFileSync } from 'node:fs'
+import type { Service } from '../../services/service.ts'
 import type { Services } from '../../services/services.ts'
 
 /** CPU seconds by process, and those of all others as `everything else`. Processes that cannot be seen are missing. */
@@ -10,17 +11,22 @@ export type Cpu = Readonly<Record<string, number>>
 /** Linux reports CPU time in hundredths of a second, whatever its own clock is. */
 const TICKS_PER_SECOND = 100
 
+/** The ids of processes by name; several processes of one name count together. Undefined if it cannot be seen. */
+export type Pids = Readonly<Record<string, Pid>>
+type Pid = number | undefined | readonly (number | undefined)[]
+
 /** Returns the ids of the servers' processes by name, for `watchCpu`. */
 export const serverPids = ({ elasticsearch, kafka }: Services) => ({
-  Elasticsearch: elasticsearch?.pid,
-  Kafka: kafka?.pid,
+  Elasticsearch: pidsOf(elasticsearch),
+  Kafka: pidsOf(kafka),
 })
+const pidsOf = (service: Service | undefined): Pid => service?.nodes?.map(({ pid }) => pid) ?? service?.pid
 
 /**
  * Starts to watch processes. @returns a function that returns the CPU used since: the bench itself as `bench`, and the
  * compilers of all JVMs apart. A JVM compiles for minutes after its start, whatever it serves.
  */
-export const watchCpu = (pids: Readonly<Record<string, number | undefined>>): (() => Cpu) => {
+export const watchCpu = (pids: Pids): (() => Cpu) => {
   const watched = Object.entries({ ...pids, bench: process.pid })
   const before = new Map(watched.map(([name, pid]) => [name, usageOf(pid)]))
   const machineBefore = machineCpuSeconds()
@@ -50,7 +56,17 @@ export const EVERYTHING_ELSE = 'everything else'
 /** Seconds of all threads of a process since its start, and those of its compiler threads that still exist. */
 type Usage = { readonly seconds: number; readonly compilers: ReadonlyMap<string, number> }
 
-const usageOf = (pid: number | undefined): Usage | undefined => {
+const usageOf = (pid: Pid): Usage | undefined => {
+  if (typeof pid !== 'object') return usageOfProcess(pid)
+  const all = pid.map(usageOfProcess).filter(usage => usage !== undefined)
+  if (all.length < pid.length) return undefined
+  return {
+    seconds: all.reduce((sum, { seconds }) => sum + seconds, 0),
+    compilers: new Map(all.flatMap(({ compilers }) => [...compilers])),
+  }
+}
+
+const usageOfProcess = (pid: number | undefined): Usage | undefined => {
   const seconds = cpuSeconds(`${pid}/stat`)
   if (seconds === undefined) return undefined
   const compilers = threadsOf(pid).flatMap((thread): [string, number][] => {

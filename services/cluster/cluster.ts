@@ -3,6 +3,7 @@ import type { JavaHome } from '../java-process.ts'
 import { newClusterId, startKafkaNode } from '../kafka.ts'
 import { freePort } from '../ports.ts'
 import type { Service, ServiceOptions } from '../service.ts'
+import { joinNodes } from './join-nodes.ts'
 import { adminUser, createSecurity, type Security } from './security.ts'
 
 export type ClusterOptions = {
@@ -56,22 +57,10 @@ export const startKafkaCluster = async (
 
   const kept = stack.move()
   const mutualTlsAddress = ports.map(({ mutualTls }) => `127.0.0.1:${mutualTls}`).join()
-  const onAll = (act: (node: Service) => Promise<void>) => async (): Promise<void> =>
-    void (await Promise.all(nodes.map(act)))
   return {
-    name: 'kafka',
-    address: nodes.map(({ address }) => address).join(),
-    nodes,
+    ...joinNodes('kafka', nodes),
     security: security && { ...security, mutualTlsAddress },
     settings: security === undefined ? {} : settingsOfAdmin(security),
-    pid: undefined,
-    folder: undefined,
-    died: Promise.race(nodes.map(({ died }) => died)),
-    stop: onAll(node => node.stop()),
-    kill: onAll(node => node.kill()),
-    freeze: onAll(node => node.freeze()),
-    thaw: onAll(node => node.thaw()),
-    restart: onAll(node => node.restart()),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
 }
