@@ -13,7 +13,7 @@ const STOP_MS = 15_000
 /** Characters of its output that an error shows. */
 const SHOWN = 4_000
 
-type RunningRebuild = {
+export type RunningRebuild = {
   readonly pid: number | undefined
   /** Rejects when the process ends unasked. */
   readonly died: Promise<never>

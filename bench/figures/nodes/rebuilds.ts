@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { forgetProjectors, startProjector } from '../../processes/projection.ts'
 import { createTopics, publishDataset, type Topics } from '../../processes/publish.ts'
-import { startRebuild } from '../../processes/rebuild-process.ts'
+import { type RunningRebuild, startRebuild } from '../../processes/rebuild-process.ts'
 import type { Bench, Figure } from '../../rig/bench.ts'
 import { createDataset } from '../../rig/dataset.ts'
 import { newPrefix } from '../../rig/elasticsearch.ts'
@@ -77,16 +77,23 @@ const measureAtOnce = async (
     )
   const end = (await topics.ends()).reduce((sum, each) => sum + each, 0)
   const before = await positions()
-  const running = prefixes.map(prefix => stack.use(startRebuild(bench, topics, prefix, maxRate)))
-  const died = Promise.race(running.map(rebuild => rebuild.died))
-  died.catch(() => undefined)
-  const wait = (milliseconds: number) => Promise.race([sleep(milliseconds, undefined, { signal }), died])
-
-  for (const began = performance.now(); ; await wait(SAMPLE_MS)) {
-    const now = await positions()
-    if (now.every((position, at) => position > (before[at] ?? 0))) break
-    if (performance.now() - began > START_MS) throw new Error(`a rebuild has no record after ${START_MS / 1000} s`)
+  const running: RunningRebuild[] = []
+  const start = (prefix: string) => running.push(stack.use(startRebuild(bench, topics, prefix, maxRate)))
+  const wait = (milliseconds: number) =>
+    Promise.race([sleep(milliseconds, undefined, { signal }), ...running.map(({ died }) => died)])
+  const until = async (isSo: () => Promise<boolean>): Promise<void> => {
+    for (const began = performance.now(); !(await isSo()); await wait(SAMPLE_MS)) {
+      if (performance.now() - began > START_MS) throw new Error(`rebuilds do not project after ${START_MS / 1000} s`)
+    }
   }
+  // One process makes the generation. More of the same prefix continue with it.
+  for (const prefix of generations) start(prefix)
+  await until(async () => (await positions()).every((position, at) => position > (before[at] ?? 0)))
+  for (const prefix of prefixes.slice(generations.length)) start(prefix)
+  await until(async () => {
+    const members = await Promise.all(generations.map(prefix => topics.settledMembers(`${prefix}-${REBUILT}`)))
+    return members.reduce((sum, count) => sum + count, 0) === prefixes.length
+  })
   await wait(settleSeconds * 1000)
   const cpu = watchCpu({ rebuilds: running.map(({ pid }) => pid), ...serverPids(services) })
   const samples: [number, number][] = []
