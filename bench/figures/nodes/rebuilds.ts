@@ -78,7 +78,8 @@ const measureAtOnce = async (
   const end = (await topics.ends()).reduce((sum, each) => sum + each, 0)
   const before = await positions()
   const running: RunningRebuild[] = []
-  const start = (prefix: string) => running.push(stack.use(startRebuild(bench, topics, prefix, maxRate)))
+  stack.defer(async () => void (await Promise.all(running.map(each => each[Symbol.asyncDispose]()))))
+  const start = (prefix: string) => running.push(startRebuild(bench, topics, prefix, maxRate))
   const wait = (milliseconds: number) =>
     Promise.race([sleep(milliseconds, undefined, { signal }), ...running.map(({ died }) => died)])
   const until = async (isSo: () => Promise<boolean>): Promise<void> => {
