@@ -293,14 +293,14 @@ export const quickRun: Sizes = {
   },
   nodes: {
     ...wholeRun.nodes,
-    data: { ...wholeRun.nodes.data, payouts: 2_500, organizations: 5 },
-    warmUpSeconds: 2,
+    data: { ...wholeRun.nodes.data, payouts: 1_000, organizations: 2 },
+    warmUpSeconds: 1,
     rounds: 1,
     pageSeconds: 0.5,
     rateSeconds: 2,
     rebuilds: {
       ...wholeRun.nodes.rebuilds,
-      data: { ...wholeRun.nodes.rebuilds.data, payouts: 6_000 },
+      data: { ...wholeRun.nodes.rebuilds.data, payouts: 6_000, organizations: 24 },
       processes: [2],
       settleSeconds: 1,
       seconds: 3,
