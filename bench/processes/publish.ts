@@ -20,8 +20,6 @@ export type Topics = {
   readonly publishAll: (events: Iterable<AnyEvent>, total: number, what: string) => Promise<void>
   /** Returns the ends of the events topic, by partition. */
   readonly ends: () => Promise<number[]>
-  /** Returns the number of members of a consumer group, and 0 while its partitions are assigned anew. */
-  readonly settledMembers: (group: string) => Promise<number>
   /** Deletes consumer groups whose members have ended. */
   readonly forgetGroups: (groups: readonly string[]) => Promise<void>
   [Symbol.asyncDispose](): Promise<void>
@@ -88,10 +86,6 @@ export const createTopics = async ({ services, say, signal }: Bench, partitions 
     ends: async () => {
       const offsets = await admin.fetchTopicOffsets(settings.KAFKA_EVENTS_TOPIC)
       return offsets.toSorted((a, b) => a.partition - b.partition).map(({ high }) => Number(high))
-    },
-    settledMembers: async id => {
-      const { groups } = await admin.describeGroups([id])
-      return groups.reduce((sum, { state, members }) => sum + (state === 'Stable' ? members.length : 0), 0)
     },
     forgetGroups: async groups => {
       // A failure leaves only some empty groups, on a broker that usually ends soon.

@@ -13,7 +13,7 @@ const STOP_MS = 15_000
 /** Characters of its output that an error shows. */
 const SHOWN = 4_000
 
-export type RunningRebuild = {
+type RunningRebuild = {
   readonly pid: number | undefined
   /** Rejects when the process ends unasked. */
   readonly died: Promise<never>
@@ -21,7 +21,7 @@ export type RunningRebuild = {
   [Symbol.asyncDispose](): Promise<void>
 }
 
-/** @param maxRate records a second. Two processes of one prefix make one generation together. */
+/** @param maxRate records a second */
 export const startRebuild = (
   { elasticsearch, signal }: Bench,
   { settings }: Pick<Topics, 'settings'>,

@@ -50,7 +50,7 @@ export type Sizes = {
       readonly processes: readonly number[]
       /** Records a second, of each process. */
       readonly maxRate: number
-      /** Seconds after each process has its partitions, not measured. */
+      /** Seconds after the first records of each process, not measured. */
       readonly settleSeconds: number
       readonly seconds: number
     }
@@ -173,14 +173,14 @@ export const wholeRun: Sizes = {
   },
   nodes: {
     shards: 24,
-    data: { payouts: 30_000, organizations: 60, recalculated, ...large },
+    data: { payouts: 20_000, organizations: 40, recalculated, ...large },
     warmUpSeconds: 60,
     rounds: 3,
     pageSeconds: 3,
     rate: { eventsPerSecond: 200, probeEvery: 5 },
     rateSeconds: 12,
     rebuilds: {
-      data: { payouts: 72_000, organizations: 240, recalculated, ...large },
+      data: { payouts: 40_000, organizations: 40, recalculated, ...large },
       processes: [2, 4, 6],
       maxRate: 300,
       settleSeconds: 3,
@@ -300,7 +300,7 @@ export const quickRun: Sizes = {
     rateSeconds: 2,
     rebuilds: {
       ...wholeRun.nodes.rebuilds,
-      data: { ...wholeRun.nodes.rebuilds.data, payouts: 6_000, organizations: 24 },
+      data: { ...wholeRun.nodes.rebuilds.data, payouts: 6_000 },
       processes: [2],
       settleSeconds: 1,
       seconds: 3,

@@ -83,7 +83,8 @@ export const copyFigure = (sizes: Sizes['nodes'], { one, three }: CopyRounds): F
         `${data.payouts} payout events of ${data.lines} lines and ${data.steps} steps, of ${data.organizations} organizations;`,
         `then ${rounds} rounds, in turn: pages of ${ORGANIZATIONS_READ} of them through the API, on one connection,`,
         `${eventsPerSecond} of all kinds for ${rateSeconds} s, and a replay of everything into empty indices.`,
-        'A ratio compares the same round of both. The CPU of compilers of the JVMs is not counted.',
+        'A ratio compares the same round of both. The CPU of compilers of the JVMs is not counted;',
+        'these JVMs compile fast and optimize less (TieredStopAtLevel=1), so that both are warm.',
       ].join(' '),
     ],
   }

@@ -3,9 +3,10 @@
  * of each, where each shard has a replica and each partition two more. All run at the same time, and rounds alternate.
  * Then rebuilds at once.
  */
+
+import { startOwnServers } from '../../processes/own-servers.ts'
 import { measurePageCost, type PageCost, pageLimits } from '../../processes/page-cost.ts'
 import { startProjection, waitForPositions } from '../../processes/projection.ts'
-import { startThreeOfEach } from '../../processes/three-of-each.ts'
 import type { Bench, Figure, Measure } from '../../rig/bench.ts'
 import { percentile } from '../../rig/statistics.ts'
 import { measureRound, sizeOf, startOurs } from '../freshness.ts'
@@ -24,9 +25,9 @@ type Side = Awaited<ReturnType<typeof startSide>>
 
 const measureCopies = async (bench: Bench): Promise<Figure> => {
   await using stack = new AsyncDisposableStack()
-  bench.say('starting three brokers and three nodes')
-  const three = await startThreeOfEach(bench, stack)
-  const sides = { one: await startSide(bench, 0, stack), three: await startSide(three, 1, stack) }
+  bench.say('starting one broker and one node, and three of each')
+  const [one, three] = [await startOwnServers(bench, 1, stack), await startOwnServers(bench, 3, stack)]
+  const sides = { one: await startSide(one, 0, stack), three: await startSide(three, 1, stack) }
   const rounds: CopyRounds = { one: [], three: [] }
   for (let round = 1; round <= bench.sizes.nodes.rounds; round++) {
     for (const name of ['one', 'three'] as const) {
