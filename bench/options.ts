@@ -6,10 +6,10 @@ export const help = `npm run bench -- [options]
 
 Measures projector and API on this machine, beside Elasticsearch alone and plain pipes, in one run.
 Kafka and Elasticsearch come from KAFKA_BROKERS and ELASTICSEARCH_URL, else they are started and removed again.
-A whole run takes 45 to 65 minutes. It is stored in bench/results.json and shown in docs/performance.md with its pictures.
+A whole run takes 55 to 75 minutes. It is stored in bench/results.json and shown in docs/performance.md with its pictures.
 The servers need some 15 GiB for their data: in memory if there is enough, else on disk, or in TMPDIR if it is set.
 
-  --quick           smaller sizes, under three minutes; stores nothing
+  --quick           smaller sizes, under five minutes; stores nothing
   --only FIGURE     ${figureNames.join(', ')}; may be repeated; stores nothing
   --live            only the figures of a projection that follows a stream: --only freshness
   --store           stores what --only or --live measured in place of the stored figures of the same name

@@ -44,18 +44,12 @@ const figuresOf = (figures: readonly Figure[]): MeasuredFigures => {
     replayRate: ofReplay('projector', 'payout events/s'),
     projectorTime: ofReplay('CPU of the projector, projecting', 'ms per event'),
     elasticsearchTime: ofReplay('CPU of Elasticsearch, projecting', 'ms per event'),
-    replicaShare: replicaShare(figures, REPLAYED),
     apiTime: page('CPU of the API', 'ms per request'),
     pageTime: page('CPU of Elasticsearch for the API', 'ms per request'),
     pageP50: page('API, p50', 'ms'),
     pageP99: page('API, p99', 'ms'),
   }
 }
-/** The share is what three nodes use beyond one without replicas: of a record of a replay, and of a live event. */
-const replicaShare = (figures: readonly Figure[], each: string): number =>
-  measured(figures, /^Three brokers/, `${each}, three / one`, '') - 1
-const REPLAYED = 'replay: CPU of Elasticsearch for each record'
-const LIVE = '200 events/s: CPU of Elasticsearch for each event'
 const rates = ['20', '200', '1,000', '2,000']
 
 export const quotedFigures: readonly Quoted[] = [
@@ -91,7 +85,6 @@ export const quotedFigures: readonly Quoted[] = [
         .join('; '),
     3,
   ),
-  cellOf('c', figures => [REPLAYED, LIVE].map(each => replicaShare(figures, each).toFixed(1)).join('; '), 4),
   cellOf('o', onePartition, 4),
   cellOf(
     'a',

@@ -261,7 +261,7 @@ export const wholeRun: Sizes = {
   },
 }
 
-/** Sizes of a run that takes under three minutes. */
+/** Sizes of a run that takes under five minutes. */
 export const quickRun: Sizes = {
   replay: {
     data: { ...wholeRun.replay.data, payouts: 10_000 },
