@@ -6,25 +6,17 @@
 import { existsSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import {
-  type Moment,
-  momentOf,
-  type OpenRecords,
-  recordIdOf,
-  type TotalsRead,
-  textOfListed,
-} from '../../core/reading/index.ts'
-import { checkNote, parseNote, Refusal, type SigningKey } from '../../core/runtime/index.ts'
+import type { Moment, OpenRecords, TotalsRead } from '../../core/reading/index.ts'
+import { checkNote, parseNote, type SigningKey } from '../../core/runtime/index.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
-import { EXPORT_PAGE } from '../limits.ts'
 import { MANIFEST_FILE, NOTE_FILE, readIfThere, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
 import { writeCsv } from './csv.ts'
-import { linesOf, openLines } from './lines.ts'
+import { hasLines, linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import {
   assertIntact,
@@ -35,8 +27,8 @@ import {
   type ManifestSource,
   sumsOf,
 } from './manifest.ts'
-import { beginAfter, countParts, type FormerPart, momentOfChange, writeSince } from './parts.ts'
-import { type ExportReaders, refuseUnknown } from './readers.ts'
+import { beginAfter, countParts, type FormerPart, momentOfChange, recordsSince, writeSince } from './parts.ts'
+import { asOfChange, type ExportReaders, listedRecords, openedPages, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
 
 export type ExportOptions = {
@@ -220,10 +212,12 @@ const writeAll = async (
   const { rules_version } = source
   const as_of = totals.last_change_id
   const begin = beginOfPart(options)
+  const read_from = begun ? begun.read_from : position.generation.id
   await writeJson(join(out, BEGUN_FILE), {
     organization: org,
     as_of,
     rules_version,
+    ...(read_from !== undefined && { read_from }),
     ...(generation !== undefined && { generation }),
     ...(open && { opened: true }),
     ...(begin && { after: begin }),
@@ -241,6 +235,7 @@ const writeAll = async (
   if (now.rules_version !== rules_version) {
     throw new CommandError('other rules were made live meanwhile: export into an empty directory')
   }
+  if (open || read_from !== after.position.generation.id) await assertNobodyForgotten(as_of, options, steps)
   const manifest: Manifest = {
     organization: org,
     as_of,
@@ -260,11 +255,12 @@ const writeAll = async (
   await writeJson(join(out, MANIFEST_FILE), manifest)
 }
 
-type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened' | 'after'>
+/** `read_from`: the id of the generation that was read first. Absent in exports that earlier versions began. */
+type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened' | 'after'> & {
+  readonly read_from?: string
+}
 
 const beginOfPart = ({ former = [] }: ExportOptions) => former.map(beginAfter).at(-1)
-
-const asOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
 
 const write = async (
   resource: ExportedResource,
@@ -285,7 +281,7 @@ const write = async (
     const pages = open ? openedPages(steps) : steps
     for await (const texts of resource === 'statements'
       ? statements(partial.lines, org, out, totals, steps)
-      : records(resource, idIn(partial.last), org, totals, pages)) {
+      : listedRecords(resource, idIn(partial.last), org, totals.last_change_id, pages)) {
       await lock.assertHeld()
       await partial.append(texts)
       count += texts.length
@@ -298,39 +294,6 @@ const write = async (
 }
 
 const idIn = (line: Buffer | undefined): string | undefined => line && JSON.parse(line.toString()).id
-
-/** Yields the records of a list after one, page by page. */
-async function* records(
-  kind: Exclude<ExportedResource, 'statements'>,
-  after: string | undefined,
-  org: string,
-  { last_change_id }: Totals,
-  { readList }: Pick<ExportSteps, 'readList'>,
-): AsyncGenerator<Buffer[]> {
-  if (last_change_id === null) return
-  const asOf = asOfChange(last_change_id)
-  let startingAfter = after === undefined ? undefined : { kind, id: after }
-  for (let more = true; more; ) {
-    const page = await readList(org, kind, { limit: EXPORT_PAGE, startingAfter, asOf })
-    const last = page.hits.at(-1)
-    if (last) startingAfter = { kind, id: recordIdOf(last) }
-    more = page.hasMore
-    yield page.hits.map(hit => textOfListed(kind, hit))
-  }
-}
-
-/** Reads pages with their sealed texts opened. @throws CommandError if a key is unknown, or cannot be read */
-const openedPages = ({ readList, openRecords, signal }: ExportSteps): Pick<ExportSteps, 'readList'> => ({
-  readList: async (org, kind, parameters) => {
-    const page = await readList(org, kind, parameters)
-    try {
-      return openRecords ? { ...page, hits: (await openRecords.hits(org, page.hits, signal)).hits } : page
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      throw new CommandError(`a sealed text of ${kind} cannot be opened: ${error.reason} (SEAL_KEYS_DIR)`)
-    }
-  },
-})
 
 /** Yields the statements of the payouts in the finished file, without those already written. */
 async function* statements(
@@ -378,6 +341,29 @@ const assertWhole = async (
   if (!same)
     throw new CommandError('the files do not add up to the totals of the projection: export into an empty directory')
   return { owed, paid }
+}
+
+/**
+ * Reads the records with texts about people again. Pages that were read before an erasure have its texts, and so have
+ * those of a generation from before a redaction: no export may end with them after it.
+ */
+const assertNobodyForgotten = async (
+  change: string | null,
+  options: ExportOptions,
+  steps: ExportSteps,
+): Promise<void> => {
+  const { org, out, open = false } = options
+  const pages = open ? openedPages(steps) : steps
+  const begin = beginOfPart(options)
+  for (const kind of ['reps', 'payroll_files'] as const) {
+    const now = begin
+      ? recordsSince(kind, { org, begin, asOf: momentOfChange(change ?? ''), readPage: pages.readList })
+      : listedRecords(kind, undefined, org, change, pages)
+    if (await hasLines(join(out, fileOf(kind)), now)) continue
+    throw new CommandError(
+      `${out}: a text about a person changed meanwhile, in ${fileOf(kind)}: delete this directory, and export again`,
+    )
+  }
 }
 
 /** @throws CommandError for a file that is no JSON: cut off, or not written by an export */

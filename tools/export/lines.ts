@@ -29,6 +29,23 @@ export async function* linesIn(
   if (begun.length > 0 && lastWithoutEnd === 'a line') yield Buffer.concat(begun)
 }
 
+/** Whether the lines of a file are exactly these texts. Reads up to the first difference. */
+export const hasLines = async (file: string, pages: AsyncIterable<readonly Buffer[]>): Promise<boolean> => {
+  const lines = linesOf(file)
+  try {
+    for await (const texts of pages) {
+      for (const text of texts) {
+        const { value: line } = await lines.next()
+        if (!line?.equals(text)) return false
+      }
+    }
+    return (await lines.next()).done === true
+  } finally {
+    // Closes the file.
+    await lines.return(undefined)
+  }
+}
+
 type LinesFile = {
   /** Lines that were in the file when it was opened: their number, and the last one. */
   readonly lines: number

@@ -50,6 +50,21 @@ type Since = {
   readonly out: string
   readonly readPage: ExportReaders['readList']
 }
+/** Yields the records of one kind whose change comes after the begin, page by page. */
+export async function* recordsSince(
+  kind: ListKind,
+  { org, begin, asOf, readPage }: Omit<Since, 'out'>,
+): AsyncGenerator<Buffer[]> {
+  let startingAfter = momentOfChange(begin.as_of).name
+  for (let more = true; more; ) {
+    const page = await readPage(org, 'changes', { limit: EXPORT_PAGE, startingAfter, asOf })
+    const last = page.hits.at(-1)
+    if (last) startingAfter = changeNameOf(last)
+    more = page.hasMore
+    yield page.hits.filter(hit => hit.kind === kind).map(hit => textOfListed(kind, hit))
+  }
+}
+
 type SinceSteps = Parameters<typeof createProgressLine>[0] & {
   readonly say: (line: string) => void
   readonly now: () => number

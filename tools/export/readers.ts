@@ -6,8 +6,12 @@ import {
   createReaders,
   type ListParameters,
   type Moment,
+  momentOf,
+  type OpenRecords,
   type Page,
+  recordIdOf,
   type TotalsRead,
+  textOfListed,
   textOfStatement,
 } from '../../core/reading/index.ts'
 import { Refusal, scheduleTimer } from '../../core/runtime/index.ts'
@@ -29,6 +33,7 @@ import type { ListKind } from '../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../schemas/stored/layout.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { CommandError } from '../failures.ts'
+import { EXPORT_PAGE } from '../limits.ts'
 
 /** Each read is retried until there is an answer. @throws CommandError if refused, or after the last attempt */
 export type ExportReaders = {
@@ -129,3 +134,43 @@ const countBody = ({ filters }: SearchTarget, position: ReadPosition): string =>
     aggs: { all: { composite: { size: 1, sources } } },
   })
 }
+
+/** Returns the moment just after a change; undefined before the first one. */
+export const asOfChange = (id: string | null): Moment | undefined => (id === null ? undefined : momentOf(id))
+
+type ListReader = Pick<ExportReaders, 'readList'>
+
+/** Yields the records of a list after one, page by page, as of a change. */
+export async function* listedRecords(
+  kind: ListKind,
+  after: string | undefined,
+  org: string,
+  change: string | null,
+  { readList }: ListReader,
+): AsyncGenerator<Buffer[]> {
+  if (change === null) return
+  const asOf = asOfChange(change)
+  let startingAfter = after === undefined ? undefined : { kind, id: after }
+  for (let more = true; more; ) {
+    const page = await readList(org, kind, { limit: EXPORT_PAGE, startingAfter, asOf })
+    const last = page.hits.at(-1)
+    if (last) startingAfter = { kind, id: recordIdOf(last) }
+    more = page.hasMore
+    yield page.hits.map(hit => textOfListed(kind, hit))
+  }
+}
+
+type OpenSteps = ListReader & { readonly openRecords?: OpenRecords; readonly signal: AbortSignal }
+
+/** Reads pages with their sealed texts opened. @throws CommandError if a key is unknown, or cannot be read */
+export const openedPages = ({ readList, openRecords, signal }: OpenSteps): ListReader => ({
+  readList: async (org, kind, parameters) => {
+    const page = await readList(org, kind, parameters)
+    try {
+      return openRecords ? { ...page, hits: (await openRecords.hits(org, page.hits, signal)).hits } : page
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      throw new CommandError(`a sealed text of ${kind} cannot be opened: ${error.reason} (SEAL_KEYS_DIR)`)
+    }
+  },
+})
