@@ -10,7 +10,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { ParkedDocument } from '../../../schemas/stored/documents.ts'
 import type { Address, GenerationLayout } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument } from '../../ledger/index.ts'
-import { StopError, Unanswered } from '../../runtime/index.ts'
+import { ELASTICSEARCH_OVERLOADED, StopError, Unanswered } from '../../runtime/index.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
 import { errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
@@ -119,8 +119,10 @@ const writeAll = async (writes: readonly PackedDocument[], steps: WriteSteps): P
     const { again, failure } = await tryToWrite(part, steps)
     waiting = [...again, ...waiting.slice(part.length)]
     if (again.length === 0) continue
-    // A server often closes the connection before the refusal of a too large request is read: send less next time.
-    if (failure?.status === 0) bytesMax = Math.max(BULK_BYTES_MIN, bytesMax / 2)
+    // A server often closes the connection before the refusal of a too large request is read. And where memory is
+    // short, it refuses a large request again and again, and takes a smaller one. Send less next time.
+    if (failure?.status === 0 || failure?.status === ELASTICSEARCH_OVERLOADED)
+      bytesMax = Math.max(BULK_BYTES_MIN, bytesMax / 2)
     steps.count('retried', again.length)
     if (failure) steps.onRefused(failure.message)
     await steps.pause(++failures)

@@ -129,6 +129,7 @@ describe('a temporary failure is retried only for its documents:', () => {
   test.each([
     [new Unanswered('elasticsearch', 503), 8],
     // A 413 may have been lost with the connection, so the requests are halved, but not without end.
+    [new Unanswered('elasticsearch', 429), 1],
     [new Unanswered('elasticsearch', 0), 1],
   ])('for all documents after %s', async (failure, megabytes) => {
     const failing = (): never => {
