@@ -158,7 +158,7 @@ const setLeft = (ctx: Pick<Context<Needs>, 'set'>, left: number, msBeforeNext: n
 const secondsUntil = (milliseconds: number): number => Math.max(1, Math.ceil(milliseconds / 1000))
 
 /** @param route the pattern of the route; undefined for an unknown path. @throws Refusal `forbidden` */
-export const requirePermission = ({ permissions }: KeyHolder, route: string | undefined, query: string): void => {
+const requirePermission = ({ permissions }: KeyHolder, route: string | undefined, query: string): void => {
   if (permissions.size === 0) throw new Refusal('forbidden', { message: 'This API key has no permission.' })
   if (route === undefined || permissions.has('read')) return
   const [path = ''] = route.slice(BASE_PATH.length + 1).split('/', 1)

@@ -92,7 +92,7 @@ type Outcome = {
 }
 
 /** `ids` has the records that the answer is about, `count` how many of them it shows: none to HEAD and with 304. */
-export const auditLineOf = (
+const auditLineOf = (
   state: Arrived & KnownSoFar,
   read: AuditedRead,
   { time, method, status, address, unlogged }: Outcome,

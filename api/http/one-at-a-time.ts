@@ -69,7 +69,11 @@ export const onceFurtherBytes = (res: ServerResponse, run: () => void): void => 
   else res.once(EVENT, run)
 }
 
-/** Calls `run` once the response is delivered or its connection is gone; at once if it is gone already. */
+/**
+ * Calls `run` once the response is delivered or its connection is gone; at once if it is gone already. A response waits
+ * for its turn on its connection. If its turn never comes (the connection ended earlier, or a CONNECT behind it removed
+ * Node's listeners), the response gets no `close` event. So this also listens to the connection of a waiting response.
+ */
 export const onceDelivered = ({ socket }: IncomingMessage, res: ServerResponse, run: () => void): void => {
   const end = (): void => {
     res.removeListener('close', end)

@@ -16,8 +16,8 @@ export const BATCHED_BYTES = 2 * MiB
 export const BATCHED_IDS = 200
 
 /**
- * Lost connections halve a bulk request, down to these bytes. The limits of proxies are not lower, and most connections
- * are lost for other reasons.
+ * Lost connections, and refusals for lack of memory, halve a bulk request, down to these bytes. The limits of proxies
+ * are not lower, and most connections are lost for other reasons.
  */
 export const BULK_BYTES_MIN = 1 * MiB
 

@@ -251,6 +251,19 @@ export const evidenceMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'a close does not look whether a redacted generation was made live meanwhile',
+    inside: 'writeClose',
+    find: 'if (!isSameGeneration || ',
+    replace: 'if (',
+  },
+  {
+    name: 'an export does not read the records of people again',
+    inside: 'writeAll',
+    file: 'tools/export/export.ts',
+    find: 'if (open || read_from !== live.id) ',
+    replace: 'if (read_from === null) ',
+  },
+  {
     name: 'a close may have keys of an offset that nobody has projected',
     inside: 'writeClose',
     find: 'keysUntil !== undefined && keysUntil > keysEnd',

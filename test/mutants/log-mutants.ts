@@ -46,6 +46,18 @@ export const logMutants: readonly Mutant[] = [
     replace: `"version":\${version < 0 ? version : Number.MAX_SAFE_INTEGER},"version_type":"external_gte"\``,
   },
   {
+    name: 'documents that a shard has no memory for are sent again all together',
+    inside: 'writeOnce',
+    find: 'isTooMuch: tooMuch.length > 0',
+    replace: 'isTooMuch: tooMuch.length < 0',
+  },
+  {
+    name: 'ends that stay unknown are no reason not to be ready',
+    inside: 'kafkaLog',
+    find: 'elapsed() - unknownSince > ENDS_LATE_MS',
+    replace: 'elapsed() - unknownSince < 0',
+  },
+  {
     name: 'the version of the last written record does not go on from the stored one',
     inside: 'readWritten',
     find: 'writtenFrom: body._version - written.offset }',

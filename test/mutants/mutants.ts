@@ -119,7 +119,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'errors of single items are ignored',
     inside: 'itemOutcomes',
-    find: "      return 'retry'",
+    find: "      return status === ELASTICSEARCH_OVERLOADED ? 'too much' : 'retry'",
     replace: "      return 'written'",
   },
   {

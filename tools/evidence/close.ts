@@ -166,11 +166,13 @@ const writeClose = async (
   const [{ name: periodName = period } = {}] = await Array.fromAsync(objectsIn<{ name?: string }>(directory, 'periods'))
   const page = closePage({ head, periodName, replacements, reconciled, parked, keys, reads, files, digest })
   await writeFile(join(directory, PAGE_FILE), page)
-  // Read again: a generation of another topic, or with other rules, may have become live meanwhile.
+  // Read again: another generation may have become live meanwhile, also one from which texts of people were redacted.
   const after = await steps.readTotals(org, momentOf(last.id))
   assertSameProjection(live, await readLive(send, prefix))
   const now = await steps.sourceOf(after.position.generation.name, org)
-  if (now.topic !== topic || now.rules_version !== rules_version || after.last?.seq !== last.seq) {
+  const isSameGeneration = after.position.generation.id === read.generation.id
+  const isSameSource = now.topic === topic && now.rules_version === rules_version
+  if (!isSameGeneration || !isSameSource || after.last?.seq !== last.seq) {
     throw new CommandError('another projection was made live meanwhile: close again. Nothing is written')
   }
   const manifest: CloseManifest = {

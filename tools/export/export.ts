@@ -231,11 +231,13 @@ const writeAll = async (
   // Read again: another generation may have become live meanwhile.
   const after = await steps.readTotals(org, asOfChange(as_of))
   const sums = await assertWhole(files, { totals, last, position: after.position }, options, steps)
-  const now = await steps.sourceOf(after.position.generation.name, org)
+  // Again, since the look at a large copy takes long.
+  const { generation: live } = (await steps.readTotals(org, asOfChange(as_of))).position
+  const now = await steps.sourceOf(live.name, org)
   if (now.rules_version !== rules_version) {
     throw new CommandError('other rules were made live meanwhile: export into an empty directory')
   }
-  if (open || read_from !== after.position.generation.id) await assertNobodyForgotten(as_of, options, steps)
+  if (open || read_from !== live.id) await assertNobodyForgotten(as_of, options, steps)
   const manifest: Manifest = {
     organization: org,
     as_of,
@@ -345,7 +347,7 @@ const assertWhole = async (
 
 /**
  * Reads the records with texts about people again. Pages that were read before an erasure have its texts, and so have
- * those of a generation from before a redaction: no export may end with them after it.
+ * those of a generation from before a redaction: no export may have them once this second reading has begun.
  */
 const assertNobodyForgotten = async (
   change: string | null,

@@ -138,7 +138,7 @@ export type PendingEvent = {
   readonly seq: number
 }
 
-export const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PendingEvent[] =>
+const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PendingEvent[] =>
   assessed.flatMap((item): PendingEvent[] => {
     if (item.rules === undefined) return []
     const { record, verdict, reads, rules } = item
@@ -146,7 +146,7 @@ export const eventsOf = (assessed: readonly (Assessed | Skipped)[]): PendingEven
   })
 
 /** `count`: for how many of the events, from the first, the state is complete. At least one, if any were given. */
-export type Loaded = { readonly state: State; readonly count: number }
+type Loaded = { readonly state: State; readonly count: number }
 
 /** Returns the complete state of the first events: each document that a rule may read, or null. */
 export const load = async (events: readonly PendingEvent[], cache: Cache, read: ReadDocuments): Promise<Loaded> => {

@@ -193,11 +193,11 @@ export const SLICE_BYTES = 8 * 1024 * 1024
 export const SLICE_RECORDS = 10_000
 
 /** Where a record begins: its index in the batch, its first decompressed byte, the distance of the record before it. */
-export type Begin = { readonly index: number; readonly position: number; readonly before: number }
-export const FIRST: Begin = { index: 0, position: 0, before: -1 }
+type Begin = { readonly index: number; readonly position: number; readonly before: number }
+const FIRST: Begin = { index: 0, position: 0, before: -1 }
 
 /** `last` is the last record of the slice. */
-export type Slice = {
+type Slice = {
   readonly records: readonly RawRecord[]
   readonly isLast: boolean
   readonly last?: Begin & { readonly offset: number }
@@ -207,7 +207,7 @@ export type Slice = {
  * Cuts the records of a batch into slices, in one run through its decompressed bytes. Between two slices it holds what
  * the codec needs, one part of the stream, and no record. @throws Undecodable
  */
-export class Slicer {
+class Slicer {
   readonly #batch: RecordBatch
   readonly #chunks: AsyncIterator<Buffer> | Iterator<Buffer>
   readonly #layout = newLayout()

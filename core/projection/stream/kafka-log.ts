@@ -28,7 +28,7 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   const { topic, partitions, generation } = identity
   const { admin, health, metrics, retryOptions, elapsed } = context
   const part = { generation, name: 'consumer' }
-  const transactions = { generation, name: 'open transactions' }
+  const ofEnds = { generation, name: 'ends of partitions' }
   const closed = new AbortController()
   const { signal } = closed
   const lastRecords = createLastRecordReader(identity, context.openLog, signal, milliseconds =>
@@ -36,11 +36,14 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   )
   /** Without these ends no published time moves. They are asked for again at once, so it is told only if it lasts. */
   let unknownSince: number | undefined
+  let stopping: AbortSignal | undefined
   const tellUnknown = (isKnown: boolean): void => {
+    // Nobody takes back a reason that a stopped generation reports.
+    if (signal.aborted || stopping?.aborted) return
     if (isKnown) unknownSince = undefined
     else unknownSince ??= elapsed()
     const isLate = unknownSince !== undefined && elapsed() - unknownSince > ENDS_LATE_MS
-    health.set(transactions, isLate ? 'their ends are not known: no published time moves' : undefined)
+    health.set(ofEnds, isLate ? 'are not known with open transactions: no published time moves' : undefined)
   }
   const close = async (): Promise<void> => {
     closed.abort()
@@ -59,6 +62,7 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
       return ends.map(of => ({ ...of, written: written?.get(of.partition) ?? Number.POSITIVE_INFINITY }))
     },
     open: async (given, signal) => {
+      stopping = signal
       const { onReconnected: passOn, ...handlers } = given
       const onReconnected = (): void => {
         // There may be another cluster behind the same addresses by now.

@@ -116,13 +116,15 @@ const writeAll = async (writes: readonly PackedDocument[], steps: WriteSteps): P
   let bytesMax = BULK_BYTES
   for (let failures = 0; waiting.length > 0; ) {
     const [part = []] = split(waiting, bytesMax)
-    const { again, failure } = await tryToWrite(part, steps)
+    const { again, isTooMuch, failure } = await tryToWrite(part, steps)
     waiting = [...again, ...waiting.slice(part.length)]
-    if (again.length === 0) continue
+    if (again.length === 0) {
+      failures = 0
+      continue
+    }
     // A server often closes the connection before the refusal of a too large request is read. And where memory is
-    // short, it refuses a large request again and again, and takes a smaller one. Send less next time.
-    if (failure?.status === 0 || failure?.status === ELASTICSEARCH_OVERLOADED)
-      bytesMax = Math.max(BULK_BYTES_MIN, bytesMax / 2)
+    // short, it refuses a large request again and again, or the items of a shard, and takes less. Send less next time.
+    if (isTooMuch) bytesMax = Math.max(BULK_BYTES_MIN, bytesMax / 2)
     steps.count('retried', again.length)
     if (failure) steps.onRefused(failure.message)
     await steps.pause(++failures)
@@ -134,17 +136,20 @@ const writeAll = async (writes: readonly PackedDocument[], steps: WriteSteps): P
 const tryToWrite = async (
   writes: readonly PackedDocument[],
   steps: WriteSteps,
-): Promise<{ readonly again: readonly PackedDocument[]; readonly failure?: Unanswered }> => {
+): Promise<Tried & { readonly failure?: Unanswered }> => {
   try {
-    return { again: await writeOnce(writes, steps) }
+    return await writeOnce(writes, steps)
   } catch (error) {
     if (!(error instanceof Unanswered)) throw error
-    return { again: writes, failure: error }
+    return { again: writes, isTooMuch: error.status === 0 || error.status === ELASTICSEARCH_OVERLOADED, failure: error }
   }
 }
 
-/** Sends the documents in one request, or in two if it is too large. Returns the documents to send again. */
-const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<PackedDocument[]> => {
+/** `again`: the documents to send again. `isTooMuch`: fewer bytes at a time may succeed. */
+type Tried = { readonly again: readonly PackedDocument[]; readonly isTooMuch: boolean }
+
+/** Sends the documents in one request, or in two if it is too large. */
+const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<Tried> => {
   const { status, body } = await steps.request({
     method: 'POST',
     path: '/_bulk',
@@ -153,7 +158,8 @@ const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): 
   })
   if (status === 413 && writes.length > 1) {
     const half = writes.length >> 1
-    return [...(await writeOnce(writes.slice(0, half), steps)), ...(await writeOnce(writes.slice(half), steps))]
+    const [first, second] = [await writeOnce(writes.slice(0, half), steps), await writeOnce(writes.slice(half), steps)]
+    return { again: [...first.again, ...second.again], isTooMuch: first.isTooMuch || second.isTooMuch }
   }
   if (status !== 200)
     throw new StopError('write_refused', `a bulk request is answered ${status}`, { documents: writes.length })
@@ -165,7 +171,8 @@ const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): 
   const notStored = await findNotStored(stale, steps)
   steps.count('stale', stale.length - notStored.length)
   if (notStored.length > 0) steps.onRefused('Elasticsearch refuses documents for now: 409, but it has no newer version')
-  return [...of('retry'), ...notStored]
+  const tooMuch = of('too much')
+  return { again: [...tooMuch, ...of('retry'), ...notStored], isTooMuch: tooMuch.length > 0 }
 }
 
 /** Older versions stored a parked record without the raw names of its headers. Such a document counts as the same. */
@@ -182,8 +189,11 @@ const withoutRawNames = (document: Comparable): object => {
 /** A document of any kind. Only a parked one has headers. */
 type Comparable = { readonly body?: Partial<ParkedDocument['body']> }
 
-/** `stale`: answered 409. Elasticsearch has this version or a later one, which `findNotStored` checks. */
-type Outcome = 'written' | 'stale' | 'retry'
+/**
+ * `stale`: answered 409. Elasticsearch has this version or a later one, which `findNotStored` checks. `too much`: its
+ * shard refuses for lack of memory or of room in a queue.
+ */
+type Outcome = 'written' | 'stale' | 'retry' | 'too much'
 
 /** Returns the outcome of each document. @throws StopError if the response is not about exactly these, in order */
 const itemOutcomes = (
@@ -208,7 +218,7 @@ const itemOutcomes = (
     const type = errorType(item)
     if (isTransient(status, item)) {
       onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}, index ${index}`)
-      return 'retry'
+      return status === ELASTICSEARCH_OVERLOADED ? 'too much' : 'retry'
     }
     if (status === 404) throw new StopError('index_missing', `${index}, while writing`)
     throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })

@@ -156,7 +156,7 @@ export const getEach = async <Source>(
 }
 
 /** Halves the documents until one answer holds them. A single document may be of any size. */
-export const getAsManyAsFit = async <Source>(
+const getAsManyAsFit = async <Source>(
   docs: readonly DocumentAddress[],
   getAll: (docs: readonly DocumentAddress[], answerBytesMax: number | undefined) => Promise<FoundDocument<Source>[]>,
 ): Promise<FoundDocument<Source>[]> => {

@@ -29,7 +29,9 @@ test('ends with open transactions that stay unknown are a reason not to be ready
   expect(health.reasons()).toEqual({})
   now += 5_001
   await ends()
-  expect(health.reasons()).toEqual({ 'g1 open transactions': 'their ends are not known: no published time moves' })
+  expect(health.reasons()).toEqual({
+    'g1 ends of partitions': 'are not known with open transactions: no published time moves',
+  })
   isAway = false
   expect(await ends()).toMatchObject([{ end: 7, written: 9 }])
   expect(health.reasons()).toEqual({})

@@ -146,6 +146,32 @@ describe('a temporary failure is retried only for its documents:', () => {
     expect(counted.written).toBe(16)
   })
 
+  test.each([
+    [503, 16],
+    // A shard without memory may never take them all at once.
+    [429, 2],
+  ])('fewer at a time if items are refused for lack of memory: after %i', async (failure, documents) => {
+    const refused = (items: Item[]) => perItem(...items.map(() => failure))(items)
+    const { steps, ids, counted } = elasticsearch(...Array(6).fill(refused))
+    const changes = Array.from({ length: 16 }, (_, at) => change(`${at}`, 1, { text: 'x'.repeat(500_000) }))
+    await write(changes, steps)
+    const taken = ids().slice(6)
+    expect(taken.flat().toSorted()).toEqual(changes.map(({ id }) => id).toSorted())
+    expect(Math.max(...taken.map(({ length }) => length))).toBe(documents)
+    expect(counted.written).toBe(16)
+  })
+
+  test('the pauses begin anew once something was written', async () => {
+    const refused = perItem(429, 429)
+    const { steps, ids, pauses } = elasticsearch(refused, refused, refused, written, perItem(503))
+    await write(
+      ['a', 'b'].map(id => change(id, 1, { text: 'x'.repeat(600_000) })),
+      steps,
+    )
+    expect(ids()).toEqual([['a', 'b'], ['a', 'b'], ['a', 'b'], ['a'], ['b'], ['b']])
+    expect(pauses).toEqual([1, 2, 3, 1])
+  })
+
   test('not after an error that stops the projector', async () => {
     const { steps, sent } = elasticsearch(() => {
       throw new StopError('access_refused', 'Elasticsearch answers 401')
