@@ -11,6 +11,7 @@ import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import type { Fields } from './as-of.ts'
 import type { RetryContext } from './read-retries.ts'
 import { scan } from './scan.ts'
+import { isAmount } from './sums.ts'
 
 type Sums = Map<string, { amount: Exact; count: number }>
 /** `owed` and `paid`, by period and currency: all that the changes between the balance before and this one add. */
@@ -85,7 +86,9 @@ const firstFrom = (balances: readonly Added[], seq: number): Added | undefined =
   return balances[from]
 }
 
-const addTo = (sums: Sums, key: string, amount: string, sign: 1 | -1): void => {
+/** A text that is no amount makes every balance wrong that includes it. */
+const addTo = (sums: Sums, key: string, text: string, sign: 1 | -1): void => {
+  const amount = isAmount(text) ? text : Number.NaN
   const before = sums.get(key) ?? { amount: new Exact(0), count: 0 }
   sums.set(key, { amount: before.amount.plus(new Exact(amount).times(sign)), count: before.count + sign })
 }

@@ -8,6 +8,7 @@ import { getEach, multiGet } from '../../core/store/index.ts'
 import { type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
 import { instantToNanoseconds } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
+import { CommandError } from '../failures.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { asOf, type Fields } from './as-of.ts'
 import {
@@ -23,7 +24,7 @@ import { withRetries } from './read-retries.ts'
 import { type DifferenceRow, rowOf } from './rows.ts'
 import { chunksOf, portionsOf } from './sizes.ts'
 import { addToDigest, documentHash, documentsOf, positionFor } from './summarize.ts'
-import { isSameAmount, subtract, total } from './sums.ts'
+import { isAmount, isSameAmount, subtract, total } from './sums.ts'
 
 /** A generation as of some positions that it has published. */
 export type Side = {
@@ -132,13 +133,22 @@ const readOrganization = async (organization: string, side: Side): Promise<Organ
 
 type Amount = { readonly currency: string; readonly amount: string }
 
-/** The amount that a record adds: a current payout to what is owed, a payroll record to what was paid. */
-const moneyOf = (kind: RecordKind, { content }: ComparableRecord): [what: 'owed' | 'paid', of: Amount][] => {
+/**
+ * The amount that a record adds: a current payout to what is owed, a payroll record to what was paid.
+ * @throws CommandError if it is no amount
+ */
+const moneyOf = (kind: RecordKind, { id, content }: ComparableRecord): [what: 'owed' | 'paid', of: Amount][] => {
+  const amountIn = (stored: unknown): string => {
+    if (typeof stored === 'string' && isAmount(stored)) return stored
+    throw new CommandError(
+      `the amount of ${id} is damaged: expected a decimal number. npx commission projection verify names all damage`,
+    )
+  }
   const currency = String(content.currency)
   if (kind === 'payouts') {
-    return content.superseded_by_id === null ? [['owed', { currency, amount: String(content.net_amount) }]] : []
+    return content.superseded_by_id === null ? [['owed', { currency, amount: amountIn(content.net_amount) }]] : []
   }
-  return kind === 'payroll_files' ? [['paid', { currency, amount: String(content.amount) }]] : []
+  return kind === 'payroll_files' ? [['paid', { currency, amount: amountIn(content.amount) }]] : []
 }
 
 const addAmount = (sums: Map<string, string>, key: string, amount: string): void => {

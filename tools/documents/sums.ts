@@ -1,5 +1,11 @@
 /** Exact sums of amounts, as strings with as many decimal places as the input with most: 15.00, not 15. */
 import { Exact } from '../../schemas/money.ts'
+import { moneyPattern } from '../../schemas/values.ts'
+
+const moneyForm = new RegExp(moneyPattern)
+
+/** Whether a text is an amount. A stored one that was damaged may be any text. */
+export const isAmount = (text: string): boolean => moneyForm.test(text)
 
 export const total = (amounts: Iterable<string>): string => {
   let sum = new Exact(0)

@@ -80,6 +80,17 @@ describe('the check of balances', () => {
     expect(check.wrong()).toEqual([{ organization: 'org_1', sequence: wrong.sequence }])
   })
 
+  test('finds those that include a stored amount that is damaged', async () => {
+    const check = await checkOf(right)
+    addRecords(check)
+    check.add('payouts', 'org_1', payout(6, 'another'))
+    expect(check.wrong()).toEqual([{ organization: 'org_1', sequence: 6 }])
+    const first = await checkOf(right)
+    addRecords(first)
+    first.add('payouts', 'org_1', payout(3, 'another', 4))
+    expect(first.wrong().map(({ sequence }) => sequence)).toEqual([3, 6])
+  })
+
   test('leaves out those after the positions, up to which the records are read', async () => {
     const check = await checkOf([...right, balance(9, 9, [])], 9)
     addRecords(check)
