@@ -44,12 +44,18 @@ const figuresOf = (figures: readonly Figure[]): MeasuredFigures => {
     replayRate: ofReplay('projector', 'payout events/s'),
     projectorTime: ofReplay('CPU of the projector, projecting', 'ms per event'),
     elasticsearchTime: ofReplay('CPU of Elasticsearch, projecting', 'ms per event'),
+    replicaShare: replicaShare(figures),
     apiTime: page('CPU of the API', 'ms per request'),
     pageTime: page('CPU of Elasticsearch for the API', 'ms per request'),
     pageP50: page('API, p50', 'ms'),
     pageP99: page('API, p99', 'ms'),
   }
 }
+
+/** The share is what three nodes use beyond one without replicas. At 200 live events/s both fill the machine. */
+const replicaShare = (figures: readonly Figure[]): number =>
+  measured(figures, /^Three brokers/, `${REPLAYED}, three / one`, '') - 1
+const REPLAYED = 'replay: CPU of Elasticsearch for each record'
 const rates = ['20', '200', '1,000', '2,000']
 
 export const quotedFigures: readonly Quoted[] = [
@@ -85,6 +91,7 @@ export const quotedFigures: readonly Quoted[] = [
         .join('; '),
     3,
   ),
+  cellOf('c', figures => replicaShare(figures).toFixed(1), 4),
   cellOf('o', onePartition, 4),
   cellOf(
     'a',

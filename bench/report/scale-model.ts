@@ -13,6 +13,8 @@ export type MeasuredFigures = {
   /** Of a payout in a replay. */
   readonly projectorTime: number
   readonly elasticsearchTime: number
+  /** Of Elasticsearch for a replica, as a share of its time without replicas. */
+  readonly replicaShare: number
   /** Of a page of 200. */
   readonly apiTime: number
   readonly pageTime: number
@@ -65,7 +67,7 @@ export const installationFor = (payouts: number, figures: MeasuredFigures): Mode
   const eventsPerSecond = payouts / BUSIEST_SECONDS
   const coresFor = (time: number): number => time / (1_000 * BUSY_MAX)
   const projectorCores = Math.ceil(coresFor(eventsPerSecond * figures.projectorTime))
-  const writing = coresFor(eventsPerSecond * figures.elasticsearchTime * (1 + REPLICAS))
+  const writing = coresFor(eventsPerSecond * figures.elasticsearchTime * (1 + REPLICAS * figures.replicaShare))
   const elasticsearchCores = Math.ceil(writing + coresFor(PAGES_PER_SECOND * figures.pageTime))
   const shards = Math.ceil((payouts * LARGEST_INDEX_BYTES) / SHARD_BYTES_MAX)
   const elasticsearchBytes = payouts * DOCUMENT_BYTES * (1 + REPLICAS) * MERGE_ROOM

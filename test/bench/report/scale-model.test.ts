@@ -5,6 +5,7 @@ const figures: MeasuredFigures = {
   replayRate: 10_000,
   projectorTime: 0.1,
   elasticsearchTime: 0.1,
+  replicaShare: 1,
   apiTime: 1,
   pageTime: 3,
   pageP50: 20,
@@ -17,6 +18,11 @@ test('ten times the payouts take ten times the disk, cores and days, and never l
   expect(one).toMatchObject({ shards: 23, elasticsearchBytes: 4.55e12, kafkaBytes: 9.3e12 })
   expect(ten).toMatchObject({ shards: 230, elasticsearchBytes: 45.5e12, rebuildSeconds: 1e6, nodes: 23 })
   expect(ten?.projectorCores).toBe(7)
+})
+
+test('a replica takes as many more cores of Elasticsearch as was measured', () => {
+  const cores = (replicaShare: number) => installationFor(10e9, { ...figures, replicaShare }).elasticsearchCores
+  expect([0, 0.5, 1, 2].map(cores)).toEqual([8, 11, 14, 21])
 })
 
 test('a slow shard slows the pages of its organizations only: of many shards, no page of a hundred', () => {
