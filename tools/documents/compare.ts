@@ -139,7 +139,7 @@ type Amount = { readonly currency: string; readonly amount: string }
  */
 const moneyOf = (kind: RecordKind, { id, content }: ComparableRecord): [what: 'owed' | 'paid', of: Amount][] => {
   const amountIn = (stored: unknown): string => {
-    if (typeof stored === 'string' && isAmount(stored)) return stored
+    if (isAmount(stored)) return stored
     throw new CommandError(
       `the amount of ${id} is damaged: expected a decimal number. npx commission projection verify names all damage`,
     )

@@ -1,6 +1,6 @@
 /** Differences of two generations as rows of one shape, and their formats: CSV, NDJSON, tables for people. */
-import { moneyPattern } from '../../schemas/values.ts'
 import { aligned, fitColumn } from '../terminal.ts'
+import { isAmount } from './sums.ts'
 
 /** The subject of a row: amount owed, amount paid, line of a current payout, record. */
 export type RowKind = 'owed' | 'paid' | 'line' | 'record'
@@ -55,11 +55,10 @@ export const csvRow = (cells: readonly (string | null)[]): string => `${cells.ma
 /** Puts an apostrophe before text that a spreadsheet would run as a formula. A negative amount is no formula. */
 const csvCell = (text: string | null): string => {
   if (text === null) return ''
-  const safe = formula.test(text) && !money.test(text) ? `'${text}` : text
+  const safe = formula.test(text) && !isAmount(text) ? `'${text}` : text
   return safe === '' || /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }
 const formula = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
-const money = new RegExp(moneyPattern)
 
 export const csvHeader = csvRow(columns)
 export const csvOf = (row: DifferenceRow): string => csvRow(columns.map(column => row[column] || null))

@@ -4,8 +4,8 @@ import { moneyPattern } from '../../schemas/values.ts'
 
 const moneyForm = new RegExp(moneyPattern)
 
-/** Whether a text is an amount. A stored one that was damaged may be any text. */
-export const isAmount = (text: string): boolean => moneyForm.test(text)
+/** Whether a value is the text of an amount. A stored one that was damaged may be anything. */
+export const isAmount = (value: unknown): value is string => typeof value === 'string' && moneyForm.test(value)
 
 export const total = (amounts: Iterable<string>): string => {
   let sum = new Exact(0)

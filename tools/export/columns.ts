@@ -3,7 +3,8 @@
  * the values in it. Promises: no value is rounded. A column with a value that its type cannot hold is text instead.
  */
 import type { SchemaElement } from 'hyparquet-writer'
-import { instantToNanoseconds, isCalendarDate, moneyPattern } from '../../schemas/values.ts'
+import { instantToNanoseconds, isCalendarDate } from '../../schemas/values.ts'
+import { isAmount } from '../documents/sums.ts'
 
 export type ColumnKind = 'text' | 'amount' | 'instant' | 'date' | 'number'
 export type ColumnValue = string | number | bigint | null
@@ -27,7 +28,6 @@ const DECIMAL_BYTES = 16
  */
 const DECIMAL_SCALE = 10
 const DAY_MS = 86_400_000
-const money = new RegExp(moneyPattern)
 
 const repetition_type = 'OPTIONAL'
 const textOf = (name: string): SchemaElement => ({ name, type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type })
@@ -59,7 +59,7 @@ const decimal = (name: string, only?: number): Column => {
   return {
     name,
     measure: text => {
-      if (!money.test(text)) areAmounts = false
+      if (!isAmount(text)) areAmounts = false
       const [integer = '', fraction = ''] = text.replace(/^-/, '').split('.')
       digits = Math.max(digits, integer === '0' ? 0 : integer.length)
       scale = Math.max(scale, fraction.length)

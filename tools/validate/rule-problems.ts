@@ -4,16 +4,14 @@
  */
 import { Exact } from '../../schemas/money.ts'
 import type { ChainBody } from '../../schemas/stored/documents.ts'
-import { moneyPattern } from '../../schemas/values.ts'
 import type { Fields } from '../documents/as-of.ts'
+import { isAmount } from '../documents/sums.ts'
 
 /** A document as it is stored: `key` is its kind and id, as `payouts/org_1:payout_1`. */
 export type StoredDocument = { readonly key: string; readonly kind: string; readonly source: Fields }
 /** All documents after the decision, by key. */
 type Documents = ReadonlyMap<string, StoredDocument>
 
-const money = new RegExp(moneyPattern)
-const isMoney = (value: unknown): value is string => typeof value === 'string' && money.test(value)
 const isSum = (amounts: readonly string[], sum: string): boolean =>
   amounts.reduce((total, amount) => total.plus(amount), new Exact(0)).eq(sum)
 
@@ -39,7 +37,7 @@ const payoutProblems = (document: StoredDocument): string[] => {
   const { net_amount, earned_amount, line_items, currency } = bodyOf(document)
   const lines = itemsIn(line_items).map(({ amount }) => amount)
   if (!Array.isArray(line_items)) return ['a payout without a list of line items']
-  if (!isMoney(net_amount) || !isMoney(earned_amount) || !lines.every(isMoney)) {
+  if (!isAmount(net_amount) || !isAmount(earned_amount) || !lines.every(isAmount)) {
     return ['a payout with an amount that is no decimal text']
   }
   const { amount, currency: stored } = document.source
@@ -53,7 +51,7 @@ const payoutProblems = (document: StoredDocument): string[] => {
 
 const statementProblems = (document: StoredDocument, all: Documents): string[] => {
   const { calculation_trace } = bodyOf(document)
-  if (!itemsIn(calculation_trace).every(({ output_amount }) => isMoney(output_amount))) {
+  if (!itemsIn(calculation_trace).every(({ output_amount }) => isAmount(output_amount))) {
     return ['a step of a calculation with an amount that is no decimal text']
   }
   return all.has(document.key.replace('statements/', 'payouts/')) ? [] : ['a statement without its payout']
@@ -61,7 +59,7 @@ const statementProblems = (document: StoredDocument, all: Documents): string[] =
 
 const payrollProblems = (document: StoredDocument, organization: string, all: Documents): string[] => {
   const { amount, currency, reverses_id } = bodyOf(document)
-  if (!isMoney(amount)) return ['a payroll record with an amount that is no decimal text']
+  if (!isAmount(amount)) return ['a payroll record with an amount that is no decimal text']
   const { amount: stored, currency: storedCurrency } = document.source
   const problems =
     stored === amount && storedCurrency === currency
@@ -70,7 +68,7 @@ const payrollProblems = (document: StoredDocument, organization: string, all: Do
   if (typeof reverses_id !== 'string') return problems
   const reversed = all.get(`payroll_files/${organization}:${reverses_id}`)
   const before = reversed && bodyOf(reversed)
-  const isReversed = isMoney(before?.amount) && isSum([before.amount, amount], '0') && before.currency === currency
+  const isReversed = isAmount(before?.amount) && isSum([before.amount, amount], '0') && before.currency === currency
   return isReversed ? problems : [...problems, 'a void that is not the opposite of the record that it reverses']
 }
 
