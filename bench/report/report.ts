@@ -26,23 +26,37 @@ export const reportCompared = (compared: readonly ComparedRatio[]): string =>
 export const pictureFile = ({ name }: Picture): string => `pictures/bench-${name}.svg`
 
 /**
- * Rows without a bound that a reader decides by. The page has them beside the rows with a bound; all other rows and
- * the notes are in bench/results.json.
+ * Rows that a reader decides by. The page has them beside the rows whose bound is not reached, and says how many other
+ * bounds are reached. All rows and the notes are in bench/results.json.
  */
 const headlines: ReadonlyMap<FigureName, RegExp> = new Map([
-  ['replay', /^(?:projector|bulk ceiling)$/],
+  ['replay', /^(?:projector|bulk ceiling)$|^projector \/ the fastest/],
   ['partitions', /^(?:one|two) projectors?, /],
-  ['growth', /^1,000,000: (?:replay|on disk|publish)|^chains of /],
+  ['growth', /^last |^restart |^1,000,000: (?:replay|on disk|page at the end \/|publish)|^chains of /],
   ['freshness', /^publish → visible, p|^plain pipe .*, p50$/],
   ['corrections', /^publish → visible, p50$/],
   ['api', /^8 connections: (?:API|API, p99)$|^from the first|^(?:alone|while .* are projected)$/],
-  ['crowd', /^page of 50 /],
+  ['archive', /^archive$|^restore, appending$|^restore, .*: p99 /],
+  ['crowd', /^page of 50 |^another’s slower/],
   ['nodes', / three \/ one$|: sum$/],
-  ['totals', /: first checkpoint after a start$/],
+  ['shards', /^page of 200, .*, 96 shards \/ 1$/],
+  ['totals', /^1,000,000: (?:totals (?:now|as of a change), p99|first checkpoint)/],
 ])
 
-const isShown = ({ name }: Figure, { what, atLeast, atMost, unit }: FigureRow): boolean =>
-  atLeast !== undefined || atMost !== undefined || (headlines.get(name)?.test(what) === true && unit !== 'documents/s')
+const isHeadline = ({ name }: Figure, { what, unit }: FigureRow): boolean =>
+  headlines.get(name)?.test(what) === true && unit !== 'documents/s'
+
+/** Undefined for a row without a bound. */
+const isReached = ({ value, atLeast, atMost }: FigureRow): boolean | undefined => {
+  if (atLeast !== undefined) return value >= atLeast
+  return atMost === undefined ? undefined : value <= atMost
+}
+
+/** The rows of a figure that the page has, and how many rows it leaves out because their bound is reached. */
+const shownRows = (figure: Figure): { readonly rows: readonly FigureRow[]; readonly reached: number } => {
+  const rows = figure.rows.filter(row => isHeadline(figure, row) || isReached(row) === false)
+  return { rows, reached: figure.rows.filter(row => !rows.includes(row) && isReached(row) === true).length }
+}
 
 /**
  * Replaces `{{machine}}` and each figure's placeholder, such as `{{replay}}`, in the template.
@@ -69,10 +83,13 @@ const renderFigures = (figures: readonly Figure[]): string =>
     ...figures.flatMap(({ pictures = [] }) => pictures.map(each => `![${each.title}](${pictureFile(each)})`)),
     table([
       ['', 'figure', 'to reach'],
-      ...figures.flatMap(figure => [
-        [`**${figure.title}**`, '', ''],
-        ...figure.rows.filter(row => isShown(figure, row)).map(row => [row.what, withSpread(row), target(row)]),
-      ]),
+      ...figures.flatMap(figure => {
+        const { rows, reached } = shownRows(figure)
+        return [
+          [`**${figure.title}**`, '', reached === 0 ? '' : `${reached} more: reached`],
+          ...rows.map(row => [row.what, withSpread(row), target(row)]),
+        ]
+      }),
     ]),
   ].join('\n\n')
 
@@ -96,10 +113,10 @@ const tableOf = (rows: readonly FigureRow[]): string =>
     ]),
   ])
 
-const target = ({ value, atLeast, atMost }: FigureRow): string => {
-  if (atLeast !== undefined) return `≥ ${amount(atLeast)}: ${value >= atLeast ? 'reached' : 'not reached'}`
-  if (atMost !== undefined) return `≤ ${amount(atMost)}: ${value <= atMost ? 'reached' : 'not reached'}`
-  return ''
+const target = (row: FigureRow): string => {
+  const outcome = isReached(row) === true ? 'reached' : 'not reached'
+  if (row.atLeast !== undefined) return `≥ ${amount(row.atLeast)}: ${outcome}`
+  return row.atMost === undefined ? '' : `≤ ${amount(row.atMost)}: ${outcome}`
 }
 
 /** Three significant digits; whole numbers from 100 on. */

@@ -23,22 +23,23 @@ const figure: Figure = {
   ],
 }
 
-test('the page has, of each figure, its picture and the rows that have a bound or are headlines', () => {
+test('the page has, of each figure, its picture, its headlines and the rows whose bound is not reached', () => {
   const other = { what: 'CPU of Kafka, projecting', unit: 'ms per event', value: 1 }
   const projector = { what: 'projector', unit: 'events/s', value: 12_345.6, lowest: 12_000, highest: 13_000 }
-  const rows = [projector, other, ...figure.rows]
+  const reached = { what: 'restart', unit: 's', value: 1.5, atMost: 3 }
+  const rows = [projector, other, reached, { ...reached, what: 'memory' }, ...figure.rows]
   const page = renderPage(`{{machine}}\n\n${template}`, { cores: '2' }, [{ ...figure, rows }])
   const lines = page.split('\n').map(line => line.replaceAll(/ +/g, ' '))
   expect(lines).toEqual(
     expect.arrayContaining([
       '| cores | 2 |',
       '![Rates](pictures/bench-rates.svg)',
-      '| **How fast** | | |',
+      '| **How fast** | | 2 more: reached |',
       '| projector | 12,346 events/s (12,000 to 13,000) | |',
       '| share | 0.812 | ≥ 0.85: not reached |',
     ]),
   )
-  for (const left of ['CPU of Kafka', '| rate', 'As it was.']) expect(page).not.toContain(left)
+  for (const left of ['CPU of Kafka', '| rate', '| restart', '| memory', 'As it was.']) expect(page).not.toContain(left)
   expect(page.split('Not measured in this run.')).toHaveLength(figureNames.length)
 })
 
