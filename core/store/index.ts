@@ -119,6 +119,7 @@ export {
   visibleRange,
 } from './positions/position.ts'
 export {
+  type LastWritten,
   openPublishedPosition,
   openWritten,
   type PublishedPosition,

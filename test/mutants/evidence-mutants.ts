@@ -334,7 +334,7 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'an export with a link in place of a file is signed',
     inside: 'exportLocked',
-    find: '    if (key) await assertNoLinks(done, out, isMadeAnew)\n',
+    find: '    if (key) await assertNoLinks(named, out)\n',
     replace: '',
     flow,
   },

@@ -24,7 +24,10 @@ const payout = (id: string, net_amount: string, supersedes_id: string | null = n
     body: { id, ...money, net_amount, earned_amount: net_amount, supersedes_id, line_items },
   }
 }
-const payment = (id: string, amount: string): Change => ({ kind: 'payroll_files', id, body: { id, ...money, amount } })
+const payment = (id: string, amount: string): Change => {
+  const destination = { type: 'bank_account', label: 'IBAN 1' }
+  return { kind: 'payroll_files', id, body: { id, ...money, amount, destination } }
+}
 
 const history: readonly Change[] = [
   rep('rep_A', 'Ines'),

@@ -22,26 +22,9 @@ import type { ListKind } from '../../schemas/stored/documents.ts'
 import { type ExportSteps, exportOrganization } from '../../tools/export/export.ts'
 import { runningProcesses } from '../../tools/export/lock.ts'
 import { CommandError, messageOf } from '../../tools/failures.ts'
+import { disk } from '../support/watched-disk.ts'
 
-/** Each `sync` of a file or folder, and each new name, in order. */
-const disk = vi.hoisted((): { done: string[] } => ({ done: [] }))
-vi.mock('node:fs/promises', async importOriginal => {
-  const original = await importOriginal<typeof import('node:fs/promises')>()
-  const opened = async (path: string, ...more: []) => {
-    const handle = await original.open(path, ...more)
-    const { sync } = handle
-    handle.sync = () => {
-      disk.done.push(`sync ${path}`)
-      return sync.call(handle)
-    }
-    return handle
-  }
-  const rename = (from: string, to: string) => {
-    disk.done.push(`rename ${to}`)
-    return original.rename(from, to)
-  }
-  return { ...original, open: opened, rename }
-})
+vi.mock('node:fs/promises', async original => (await import('../support/watched-disk.ts')).watchDisk(await original()))
 
 const generation = { name: 'g1', source: 's', partitions: 1, rules: 2 }
 const position = { generation, publishedTo: 100, time: 7 }

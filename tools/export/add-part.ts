@@ -23,7 +23,7 @@ import {
   readJson,
 } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
-import { assertIntact, assertNoLinks, type Manifest } from './manifest.ts'
+import { assertIntact, assertNoLinks, type Manifest, namedIn } from './manifest.ts'
 import { beginAfter, type FormerPart, momentOfChange, type PartBegin } from './parts.ts'
 import { refuseUnknown } from './readers.ts'
 
@@ -168,7 +168,7 @@ const readParts = async (options: ExportOptions): Promise<FormerPart[]> => {
     if (manifest === undefined)
       throw new CommandError(`${directory}: its ${MANIFEST_FILE} is lost: export into an empty directory`)
     assertContinues(manifest, parts.at(-1), directory, options)
-    await assertIntact(manifest, directory, () => false).catch(error => {
+    await assertIntact(namedIn(manifest), directory).catch(error => {
       throw error instanceof CommandError ? new CommandError(`${directory}: ${error.message}`) : error
     })
     // A query that reads `part-*/*.parquet` would leave out a part without tables, without a word.
@@ -183,7 +183,7 @@ const readParts = async (options: ExportOptions): Promise<FormerPart[]> => {
       )
     }
     if (key) await assertAsSigned(directory, key)
-    if (key) await assertNoLinks(manifest, directory)
+    if (key) await assertNoLinks(namedIn(manifest), directory)
     if (existsSync(join(directory, NOTE_FILE)) !== (key !== undefined)) {
       throw new CommandError(`${directory} is ${key ? 'not ' : ''}signed: ${key ? 'leave out' : 'say'} --sign`)
     }

@@ -16,7 +16,7 @@ import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
 import { writeCsv } from './csv.ts'
-import { hasLines, linesOf, openLines } from './lines.ts'
+import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import {
   assertIntact,
@@ -25,9 +25,10 @@ import {
   describeTables,
   type Manifest,
   type ManifestSource,
+  namedIn,
   sumsOf,
 } from './manifest.ts'
-import { beginAfter, countParts, type FormerPart, momentOfChange, recordsSince, writeSince } from './parts.ts'
+import { beginAfter, countParts, type FormerPart, momentOfChange, otherTexts, writeSince } from './parts.ts'
 import { asOfChange, type ExportReaders, listedRecords, openedPages, refuseUnknown } from './readers.ts'
 import { writeTables } from './tables.ts'
 
@@ -145,10 +146,11 @@ const exportLocked = async (
   if (done) {
     if (key) await assertAsSigned(out, key)
     const isMadeAnew = (table: string) => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv'))
-    if (key) await assertNoLinks(done, out, isMadeAnew)
+    const named = namedIn(done, isMadeAnew)
+    if (key) await assertNoLinks(named, out)
     const described = key && (await describeFiles(exportedResources, out, steps.signal))
     if (described) await assertWhole(described, read, options, steps)
-    await assertIntact(done, out, isMadeAnew, described?.files)
+    await assertIntact(named, out, described?.files)
     say(`${out} has this export already, and its files are unchanged`)
   } else await writeAll(read, begun, options, steps, lock)
   // Remains if the process was killed after it wrote the manifest.
@@ -224,7 +226,7 @@ const writeAll = async (
   } satisfies Begun)
   if (begin) {
     const { readList: readPage } = open ? openedPages(steps) : steps
-    await writeSince({ org, begin, asOf: momentOfChange(as_of ?? ''), out, readPage }, steps, lock)
+    await writeSince({ org, begin, asOf: momentOfChange(as_of ?? ''), readPage }, out, steps, lock)
   }
   for (const resource of exportedResources) await write(resource, totals, options, steps, lock)
   const files = await describeFiles(exportedResources, out, steps.signal)
@@ -355,15 +357,10 @@ const assertNobodyForgotten = async (
   steps: ExportSteps,
 ): Promise<void> => {
   const { org, out, open = false } = options
-  const pages = open ? openedPages(steps) : steps
-  const begin = beginOfPart(options)
-  for (const kind of ['reps', 'payroll_files'] as const) {
-    const now = begin
-      ? recordsSince(kind, { org, begin, asOf: momentOfChange(change ?? ''), readPage: pages.readList })
-      : listedRecords(kind, undefined, org, change, pages)
-    if (await hasLines(join(out, fileOf(kind)), now)) continue
+  const exported = { org, begin: beginOfPart(options), change }
+  for await (const { file } of otherTexts(out, exported, open ? openedPages(steps) : steps)) {
     throw new CommandError(
-      `${out}: a text about a person changed meanwhile, in ${fileOf(kind)}: delete this directory, and export again`,
+      `${out}: a text about a person changed meanwhile, in ${file}: delete this directory, and export again`,
     )
   }
 }

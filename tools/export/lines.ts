@@ -1,6 +1,7 @@
 /** NDJSON files: reads them line by line, and appends after their last whole line. */
 import { constants, createReadStream, existsSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { join } from 'node:path'
 import { CommandError } from '../failures.ts'
 
 const NEWLINE = 0x0a
@@ -29,20 +30,27 @@ export async function* linesIn(
   if (begun.length > 0 && lastWithoutEnd === 'a line') yield Buffer.concat(begun)
 }
 
-/** Whether the lines of a file are exactly these texts. Reads up to the first difference. */
-export const hasLines = async (file: string, pages: AsyncIterable<readonly Buffer[]>): Promise<boolean> => {
-  const lines = linesOf(file)
+/** `before`: absent if the file has no further line. `now`: absent if it has one too many. */
+export type OtherLine = { readonly file: string; readonly before?: Buffer; readonly now?: Buffer }
+
+/** Compares files of a directory with the lines that they would have now. Yields each line that differs. */
+export async function* otherLines(
+  directory: string,
+  files: readonly string[],
+  now: AsyncIterable<{ readonly file: string; readonly lines: readonly Buffer[] }>,
+): AsyncGenerator<OtherLine> {
+  const open = new Map(files.map(file => [file, linesOf(join(directory, file))]))
   try {
-    for await (const texts of pages) {
-      for (const text of texts) {
-        const { value: line } = await lines.next()
-        if (!line?.equals(text)) return false
+    for await (const { file, lines } of now) {
+      for (const line of lines) {
+        const before: Buffer | undefined = (await open.get(file)?.next())?.value
+        if (!before?.equals(line)) yield { file, now: line, ...(before && { before }) }
       }
     }
-    return (await lines.next()).done === true
+    for (const [file, rest] of open) for await (const before of rest) yield { file, before }
   } finally {
-    // Closes the file.
-    await lines.return(undefined)
+    // Closes the files.
+    for (const lines of open.values()) await lines.return(undefined)
   }
 }
 

@@ -104,16 +104,20 @@ export const describeTables = async (
 }
 
 /**
- * @param isMadeAnew whether a table is about to be written again
- * @throws CommandError for a link, which can lead to another file tomorrow, and for a file that is lost
+ * Returns the files that a manifest names.
+ * @param isMadeAnew whether a table is about to be written again: it is left out
  */
-export const assertNoLinks = async (
+export const namedIn = (
   { files, tables = {} }: Manifest,
-  directory: string,
   isMadeAnew: (table: string) => boolean = () => false,
-): Promise<void> => {
-  const kept = Object.values(tables).filter(({ file }) => !isMadeAnew(file))
-  for (const { file } of [...Object.values(files), ...kept]) {
+): readonly DescribedFile[] => [
+  ...Object.values(files),
+  ...Object.values(tables).filter(({ file }) => !isMadeAnew(file)),
+]
+
+/** @throws CommandError for a link, which can lead to another file tomorrow, and for a file that is lost */
+export const assertNoLinks = async (named: readonly DescribedFile[], directory: string): Promise<void> => {
+  for (const { file } of named) {
     const found = await lstat(join(directory, file)).catch(() => undefined)
     if (found?.isFile()) continue
     const what =
@@ -123,19 +127,16 @@ export const assertNoLinks = async (
 }
 
 /**
- * @param isMadeAnew whether a table is about to be written again
  * @param known files that were read before
  * @throws CommandError if a file was changed after it was written
  */
 export const assertIntact = async (
-  { files, tables = {} }: Manifest,
+  named: readonly DescribedFile[],
   directory: string,
-  isMadeAnew: (table: string) => boolean,
   known: Readonly<Record<string, DescribedFile>> = {},
 ): Promise<void> => {
   const read = Object.values(known)
-  const kept = Object.values(tables).filter(({ file }) => !isMadeAnew(file))
-  for (const { file, bytes, sha256 } of [...Object.values(files), ...kept]) {
+  for (const { file, bytes, sha256 } of named) {
     const before = read.find(one => one.file === file)
     const now = before ?? (await sizeAndHashOf(join(directory, file)).catch(() => undefined))
     if (now?.sha256 === sha256 && now.bytes === bytes) continue

@@ -12,10 +12,10 @@ import type { ListKind } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
-import { linesOf, openLines } from './lines.ts'
+import { linesOf, type OtherLine, openLines, otherLines } from './lines.ts'
 import type { Lock } from './lock.ts'
 import type { FileDescription, Manifest } from './manifest.ts'
-import type { ExportReaders } from './readers.ts'
+import { type ExportReaders, listedRecords } from './readers.ts'
 
 /** Where a part begins. `as_of`: the last change of the part before it. `digest`: that of its manifest. */
 export type PartBegin = { readonly as_of: string; readonly digest: string }
@@ -47,23 +47,53 @@ type Since = {
   readonly org: string
   readonly begin: PartBegin
   readonly asOf: Moment
-  readonly out: string
   readonly readPage: ExportReaders['readList']
 }
-/** Yields the records of one kind whose change comes after the begin, page by page. */
-export async function* recordsSince(
-  kind: ListKind,
-  { org, begin, asOf, readPage }: Omit<Since, 'out'>,
-): AsyncGenerator<Buffer[]> {
+
+/** Yields the changes after the begin of a part, in order, page by page. */
+async function* changesSince({ org, begin, asOf, readPage }: Since): AsyncGenerator<Page['hits']> {
   let startingAfter = momentOfChange(begin.as_of).name
   for (let more = true; more; ) {
     const page = await readPage(org, 'changes', { limit: EXPORT_PAGE, startingAfter, asOf })
     const last = page.hits.at(-1)
     if (last) startingAfter = changeNameOf(last)
     more = page.hasMore
-    yield page.hits.filter(hit => hit.kind === kind).map(hit => textOfListed(kind, hit))
+    yield page.hits
   }
 }
+
+/** Returns the records of one kind among changes, as they are exported. */
+const recordsAmong = (hits: Page['hits'], kind: ListKind): Buffer[] =>
+  hits.filter(hit => hit.kind === kind).map(hit => textOfListed(kind, hit))
+
+const personalKinds = ['reps', 'payroll_files'] as const satisfies readonly ListKind[]
+const exportedFile = (kind: ListKind): string => `${kind}.ndjson`
+
+/** An export or a part, up to a change. */
+type Exported = { readonly org: string; readonly begin: PartBegin | undefined; readonly change: string | null }
+
+/** Yields the records with texts about people, as an export would have them now, in the order of its files. */
+async function* personalRecords({ org, begin, change }: Exported, { readList }: Pick<ExportReaders, 'readList'>) {
+  if (begin) {
+    const since = { org, begin, asOf: momentOfChange(change ?? ''), readPage: readList }
+    for await (const hits of changesSince(since)) {
+      for (const kind of personalKinds) yield { file: exportedFile(kind), lines: recordsAmong(hits, kind) }
+    }
+  } else {
+    for (const kind of personalKinds) {
+      for await (const lines of listedRecords(kind, undefined, org, change, { readList })) {
+        yield { file: exportedFile(kind), lines }
+      }
+    }
+  }
+}
+
+/** Yields the records with texts about people that an export has otherwise than it would have them now. */
+export const otherTexts = (
+  directory: string,
+  exported: Exported,
+  pages: Pick<ExportReaders, 'readList'>,
+): AsyncGenerator<OtherLine> => otherLines(directory, personalKinds.map(exportedFile), personalRecords(exported, pages))
 
 type SinceSteps = Parameters<typeof createProgressLine>[0] & {
   readonly say: (line: string) => void
@@ -76,11 +106,12 @@ type SinceSteps = Parameters<typeof createProgressLine>[0] & {
  * change is read once. Lines of a run that was stopped stay; it can have been stopped between two files.
  */
 export const writeSince = async (
-  { org, begin, asOf, out, readPage }: Since,
+  since: Since,
+  out: string,
   steps: SinceSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
-  const fileOf = (kind: ListKind): string => join(out, `${kind}.ndjson`)
+  const fileOf = (kind: ListKind): string => join(out, exportedFile(kind))
   const open = []
   {
     await using stack = new AsyncDisposableStack()
@@ -89,18 +120,14 @@ export const writeSince = async (
       stack.defer(partial.close)
       open.push({ kind, partial, written: partial.lines, count: 0 })
     }
-    let startingAfter = momentOfChange(begin.as_of).name
+    if (open.length === 0) return
     const showProgress = createProgressLine(steps, steps.now)
     let changes = 0
-    for (let more = open.length > 0; more; ) {
-      const page: Page = await readPage(org, 'changes', { limit: EXPORT_PAGE, startingAfter, asOf })
-      const last = page.hits.at(-1)
-      if (last) startingAfter = changeNameOf(last)
-      more = page.hasMore
-      changes += page.hits.length
+    for await (const hits of changesSince(since)) {
+      changes += hits.length
       await lock.assertHeld()
       for (const file of open) {
-        const texts = page.hits.filter(hit => hit.kind === file.kind).map(hit => textOfListed(file.kind, hit))
+        const texts = recordsAmong(hits, file.kind)
         await file.partial.append(texts.slice(Math.max(0, file.written - file.count)))
         file.count += texts.length
       }

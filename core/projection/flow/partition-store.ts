@@ -31,6 +31,7 @@ import {
   type Elasticsearch,
   type GetDocuments,
   getFromPrimaries,
+  type LastWritten,
   type PublishedPosition,
   type PublishedState,
   pack,
@@ -181,8 +182,6 @@ export class PartitionStore {
     )
   }
 }
-
-type LastWritten = WrittenDocument['body']
 
 /**
  * Returns the later one of two written records. After a crash, documents of later records are there until they are

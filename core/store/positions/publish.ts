@@ -192,9 +192,9 @@ type StoredWritten = {
   readonly request: Ask
 }
 type Versioned = { readonly _version: number }
+/** The last record whose documents are written. */
+export type LastWritten = WrittenDocument['body']
 type OpenedWritten = { readonly written: LastWritten | null; readonly writtenFrom: number }
 
 /** The document before the first record. */
 const NOTHING_WRITTEN: WrittenDocument = { kind: 'written', body: { offset: -1, sha256: '' } }
-
-type LastWritten = WrittenDocument['body']

@@ -7,26 +7,11 @@ import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import type { ListKind } from '../../../schemas/stored/documents.ts'
 import { type CloseSteps, closePeriod } from '../../../tools/evidence/close.ts'
 import { sending } from '../../support/answering.ts'
+import { disk } from '../../support/watched-disk.ts'
 
-/** Each `sync` of a file or folder, and each new name, in order. */
-const disk = vi.hoisted((): { done: string[] } => ({ done: [] }))
-vi.mock('node:fs/promises', async importOriginal => {
-  const original = await importOriginal<typeof import('node:fs/promises')>()
-  const open = async (path: string, ...more: []) => {
-    const handle = await original.open(path, ...more)
-    const { sync } = handle
-    handle.sync = () => {
-      disk.done.push(`sync ${path}`)
-      return sync.call(handle)
-    }
-    return handle
-  }
-  const rename = (from: string, to: string) => {
-    disk.done.push(`rename ${to}`)
-    return original.rename(from, to)
-  }
-  return { ...original, open, rename }
-})
+vi.mock('node:fs/promises', async original =>
+  (await import('../../support/watched-disk.ts')).watchDisk(await original()),
+)
 
 const ORG = 'org_a'
 const identity = { generation: 'g1', topic: 'events', topic_id: 'id', cluster_id: 'c', partitions: 2, rules_version: 5 }

@@ -2,7 +2,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Hit } from '../../../core/store/index.ts'
 import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import type { ListKind } from '../../../schemas/stored/documents.ts'
@@ -153,41 +153,93 @@ test('another generation with the same texts ends no export, and without one not
   expect(repsIn(options)).toBe(repsIn(same))
 })
 
-test('a part of a copy that grows is no exception: the first one, and one with changes only', async () => {
+test('a part of a copy that grows is no exception', async () => {
   const { world, steps } = createWorld()
   const options = optionsFor({ open: true })
   world.onPage = after(2, () => Object.assign(world, { opened: '' }))
   await expect(addPart(options, steps())).rejects.toThrow(REFUSED)
   expect(partsOfCopy(options.out)).toEqual(['unfinished'])
+})
 
-  const out = emptyCopy()
-  let isErased = false
-  /** The same hits with another text of the same length. */
-  const changed = (hits: readonly Hit[]): Hit[] =>
-    hits.map(hit => ({ ...hit, bytes: Buffer.from(hit.bytes.toString('latin1').replaceAll('"id":"rep', '"id":"per')) }))
-  const opening = (say: (line: string) => void): Partial<ExportSteps> => ({
-    say,
-    openRecords: {
-      hits: async (_: string, hits: readonly Hit[]) => ({ hits: isErased ? changed(hits) : hits, state: undefined }),
-    } as unknown as NonNullable<ExportSteps['openRecords']>,
+const nobody: ReadonlySet<ListKind> = new Set()
+
+/** Opens nothing: the texts are there as they are. Those of `forgotten` kinds are others, of the same length. */
+const openingSteps = (end: number, forgotten: () => ReadonlySet<ListKind>, say = (_: string): void => undefined) => {
+  const other = (hit: Hit): Hit => ({
+    ...hit,
+    bytes: Buffer.from(hit.bytes.toString('latin1').replaceAll(/Ines|Omar|IBAN/g, '****'), 'latin1'),
   })
-  const [first = 0, second = 0, third = 0] = growingEnds
-  for (const end of [first, second]) {
+  const openRecords = {
+    hits: async (_: string, hits: readonly Hit[]) => ({
+      hits: hits.map(hit => (forgotten().has(hit.kind) ? other(hit) : hit)),
+      state: undefined,
+    }),
+  } as unknown as NonNullable<ExportSteps['openRecords']>
+  return growingSteps(end, { say, openRecords })
+}
+
+describe.each([
+  ['payroll_files', 'a label of a payment'],
+  ['reps', 'a name'],
+] as const)('of %s', (kind, what) => {
+  /** After the last file was written, and before its texts are read again. */
+  const forgottenAtEnd = (end: number) => {
+    let forgotten = nobody
+    return openingSteps(
+      end,
+      () => forgotten,
+      line => {
+        if (line.startsWith('payroll_files: ')) forgotten = new Set([kind])
+      },
+    )
+  }
+  const refused = new RegExp(`a text about a person changed meanwhile, in ${kind}\\.ndjson: delete this directory`)
+
+  test(`${what} that is forgotten at the end of a whole export ends it`, async () => {
+    const [, , end = 0] = growingEnds
+    const options = optionsFor({ open: true })
+    await expect(exportOrganization(options, forgottenAtEnd(end))).rejects.toThrow(refused)
+    expect(isFinished(options)).toBe(false)
+  })
+
+  test(`${what} that is forgotten at the end of a part with changes only: no part is added`, async () => {
+    const [first = 0, , last = 0] = growingEnds
+    const out = emptyCopy()
     expect(
       await growTo(
         out,
-        end,
+        first,
         { open: true },
-        growingSteps(
-          end,
-          opening(() => undefined),
-        ),
+        openingSteps(first, () => nobody),
       ),
     ).toBe(0)
-  }
-  const erasing = opening(line => {
-    if (line.startsWith('payroll_files: ')) isErased = true
+    await expect(growTo(out, last, { open: true }, forgottenAtEnd(last))).rejects.toThrow(refused)
+    expect(partsOfCopy(out)).toEqual(['part-000001', 'unfinished'])
   })
-  await expect(growTo(out, third, { open: true }, growingSteps(third, erasing))).rejects.toThrow(REFUSED)
-  expect(partsOfCopy(out).filter(name => name.startsWith('part-'))).toHaveLength(2)
+})
+
+test('a later part that opens texts reads the changes twice, and one with sealed texts once', async () => {
+  const [first = 0, , last = 0] = growingEnds
+  for (const [open, walks] of [
+    [true, 2],
+    [false, 1],
+  ] as const) {
+    const out = emptyCopy()
+    expect(
+      await growTo(
+        out,
+        first,
+        { open },
+        openingSteps(first, () => nobody),
+      ),
+    ).toBe(0)
+    const steps = openingSteps(last, () => nobody)
+    let pages = 0
+    const readList: ExportSteps['readList'] = (org, list, parameters) => {
+      if (list === 'changes') pages++
+      return steps.readList(org, list, parameters)
+    }
+    expect(await growTo(out, last, { open }, { ...steps, readList })).toBe(0)
+    expect(pages).toBe(walks * Math.ceil((last - first) / 2))
+  }
 })
