@@ -38,7 +38,7 @@ import type { ExportSteps } from './export/export.ts'
 import { runningProcesses } from './export/lock.ts'
 import { sourceOf } from './export/manifest.ts'
 import { openReaders } from './export/readers.ts'
-import { openSealKeys } from './export/seal-keys.ts'
+import { openSealKeys, receiptsIn } from './export/seal-keys.ts'
 import { CommandError } from './failures.ts'
 import type { TakeOverContext } from './generations/adopt.ts'
 import type { RebuildSteps } from './generations/rebuild.ts'
@@ -162,6 +162,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
       sourceOf: sourceOf(context),
       processes: runningProcesses,
       openRecords: createOpenRecords(openSealKeys(sealKeys(), { elapsed, later, say })),
+      readReceipts: () => receiptsIn(sealKeys()),
     }
   }
   const closing = async (): Promise<CloseSteps> => ({ ...(await exporting()), ...readContext() })

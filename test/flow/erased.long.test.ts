@@ -130,6 +130,7 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   await run(...exported('sealed'))
   await run('archive', '--to', join(folder, 'archive-before'))
   await run(...exported('opened'), '--open')
+  await run(...exported('copy'), '--open', '--add')
   expect(filesWith(join(folder, 'opened'), SECRETS[0])).toEqual(['reps.ndjson'])
   expect(filesWith(join(folder, 'sealed'), name1)).toEqual(['reps.ndjson'])
   rmSync(join(folder, 'opened'), { recursive: true })
@@ -147,6 +148,10 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
       ...[path, 200, [], true],
     ])
   }
+  const grown = await runCommand([...exported('copy'), '--open', '--add'], commands)
+  expect([grown.code, grown.said]).toEqual([1, expect.stringContaining('forgotten since: rep_1. Make a copy anew: ')])
+  expect(grown.said).not.toMatch(/canary/i)
+  rmSync(join(folder, 'copy'), { recursive: true })
   expect((await client.ask('/reps')).text).toContain('"name":"Bo"')
   expect(await answersOfOthers()).toEqual(beforeOfOthers)
 

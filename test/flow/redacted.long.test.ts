@@ -115,6 +115,8 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
     return ran
   }
   await run('archive', '--to', directory)
+  const copy = ['projection', 'export', '--org', org, '--out', await newDirectory(t), '--add']
+  await run(...copy)
   const log = await logOf(t, topics, topics.events, 0)
   const before = await everythingProjected(prefix)
   expect(texts(before)).toMatch(FORGOTTEN)
@@ -202,7 +204,11 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
   const verified = await runCommand(['projection', 'verify', 'g1', 'g2'], settings)
   expect(verified.code, verified.said).toBe(1)
   expect(verified.said).toContain('only the first 10 differing records are shown')
+  await run(...copy)
   await run('projection', 'swap', 'g2', '--force', 'rep_1 is redacted')
+  const grown = await runCommand(copy, settings)
+  expect([grown.code, grown.said]).toEqual([1, expect.stringContaining('forgotten since: rep_1. Make a copy anew: ')])
+  expect(grown.said).not.toMatch(/canary/i)
   await going.stop()
   await run('projection', 'drop', 'g1')
   await restored.publish([repRecorded({ org_id: org, id: 'rep_4', name: 'Dan' })])

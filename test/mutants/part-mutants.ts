@@ -39,11 +39,35 @@ export const partMutants: readonly Mutant[] = [
     replace: "['reps']",
   },
   {
+    name: 'a copy goes on with texts about a person who was forgotten',
+    inside: 'addLocked',
+    find: 'if (named?.texts !== texts) await',
+    replace: 'if (named?.texts === texts) await',
+  },
+  {
+    name: 'a redaction is no reason to compare the texts of a copy',
+    inside: 'textsNow',
+    find: '[position.generation.id, receipts]',
+    replace: '[position.generation.name, receipts]',
+  },
+  {
+    name: 'an erasure is no reason to compare the opened texts of a copy',
+    inside: 'textsNow',
+    find: 'open ? await steps.readReceipts() : []',
+    replace: '[]',
+  },
+  {
+    name: 'only the first part of a copy is compared',
+    inside: 'assertNobodyForgottenSince',
+    find: 'of former)',
+    replace: 'of former.slice(0, 1))',
+  },
+  {
     name: 'the last part is named before the part is there',
     inside: 'addLocked',
     find: '  await rename(directory, join(out, name))\n',
     replace:
-      '  await nameLast({ directory: join(out, name), manifest }, out)\n  await rename(directory, join(out, name))\n',
+      '  await nameLast({ directory: join(out, name), manifest }, texts, out)\n  await rename(directory, join(out, name))\n',
     flow: COPIED,
   },
   {
@@ -67,7 +91,7 @@ export const partMutants: readonly Mutant[] = [
   {
     name: 'a run that finds nothing new does not name the last part',
     inside: 'addLocked',
-    find: '    await nameLast(last, out)\n',
+    find: '    await nameLast(last, texts, out)\n',
     replace: '',
   },
   {

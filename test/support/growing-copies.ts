@@ -134,6 +134,7 @@ export const growingSteps = (
     sleep: async () => undefined,
     now: () => 1_000_000,
     processes: runningProcesses,
+    readReceipts: async () => [],
     ...more,
   }
   return steps as unknown as ExportSteps
@@ -162,7 +163,8 @@ export const partsOfCopy = (out: string): string[] =>
 /** The file that names a part as the last one. */
 export const textOfLastPart = (files: Readonly<Record<string, string>>, part: string): string => {
   const { as_of, digest } = JSON.parse(files[`${part}/manifest.json`] ?? '') as Manifest
-  return `${JSON.stringify({ part, as_of, digest }, null, 2)}\n`
+  const { texts } = JSON.parse(files[LAST_PART_FILE] ?? '{}') as { texts?: string }
+  return `${JSON.stringify({ part, as_of, digest, texts }, null, 2)}\n`
 }
 
 /** A copy of three parts: up to the fifth change, the eighth, and the last. */

@@ -2,9 +2,11 @@
  * `commission projection export --add`: a copy that grows, in a directory of parts. The first run exports everything
  * into `part-000001`, each later one what changed since into the next part. Promises: a part gets its name when it is
  * whole, so programs that read `part-*` never read half of one; `last-part.json` names the last part and is written
- * after it, so a copy that lost its last parts is noticed; no part is added to a copy that was changed, or lost one.
+ * after it, so a copy that lost its last parts is noticed; no part is added to a copy that was changed, or lost one, or
+ * that has texts about people who were forgotten since.
  * Can go wrong: as in an export, which writes each part; the same command continues.
  */
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { lstat, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -24,8 +26,8 @@ import {
 } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
 import { assertIntact, assertNoLinks, type Manifest, namedIn } from './manifest.ts'
-import { beginAfter, type FormerPart, momentOfChange, type PartBegin } from './parts.ts'
-import { refuseUnknown } from './readers.ts'
+import { beginAfter, type FormerPart, momentOfChange, otherTexts, type PartBegin } from './parts.ts'
+import { openedPages, refuseUnknown } from './readers.ts'
 
 /** A part that is not whole yet. */
 const UNFINISHED = 'unfinished'
@@ -47,7 +49,9 @@ export const addPart = async (options: ExportOptions, steps: ExportSteps): Promi
 const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock): Promise<ExitCode> => {
   const { org, out, json } = options
   const former = await readParts(options)
-  await assertNoneLost(former, out)
+  const named = await readJson<LastPart>(join(out, LAST_PART_FILE))
+  assertNoneLost(former, named, out)
+  const texts = await textsNow(options, steps)
   const [last, directory] = [former.at(-1), join(out, UNFINISHED)]
   await assertNoLink(directory)
   const begun =
@@ -57,8 +61,9 @@ const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock)
   const end = await endOf(org, asOf, steps)
   if (last) {
     const order = await compareWith(last, end, options, steps)
+    if (named?.texts !== texts) await assertNobodyForgottenSince(former, options, steps)
     // The run that added the part may have been killed before it named it. A further part would hide that.
-    await nameLast(last, out)
+    await nameLast(last, texts, out)
     if (order === 'nothing since') {
       if (json) steps.out(`${JSON.stringify(last.manifest, null, 2)}\n`)
       else steps.say(`${out} has everything as of ${end.id} already, and its files are unchanged`)
@@ -77,24 +82,26 @@ const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock)
   const manifest: Manifest = JSON.parse(await readFile(join(directory, MANIFEST_FILE), 'utf8'))
   await rename(directory, join(out, name))
   await syncDirectory(out)
-  await nameLast({ directory: join(out, name), manifest }, out)
+  await nameLast({ directory: join(out, name), manifest }, texts, out)
   steps.say(`${out} has ${former.length + 1} parts; the last one is ${name}`)
   return exitCodes.done
 }
 
-/** The last part when it was added. Parts after it are of a run that was killed before it named the last one. */
-type LastPart = { readonly part: string } & PartBegin
+/**
+ * The last part when it was added. Parts after it are of a run that was killed before it named the last one. `texts`:
+ * see `textsNow`. Absent in copies of earlier versions.
+ */
+type LastPart = { readonly part: string } & PartBegin & { readonly texts?: string }
 
-const nameLast = async (last: FormerPart, out: string): Promise<void> => {
-  const named: LastPart = { part: basename(last.directory), ...beginAfter(last) }
+const nameLast = async (last: FormerPart, texts: string, out: string): Promise<void> => {
+  const named: LastPart = { part: basename(last.directory), ...beginAfter(last), texts }
   const text = `${JSON.stringify(named, null, 2)}\n`
   const file = join(out, LAST_PART_FILE)
   if ((await readIfThere(file))?.toString('utf8') !== text) await writeWhole(file, text)
 }
 
 /** @throws CommandError for a copy that lost its last parts, or that has others in their place */
-const assertNoneLost = async (parts: readonly FormerPart[], out: string): Promise<void> => {
-  const named = await readJson<LastPart>(join(out, LAST_PART_FILE))
+const assertNoneLost = (parts: readonly FormerPart[], named: LastPart | undefined, out: string): void => {
   // The run that added the first part was killed before it named it.
   if (named === undefined && parts.length <= 1) return
   if (named === undefined) {
@@ -109,6 +116,56 @@ const assertNoneLost = async (parts: readonly FormerPart[], out: string): Promis
     `${found.directory} is not the part that ${LAST_PART_FILE} names: export into an empty directory`,
   )
 }
+
+/**
+ * Identifies what texts about people rest on: the generation, because a redaction needs another one, and the erasures,
+ * if texts are opened. The parts have the texts of now if it is the same as when they were last compared.
+ */
+const textsNow = async ({ org, open = false }: ExportOptions, steps: ExportSteps): Promise<string> => {
+  const { position } = await steps.readTotals(org, undefined)
+  const receipts = open ? await steps.readReceipts() : []
+  return createHash('sha256')
+    .update(JSON.stringify([position.generation.id, receipts]))
+    .digest('hex')
+}
+
+/** People that a message names. */
+const PEOPLE_NAMED = 20
+
+/** @throws CommandError that names people about whom the parts have other texts than an export would have now */
+const assertNobodyForgottenSince = async (
+  former: readonly FormerPart[],
+  options: ExportOptions,
+  steps: ExportSteps,
+): Promise<void> => {
+  const { org, out, open = false } = options
+  steps.say('somebody may have been forgotten: all texts about people are compared')
+  const people = new Set<string>()
+  for (const { directory, manifest } of former) {
+    const exported = { org, begin: manifest.after, change: manifest.as_of }
+    for await (const { before, now } of otherTexts(directory, exported, open ? openedPages(steps) : steps)) {
+      const { id, rep_id = id }: { id?: string; rep_id?: string } = JSON.parse(String(before ?? now))
+      people.add(String(rep_id))
+      if (people.size > PEOPLE_NAMED) break
+    }
+  }
+  if (people.size === 0) return
+  const [named, more] = [[...people].slice(0, PEOPLE_NAMED), people.size > PEOPLE_NAMED ? ' and more' : '']
+  throw new CommandError(
+    `${out} has texts about people who were forgotten since: ${named.join(', ')}${more}. Make a copy anew: ${commandOf(options)}; then delete ${out}, its backups, and tables that were made of it`,
+  )
+}
+
+/** The command that begins this copy in another directory. */
+const commandOf = ({ org, generation, parquet, csv = false, open = false, sign }: ExportOptions): string =>
+  [
+    `npx commission projection export --org ${org} --out DIR --add`,
+    ...(generation === undefined ? [] : [`--generation ${generation}`]),
+    ...(parquet ? ['--parquet'] : []),
+    ...(csv ? ['--csv'] : []),
+    ...(open ? ['--open'] : []),
+    ...(sign === undefined ? [] : [`--sign ${sign}`]),
+  ].join(' ')
 
 /** A link may point to another place tomorrow, so nothing is written through it. */
 const assertNoLink = async (directory: string): Promise<void> => {

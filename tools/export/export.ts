@@ -57,6 +57,8 @@ export type ExportSteps = ExportReaders &
     readonly signal: AbortSignal
     /** Opens sealed texts; refuses if there are no keys. */
     readonly openRecords?: OpenRecords
+    /** The names of the receipts of all erasures. */
+    readonly readReceipts: () => Promise<readonly string[]>
     /** Source of an organization's records, and the version of the rules. */
     readonly sourceOf: (generation: string, org: string) => Promise<ManifestSource>
   }

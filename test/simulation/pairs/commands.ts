@@ -170,6 +170,7 @@ const carryOut = async (running: Running, services: Omit<Services, 'watcher'>): 
         draw: undefined,
         signal,
         sourceOf: sourceOf(context),
+        readReceipts: async () => [],
         processes: processesOf(host),
       })
     }

@@ -77,6 +77,7 @@ const createWorld = () => {
       sleep: async () => undefined,
       now: () => 1_000_000,
       processes: runningProcesses,
+      readReceipts: async () => [],
     }) as unknown as ExportSteps
   return { world, stopping, steps }
 }

@@ -37,6 +37,7 @@ files do not add up to the projection's totals, or have another number of reps o
 continues an export that was stopped or killed; it checks a finished one and leaves it unchanged. Only one export at a time may write into a directory.
 With --add the directory is a copy that grows: the first run writes part-000001 with everything, and each later one a part with the records of the
 changes since. All parts together must add up to the totals. Each part has the files and the tables of an export, and is signed like one.
+Nothing is added to a copy with texts about people who were forgotten since: the error names them.
 Names, e-mail addresses and labels that were published sealed stay sealed; with --open they are opened, and empty with "erased": true if the key
 was destroyed; a key that is destroyed meanwhile is an error. With --sign the manifest is signed in manifest.note; commission verify checks it (docs/evidence.md). Reads only Elasticsearch. Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`,
   asked: ({
