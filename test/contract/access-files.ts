@@ -125,12 +125,11 @@ export const accessPage = (): string =>
     '`npx commission doctor projector` tries each right of an identity below with the credentials in the environment, and names what is missing with the line or the file that gives it. ' +
       'For `projector` it asks all that a projector asks at its start; *a projector would stop* comes with the stop code. ' +
       'It also checks topics, the Elasticsearch cluster, clocks, certificates, Redis and the seal keys. It changes nothing, and can run beside the processes. ' +
-      'Without a name it takes `projector`, if `KAFKA_BROKERS` is set, and `api`. Run it once with the settings of each identity.',
+      'Run it once with the settings of each identity.',
     '`--json` prints one document. Exit codes: 0 nothing failed; 1 something failed, or it was stopped; 2 the command line or a setting is wrong. ' +
       'Not tried: rights on transactions, and without the security of Elasticsearch the right to delete indices ([0071](decisions/0071-a-doctor-leaves-no-trace.md)).',
     'With `SEAL_KEYS_DIR`, `api` and `follow` try whether they can read the directory and not write it. `projection` (for `npx commission subjects`) and `restore` (for `--redact`) try whether they can write it. ' +
-      'With `SEAL_KEYS_VAULT_URL`, `api`, `follow` and `projection` also ask Vault: is it open, is its certificate trusted, how long is the token valid, may it export keys; for `projection` also, may it delete them. ' +
-      'For this the token needs the policy `default` of Vault. No key is read, and nothing in Vault changes but its audit log.',
+      'With `SEAL_KEYS_VAULT_URL`, `api`, `follow` and `projection` also ask Vault; the token needs the policy `default` of Vault. No key is read, and nothing in Vault changes but its audit log.',
     '## Kafka',
     'Every process has an identity of its own: a publisher of events must not be able to publish API keys, and the projector writes nothing. ' +
       'Nobody needs a right on the cluster. Read, Write and Delete include Describe. No right is needed for the topic of offsets.',
