@@ -4,7 +4,7 @@
  *   before its look-up: otherwise many parallel tries would start before the first one counts.
  */
 import { LRUCache } from 'lru-cache'
-import type { Release } from '../../core/runtime/index.ts'
+import { atMost, type Release } from '../../core/runtime/index.ts'
 import { networkOf } from '../http/client-address.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
 
@@ -15,7 +15,7 @@ export type FailedLogins = {
 
 /** @param elapsed milliseconds of a monotonic clock */
 export const createFailedLogins = (elapsed: () => number, max = FAILURES_PER_ADDRESS): FailedLogins => {
-  const windows = new LRUCache<string, { count: number; readonly ends: number }>({ max: ADDRESSES_REMEMBERED })
+  const windows = new LRUCache<string, { count: number; readonly ends: number }>(atMost(ADDRESSES_REMEMBERED))
   const windowOf = (network: string) => {
     const known = windows.get(network)
     if (known !== undefined && known.ends > elapsed()) return known

@@ -6,6 +6,7 @@
  *   REFUSALS_LOGGED_IN_ALL. The metrics count every request.
  */
 import { LRUCache } from 'lru-cache'
+import { atMost } from '../../core/runtime/index.ts'
 import { networkOf } from '../http/client-address.ts'
 import { ADDRESSES_REMEMBERED, REFUSALS_LOGGED, REFUSALS_LOGGED_IN_ALL, REFUSALS_LOGGED_SECONDS } from '../limits.ts'
 
@@ -14,7 +15,7 @@ type Window = { readonly ends: number; lines: number }
 
 /** @param elapsed milliseconds of a monotonic clock */
 export const createRefusalLog = (elapsed: () => number): AdmitLine => {
-  const windows = new LRUCache<string, Window & { unlogged: number }>({ max: ADDRESSES_REMEMBERED })
+  const windows = new LRUCache<string, Window & { unlogged: number }>(atMost(ADDRESSES_REMEMBERED))
   const newWindow = (): Window => ({ ends: elapsed() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })
   let all = newWindow()
 

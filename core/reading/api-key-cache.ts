@@ -14,7 +14,7 @@ import {
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, layoutOfKeys } from '../../schemas/stored/layout.ts'
 import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../../schemas/values.ts'
-import { unavailable } from '../runtime/index.ts'
+import { atMost, unavailable } from '../runtime/index.ts'
 import { type DocumentName, type DocumentSlice, type MultiGet, sliceMultiGet, smallDocument } from '../store/index.ts'
 import { KEY_CACHE_TIME, KEYS_REMEMBERED, KEYS_SERVED_TIME } from './limits.ts'
 import { type IsInNetworks, networksOf } from './networks.ts'
@@ -61,10 +61,10 @@ export const createApiKeyCache = (
   elapsed: () => number,
   now: () => number,
 ): ApiKeyCache => {
-  const options = { max: KEYS_REMEMBERED, ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now: elapsed } }
+  const options = { ...atMost(KEYS_REMEMBERED), ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now: elapsed } }
   const known = new LRUCache<string, FoundKey>(options)
   const unknown = new LRUCache<string, true>(options)
-  const valid = new LRUCache<string, KeyHolder>({ max: KEYS_REMEMBERED })
+  const valid = new LRUCache<string, KeyHolder>(atMost(KEYS_REMEMBERED))
   const position: DocumentName = { ...controlAddress(prefix, positionId(API_KEYS_GENERATION, 0)), form: 'small' }
   const { addressOf } = layoutOfKeys(prefix)
   /** The `serve_from` of the position when keys were last found served, and when that read began. */

@@ -22,7 +22,7 @@
 import { LRUCache } from 'lru-cache'
 import { partitionOf } from '../../schemas/partition.ts'
 import { filteredKinds, listKinds } from '../../schemas/stored/documents.ts'
-import { abortRefusal, type Schedule, type Semaphores, unavailable, withTimeLimit } from '../runtime/index.ts'
+import { abortRefusal, atMost, type Schedule, type Semaphores, unavailable, withTimeLimit } from '../runtime/index.ts'
 import {
   anyHit,
   type Generation,
@@ -168,7 +168,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   const finding = new Set<string>()
   // A look searches from the oldest position of all waiters: one old position would make it slow for all of them.
   const lastCursors = new LRUCache<string, ReadPosition>({
-    max: LAST_CURSORS_REMEMBERED,
+    ...atMost(LAST_CURSORS_REMEMBERED),
     ttl: LAST_CURSOR_AGE_MAX,
     ttlResolution: 0,
     perf: { now: elapsed },

@@ -8,7 +8,7 @@
  *   turn → the API drops the answer, and reads it again in the request's own turn.
  */
 import { LRUCache } from 'lru-cache'
-import { type Release, type Semaphores, unavailable } from '../../runtime/index.ts'
+import { atMost, type Release, type Semaphores, unavailable } from '../../runtime/index.ts'
 import {
   type AskCounted,
   type batchMultiGets,
@@ -51,7 +51,7 @@ const RECORDS_OF_ONE_EVENT = 2
 
 /** Returns the same reads, counted in the memory of their request. */
 export const holdReads = ({ search, multiGets }: Reads): ScopedReads => {
-  const lastRead = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
+  const lastRead = new LRUCache<string, number>(atMost(ORGANIZATIONS_REMEMBERED))
 
   const heldSearch: ScopedSearch = (where, body, { signal, memory }, expected = UNKNOWN_ANSWER_BYTES) =>
     memory === 'process'

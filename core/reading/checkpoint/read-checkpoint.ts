@@ -19,6 +19,7 @@ import type { Totals } from '../../../schemas/resources.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import { instantOf } from '../../../schemas/values.ts'
 import {
+  atMost,
   createSemaphore,
   createSemaphores,
   isTimeUp,
@@ -79,8 +80,8 @@ export const createReadCheckpoint = (
   totals: ReadTotals,
   { key, now, later }: Steps,
 ): ReadCheckpoint => {
-  const walked = new LRUCache<string, Walked>({ max: ORGANIZATIONS_REMEMBERED })
-  const signed = new LRUCache<string, Signed>({ max: ORGANIZATIONS_REMEMBERED })
+  const walked = new LRUCache<string, Walked>(atMost(ORGANIZATIONS_REMEMBERED))
+  const signed = new LRUCache<string, Signed>(atMost(ORGANIZATIONS_REMEMBERED))
   const walks = within(
     createSemaphore(CHECKPOINT_WALKS, later),
     createSemaphores(CHECKPOINT_WALKS_OF_ORGANIZATION, later),

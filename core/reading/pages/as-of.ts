@@ -22,7 +22,7 @@
 import { LRUCache } from 'lru-cache'
 import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../../schemas/limits.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
-import { Refusal, unavailable } from '../../runtime/index.ts'
+import { atMost, Refusal, unavailable } from '../../runtime/index.ts'
 import {
   isVisible,
   type ReadPosition,
@@ -50,7 +50,7 @@ export const createPositionAsOf = (
   projectionTime: ProjectionTime,
   now: () => number,
 ): PositionAsOf => {
-  const remembered = new LRUCache<string, number>({ max: AS_OF_REMEMBERED })
+  const remembered = new LRUCache<string, number>(atMost(AS_OF_REMEMBERED))
 
   /** Returns the first event of an organization in an order, with its offset and time, if there is one. */
   const firstEvent = async (

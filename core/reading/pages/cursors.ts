@@ -5,7 +5,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { type HeadBody, recordId } from '../../../schemas/stored/documents.ts'
-import { unavailable } from '../../runtime/index.ts'
+import { atMost, unavailable } from '../../runtime/index.ts'
 import { bodyOf, type DocumentSlice, type DocumentsOf, type Generation, numberOf } from '../../store/index.ts'
 import { CURSORS_REMEMBERED } from '../limits.ts'
 import { type RecordName, textOfName } from './read-parameters.ts'
@@ -26,7 +26,7 @@ type CursorLookup = {
 
 /** Creates the resolver of names and its cache. */
 export const createCursors = (): Cursors => {
-  const remembered = new LRUCache<string, number>({ max: CURSORS_REMEMBERED })
+  const remembered = new LRUCache<string, number>(atMost(CURSORS_REMEMBERED))
   const keyOf = (org: string, { id }: Generation, named: RecordName) =>
     `${id}:${named.kind}:${org}:${textOfName(named)}`
 

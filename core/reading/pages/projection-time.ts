@@ -7,6 +7,7 @@
 import { LRUCache } from 'lru-cache'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
+import { atMost } from '../../runtime/index.ts'
 import {
   anyHit,
   type PositionReader,
@@ -30,7 +31,7 @@ export const createProjectionTime = (
   search: ScopedSearch,
   oldestTime: PositionReader['oldestTime'],
 ): ProjectionTime => {
-  const withRecords = new LRUCache<string, true>({ max: ORGANIZATIONS_REMEMBERED })
+  const withRecords = new LRUCache<string, true>(atMost(ORGANIZATIONS_REMEMBERED))
 
   const hasRecords = async (scope: ReadScope, position: ReadPosition): Promise<boolean> => {
     const where = position.generation.layout.searchOf(listKinds, scope.org)

@@ -14,7 +14,7 @@ import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { type ListKind, listOrder } from '../../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
-import { unavailable } from '../../runtime/index.ts'
+import { atMost, unavailable } from '../../runtime/index.ts'
 import {
   ANSWER_BYTES_MAX,
   BODY_STORED_MAX,
@@ -54,7 +54,7 @@ export type ReadPage = (scope: ReadScope, asked: PageAsked) => Promise<PageRead>
 
 /** Creates the search for one page. It remembers the largest record of the last page: by list, organization, filter. */
 export const createReadPage = (search: ScopedSearch): ReadPage => {
-  const lastSeen = new LRUCache<string, number>({ max: ORGANIZATIONS_REMEMBERED })
+  const lastSeen = new LRUCache<string, number>(atMost(ORGANIZATIONS_REMEMBERED))
 
   return async (scope, asked) => {
     const { org } = scope

@@ -11,7 +11,7 @@
 import { LRUCache } from 'lru-cache'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/layout.ts'
-import { unavailable } from '../../runtime/index.ts'
+import { atMost, unavailable } from '../../runtime/index.ts'
 import {
   changeAfter,
   isVisible,
@@ -47,7 +47,7 @@ type FoundChange = { readonly name: RecordName; readonly seq: number }
 
 /** Creates the counter of changes and its cache. */
 export const createSequences = (search: ScopedSearch): Sequences => {
-  const remembered = new LRUCache<string, number>({ max: SEQUENCES_REMEMBERED })
+  const remembered = new LRUCache<string, number>(atMost(SEQUENCES_REMEMBERED))
   // `takenBack` differs once a restored copy is adopted: a count from before may lack changes.
   const keyOf = ({ org }: ReadScope, { generation, takenBack }: ReadPosition, seq: number): string =>
     `${generation.id}:${org}:${takenBack}:${seq}`
