@@ -29,7 +29,7 @@ import { limitRate } from './access/limit-rate.ts'
 import { limitInFlight, runPermitted, shareReads } from './access/permits.ts'
 import type { Rate, RequestCounter } from './access/rate-counter.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
-import { answerErrors, type ObserveRequest } from './answer/answer-errors.ts'
+import { answerAndLog, type ObserveRequest } from './answer/answer-and-log.ts'
 import { createReadReservation, limitDelivery, reserveReads } from './answer/limit-delivery.ts'
 import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
@@ -96,7 +96,9 @@ type Api = {
   readonly logRefusedBytes: (requestId: string, reason: string, address: string | undefined) => void
 }
 
-/** Puts the steps together. Opens no connection and does not listen. */
+/**
+ * Puts the steps together. Opens no connection and does not listen: `main.ts` gives `listener` to `createApiServer`.
+ */
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, elapsed, later = scheduleTimer } = parts
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
@@ -118,19 +120,21 @@ export const createApi = (parts: ApiParts): Api => {
   const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch)
 
   // Each step wraps those below it. An answer goes back up through them, and Koa sends it after the first one returns.
-  // So `answerErrors` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has
+  // So `answerAndLog` answers a refusal of any step below it. `auditReads` writes its line after `limitDelivery` has
   // prepared the answer, and before Koa sends it.
   const answer = startSteps<Arrived>()
     .step(traceRequest)
-    .step(answerErrors({ log, observe: parts.observe, elapsed, random: parts.random, addressOf, admitLine }))
+    .step(answerAndLog({ log, observe: parts.observe, elapsed, random: parts.random, addressOf, admitLine }))
     // The audit counts its lines apart from the log.
     .step(
       parts.audit
         ? auditReads({ ...parts.audit, now: parts.now, addressOf, admitLine: createRefusalLog(elapsed) })
         : auditNothing,
     )
+    // Its id, signal and time limit.
     .step(identifyRequest(later))
     .step(limitDelivery(parts.budget, later, parts.onDeliveryTimeout))
+    // A usual GET passes: method, target, body.
     .step(refuseEarly)
     .step(findRoute(router))
     .step(serveOpenapi(JSON.stringify(openapi)))

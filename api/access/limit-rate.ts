@@ -131,6 +131,7 @@ const charge = (counter: RequestCounter, key: string, units: number): void => {
   counter.penalty(key, units).catch(() => undefined)
 }
 
+/** Adds one. `consume` rejects with the count if it is above the limit. */
 const count = async (counter: RequestCounter, key: string): Promise<RateLimiterRes> => {
   try {
     return await counter.consume(key)

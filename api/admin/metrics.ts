@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import type { Usage } from '../../core/reading/index.ts'
 import { createProcessMetrics } from '../../core/runtime/index.ts'
 import type { Limit, LivePositions, Observe } from '../../core/store/index.ts'
-import type { ObserveRequest } from '../answer/answer-errors.ts'
+import type { ObserveRequest } from '../answer/answer-and-log.ts'
 
 type Metrics = {
   readonly registry: Registry

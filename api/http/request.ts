@@ -116,7 +116,7 @@ export type Waited = Counted & {
   readonly nothingBefore: ReadPosition | undefined
 }
 
-/** Added by `reserveReads`. */
+/** Added by `reserveReads`. `scope`: for whom is read, what ends it, and where its bytes are counted. */
 export type Reserved = {
   readonly scope: ReadScope
   readonly reservation: Reservation

@@ -21,7 +21,6 @@ import {
   SOCKET_SILENCE_MAX,
   TIMEOUT_CHECK_INTERVAL,
 } from '../limits.ts'
-import { limitConnections } from './limit-connections.ts'
 import { noteFurtherBytes, oneAtATime } from './one-at-a-time.ts'
 
 /** A certificate with its chain, and its key, as PEM. */
@@ -211,5 +210,48 @@ export const closingConnections = (listener: RequestListener, stopping: () => bo
   return (req, res) => {
     if (stopping()) res.setHeader('Connection', 'close')
     listener(req, res)
+  }
+}
+
+type Limit = {
+  readonly max: number
+  /** Called for every new connection that is closed because of the limit. */
+  readonly onDrop: () => void
+}
+
+/**
+ * Limits the connections at once. Near the limit, a new connection closes the one that is idle for longest, so clients
+ * that keep connections block no new client. If none is idle at the limit, Node closes the new one without an answer.
+ * @returns a callback to call when a request begins
+ */
+const limitConnections = (server: Server, { max, onDrop }: Limit): ((res: ServerResponse) => void) => {
+  const near = max - Math.ceil(max / 50)
+  const inFlight = new WeakMap<Socket, number>()
+  // In the order in which they became idle.
+  const idle = new Set<Socket>()
+  let open = 0
+
+  server.maxConnections = max
+  server.on('drop', onDrop)
+  server.on('connection', (socket: Socket) => {
+    open++
+    socket.once('close', () => open--)
+    if (open <= near) return
+    const [oldest] = idle
+    if (oldest === undefined) return
+    idle.delete(oldest)
+    oldest.destroy()
+  })
+
+  return res => {
+    const { socket } = res.req
+    if (!inFlight.has(socket)) socket.once('close', () => idle.delete(socket))
+    inFlight.set(socket, (inFlight.get(socket) ?? 0) + 1)
+    idle.delete(socket)
+    res.once('close', () => {
+      const left = (inFlight.get(socket) ?? 1) - 1
+      inFlight.set(socket, left)
+      if (left === 0 && !socket.destroyed) idle.add(socket)
+    })
   }
 }

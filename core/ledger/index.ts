@@ -2,7 +2,7 @@
  * The ledger library: an event, the rules, and the decision on each record. Pure: it knows neither Kafka nor
  * Elasticsearch.
  */
-export { type Assessed, assess, orgOf } from './decide/assess.ts'
+
 export { Cache } from './decide/cache.ts'
 export type { ReadDocuments } from './decide/decide.ts'
 export {
@@ -18,7 +18,15 @@ export {
   PartitionLedger,
   Queue,
 } from './decide/decide.ts'
-export { type DecidedDocument, draftOf, type ProjectedBatch, timeOfRecord } from './decide/project.ts'
+export {
+  type Assessed,
+  assess,
+  type DecidedDocument,
+  draftOf,
+  orgOf,
+  type ProjectedBatch,
+  timeOfRecord,
+} from './decide/project.ts'
 export { decode } from './event/decode.ts'
 export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
 export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'
@@ -35,8 +43,8 @@ export {
   undecodableBatchOf,
 } from './event/undecodable-batch.ts'
 export { type PartitionSource, type ValidEvent, validate } from './event/validate.ts'
-export type { Decision, Rules, SequencedEvent } from './rules/decision.ts'
 export { type AnyRules, builtInRules, KEY_RULES_VERSION, RULES_VERSION, type RulesTable } from './rules/rules.ts'
+export type { Decision, Rules, SequencedEvent } from './rules/state.ts'
 export {
   type AnyDocument,
   type AnyNewDocument,

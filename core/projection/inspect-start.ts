@@ -48,8 +48,7 @@ import {
   type Send,
   type ToldSetting,
 } from '../store/index.ts'
-import { writtenChanged } from './stream/assign.ts'
-import { assertHasWritten } from './stream/open-partition.ts'
+import { assertHasWritten, writtenChanged } from './stream/assign.ts'
 
 export type InspectSteps = Pick<PrepareSteps, 'request' | 'prefix' | 'rulesVersion'> & {
   readonly send: Send

@@ -21,10 +21,10 @@ export {
   KEYS_REMEMBERED,
   READY_TIME_MAX,
 } from './limits.ts'
-export { termsOf } from './pages/list-filter.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
 export { changeNameOf, type Page, recordIdOf, sequenceIn } from './pages/read-list.ts'
+export { termsOf } from './pages/read-page.ts'
 export {
   hasParameter,
   type ListParameters,

@@ -45,9 +45,9 @@ import {
   LOOK_RETRY_INTERVAL,
   WAKES_PER_LOOK,
 } from './limits.ts'
-import { type ListFilter, requireSearchable, termsOf } from './pages/list-filter.ts'
 import type { ProjectionTime } from './pages/projection-time.ts'
 import { kindsOf, type ReaderParts, readListStart } from './pages/read-list.ts'
+import { type ListFilter, requireSearchable, termsOf } from './pages/read-page.ts'
 import { type ListParameters, textOfName } from './pages/read-parameters.ts'
 
 export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>

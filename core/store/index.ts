@@ -127,9 +127,18 @@ export {
   readWritten,
 } from './positions/publish.ts'
 export { createPublishedTimes, type PublishedTimes } from './positions/publish-times.ts'
-export { type AnswerBudget, createAnswerBudget, type Limit, type Reservation } from './read/answer-budget.ts'
+export {
+  type AnswerBudget,
+  allocate,
+  compact,
+  createAnswerBudget,
+  free,
+  heldBy,
+  isFreeable,
+  type Limit,
+  type Reservation,
+} from './read/answer-budget.ts'
 export { batchMultiGets } from './read/batch-multi-gets.ts'
-export { allocate, compact, free, heldBy, isFreeable } from './read/held-bytes.ts'
 export {
   type AskCounted,
   type Reading,

@@ -119,7 +119,7 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'each request of a flood without a key is logged',
-    inside: 'answerErrors',
+    inside: 'answerAndLog',
     find: 'ctx.state.key !== undefined && !isLimited',
     replace: '!isLimited',
   },

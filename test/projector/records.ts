@@ -1,7 +1,7 @@
 /** Records as the consumer delivers them, by default in binary mode. */
 
-import type { Assessed } from '../../core/ledger/decide/assess.ts'
-import { assess as assessRecord } from '../../core/ledger/decide/assess.ts'
+import type { Assessed } from '../../core/ledger/decide/project.ts'
+import { assess as assessRecord } from '../../core/ledger/decide/project.ts'
 import { decode } from '../../core/ledger/event/decode.ts'
 import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
 import type { PartitionSource } from '../../core/ledger/event/validate.ts'

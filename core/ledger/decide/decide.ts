@@ -16,12 +16,20 @@ import type { ParkCode } from '../../../schemas/errors.ts'
 import { type Batch, bytesOf, type RawRecord } from '../event/raw-record.ts'
 import type { PartitionSource, ValidEvent } from '../event/validate.ts'
 import { BATCH_BYTES, BATCH_RECORDS, DOCUMENTS_ASKED } from '../limits.ts'
-import type { Reads } from '../rules/decision.ts'
 import type { AnyRules } from '../rules/rules.ts'
+import type { Reads } from '../rules/state.ts'
 import { type AnyNewDocument, type DocumentKey, type DocumentRef, State } from '../rules/state.ts'
-import { type Assessed, type AssessSteps, assessOrSkip, type Skipped } from './assess.ts'
 import { Cache } from './cache.ts'
-import { type DecidedDocument, type ProjectedBatch, project, serialize } from './project.ts'
+import {
+  type Assessed,
+  type AssessSteps,
+  assessOrSkip,
+  type DecidedDocument,
+  type ProjectedBatch,
+  project,
+  type Skipped,
+  serialize,
+} from './project.ts'
 
 /** The code of each record that the followed generation parked, by offset. */
 export type ParkedThere = ReadonlyMap<number, ParkCode>

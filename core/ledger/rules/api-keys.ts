@@ -5,8 +5,18 @@
 
 import type { ApiKeyCreatedData, ApiKeyRevokedData } from '../../../schemas/events.ts'
 import { type ApiKeyDocument, recordId } from '../../../schemas/stored/documents.ts'
-import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
-import { type DocumentChange, type DocumentRef, documentChangeOf, refOf, type State } from './state.ts'
+import {
+  type Decision,
+  type DocumentChange,
+  type DocumentRef,
+  documentChangeOf,
+  duplicate,
+  parked,
+  type Rules,
+  refOf,
+  type SequencedEvent,
+  type State,
+} from './state.ts'
 
 type CreatedRefs = { readonly head: DocumentRef; readonly byHash: DocumentRef }
 type RevokedRefs = { readonly head: DocumentRef }

@@ -5,15 +5,19 @@ import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { chainId, recordId } from '../../../schemas/stored/documents.ts'
 import { withLists } from '../event/raw-json.ts'
 import type { PayoutData } from '../event/validate.ts'
-import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
 import {
   chainBefore,
+  type Decision,
   type DocumentChange,
   type DocumentRef,
   documentChangeOf,
+  duplicate,
   isKnown,
+  parked,
+  type Rules,
   recordBefore,
   refOf,
+  type SequencedEvent,
   type State,
 } from './state.ts'
 
@@ -23,6 +27,7 @@ type PayoutRefs = Readonly<Record<'payout' | 'rep' | 'period' | 'chain', Documen
   readonly replaced: DocumentRef | undefined
 }
 
+/** Ids in the references: `recordId` is ORG:ID, `chainId` is ORG:REP:PERIOD. */
 export const payoutRules: Rules<Data, PayoutRefs> = {
   reads: ({ org_id, id, rep_id, period_id, supersedes_id }) => ({
     payout: refOf('payouts', recordId(org_id, id)),
@@ -75,6 +80,7 @@ const payoutDraft = ({ data, hash, seq, at }: SequencedEvent<Data, PayoutRefs>):
   amount: data.net_amount,
   currency: data.currency,
   hash,
+  // A text from here on: these fields, then the lists as they came.
   body: withLists(
     {
       id: data.id,

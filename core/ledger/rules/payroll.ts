@@ -4,17 +4,20 @@ import type { PayrollRecordedData, PayrollVoidedData } from '../../../schemas/ev
 import { CHAIN_LENGTH_MAX } from '../../../schemas/limits.ts'
 import { chainId, type PayrollBody, type PayrollDocument, recordId } from '../../../schemas/stored/documents.ts'
 import { addUpTo } from '../event/money.ts'
-import { type Decision, duplicate, parked, type Rules, type SequencedEvent } from './decision.ts'
-
 import {
   chainBefore,
+  type Decision,
   type DocumentChange,
   type DocumentRef,
   documentChangeOf,
+  duplicate,
   isKnown,
   type NewDocument,
+  parked,
+  type Rules,
   recordBefore,
   refOf,
+  type SequencedEvent,
   type State,
 } from './state.ts'
 

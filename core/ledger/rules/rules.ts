@@ -2,9 +2,9 @@
 import type { EventType } from '../../../schemas/events.ts'
 import type { ValidEvent } from '../event/validate.ts'
 import { firstKeyCreatedRules, keyCreatedRules, keyRevokedRules } from './api-keys.ts'
-import type { Rules } from './decision.ts'
 import { payoutRules } from './payouts.ts'
 import { paymentRules, voidRules } from './payroll.ts'
+import type { Rules } from './state.ts'
 import { periodRules, repRules } from './versioned.ts'
 
 /** Must be raised with every change to a decision on a commission event, or to a document that is written for it. */

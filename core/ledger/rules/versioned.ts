@@ -3,8 +3,20 @@
 import type { PeriodData, RepData } from '../../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { recordId, type VersionDocument, versionId } from '../../../schemas/stored/documents.ts'
-import { type Decision, duplicate, type EventToLoad, parked, type Rules, type SequencedEvent } from './decision.ts'
-import { type DocumentChange, type DocumentRef, documentChangeOf, refOf, type State, versionsBefore } from './state.ts'
+import {
+  type Decision,
+  type DocumentChange,
+  type DocumentRef,
+  documentChangeOf,
+  duplicate,
+  type EventToLoad,
+  parked,
+  type Rules,
+  refOf,
+  type SequencedEvent,
+  type State,
+  versionsBefore,
+} from './state.ts'
 
 type Data = RepData | PeriodData
 type Versioned = 'reps' | 'periods'

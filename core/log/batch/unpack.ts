@@ -125,6 +125,8 @@ export class Unpacker {
       }
       try {
         while (next <= batch.last) {
+          // Some MiB of records, each offset once, and none before the whole batch was readable. If it is not, records
+          // stand for it that are parked.
           const part = kind === 'record' ? await reader.read(next) : await passedOver(batch, reader, next)
           this.#report(part)
           for (const record of part.records) {

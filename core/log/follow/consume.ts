@@ -21,7 +21,7 @@ import { Unpacker } from '../batch/unpack.ts'
 import { readRefusal } from '../kafka/access-refusal.ts'
 import { type FetchedMessage, leaveFetchedBytesOf } from '../kafka/patch-fetch.ts'
 import { markTransientErrorsRetriable } from '../kafka/patch-retries.ts'
-import { rackOfTopic } from '../kafka/patch-topic-ids.ts'
+import { fetchByTopicId } from '../kafka/patch-topic-ids.ts'
 import type { GenerationBody } from '../kafka/source.ts'
 import {
   FETCH_BYTES,
@@ -57,8 +57,10 @@ export const consume = async (
     maxWaitTimeInMs: FETCH_WAIT_MS,
     allowAutoTopicCreation: false,
     readUncommitted: false,
+    // Round robin, as the client has it; the metadata of a member names its installation.
     partitionAssigners: [assignerOf(installation)],
-    ...rackOfTopic(topic_id),
+    // Requests name the topic by its id: a topic made anew under the same name is refused.
+    ...fetchByTopicId(topic_id),
   })
   const reading = readPartitions(consumer, topic, handlers)
   listen(consumer, topic, groupId, { ...handlers, onAssigned: reading.onAssigned })
@@ -191,7 +193,10 @@ const readPartitions = (consumer: Consumer, topic: string, handlers: Handlers) =
   }
 }
 
-/** A fetched batch, with a field that its published type lacks, as `patch-fetch.ts` leaves it. */
+/**
+ * A fetched batch, with a field that its published type lacks, as `patch-fetch.ts` leaves it: one message, the bytes of
+ * all batches of the partition and its aborted transactions.
+ */
 type FetchedBatch = Pick<EachBatchPayload['batch'], 'partition'> & {
   readonly fetchedOffset: string
   readonly rawMessages: readonly FetchedMessage[]

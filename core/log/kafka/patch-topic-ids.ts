@@ -175,10 +175,10 @@ const OF_TOPIC = 'topic-id:'
  * Returns the `rackId` of a consumer, or of a fetch, of the topic with this id. kafkajs passes it on to each of its
  * fetches and uses it for nothing else. It is never sent: this project does not choose replicas by racks.
  */
-export const rackOfTopic = (topicId: string | undefined): { readonly rackId?: string } =>
+export const fetchByTopicId = (topicId: string | undefined): { readonly rackId?: string } =>
   topicId === undefined ? {} : { rackId: OF_TOPIC + topicId }
 
-/** Returns the id that `rackOfTopic` was given. */
+/** Returns the id that `fetchByTopicId` was given. */
 export const topicOfRack = (rackId = ''): string | undefined =>
   rackId.startsWith(OF_TOPIC) ? rackId.slice(OF_TOPIC.length) : undefined
 

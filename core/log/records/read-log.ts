@@ -15,7 +15,7 @@ import { BatchReader, SLICE_BYTES } from '../batch/read-batch.ts'
 import { batchesOf, type EntryKind, type LogBatch } from '../batch/record-batch.ts'
 import { withRight } from '../kafka/access-refusal.ts'
 import { NO_HEADERS } from '../kafka/encoded-headers.ts'
-import { rackOfTopic } from '../kafka/patch-topic-ids.ts'
+import { fetchByTopicId } from '../kafka/patch-topic-ids.ts'
 import { CHANGED_BATCH_READS, KNOWN_READS, KNOWN_RETRY_MS } from '../limits.ts'
 import type { FetchedLog, LogCluster } from './open-cluster.ts'
 
@@ -57,7 +57,7 @@ export const readLog = (
     const wanted = { partition, fetchOffset: String(from), maxBytes: fetchBytes }
     const answer = cluster.onLeader(partition, leader =>
       leader.fetch({
-        ...rackOfTopic(topicId),
+        ...fetchByTopicId(topicId),
         replicaId: -1,
         isolationLevel: READ_COMMITTED,
         maxWaitTime: FETCH_LOG_WAIT_MS,

@@ -34,7 +34,6 @@ import {
   REFRESH_DELAY_MAX_MS,
   WRITES_IN_FLIGHT_PER_PARTITION,
 } from '../limits.ts'
-import { CatchUp } from './catch-up.ts'
 import { type BatchWrite, InOrder, type Publishable, type RecordReached } from './in-order.ts'
 import { IncludedTime } from './included-time.ts'
 import type { PartitionStore } from './partition-store.ts'
@@ -43,6 +42,7 @@ import type { StreamSide } from './stream-side.ts'
 export type FlowParts = {
   readonly ledger: Pick<PartitionLedger, 'deciding' | 'decide'>
   readonly store: Pick<PartitionStore, 'published' | 'pack' | 'searchedIndices' | 'refresh'>
+  /** Is told what happens; nothing waits for it. */
   readonly stream: Pick<StreamSide, 'onPressure' | 'onDecided' | 'onPublished' | 'onRecordsBehind' | 'commit' | 'fail'>
 }
 
@@ -74,6 +74,7 @@ export class PartitionFlow {
   readonly #bytesMax: number
   readonly #read = new Queue()
   readonly #inOrder: InOrder
+  /** For the published time only: what is visible rests on the position. */
   readonly #included: IncludedTime
   readonly #catchUp: CatchUp
   #bytes = 0
@@ -314,4 +315,45 @@ const writeOf = ({ batch, documents }: DecidedBatch): BatchWrite => ({
 const lastOf = (records: readonly RawRecord[]): RecordReached | undefined => {
   const last = records.at(-1)
   return last && { last: { offset: last.offset, sha256: recordHash(last) }, at: timeOfRecord(last) }
+}
+
+type Mark = { readonly position: number; readonly at: number }
+
+/** Estimates how long a partition needs until all its records are written, by the rate of the last two refreshes. */
+class CatchUp {
+  /** Milliseconds of a monotonic clock. */
+  readonly #elapsed: () => number
+  #before: Mark
+  #last: Mark
+
+  constructor(position: number, elapsed: () => number) {
+    this.#elapsed = elapsed
+    this.#last = this.#mark(position)
+    this.#before = this.#last
+  }
+
+  /** The partition begins to work after a rest. */
+  begin(position: number): void {
+    this.#last = this.#mark(position)
+    this.#before = this.#last
+  }
+
+  /** Records up to this position are searchable. */
+  reach(position: number): void {
+    this.#before = this.#last
+    this.#last = this.#mark(position)
+  }
+
+  /** Returns the milliseconds until all is written, by the present rate; 0 if nothing is left. */
+  left(position: number, end: number): number {
+    if (end <= position) return 0
+    const now = this.#mark(position)
+    const passed = Math.max(1, now.at - this.#before.at)
+    const written = Math.max(1, now.position - this.#before.position)
+    return ((end - position) * passed) / written
+  }
+
+  #mark(position: number): Mark {
+    return { position, at: this.#elapsed() }
+  }
 }

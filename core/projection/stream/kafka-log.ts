@@ -73,6 +73,7 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
       const installation = await retryUntilAborted('prepare', signal, context, () =>
         installationOf(prefix, context.elasticsearch),
       )
+      // Stops if the group has members of another installation.
       await enterGroup(read, installation, context, signal)
       const kafka = context.kafkaWithConnectHook(onReconnected)
       health.prepare(part, 'joining the group')

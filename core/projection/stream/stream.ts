@@ -37,11 +37,14 @@ import { DRAIN_TIMEOUT_MS, LEAVE_TIMEOUT_MS, STREAMS_STOP_TIMEOUT_MS, STUCK_MS }
 import { type Committer, createCommitter } from '../progress/commit.ts'
 import type { StreamMetrics, StreamStatus } from '../progress/metrics.ts'
 import { disturbing, Watchdog } from '../progress/watchdog.ts'
-import { Assignment, type StartFlow, statusOf } from './assign.ts'
+import { Assignment, openPartition, type StartFlow, statusOf } from './assign.ts'
 import { createSourceVerifier, monitorSource } from './monitor-source.ts'
-import { openPartition } from './open-partition.ts'
 import { createWrongTimes } from './wrong-times.ts'
 
+/**
+ * A stream to start: `createStarter` of the projector starts one for API keys, and one for each active generation, with
+ * the consumer group KAFKA_GROUP_ID-GENERATION and the layout of the generation.
+ */
 export type StreamOptions = {
   readonly stream: Stream
   readonly identity: GenerationBody
@@ -174,6 +177,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     onStopped: context.fail,
     fail: context.fail,
   }
+  // The topic in Kafka (`consume`), or an archive of it.
   const reading = await context.streamLog.open(handlers, stopping.signal)
   consumption = restingAt(options.bounds, reading.consumption)
   opened.resolve()
@@ -265,6 +269,7 @@ const createFlowStarter = (
     const share = shareOf(partitions)
     const side = new StreamSide({ ...context, ...told, topic: identity.topic, partition }, signal)
     const store = new PartitionStore({ ...options, partition, published, shared, stream: side, signal })
+    // Undefined, unless this generation began under other rules than the one that was live.
     const follow = createFollow(options, partition, {
       getDocuments: store.getDocuments,
       request: store.request,

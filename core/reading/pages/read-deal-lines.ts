@@ -13,8 +13,7 @@ import { unavailable } from '../../runtime/index.ts'
 import { type DocumentSlice, type ReadPosition, type ReadScope, textOfSlice } from '../../store/index.ts'
 import type { Pace } from '../capacity/pace.ts'
 import { DEAL_PAGE_BYTES, DEAL_PAGE_PAYOUTS } from '../limits.ts'
-import type { ListFilter } from './list-filter.ts'
-import type { ReadPage } from './read-page.ts'
+import type { ListFilter, ReadPage } from './read-page.ts'
 
 export type DealSums = {
   readonly lines: readonly LineRow[]

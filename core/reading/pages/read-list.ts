@@ -19,9 +19,9 @@ import {
 } from '../../store/index.ts'
 import type { PositionAsOf } from './as-of.ts'
 import type { Cursors } from './cursors.ts'
-import { type ListFilter, requireSearchable } from './list-filter.ts'
 import type { ProjectionTime } from './projection-time.ts'
 import type { ListName, ReadPage } from './read-page.ts'
+import { type ListFilter, requireSearchable } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
 import type { Sequences } from './sequences.ts'
 
@@ -57,7 +57,8 @@ type ListStart = {
 type StartAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
 
 /**
- * Reads where a page begins: at the position, after the cursor.
+ * Reads where a page begins: at the position, after the cursor. Without a cursor and a change, only the position is
+ * read.
  * @throws Refusal `invalid_cursor` if the cursor names nothing visible
  */
 export const readListStart = async (

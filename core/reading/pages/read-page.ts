@@ -2,8 +2,10 @@
  * In: a list of an organization at a position (or its changes, or the payouts of a rep for a period), and the sort
  *   value after which to begin. Out: at most `limit` of its documents, in order, and whether more follow.
  * Promises: what is visible at the position (payouts, reps and periods: current), without a gap. A page ends early if
- *   its records are large, never before the first one.
- * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
+ *   its records are large, never before the first one. The fields of a filter never change in a record, so a record
+ *   that matches always matches, and a cursor stays valid under any filter.
+ * Can go wrong: Elasticsearch cannot answer completely → `unavailable`. The generation cannot be searched by deal →
+ *   `invalid_request`, never an empty list.
  *
  * A record may have 8 MiB, and no indexed field has its size. So the number of requested records depends on the last
  * records of the organization: few at first, and all once its records are known to be small. If an answer is too large,
@@ -13,8 +15,8 @@
 import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { type ListKind, listOrder } from '../../../schemas/stored/documents.ts'
-import type { SearchTarget } from '../../../schemas/stored/layout.ts'
-import { atMost, unavailable } from '../../runtime/index.ts'
+import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/layout.ts'
+import { atMost, Refusal, unavailable } from '../../runtime/index.ts'
 import {
   ANSWER_BYTES_MAX,
   BODY_STORED_MAX,
@@ -31,7 +33,6 @@ import {
   visibleRange,
 } from '../../store/index.ts'
 import { LARGE_RECORDS_ASKED, ORGANIZATIONS_REMEMBERED, PLAIN_RECORD_BYTES_MAX } from '../limits.ts'
-import { type ListFilter, termsOf } from './list-filter.ts'
 
 type PageAsked = {
   readonly list: ListName
@@ -133,4 +134,27 @@ const searchBody = ({ list, where, chain, filter, position }: PageAsked, after: 
     sort: [{ [order]: 'asc' }],
     query: { bool: { filter: [...where.filters, ...terms, ...ranges.map(range => ({ range }))] } },
   })
+}
+
+/** The values that the records of a list must have. `deal_id`: one line of the payout has it. */
+export type ListFilter = { rep_id?: string; period_id?: string; deal_id?: string }
+
+const storedFields = {
+  rep_id: 'rep_id',
+  period_id: 'period_id',
+  deal_id: 'body.line_items.deal_id',
+} as const satisfies Record<keyof ListFilter, string>
+
+/** Returns the conditions of a search. */
+export const termsOf = (filter: ListFilter): object[] =>
+  Object.entries(filter).map(([field, value]) => ({ term: { [storedFields[field as keyof ListFilter]]: value } }))
+
+/** @throws Refusal `invalid_request` if the generation cannot be searched by deal */
+export const requireSearchable = (filter: ListFilter, { hasDeals }: Pick<GenerationLayout, 'hasDeals'>): void => {
+  if (filter.deal_id === undefined || hasDeals) return
+  const message = [
+    '`deal_id` cannot be used yet: an older version made the stored payouts, and they cannot be searched by deal.',
+    'It can be used after the next rebuild of the projection.',
+  ].join(' ')
+  throw new Refusal('invalid_request', { message })
 }

@@ -11,8 +11,7 @@ import { filteredKinds, idPrefixOf, type ListKind } from '../../../schemas/store
 import { type IdPrefix, instantToNanoseconds, isId } from '../../../schemas/values.ts'
 import { Refusal } from '../../runtime/index.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'
-import type { ListFilter } from './list-filter.ts'
-import type { ListName } from './read-page.ts'
+import type { ListFilter, ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
 export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }

@@ -52,9 +52,9 @@ import {
   TOTALS_ROWS_REMEMBERED,
   TOTALS_TIME_MAX,
 } from '../limits.ts'
-import { type ListFilter, requireSearchable } from './list-filter.ts'
 import { type DealSums, sumDealLines } from './read-deal-lines.ts'
 import type { ReaderParts } from './read-list.ts'
+import { type ListFilter, requireSearchable } from './read-page.ts'
 import { type TotalsAsked, textOfName } from './read-parameters.ts'
 import { createReadDocumentsAsOf } from './read-record.ts'
 import { type CountsOfRanges, nameOfChange, type Sequences } from './sequences.ts'

@@ -25,7 +25,7 @@ import {
   RECORDS_SURE,
   SMALL_ANSWER_BYTES,
 } from '../limits.ts'
-import { free } from './held-bytes.ts'
+import { free } from './answer-budget.ts'
 import type { CountBytes, MultiGet } from './search-client.ts'
 import { type DocumentName, divideMultiGet, type ReadDocument, sliceEachOf, smallDocument } from './slice-documents.ts'
 

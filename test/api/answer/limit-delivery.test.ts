@@ -11,8 +11,7 @@ import { deliveryTime, limitDelivery } from '../../../api/answer/limit-delivery.
 import { oneAtATime } from '../../../api/http/one-at-a-time.ts'
 import type { Arrived } from '../../../api/http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, REQUESTS_AHEAD_MAX } from '../../../api/limits.ts'
-import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
-import { allocate, free } from '../../../core/store/read/held-bytes.ts'
+import { allocate, createAnswerBudget, free } from '../../../core/store/read/answer-budget.ts'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
 

@@ -6,7 +6,7 @@ import { assertNotTruncated, fetchEnds, type SourceAdmin } from '../../../core/l
 import { createLastRecordReader } from '../../../core/log/records/last-records.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import type { InspectSteps } from '../../../core/projection/inspect-start.ts'
-import { assertHasWritten } from '../../../core/projection/stream/open-partition.ts'
+import { assertHasWritten } from '../../../core/projection/stream/assign.ts'
 import { createHealth } from '../../../core/runtime/health.ts'
 import { projectorSettings, readSettings } from '../../../core/runtime/settings.ts'
 import { installationOf } from '../../../core/store/installation.ts'

@@ -1,7 +1,7 @@
 /** Batches that decompress to much, or are not as their header states: read in slices, or refused with a reason. */
 import { constants, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
-import { assess } from '../../../../core/ledger/decide/assess.ts'
+import { assess } from '../../../../core/ledger/decide/project.ts'
 import { decode } from '../../../../core/ledger/event/decode.ts'
 import { undecodableBatchOf } from '../../../../core/ledger/event/undecodable-batch.ts'
 import { builtInRules } from '../../../../core/ledger/rules/rules.ts'

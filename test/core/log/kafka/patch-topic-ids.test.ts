@@ -1,7 +1,7 @@
 /** The bytes are those of Kafka 4.1 for Metadata version 10, with other texts. */
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'
-import { askForTopicIds, rackOfTopic, topicIdAmong } from '../../../../core/log/kafka/patch-topic-ids.ts'
+import { askForTopicIds, fetchByTopicId, topicIdAmong } from '../../../../core/log/kafka/patch-topic-ids.ts'
 import {
   COMPACT_NULL,
   compactArray,
@@ -137,7 +137,7 @@ const fetchAs = (maxVersion: number, given: object) =>
   lookup({ [FETCH]: { minVersion: 0, maxVersion } })(FETCH, requests.Fetch)({ ...asked, ...given })
 
 test('a fetch of a topic with a known id names the topic by its id alone', async () => {
-  const { request, requestTimeout } = fetchAs(17, rackOfTopic(topicId))
+  const { request, requestTimeout } = fetchAs(17, fetchByTopicId(topicId))
   expect([request.apiVersion, requestTimeout]).toEqual([13, 300])
   const partition = (index: number, offset: string, bytes: number) => [
     ...[int32(index), int32(-1), int64(offset), int32(-1), int64(-1), int32(bytes), NO_TAGS],
@@ -152,9 +152,9 @@ test('a fetch of a topic with a known id names the topic by its id alone', async
 
 test.for([
   [17, {}],
-  [12, rackOfTopic(topicId)],
-  [11, rackOfTopic(topicId)],
-  [4, rackOfTopic(topicId)],
+  [12, fetchByTopicId(topicId)],
+  [11, fetchByTopicId(topicId)],
+  [4, fetchByTopicId(topicId)],
 ] as const)(
   'without an id, and by a broker of version %s, it is named by its name, and nothing is sent as a rack',
   async ([maxVersion, rack]) => {
@@ -180,7 +180,7 @@ const fetched = (error: number, records: Buffer) => {
 }
 
 test('its answer is read as one by the name, with the same fields', async () => {
-  const { response } = fetchAs(13, rackOfTopic(topicId))
+  const { response } = fetchAs(13, fetchByTopicId(topicId))
   const { responses } = await response.parse(await response.decode(fetched(0, Buffer.alloc(0))))
   expect(responses).toMatchObject([
     {
@@ -196,7 +196,7 @@ test('its answer is read as one by the name, with the same fields', async () => 
 })
 
 test.for([100, 103])('a topic that the broker does not know by its id is an unknown topic: code %s', async code => {
-  const { response } = fetchAs(13, rackOfTopic(topicId))
+  const { response } = fetchAs(13, fetchByTopicId(topicId))
   const decoded = await response.decode(fetched(code, Buffer.alloc(0)))
   await expect(response.parse(decoded)).rejects.toMatchObject({
     type: 'UNKNOWN_TOPIC_OR_PARTITION',

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { assessOrSkip } from '../../../../core/ledger/decide/assess.ts'
-import { project } from '../../../../core/ledger/decide/project.ts'
+import { assessOrSkip, project } from '../../../../core/ledger/decide/project.ts'
 import { decode } from '../../../../core/ledger/event/decode.ts'
 import type { RawRecord } from '../../../../core/ledger/event/raw-record.ts'
 import { builtInRules } from '../../../../core/ledger/rules/rules.ts'

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { serialize } from '../../../../core/ledger/decide/project.ts'
 import { laterOf } from '../../../../core/projection/flow/partition-store.ts'
-import { openPartition } from '../../../../core/projection/stream/open-partition.ts'
+import { openPartition } from '../../../../core/projection/stream/assign.ts'
 import { createHealth } from '../../../../core/runtime/index.ts'
 import { pack } from '../../../../core/store/documents/write.ts'
 import type { Ask, Send } from '../../../../core/store/elasticsearch/client.ts'

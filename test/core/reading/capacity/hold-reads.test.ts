@@ -9,8 +9,7 @@ import {
   SLICE,
   UNKNOWN_ANSWER_BYTES,
 } from '../../../../core/store/limits.ts'
-import { createAnswerBudget } from '../../../../core/store/read/answer-budget.ts'
-import { allocate } from '../../../../core/store/read/held-bytes.ts'
+import { allocate, createAnswerBudget } from '../../../../core/store/read/answer-budget.ts'
 import type { ReadScope } from '../../../../core/store/read/scope.ts'
 import type { Search } from '../../../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../../../core/store/read/slice-documents.ts'

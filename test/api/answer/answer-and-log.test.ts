@@ -1,6 +1,6 @@
 /** The step that answers, counts and logs each request. */
 import { expect, test } from 'vitest'
-import { answerErrors } from '../../../api/answer/answer-errors.ts'
+import { answerAndLog } from '../../../api/answer/answer-and-log.ts'
 import { createRefusalLog } from '../../../api/answer/log-refusals.ts'
 import type { KnownSoFar } from '../../../api/http/request.ts'
 import { REFUSALS_LOGGED, REFUSALS_LOGGED_SECONDS } from '../../../api/limits.ts'
@@ -12,7 +12,7 @@ const created = () => {
   let time = 0
   let counted = 0
   const lines: { readonly status: number; readonly address?: string | undefined; readonly unlogged?: number }[] = []
-  const step = answerErrors({
+  const step = answerAndLog({
     log: {
       answer: (_state, _method, status, _milliseconds, _reason, from) => void lines.push({ status, ...from }),
       failure: () => undefined,

@@ -33,7 +33,7 @@ type Parts = {
 }
 
 /** First step: answers errors of all following steps, and logs and counts the request. Never rejects. */
-export const answerErrors = ({
+export const answerAndLog = ({
   log,
   observe,
   elapsed,
