@@ -15,8 +15,8 @@ export type SettingRule = {
   readonly setting: string
   readonly consequence: Consequence
   readonly expected: string
-  /** @param value undefined if it is not set */
-  readonly isFine: (value: string | undefined) => boolean
+  /** @param value undefined if it is not set. @param setting its whole name, below the star */
+  readonly isFine: (value: string | undefined, setting: string) => boolean
   readonly reason: string
 }
 
@@ -29,6 +29,12 @@ const atLeast =
   (value: string | undefined): boolean =>
     value === undefined || Number(value) >= least || value === '-1'
 const absent = (value: string | undefined): boolean => value === undefined
+
+/** The longest text of a field that is searched or counted: the type of a parked record (`core/ledger/decide`). */
+const SEARCHED_LENGTH_MAX = 256
+/** Settings below `mapping` that were tried on an index of ours: with any value, it finds and counts the same. */
+const harmlessMapping =
+  /\.limit$|\.ignore_dynamic_beyond_limit$|^mapping\.(?:coerce|ignore_malformed|exclude_source_vectors|use_doc_values_skipper)$/
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** Returns undefined if the text is no time of Elasticsearch. */
@@ -70,6 +76,14 @@ export const indexSettingRules: readonly SettingRule[] = [
     expected: 'stored',
     isFine: is('stored'),
     reason: 'documents would not come back as they were written',
+  },
+  {
+    setting: 'mapping.ignore_above',
+    consequence: 'stop',
+    expected: `${SEARCHED_LENGTH_MAX} or more`,
+    isFine: atLeast(SEARCHED_LENGTH_MAX),
+    reason:
+      'searches would not find records, and lists would be short or empty: the index was made so by an index template, so correct that, and project again',
   },
   {
     setting: 'disable_sequence_numbers',
@@ -178,6 +192,13 @@ export const indexSettingRules: readonly SettingRule[] = [
     reason: 'a lifecycle policy can delete the index, or make it read-only',
   },
   {
+    setting: 'mapping.*',
+    consequence: 'warn',
+    expected: 'nothing',
+    isFine: (_value, setting) => harmlessMapping.test(setting) || hasRule.has(setting),
+    reason: 'this version does not know whether searches then find all records',
+  },
+  {
     setting: 'indexing.slowlog.threshold.*',
     consequence: 'warn',
     expected: '-1',
@@ -185,6 +206,9 @@ export const indexSettingRules: readonly SettingRule[] = [
     reason: 'Elasticsearch logs the beginning of documents, in which names and pay are',
   },
 ]
+
+/** Names with a rule of their own. */
+const hasRule = new Set(indexSettingRules.map(({ setting }) => setting))
 
 /** Of the cluster. They belong to all its users: `commission doctor` tells of them, and nothing puts them back. */
 export const clusterSettingRules: readonly SettingRule[] = [
@@ -250,7 +274,7 @@ export const brokenSettings = (
     const named = below === undefined ? [setting] : [...settings.keys()].filter(name => name.startsWith(below))
     return named.flatMap(name => {
       const value = settings.get(name)
-      return isFine(value) ? [] : [{ ...rule, setting: name, got: value ?? 'nothing (the default)' }]
+      return isFine(value, name) ? [] : [{ ...rule, setting: name, got: value ?? 'nothing (the default)' }]
     })
   })
 

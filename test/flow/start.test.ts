@@ -12,7 +12,7 @@ import {
   untilCaughtUp,
 } from '../support/processes.ts'
 import type { Scope } from '../support/scope.ts'
-import { createPrefix, indexNamed, indicesOf } from '../support/stored.ts'
+import { call, createPrefix, indexNamed, indicesOf } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
 const startRefused = (scope: Scope, options: ProjectorOptions, code: string): Promise<string> =>
@@ -193,6 +193,21 @@ describe('indices', () => {
     expect(message).toMatch(new RegExp(`creating ${prefix}-g1-\\w+: Elasticsearch answers 400, validation_exception$`))
     expect(await indicesOf(prefix)).toEqual([indexNamed(prefix, 'control')])
     await untilCaughtUp(await startProjector(t, { topics, prefix }))
+  })
+
+  test('an index template of others, with which searches would find no record, stops a first start and is named', async t => {
+    const topics = await createTopics(t)
+    const prefix = createPrefix(t)
+    const name = `all-indices-of-${prefix}`
+    const template = { settings: { 'index.mapping.ignore_above': 32 } }
+    const body = { index_patterns: [`${prefix}-*`], priority: 1_000_000, template }
+    t.onTestFinished(async () => void (await call('DELETE', `/_index_template/${name}`)))
+    expect((await call('PUT', `/_index_template/${name}`, body)).status).toBe(200)
+    const message = await startRefused(t, { topics, prefix }, 'index_unsuitable')
+    expect(message).toContain(
+      `${indexNamed(prefix, 'control')}: index.mapping.ignore_above: expected 256 or more, got 32`,
+    )
+    expect(message).toMatch(new RegExp(`index templates of others that apply to it: .*${name}`))
   })
 })
 

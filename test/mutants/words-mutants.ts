@@ -61,6 +61,19 @@ export const wordsMutants: readonly Mutant[] = [
     replace:
       "const [stop] = found.filter(({ consequence, setting }) => consequence === 'stop' && !setting.endsWith('pipeline'))",
   },
+  {
+    name: 'a projector starts although searches find no record',
+    inside: 'indexSettingRules',
+    find: 'isFine: atLeast(SEARCHED_LENGTH_MAX),',
+    replace: 'isFine: () => true,',
+    flow: 'test/flow/start.test.ts',
+  },
+  {
+    name: 'nothing tells of a setting of mappings that nobody has tried',
+    inside: 'indexSettingRules',
+    find: 'harmlessMapping.test(setting) || hasRule.has(setting)',
+    replace: 'true',
+  },
   // --- the doctor, and the status of a projection
   {
     name: 'the doctor does not ask what a start asks of the API keys',

@@ -46,6 +46,12 @@ test('every setting that somebody may choose does no harm', async () => {
     hidden: 'true',
     'merge.policy.max_merged_segment': '1gb',
     'mapping.total_fields.limit': '10',
+    'mapping.field_name_length.ignore_dynamic_beyond_limit': 'true',
+    'mapping.coerce': 'false',
+    'mapping.ignore_malformed': 'true',
+    'mapping.use_doc_values_skipper': 'true',
+    'mapping.ignore_above': '8191',
+    'mapping.source.mode': 'stored',
     'routing.allocation.include._tier_preference': 'data_hot',
     'requests.cache.enable': 'false',
     codec: 'best_compression',
@@ -118,6 +124,8 @@ test.each([
   ['routing.allocation.enable', 'none'],
   ['lifecycle.name', 'thirty-days'],
   ['indexing.slowlog.threshold.index.trace', '0ms'],
+  // Nobody has tried this one.
+  ['mapping.index_some_fields', 'false'],
 ])('%s of %s is told, and stays: somebody chose it', async (setting, value) => {
   const elasticsearch = withSettings({ [setting]: value })
   expect(await check(elasticsearch)).toEqual([expect.objectContaining({ setting, got: value, put_back: false })])
@@ -129,6 +137,7 @@ test.each([
   ['default_pipeline', 'enrich'],
   ['mode', 'logsdb'],
   ['mapping.source.mode', 'synthetic'],
+  ['mapping.ignore_above', '100'],
   ['disable_sequence_numbers', 'true'],
   ['sort.field', 'seq'],
 ])('%s of %s stops: documents may be lost, hidden or changed', async (setting, value) => {
@@ -203,6 +212,7 @@ test('every rule of the table is tried above', () => {
   const tried = new Set([
     ...wrong.map(([setting]) => setting),
     ...['final_pipeline', 'default_pipeline', 'mode', 'mapping.source.mode', 'disable_sequence_numbers'],
+    ...['mapping.ignore_above', 'mapping.*'],
     ...['blocks.write', 'blocks.read_only', 'blocks.read_only_allow_delete', 'blocks.read', 'verified_before_close'],
     ...['write.wait_for_active_shards', 'routing.allocation.enable', 'lifecycle.name', 'indexing.slowlog.threshold.*'],
   ])
