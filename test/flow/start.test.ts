@@ -190,7 +190,9 @@ describe('indices', () => {
     // One node allows 1,000 shards. Elasticsearch refuses the first index, and creates none of its shards.
     const settings = { ELASTICSEARCH_SHARDS: '1024' }
     const message = await startRefused(t, { topics, prefix, settings }, 'write_refused')
-    expect(message).toMatch(new RegExp(`creating ${prefix}-g1-\\w+: Elasticsearch answers 400, validation_exception$`))
+    expect(message).toMatch(
+      new RegExp(`creating ${prefix}-g1-\\w+: Elasticsearch answers 400, validation_exception; .+max_shards_per_node`),
+    )
     expect(await indicesOf(prefix)).toEqual([indexNamed(prefix, 'control')])
     await untilCaughtUp(await startProjector(t, { topics, prefix }))
   })

@@ -74,6 +74,20 @@ export const wordsMutants: readonly Mutant[] = [
     find: 'harmlessMapping.test(setting) || hasRule.has(setting)',
     replace: 'true',
   },
+  {
+    name: 'a refused index names no template of others',
+    inside: 'create',
+    file: 'core/store/generations/prepare.ts',
+    find: '${answer}${why}${others}',
+    replace: '${answer}${why}',
+  },
+  {
+    name: 'a consumer that gave up names no code of the protocol',
+    inside: 'wordsOf',
+    file: 'core/log/follow/consume.ts',
+    find: 'if (!(error instanceof kafkajs.KafkaJSProtocolError)) return nameOf(error)',
+    replace: 'if (error) return nameOf(error)',
+  },
   // --- the doctor, and the status of a projection
   {
     name: 'the doctor does not ask what a start asks of the API keys',

@@ -113,9 +113,18 @@ const listen = (consumer: Consumer, topic: string, groupId: string, handlers: Ha
     if (restart) handlers.onTrouble(error instanceof kafkajs.KafkaJSError ? error.name : 'Error')
     else
       handlers.onStopped(
-        readRefusal(error, topic, groupId) ?? new StopError('consumer_stopped', nameOf(error), { topic }),
+        readRefusal(error, topic, groupId) ?? new StopError('consumer_stopped', wordsOf(error), { topic }),
       )
   })
+}
+
+/** Returns the class of an error of the client, and the code of the protocol: only this says what a broker refuses. */
+const wordsOf = (error: unknown): string => {
+  if (!(error instanceof kafkajs.KafkaJSProtocolError)) return nameOf(error)
+  const { type } = error
+  if (type !== 'INVALID_SESSION_TIMEOUT') return `${nameOf(error)}, ${type}`
+  const bounds = 'group.min.session.timeout.ms and group.max.session.timeout.ms'
+  return `${nameOf(error)}, ${type}: ${bounds} of the brokers must permit ${SESSION_TIMEOUT_MS}`
 }
 
 type Reading = { readonly unpacker: Unpacker; isPaused: boolean; isUnpacking: boolean }

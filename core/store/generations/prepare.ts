@@ -367,5 +367,9 @@ const create = async (name: string, { mappings, settings }: IndexDefinition, req
   const type = errorType(body)
   // Next, `checkIndex` checks the index of this name. 400 has other causes too: the cluster may allow no more shards.
   if (status === 200 || (type !== undefined && namesTaken.has(type))) return
-  throw new StopError('write_refused', `creating ${name}: Elasticsearch answers ${status}, ${type ?? 'no type'}`)
+  const why =
+    type === 'validation_exception' ? '; the cluster may allow no more shards: cluster.max_shards_per_node' : ''
+  const others = await templatesThatApply(name, request)
+  const answer = `Elasticsearch answers ${status}, ${type ?? 'no type'}`
+  throw new StopError('write_refused', `creating ${name}: ${answer}${why}${others}`)
 }

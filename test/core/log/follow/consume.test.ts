@@ -383,14 +383,17 @@ describe('the client', () => {
     say('crash', { error: new kafkajs.KafkaJSConnectionError('connect 10.0.0.1'), restart: true })
     say('crash', { error: new TypeError('quotes'), restart: true })
     say('crash', { error: new Error('no way'), restart: false })
-    const type = 'GROUP_AUTHORIZATION_FAILED'
-    const refused = new kafkajs.KafkaJSProtocolError({ type, code: 30, retriable: false, message: '' } as never)
-    say('crash', { error: refused, restart: false })
+    for (const type of ['GROUP_AUTHORIZATION_FAILED', 'GROUP_MAX_SIZE_REACHED', 'INVALID_SESSION_TIMEOUT']) {
+      const error = new kafkajs.KafkaJSProtocolError({ type, code: 30, retriable: false, message: '' } as never)
+      say('crash', { error, restart: false })
+    }
     expect(heard).toEqual([
       ['trouble', 'KafkaJSConnectionError'],
       ['trouble', 'Error'],
       ['stopped', expect.objectContaining({ code: 'consumer_stopped' })],
       ['stopped', expect.objectContaining({ code: 'access_refused' })],
+      ['stopped', expect.objectContaining({ message: expect.stringMatching(/, GROUP_MAX_SIZE_REACHED$/) })],
+      ['stopped', expect.objectContaining({ message: expect.stringMatching(/_TIMEOUT: group\.min.+ permit 10000$/) })],
     ])
   })
 })

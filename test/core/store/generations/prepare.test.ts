@@ -130,7 +130,11 @@ describe('a first start', () => {
 
 describe('a first start whose index Elasticsearch refuses', () => {
   test.each([
-    [400, 'validation_exception', { error: { type: 'validation_exception', reason: 'would add [2] shards' } }],
+    [
+      400,
+      'validation_exception; the cluster may allow no more shards: cluster.max_shards_per_node',
+      { error: { type: 'validation_exception', reason: 'would add [2] shards' } },
+    ],
     [400, 'no type', undefined],
     [404, 'resource_not_found_exception', { error: { type: 'resource_not_found_exception' } }],
   ])('with %i and %s stops with both, and does not say that an index is missing', async (status, type, body) => {
@@ -146,6 +150,20 @@ describe('a first start whose index Elasticsearch refuses', () => {
     )
     expect(elasticsearch.control('generation:g1')).toBeUndefined()
     expect(await start(elasticsearch)).toBe('g1')
+  })
+
+  test('names the index templates of others, which may have changed the index', async () => {
+    const elasticsearch = new Elasticsearch()
+    const templates = { index_templates: [{ name: 'few-fields', index_template: { index_patterns: ['*'] } }] }
+    const request = sending(async asked => {
+      if (asked.method === 'PUT' && asked.path === '/test-g1-payouts') {
+        return { status: 400, body: { error: { type: 'illegal_argument_exception' } } }
+      }
+      if (asked.method === 'GET' && asked.path === '/_index_template') return { status: 200, body: templates }
+      return elasticsearch.request(asked)
+    })
+    const named = /400, illegal_argument_exception; index templates of others that apply to it: few-fields$/
+    await expect(start(elasticsearch, { ...stepsOf(elasticsearch), request })).rejects.toThrow(named)
   })
 })
 
