@@ -12,6 +12,7 @@ import type { AuditLog } from './write-lines.ts'
 type Sender = Pick<Producer, 'connect' | 'disconnect' | 'send'>
 
 const ALL_REPLICAS = -1
+const TOO_LARGE = 'MESSAGE_TOO_LARGE'
 
 /** @param createProducer returns a new client with idempotence, not yet connected */
 export const createTopicLog = (topic: string, createProducer: () => Sender): AuditLog => {
@@ -44,7 +45,9 @@ export const createTopicLog = (topic: string, createProducer: () => Sender): Aud
       } catch (error) {
         // Nobody waits: a client of a silent broker takes long to disconnect.
         void end()
-        return { lines: 0, reason: wordOf(error, topic) }
+        const reason = wordOf(error, topic)
+        // The topic's `max.message.bytes` is smaller. The lines go to several partitions: some may have them.
+        return { lines: 0, reason, ...(reason === TOO_LARGE && { isTooLarge: true }) }
       }
     },
     end,

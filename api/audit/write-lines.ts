@@ -12,8 +12,11 @@ import { AUDIT_BATCH_BYTES, AUDIT_BYTES_MAX, AUDIT_WAIT_MAX } from '../limits.ts
 /** A line, and the organization of its request, if it has one. */
 export type AuditLine = { readonly text: string; readonly org: string | undefined }
 
-/** `lines`: the number of lines written, from the first on. `reason`: why the others are not, in fixed words. */
-export type WriteResult = { readonly lines: number; readonly reason?: string }
+/**
+ * `lines`: the number of lines written, from the first on. `reason`: why the others are not, in fixed words.
+ * `isTooLarge`: fewer bytes at a time may be taken.
+ */
+export type WriteResult = { readonly lines: number; readonly reason?: string; readonly isTooLarge?: boolean }
 
 /** Where the lines are written: a file, the standard output or a topic. One write at a time. */
 export type AuditLog = {
@@ -53,6 +56,8 @@ export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later 
   let writing = Promise.resolve()
   /** The last write took too long. */
   let wasSlow = false
+  /** Bytes of one write: the audit log may take fewer than this program writes. */
+  let batchBytes = AUDIT_BATCH_BYTES
 
   const isStuck = (): boolean => writingSince !== undefined && elapsed() - writingSince >= AUDIT_WAIT_MAX
 
@@ -60,7 +65,7 @@ export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later 
     const batch: Waiting[] = []
     let bytes = 0
     for (const one of queue) {
-      if (batch.length > 0 && bytes + one.bytes > AUDIT_BATCH_BYTES) break
+      if (batch.length > 0 && bytes + one.bytes > batchBytes) break
       bytes += one.bytes
       batch.push(one)
       queue.delete(one)
@@ -72,8 +77,9 @@ export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later 
     while (queue.size > 0) {
       const batch = takeBatch()
       writingSince = elapsed()
-      const { lines, reason } = await auditLog.write(batch.map(({ line }) => line))
+      const { lines, reason, isTooLarge } = await auditLog.write(batch.map(({ line }) => line))
       wasSlow = isStuck()
+      if (isTooLarge) batchBytes = batch.reduce((sum, { bytes }) => sum + bytes, 0) / 2
       for (const [index, { bytes, onWritten }] of batch.entries()) {
         held -= bytes
         onWritten(index < lines ? 'written' : 'lost')

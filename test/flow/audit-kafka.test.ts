@@ -22,12 +22,12 @@ beforeAll(async () => {
 })
 
 /** A topic of the test, and a function that reads all of its records. */
-const createTopic = async (scope: Scope) => {
+const createTopic = async (scope: Scope, configEntries: { name: string; value: string }[] = []) => {
   const topic = `test.${randomBytes(6).toString('hex')}.audit`
   const kafka = new kafkajs.Kafka({ brokers: inject('kafkaBrokers').split(','), logLevel: kafkajs.logLevel.NOTHING })
   const admin = kafka.admin()
   await admin.connect()
-  await admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true })
+  await admin.createTopics({ topics: [{ topic, numPartitions: 2, configEntries }], waitForLeaders: true })
   scope.onTestFinished(async () => {
     await admin.deleteTopics({ topics: [topic] })
     await admin.disconnect()
@@ -135,6 +135,21 @@ test('a silent Kafka delays no answer for longer than the wait, and only once', 
   for (let n = 0; n < 20; n++) expect((await ask('/payouts')).status).toBe(200)
   expect(performance.now() - begun).toBeLessThan(2_000)
   await proxy.heal()
+})
+
+test('a topic that takes small batches only gets smaller ones: after some refusals no line is lost', async scope => {
+  const { topic, lines } = await createTopic(scope, [{ name: 'max.message.bytes', value: '4000' }])
+  const { counted, ask } = await serveThroughProxy(scope, topic, false)
+  /** Returns how many lines of answers at the same time are lost. */
+  const lostAtOnce = async (): Promise<number> => {
+    const before = { ...counted }
+    await Promise.all(Array.from({ length: 60 }, () => ask('/payouts')))
+    await eventually(() => expect(counted.written + counted.lost).toBe(before.written + before.lost + 60))
+    return counted.lost - before.lost
+  }
+  expect(await lostAtOnce()).toBeGreaterThan(0)
+  await eventually(async () => expect(await lostAtOnce()).toBe(0))
+  expect((await lines()).length).toBe(counted.written)
 })
 
 test('lost answers of Kafka make no second record of any answer', async scope => {

@@ -39,6 +39,13 @@ export const auditMutants: readonly Mutant[] = [
     flow,
   },
   {
+    name: 'a batch of the audit log that is too large stays too large',
+    inside: 'createAuditWriter',
+    find: '      if (isTooLarge) batchBytes = batch.reduce((sum, { bytes }) => sum + bytes, 0) / 2\n',
+    replace: '',
+    flow: 'test/flow/audit-kafka.test.ts',
+  },
+  {
     name: 'a strict line that waited too long is dropped, and its answer goes out',
     inside: 'createAuditWriter',
     find: "      resolve('late')\n",

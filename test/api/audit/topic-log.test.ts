@@ -41,3 +41,16 @@ test('a failed send loses its lines and makes a new client; the organization is 
   await log.end()
   expect(clients[2]).toBe('gone')
 })
+
+test('a refusal of a batch as too large is told', async () => {
+  const send = async () => {
+    throw Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
+  }
+  const log = createTopicLog('audit', () => ({
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    send,
+  }))
+  const written = await log.write([{ text: '{}\n', org: 'org_1' }])
+  expect(written).toEqual({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
+})

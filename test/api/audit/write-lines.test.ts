@@ -67,6 +67,28 @@ test('one write has a bounded number of bytes', async () => {
   expect(writes.map(({ texts }) => texts.length)).toEqual([1, 2])
 })
 
+test('a write that is too large loses its lines, and later ones have half of its bytes; one line is always tried', async () => {
+  const { write, writes, counted } = created(false)
+  const sizes = async (): Promise<number[]> => {
+    await turn()
+    return writes.map(({ texts }) => texts.length)
+  }
+  for (let n = 0; n < 20; n++) void write('x'.repeat(100))
+  writes[0]?.done({ lines: 1 })
+  expect(await sizes()).toEqual([1, 19])
+  writes[1]?.done({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
+  await turn()
+  for (let n = 0; n < 20; n++) void write('x'.repeat(100))
+  writes[2]?.done({ lines: 1 })
+  expect(await sizes()).toEqual([1, 19, 1, 9])
+  for (let at = 3; at < 7; at++) {
+    writes[at]?.done({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
+    await turn()
+  }
+  expect((await sizes()).slice(0, 8)).toEqual([1, 19, 1, 9, 4, 2, 1, 1])
+  expect(counted).toEqual({ written: 2, lost: 19 + 9 + 4 + 2 + 1 })
+})
+
 test.each([true, false])('strict %s: lines beyond the limit of bytes are lost at once', async isStrict => {
   const { write, counted, reasons } = created(isStrict)
   const text = 'x'.repeat(AUDIT_BYTES_MAX / 4)
