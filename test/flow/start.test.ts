@@ -1,6 +1,8 @@
 /** Starts and refused starts of the processes: one clear message, an exit code that is not 0, and nothing written. */
 import { createServer } from 'node:http'
 import { describe, expect, inject, test } from 'vitest'
+import { commandSettings, runCommand } from '../support/commands.ts'
+import { newId, repRecorded } from '../support/events.ts'
 import {
   expectRefused,
   type LogLine,
@@ -11,6 +13,7 @@ import {
   startProjector,
   untilCaughtUp,
 } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
 import type { Scope } from '../support/scope.ts'
 import { call, createPrefix, indexNamed, indicesOf } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
@@ -210,6 +213,19 @@ describe('indices', () => {
       `${indexNamed(prefix, 'control')}: index.mapping.ignore_above: expected 256 or more, got 32`,
     )
     expect(message).toMatch(new RegExp(`index templates of others that apply to it: .*${name}`))
+  })
+
+  test('indices that somebody hid belong to their generation: it is listed as whole, and dropped with them', async t => {
+    const { topics, prefix } = await startProjection(t, [repRecorded({ org_id: newId('org') })])
+    const projection = (...args: string[]) => runCommand(['projection', ...args], commandSettings(topics, prefix))
+    expect(await projection('rebuild')).toMatchObject({ code: 0 })
+    const hidden = await call('PUT', `/${prefix}-g*/_settings`, { index: { hidden: true } })
+    expect(hidden.status, hidden.text).toBe(200)
+    const listed = await projection('list')
+    expect(listed).toMatchObject({ code: 0 })
+    expect(listed.out.toString()).not.toContain('not whole')
+    expect(await projection('drop', 'g2')).toMatchObject({ code: 0 })
+    expect((await indicesOf(prefix)).filter(name => name.startsWith(`${prefix}-g2-`))).toEqual([])
   })
 })
 

@@ -9,6 +9,13 @@ const SCHEDULES = 'test/simulation/first-half.test.ts'
 
 export const generationMutants: readonly Mutant[] = [
   {
+    name: 'an index that somebody hid is not of its generation',
+    inside: 'readIndexNames',
+    find: "{ expand_wildcards: 'all' }",
+    replace: '{}',
+    flow: 'test/flow/start.test.ts',
+  },
+  {
     name: 'a generation under other rules decides alone from the beginning',
     inside: 'createFollow',
     find: '  if (follows === undefined) return undefined\n',

@@ -78,7 +78,9 @@ type IndexName = { readonly name: string; readonly index: string }
 type Resolved = { readonly indices: readonly { readonly name: string }[] }
 
 const readIndexNames = async ({ send, prefix }: CommandContext): Promise<IndexName[]> => {
-  const { status, body } = await send<Resolved>({ method: 'GET', path: `/_resolve/index/${prefix}-*` })
+  // Somebody, or an index template, may have hidden them.
+  const query = { expand_wildcards: 'all' }
+  const { status, body } = await send<Resolved>({ method: 'GET', path: `/_resolve/index/${prefix}-*`, query })
   if (status === 404) return []
   if (status !== 200) throw new CommandError(`the indices of ${prefix} cannot be listed: ${status}`)
   return body.indices.flatMap(({ name: index }) => {
