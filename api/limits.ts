@@ -109,5 +109,13 @@ export const AUDIT_END_TIME = 500
 export const AUDIT_KAFKA_TIMEOUT = 3_000
 export const AUDIT_KAFKA_RETRIES = 3
 
+/**
+ * Bytes by which the heap and the buffers outside it may grow between two collections, and the percentages of what the
+ * last one left: never more than the one, at least the other.
+ */
+export const HEAP_GROWTH_BYTES = 96 * 1024 * 1024
+export const HEAP_GROWTH_PERCENT_MAX = 300
+export const HEAP_GROWTH_PERCENT_MIN = 50
+
 /** Seconds that a browser may remember the answer to a preflight request: the longest that browsers keep. */
 export const PREFLIGHT_SECONDS = 7_200

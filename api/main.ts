@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto'
 import files, { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createSecureContext, Server as TlsServer } from 'node:tls'
-import { setFlagsFromString } from 'node:v8'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
 import { credentialsOf } from '../core/log/index.ts'
@@ -51,6 +50,7 @@ import { ageOf } from './admin/status-page.ts'
 import { createApi } from './app.ts'
 import { openAudit } from './audit/open-audit.ts'
 import { createAuditReport } from './audit/report-lines.ts'
+import { boundHeap } from './heap-growth.ts'
 import { createLog } from './http/log.ts'
 import { renewCertificate, whyUnfit } from './http/renew-certificate.ts'
 import { closingConnections, createApiServer, ListenError, listen, stop, type Tls } from './http/server.ts'
@@ -67,23 +67,8 @@ import {
 } from './limits.ts'
 import { handleUnhandledErrors } from './unhandled-errors.ts'
 
-/** Lets the heap grow by this percentage of the size that the last collection left. */
-const growHeapBy = (percent: string): void => setFlagsFromString(`--heap-growing-percent=${percent}`)
-
-/**
- * A page is a few buffers of several 100 KB outside the heap. By default, V8 marks the whole heap for every 64 MB of
- * them, about every 70 pages, which costs more than the pages do. `--external-memory-accounted-in-global-limit` counts
- * them towards the heap's own limit. `--heap-growing-percent=300` lets the heap grow to four times the size
- * that the last collection left. Most of it is such buffers, which are garbage by then. While large answers are held,
- * that would far exceed 500 MiB, so the heap may grow by half only.
- */
-const collectBuffersLater = (): void => {
-  setFlagsFromString('--external-memory-accounted-in-global-limit')
-  growHeapBy('300')
-}
-
 const start = async (): Promise<void> => {
-  collectBuffersLater()
+  const holdMuch = boundHeap()
   const settings = readSettings(apiSettings, process.env, readFileSync)
   const elapsed = () => performance.now()
   const bounded = boundLog(process, files, elapsed)
@@ -112,7 +97,7 @@ const start = async (): Promise<void> => {
   const client = new Client(clientOptions(settings.ELASTICSEARCH_URL, authOf(settings), ca))
   const budget = createAnswerBudget({
     onRefused: metrics.countAnswerRefused,
-    onMuchHeld: holds => growHeapBy(holds ? '50' : '300'),
+    onMuchHeld: holdMuch,
   })
   metrics.watchAnswers(budget.held)
   const elasticsearch = createSearchClient({

@@ -33,22 +33,21 @@ export const waitForChange = (
     const onWait = (end: () => void): void => {
       begun = elapsed()
       reservation.close(state)
-      state.renewTime(milliseconds)
-      // No byte passes while the request waits.
-      ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)
       onceFurtherBytes(ctx.res, end)
     }
+    // Its first search may queue behind those of others, and holds nothing meanwhile: that is a part of the wait.
+    state.renewTime(milliseconds)
+    // No byte passes while the request waits.
+    ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)
     const { scope } = reservation.open(state)
     let nothingBefore: ReadPosition | undefined
     try {
       nothingBefore = await wait(scope, asked, milliseconds, onWait)
     } finally {
       reservation.close(state)
-      if (begun !== undefined) {
-        state.spent.waited = elapsed() - begun
-        state.renewTime(0)
-        ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
-      }
+      if (begun !== undefined) state.spent.waited = elapsed() - begun
+      state.renewTime(0)
+      ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
     }
     if (begun !== undefined) await state.recheckKey()
     // A request that did not wait costs a unit, whatever its answer: a client that asks in a loop must have a limit.

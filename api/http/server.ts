@@ -221,7 +221,8 @@ type Limit = {
 
 /**
  * Limits the connections at once. Near the limit, a new connection closes the one that is idle for longest, so clients
- * that keep connections block no new client. If none is idle at the limit, Node closes the new one without an answer.
+ * that keep connections block no new client. If none is idle at the limit, Node closes the new one without an answer,
+ * and each one that becomes idle then makes room.
  * @returns a callback to call when a request begins
  */
 const limitConnections = (server: Server, { max, onDrop }: Limit): ((res: ServerResponse) => void) => {
@@ -230,17 +231,28 @@ const limitConnections = (server: Server, { max, onDrop }: Limit): ((res: Server
   // In the order in which they became idle.
   const idle = new Set<Socket>()
   let open = 0
+  /** Closed here, and still counted as open. */
+  let closing = 0
 
-  server.maxConnections = max
-  server.on('drop', onDrop)
-  server.on('connection', (socket: Socket) => {
-    open++
-    socket.once('close', () => open--)
-    if (open <= near) return
+  const makeRoom = (): void => {
+    if (open - closing <= near) return
     const [oldest] = idle
     if (oldest === undefined) return
     idle.delete(oldest)
+    closing++
+    oldest.once('close', () => closing--)
     oldest.destroy()
+  }
+  server.maxConnections = max
+  server.on('drop', () => {
+    onDrop()
+    // Node has closed the new connection: the next one finds room.
+    makeRoom()
+  })
+  server.on('connection', (socket: Socket) => {
+    open++
+    socket.once('close', () => open--)
+    makeRoom()
   })
 
   return res => {
@@ -251,7 +263,10 @@ const limitConnections = (server: Server, { max, onDrop }: Limit): ((res: Server
     res.once('close', () => {
       const left = (inFlight.get(socket) ?? 1) - 1
       inFlight.set(socket, left)
-      if (left === 0 && !socket.destroyed) idle.add(socket)
+      if (left > 0 || socket.destroyed) return
+      // One that is idle already is closed first: the client of this one may not have read its answer yet.
+      if (idle.size > 0) makeRoom()
+      idle.add(socket)
     })
   }
 }

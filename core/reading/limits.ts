@@ -1,5 +1,5 @@
 /** The limits of the reading library: what each counts, its unit, and its reason. */
-import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
+import { PAGE_BYTES_MAX, WAIT_SECONDS_MAX } from '../../schemas/limits.ts'
 import { BODY_STORED_MAX, READ_TIME_MAX, READS_IN_FLIGHT_MAX, SMALL_ANSWER_BYTES } from '../store/index.ts'
 
 /**
@@ -33,6 +33,18 @@ export const ENCRYPTED_CONNECTION_BYTES = 104 * 1024
 export const WAITS_OF_ORGANIZATION = { permits: 50, queue: 0, waitMax: 0 }
 export const WAITS = { permits: CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
 export const ENCRYPTED_WAITS = { permits: ENCRYPTED_CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
+
+/**
+ * Searches of waits at once, in all (a fifth of READS_IN_FLIGHT_MAX) and of one organization: those with which a wait
+ * begins, and those for filters. After a start, all clients that follow a feed begin to wait at the same time. So each
+ * wait that a process may have has a place in the queue, for as long as it may wait.
+ */
+export const WAIT_SEARCHES = {
+  permits: READS_IN_FLIGHT_MAX / 5,
+  queue: WAITS.permits,
+  waitMax: WAIT_SECONDS_MAX * 1_000,
+}
+export const WAIT_SEARCHES_OF_ORGANIZATION = { ...WAIT_SEARCHES, permits: WAIT_SEARCHES.permits / 5 }
 
 /**
  * Requests of one organization that read at once: a fifth of READS_IN_FLIGHT_MAX, so that no organization takes all.
@@ -152,8 +164,12 @@ export const CHECKPOINT_WALKS_OF_ORGANIZATION = { permits: 1, queue: 10, waitMax
 export const CHECKPOINT_PAGE_CHANGES = 1_000
 export const CHECKPOINT_PAGE_BYTES = DEAL_PAGE_BYTES
 
-/** Rows of totals that are remembered, of all organizations and moments: some tens of MB. */
-export const TOTALS_ROWS_REMEMBERED = 200_000
+/**
+ * Bytes of totals that are remembered, of all organizations and moments, and what one of them takes: for itself, for
+ * each character of its name, and for each row. Measured: 0.4 KiB with short ids and no row, 1.1 KiB with the longest.
+ */
+export const TOTALS_BYTES_REMEMBERED = 32 * 1024 * 1024
+export const TOTALS_BYTES = { each: 320, character: 3, row: 256 }
 
 /**
  * Milliseconds that the result of a look-up of a key is cached, valid or unknown. A revocation takes effect within 5 s:

@@ -185,12 +185,12 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       const remembered = lastCursors.get(cursorKeyOf(org, asked))
       const known = remembered
         ? { found: false, position: remembered }
-        : await permitted(scope, () => findChange(scope, asked))
+        : await permitted(scope, () => inTime(scope, own => findChange(own, asked)))
       if (known.found || ended) return undefined
       const { position } = known
       return await waitForLook(
         { org, asked, position, seenAt: remembered ? NEVER : begun },
-        milliseconds,
+        Math.max(0, milliseconds - (elapsed() - begun)),
         signal,
         onWait,
       )
@@ -198,6 +198,10 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       leave()
     }
   }
+
+  /** The first search of a wait may have queued for long: its time begins when it has its turn. */
+  const inTime = <Found>(scope: ReadScope, find: (scope: ReadScope) => Promise<Found>): Promise<Found> =>
+    withTimeLimit(READ_TIME_MAX, later, signal => find({ ...scope, signal: AbortSignal.any([scope.signal, signal]) }))
 
   const confirm: ChangeWatch['confirm'] = async (scope, asked, position) => {
     const latest = parts.latest(scope.org, position)

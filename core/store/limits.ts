@@ -92,6 +92,9 @@ export const ANSWERS_IN_DELIVERY_OF_ORGANIZATION = (ANSWERS_HELD_MAX - SMALL_ANS
 export const UNKNOWN_ANSWER_BYTES = SMALL_ANSWER_BYTES / 2
 export const RECORD_BYTES_EXPECTED = 64 * 1024
 
+/** Bytes reserved for a search that finds little: a count, or the fields of one record. More counts as it arrives. */
+export const SMALL_SEARCH_BYTES = 16 * 1024
+
 /** Bytes around each record in an answer of Elasticsearch: its id, its fields, its sort value. */
 export const RECORD_FRAME_BYTES = 1_024
 

@@ -66,6 +66,12 @@ export const answerMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'after a burst of busy connections, idle ones keep new clients out',
+    inside: 'limitConnections',
+    find: '      if (idle.size > 0) makeRoom()\n',
+    replace: '',
+  },
+  {
     name: 'malformed index ids from Elasticsearch are answered as an internal error',
     inside: 'createSearchClient',
     find: '      return readIndexIds(requireAnswer(answer))\n',

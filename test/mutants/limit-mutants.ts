@@ -3,9 +3,49 @@
 import type { Mutant } from './mutant.ts'
 
 const RATE = 'test/flow/api-rate.test.ts'
+const MANY_WAITS = 'test/flow/api-many-waits.test.ts'
 const SHARES = 'test/flow/api-shares.test.ts'
 
 export const limitMutants: readonly Mutant[] = [
+  {
+    name: 'the waits of all organizations begin to search at the same moment',
+    inside: 'createApi',
+    find: 'runPermitted(shares.waitSearches,',
+    replace: 'runPermitted({ ...shares.waitSearches, acquire: async () => () => undefined },',
+    flow: MANY_WAITS,
+  },
+  {
+    name: 'a wait whose first search has no turn yet is refused',
+    inside: 'WAIT_SEARCHES',
+    find: 'queue: WAITS.permits,',
+    replace: 'queue: 0,',
+    flow: MANY_WAITS,
+  },
+  {
+    name: 'a search that finds little reserves the room of a page',
+    inside: 'searchSmall',
+    find: ', reading, SMALL_SEARCH_BYTES))',
+    replace: ', reading))',
+    flow: MANY_WAITS,
+  },
+  {
+    name: 'a wait begins when its first search is done',
+    inside: 'createChangeWatch',
+    find: 'Math.max(0, milliseconds - (elapsed() - begun))',
+    replace: 'milliseconds',
+  },
+  {
+    name: 'the heap grows to four times what it has, however much that is',
+    inside: 'createHeapGrowth',
+    find: 'Math.min(HEAP_GROWTH_PERCENT_MAX, Math.max(HEAP_GROWTH_PERCENT_MIN, fitting))',
+    replace: 'HEAP_GROWTH_PERCENT_MAX',
+  },
+  {
+    name: 'totals without a row are remembered without a limit',
+    inside: 'createReadTotals',
+    find: 'sizeCalculation: bytesOf }',
+    replace: 'sizeCalculation: one => bytesOf(one, "") - TOTALS_BYTES.each + 1 }',
+  },
   {
     name: 'the first request over a limit is no increase of its counter',
     inside: 'createApiMetrics',

@@ -36,6 +36,8 @@ type Options = {
   timeOfFirst?: number
 }
 
+type KeyOptions = { permissions?: string[]; revoked?: boolean; text?: string }
+
 export const createStore = async (url: string, options: Options = {}) => {
   const prefix = options.prefix ?? `test-${randomBytes(6).toString('hex')}`
   const partitions = options.partitions ?? 6
@@ -172,21 +174,13 @@ export const createStore = async (url: string, options: Options = {}) => {
     },
 
     /** Creates an API key. Returns the text that a client sends. */
-    key: async (
-      org: string,
-      more: { permissions?: string[]; revoked?: boolean; text?: string } = {},
-    ): Promise<string> => {
-      const text = more.text ?? `ck_${randomBytes(24).toString('hex')}`
-      const fields = {
-        key_id: `key_${sha256(text).slice(0, 12)}`,
-        org_id: org,
-        permissions: more.permissions ?? ['read'],
-        revoked: more.revoked ?? false,
-      }
-      put(apiKeysIndexOf(prefix), sha256(text), documentText(fields, '{"created_seq":0}'))
+    key: async (org: string, more: KeyOptions = {}): Promise<string> => {
+      const text = putKey(org, more)
       await flush()
       return text
     },
+    /** The same, written with the next flush. */
+    putKey,
 
     /** Puts the versions of a rep, each with its offset. The last one is current. */
     rep: (org: string, id: string, versions: readonly { seq: number; name: string; status?: string }[]) => {
@@ -267,6 +261,18 @@ export const createStore = async (url: string, options: Options = {}) => {
     },
 
     remove: () => call('DELETE', `/${Object.keys(indices).join()}?ignore_unavailable=true`),
+  }
+
+  function putKey(org: string, more: KeyOptions = {}): string {
+    const text = more.text ?? `ck_${randomBytes(24).toString('hex')}`
+    const fields = {
+      key_id: `key_${sha256(text).slice(0, 12)}`,
+      org_id: org,
+      permissions: more.permissions ?? ['read'],
+      revoked: more.revoked ?? false,
+    }
+    put(apiKeysIndexOf(prefix), sha256(text), documentText(fields, '{"created_seq":0}'))
+    return text
   }
 
   function putVersions(

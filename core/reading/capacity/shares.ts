@@ -19,6 +19,8 @@ import {
   LARGE_ANSWERS_OF_ORGANIZATION,
   READS_OF_ORGANIZATION,
   TOTALS_READS_OF_ORGANIZATION,
+  WAIT_SEARCHES,
+  WAIT_SEARCHES_OF_ORGANIZATION,
   WAITS,
   WAITS_OF_ORGANIZATION,
 } from '../limits.ts'
@@ -35,12 +37,18 @@ export type Shares = {
   readonly largeAnswers: Semaphores
   /** Requests that wait for a change: per organization, within the limit of the process. */
   readonly waits: Semaphores
+  /** Searches of such requests: per organization, within the limit of the process. */
+  readonly waitSearches: Semaphores
   readonly keyLookups: Semaphore
   /** For addresses that tried too many unknown keys. */
   readonly keyLookupsExhausted: Semaphore
 }
 export type ShareLimits = {
-  readonly [Name in keyof Shares | 'largeAnswersOfProcess' | 'waitsOfProcess']: SemaphoreLimits
+  readonly [Name in
+    | keyof Shares
+    | 'largeAnswersOfProcess'
+    | 'waitsOfProcess'
+    | 'waitSearchesOfProcess']: SemaphoreLimits
 }
 
 /** The limits of `limits.ts`. */
@@ -53,6 +61,8 @@ export const usualShares: ShareLimits = {
   largeAnswersOfProcess: LARGE_ANSWERS,
   waits: WAITS_OF_ORGANIZATION,
   waitsOfProcess: WAITS,
+  waitSearches: WAIT_SEARCHES_OF_ORGANIZATION,
+  waitSearchesOfProcess: WAIT_SEARCHES,
   keyLookups: KEY_LOOKUPS,
   keyLookupsExhausted: KEY_LOOKUPS_EXHAUSTED,
 }
@@ -71,6 +81,10 @@ export const createShares = (limits: ShareLimits, later: Schedule): Shares => ({
     createSemaphores(limits.largeAnswers, later),
   ),
   waits: within(createSemaphore(limits.waitsOfProcess, later), createSemaphores(limits.waits, later)),
+  waitSearches: within(
+    createSemaphore(limits.waitSearchesOfProcess, later),
+    createSemaphores(limits.waitSearches, later),
+  ),
   keyLookups: createSemaphore(limits.keyLookups, later),
   keyLookupsExhausted: createSemaphore(limits.keyLookupsExhausted, later),
 })
@@ -88,5 +102,6 @@ export const usageOf = (shares: Shares) => {
     large_answers: inUse(shares.largeAnswers),
     key_look_ups: inUse(shares.keyLookups),
     limited_key_look_ups: inUse(shares.keyLookupsExhausted),
+    wait_searches: inUse(shares.waitSearches),
   }
 }

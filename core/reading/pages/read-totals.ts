@@ -47,9 +47,10 @@ import { type Pace, usualPace } from '../capacity/pace.ts'
 import {
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
+  TOTALS_BYTES,
+  TOTALS_BYTES_REMEMBERED,
   TOTALS_OF_ORGANIZATION,
   TOTALS_RECORDS,
-  TOTALS_ROWS_REMEMBERED,
   TOTALS_TIME_MAX,
 } from '../limits.ts'
 import { type DealSums, sumDealLines } from './read-deal-lines.ts'
@@ -80,11 +81,8 @@ export type ReadTotals = (scope: ReadScope, asked: TotalsAsked, onAdded?: (added
 /** Creates the reader of totals and its cache. */
 export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, sequences: Sequences): ReadTotals => {
   const readDocumentsAsOf = createReadDocumentsAsOf(parts)
-  // Limited by rows: each change is a moment that a client can ask about.
-  const summed = new LRUCache<string, Summed>({
-    maxSize: TOTALS_ROWS_REMEMBERED,
-    sizeCalculation: ({ rows, ofDeal }) => rows.length + (ofDeal?.lines.length ?? 0) + 1,
-  })
+  // Limited by bytes: each change is a moment that a client can ask about, of each rep.
+  const summed = new LRUCache<string, Summed>({ maxSize: TOTALS_BYTES_REMEMBERED, sizeCalculation: bytesOf })
   const summing = new Map<string, Summing>()
 
   const ask = async <Aggregations, Source = unknown>(where: Place, body: object, reading: Reading) => {
@@ -286,6 +284,10 @@ type Row = Totals['totals'][number]
 type Summed = { readonly rows: readonly Row[]; readonly ofDeal?: DealSums }
 /** A result that is being made: of a deal, with the bytes of the payouts that were read so far. */
 type Summing = { readonly found: Promise<Summed>; readonly bytes: () => number }
+const bytesOf = ({ rows, ofDeal }: Summed, name: string): number =>
+  TOTALS_BYTES.each +
+  TOTALS_BYTES.character * name.length +
+  TOTALS_BYTES.row * (rows.length + (ofDeal?.lines.length ?? 0))
 /** The only rep, the only period and the deal to add. */
 type Only = Omit<TotalsAsked, 'asOf'>
 type Place = Pick<SearchTarget, 'index' | 'routing'>

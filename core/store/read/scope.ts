@@ -4,7 +4,7 @@
  * part of it: one permit is held around all reads of a request, and no read takes another one.
  */
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
-import { SEARCH_TIME_MAX } from '../limits.ts'
+import { SEARCH_TIME_MAX, SMALL_SEARCH_BYTES } from '../limits.ts'
 import { type CountBytes, type MultiGet, requireAnswer, type Search, type TooMuch } from './search-client.ts'
 import type { DocumentName } from './slice-documents.ts'
 
@@ -61,5 +61,5 @@ export const searchSmall = async (
   reading: Reading,
 ): Promise<Buffer> => {
   const limits = { track_total_hits: false, timeout: `${SEARCH_TIME_MAX}ms` }
-  return requireAnswer(await search(where, JSON.stringify({ ...limits, ...body }), reading))
+  return requireAnswer(await search(where, JSON.stringify({ ...limits, ...body }), reading, SMALL_SEARCH_BYTES))
 }

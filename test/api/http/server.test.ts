@@ -223,6 +223,21 @@ test('many idle connections do not keep new clients out: the server closes the l
   await eventually(() => expect(busy.text).toContain('late answer'))
 })
 
+test('after a burst in which all connections had a request under way, new clients have room', async scope => {
+  const slow = Promise.withResolvers<void>()
+  const answer: RequestListener = (_, res) => void slow.promise.then(() => res.end('answer'))
+  const { port, drops } = await serve(scope, answer, { connectionsMax: 10 })
+  const clients = Array.from({ length: 12 }, () => connected(scope, port, GET))
+  await eventually(() => expect(drops()).toBe(2))
+  slow.resolve()
+  await eventually(() => expect(clients.filter(({ text }) => text.includes('answer'))).toHaveLength(10))
+  for (let n = 0; n < 5; n++) {
+    const next = connected(scope, port, GET)
+    await eventually(() => expect(next.text).toContain('answer'), { every: 1 })
+  }
+  expect(drops()).toBe(2)
+})
+
 test('a connection beyond the limit is closed and counted if all others have a request under way', async scope => {
   const { port, drops } = await serve(scope, () => undefined, { connectionsMax: 3 })
   const clients = Array.from({ length: 4 }, () => connected(scope, port, GET))

@@ -16,7 +16,7 @@ const { signal } = new AbortController()
 const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => {
   const clock = new Clock()
   const generation = generationOf()
-  const state = { publishedTo: 1, takenBack: 0, time: 0, changed: [] as string[], found: [] as string[] }
+  const state = { publishedTo: 1, takenBack: 0, time: 0, queued: 0, changed: [] as string[], found: [] as string[] }
   const position = (): ReadPosition => ({
     generation,
     publishedTo: state.publishedTo,
@@ -32,7 +32,10 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
   const watch = createChangeWatch({
     readServedPositions: async () => ({ generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
-    permitted: (_scope, read) => read(),
+    permitted: async (_scope, read) => {
+      if (state.queued > 0) await new Promise<void>(resolve => clock.after(state.queued, resolve))
+      return read()
+    },
     later,
     elapsed: () => clock.elapsed,
     latest: (_, position) => (position.publishedTo < state.publishedTo ? undefined : { ...position, time: state.time }),
@@ -98,6 +101,17 @@ test('a cursor that is remembered of a restored copy does not hide a change that
   const waited = wait('org_a', cursor, 5_000)
   await untilNobodyWaits()
   expect(waited).toEqual({ after: LOOK_INTERVAL, position: undefined })
+})
+
+test('the time in which the first search of a wait queues is a part of the wait', async () => {
+  const { state, wait, untilNobodyWaits, pass } = await setUp()
+  state.queued = 5_000
+  const [long, short] = [wait('org_a', cursor, 20_000), wait('org_b', cursor, 2_000)]
+  await pass(5_100)
+  await untilNobodyWaits()
+  // The last look of the long one is recent. Nobody has looked for the short one when its time is up: its page is read.
+  expect(long).toMatchObject({ after: 20_000, position: { publishedTo: state.publishedTo } })
+  expect(short).toEqual({ after: 5_000, position: undefined })
 })
 
 test('a client that waits again soon after its last answer causes no search', async () => {

@@ -1,7 +1,12 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
-import { TOTALS_AMOUNTS, TOTALS_AT_ONCE, TOTALS_ROWS_REMEMBERED } from '../../../../core/reading/limits.ts'
+import {
+  TOTALS_AMOUNTS,
+  TOTALS_AT_ONCE,
+  TOTALS_BYTES,
+  TOTALS_BYTES_REMEMBERED,
+} from '../../../../core/reading/limits.ts'
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
 import { createSequences } from '../../../../core/reading/pages/sequences.ts'
@@ -173,8 +178,8 @@ test('periods with many records are summed one after the other, small periods to
   expect(portions).toEqual([['period_0', 'period_1', 'period_2'], ['period_3'], ['period_4'], ['period_5']])
 })
 
-test('the cache of totals is bounded by rows, however many moments are requested', async () => {
-  const periods = Math.ceil(TOTALS_ROWS_REMEMBERED / 10)
+test('the cache of totals is bounded by the bytes of their rows, however many moments are requested', async () => {
+  const periods = Math.ceil(TOTALS_BYTES_REMEMBERED / TOTALS_BYTES.row / 10)
   const { asked, read, change } = totalsOver(
     Array.from({ length: periods }, (_, place) => ({ period: `period_${place}`, amount: '1', count: 1 })),
   )
@@ -191,6 +196,23 @@ test('the cache of totals is bounded by rows, however many moments are requested
   change(-12)
   await read()
   expect(asked.length - first).toBe(13 * one)
+})
+
+test('the cache of totals is bounded by the names of totals too: those of many organizations without a row', async () => {
+  const { asked, read } = totalsOver([])
+  const orgOf = (place: number): string => `org_${String(place).padStart(64, '0')}`
+  const most = Math.ceil(TOTALS_BYTES_REMEMBERED / (TOTALS_BYTES.each + 64 * TOTALS_BYTES.character))
+  await read(orgOf(0))
+  const first = asked.length
+  await read(orgOf(0))
+  const known = asked.length - first
+  for (let place = 1; place < most; place++) await read(orgOf(place))
+  const before = asked.length
+  await read(orgOf(most - 1))
+  expect(asked.length - before).toBe(known)
+  const later = asked.length
+  await read(orgOf(0))
+  expect(asked.length - later).toBeGreaterThan(known)
 })
 
 test('a request over the limit waits until another sum is done, or until its own time is up', async () => {
