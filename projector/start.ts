@@ -15,6 +15,7 @@ import {
   type GenerationBody,
   type KafkaAccess,
   type SourceAdmin,
+  untilKafkaAnswers,
 } from '../core/log/index.ts'
 import { eventsOptions, type StreamContext, type StreamOptions, type TestHooks } from '../core/projection/index.ts'
 import {
@@ -280,11 +281,7 @@ export const retryKafka = <Result>(
   attempt: () => Promise<Result>,
   health: Health,
   { signal, retryOptions }: StartContext,
-): Promise<Result> =>
-  keepTrying(() => attempt().catch(refuseCredentials), signal, {
-    ...retryOptions,
-    onTrouble: trouble => health.set('kafka', trouble && 'does not answer'),
-  })
+): Promise<Result> => untilKafkaAnswers(() => attempt().catch(refuseCredentials), signal, { retryOptions, health })
 
 /** At the start, a failed authentication most likely means wrong credentials: later, it means a lost connection. */
 const refuseCredentials = (error: unknown): never => {

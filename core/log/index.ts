@@ -41,7 +41,7 @@ export {
 export { keptRecord, toRawRecord } from './kafka/stored-record.ts'
 export { type KafkaAccess, kafkaAccess, kafkaConfig } from './kafka-config.ts'
 export { credentialsOf } from './kafka-credentials.ts'
-export { asUnanswered, kafkaRetryOptions } from './kafka-retry.ts'
+export { asUnanswered, untilKafkaAnswers } from './kafka-retry.ts'
 export { type AppendedBatch, appendInTransactions, type LogTransactions } from './records/append-in-transactions.ts'
 export { appendLog, type LogAppender } from './records/append-log.ts'
 export { BATCH_TIME_SPAN, kafkaTime } from './records/encode-batch.ts'

@@ -3,6 +3,7 @@ import { createSecureContext } from 'node:tls'
 import kafkajs, { type Kafka, type KafkaConfig } from 'kafkajs'
 import type { kafkaSettings, Read, ReadSettingFile } from '../runtime/index.ts'
 import { clearBufferOnReconnect, createNotifyingSocketFactory } from './kafka/patch-connections.ts'
+import { namePartitionsOfErrors } from './kafka/patch-partition-errors.ts'
 import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
 import { passOnRefusedRights } from './kafka/patch-refusals.ts'
 import { closeAfterTimeout } from './kafka/patch-timeouts.ts'
@@ -28,6 +29,7 @@ export const kafkaConfig = (
   passOnRefusedRights()
   closeAfterTimeout()
   askForTopicIds()
+  namePartitionsOfErrors()
   return {
     clientId,
     brokers: settings.KAFKA_BROKERS,

@@ -68,9 +68,9 @@ export const logMutants: readonly Mutant[] = [
     inside: 'openPartition',
     find: `  const { written, writtenFrom } = await openWritten(partition, position, { identity, controlIndex, request })
   // After both: another owner may have written and published past ends that were read before.
-  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
+  const ends = await untilKafkaAnswers(streamLog.ends, signal, steps)
 `,
-    replace: `  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
+    replace: `  const ends = await untilKafkaAnswers(streamLog.ends, signal, steps)
   const { written, writtenFrom } = await openWritten(partition, position, { identity, controlIndex, request })
 `,
   },

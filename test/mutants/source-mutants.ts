@@ -186,6 +186,24 @@ export const sourceMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'an error of Kafka does not say which partition it is about',
+    inside: 'asUnanswered',
+    find: 'partitionsOf(error)',
+    replace: 'undefined',
+  },
+  {
+    name: 'after a while a reason names no partition any more',
+    inside: 'watchProgress',
+    find: "looks.trouble ?? 'does not answer'",
+    replace: "'does not answer'",
+  },
+  {
+    name: 'a stream takes back the reason of another one',
+    inside: 'monitorSource',
+    find: "during('kafka', report =>",
+    replace: "during('kafka', (_, report: ReportTrouble = reason => context.health.set('kafka', reason)) =>",
+  },
+  {
     name: 'open transactions are not seen at the ends of partitions',
     inside: 'openCluster',
     find: 'isolationLevel: READ_UNCOMMITTED }',

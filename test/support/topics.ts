@@ -27,6 +27,8 @@ export type Published = ModelRecord & { readonly stream: Stream; readonly partit
 
 type Options = {
   readonly partitions?: number
+  /** The brokers of each partition of the events. Otherwise Kafka chooses. */
+  readonly replicas?: readonly (readonly number[])[]
   readonly keyPartitions?: number
   /** Overrides the configuration that `commission topics` gives a topic. */
   readonly configuration?: Readonly<Record<string, string>>
@@ -37,7 +39,7 @@ type Options = {
 }
 
 export const createTopics = async (scope: Scope, options: Options = {}): Promise<Topics> => {
-  const { partitions = 3, keyPartitions = 1, configuration = {} } = options
+  const { partitions = 3, keyPartitions = 1, configuration = {}, replicas } = options
   // Otherwise a response that a fault cuts off silences this client, and the test accuses the projector.
   clearBufferOnReconnect()
   const brokers = options.kafka ?? inject('kafkaBrokers')
@@ -59,7 +61,9 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
   })
   const there = await admin.listTopics()
   const wanted = [
-    { topic: events, numPartitions: partitions },
+    replicas === undefined
+      ? { topic: events, numPartitions: partitions }
+      : { topic: events, replicaAssignment: replicas.map((of, partition) => ({ partition, replicas: [...of] })) },
     { topic: apiKeys, numPartitions: keyPartitions },
   ].filter(({ topic }) => !there.includes(topic))
   const configEntries = Object.entries({ ...keepsEverything, ...configuration }).map(([name, value]) => ({

@@ -8,9 +8,9 @@
  * has such members.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
-import { keepTrying, type Retrying, StopError } from '../../runtime/index.ts'
+import { type Retrying, StopError } from '../../runtime/index.ts'
 import { withRight } from '../kafka/access-refusal.ts'
-import { asUnanswered, kafkaRetryOptions } from '../kafka-retry.ts'
+import { asUnanswered, untilKafkaAnswers } from '../kafka-retry.ts'
 
 export type InstallationIdentity = {
   readonly prefix: string
@@ -85,7 +85,7 @@ export const enterGroup = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const checkGroup = () => assertOwnGroup(context.admin, groupId, identity.topic, ours)
-  const { unmarked } = await keepTrying(checkGroup, signal, kafkaRetryOptions(context))
+  const { unmarked } = await untilKafkaAnswers(checkGroup, signal, context)
   if (unmarked > 0)
     context.warn?.({ group: groupId, members: unmarked }, 'members of the group do not name their installation')
 }

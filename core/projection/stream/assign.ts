@@ -29,11 +29,11 @@ import {
   endOfPartition,
   type GenerationBody,
   isLastRecord,
-  kafkaRetryOptions,
   type LastRecord,
   type StreamLog,
+  untilKafkaAnswers,
 } from '../../log/index.ts'
-import { keepTrying, type Retrying, StopError } from '../../runtime/index.ts'
+import { type Retrying, StopError } from '../../runtime/index.ts'
 import {
   type Ask,
   assertSameIndices,
@@ -317,7 +317,6 @@ export const openPartition = async (
     request =>
       retryUntilAborted('publish', signal, steps, () => send(request, signal))
   const [request, replace] = [retried(elasticsearch.send), retried(steps.replace)]
-  const retryOptions = kafkaRetryOptions(steps)
   // First, so that an added partition stops with `source_changed`, not with `index_missing`.
   await verifySource(signal)
   await assertSameIndices(identity, { request, prefix })
@@ -326,7 +325,7 @@ export const openPartition = async (
   const { position } = published.current()
   const { written, writtenFrom } = await openWritten(partition, position, { identity, controlIndex, request })
   // After both: another owner may have written and published past ends that were read before.
-  const ends = await keepTrying(streamLog.ends, signal, retryOptions)
+  const ends = await untilKafkaAnswers(streamLog.ends, signal, steps)
   assertNotTruncated(topic, partition, position, ends)
   if (written !== null) assertHasWritten(topic, partition, written.offset, ends)
   return { ...published, written, writtenFrom }

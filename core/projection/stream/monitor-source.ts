@@ -19,7 +19,15 @@ import {
   type SourceAdmin,
   type StreamLog,
 } from '../../log/index.ts'
-import { type Health, type HealthPart, type RetryOptions, StopError, shared, Unanswered } from '../../runtime/index.ts'
+import {
+  type Health,
+  type HealthPart,
+  type ReportTrouble,
+  type RetryOptions,
+  StopError,
+  shared,
+  Unanswered,
+} from '../../runtime/index.ts'
 import { type Clocks, IDENTIFY_INTERVAL_MS } from '../../store/index.ts'
 import {
   ENDS_INTERVAL_MS,
@@ -68,16 +76,19 @@ export const monitorSource = async (
   context: MonitorContext,
   signal: AbortSignal,
 ): Promise<void> => {
-  let endsSeen = context.elapsed()
-  const onEndsRead = (): void => {
-    endsSeen = context.elapsed()
-  }
-  await Promise.all([
-    watchEnds(watched, context, onEndsRead, signal),
-    watchProgress(watched, context, () => endsSeen, signal),
-    verifyPeriodically(watched, context, signal),
-  ])
+  const looks: Looks = { readAt: context.elapsed(), trouble: undefined }
+  // Each stream has its own reason: another one, which reads its ends, must not take it back.
+  await context.health.during('kafka', report =>
+    Promise.all([
+      watchEnds(watched, context, looks, report, signal),
+      watchProgress(watched, context, looks, report, signal),
+      verifyPeriodically(watched, context, signal),
+    ]),
+  )
 }
+
+/** When the ends were read last, in milliseconds of a monotonic clock, and why they were not since. */
+type Looks = { readAt: number; trouble: string | undefined }
 
 /** Without topic ids, only this detects a topic that was created again between two fetches. */
 const verifyPeriodically = async (
@@ -100,8 +111,9 @@ const verifyPeriodically = async (
 /** Reads the ends of the partitions every ENDS_INTERVAL_MS. */
 const watchEnds = async (
   { stream, identity, bounds, part, assignment, committer, verification }: MonitoredStream,
-  { streamLog, clocks, now, metrics, retryOptions, health, fail }: MonitorContext,
-  onEndsRead: () => void,
+  { streamLog, clocks, elapsed, now, metrics, retryOptions, health, fail }: MonitorContext,
+  looks: Looks,
+  report: ReportTrouble,
   signal: AbortSignal,
 ): Promise<void> => {
   while (!signal.aborted) {
@@ -122,12 +134,14 @@ const watchEnds = async (
           flow.sawEnd(wanted, wanted === end ? reading : undefined, writtenOf(partition, ends))
         void committer.offer(partition, publishedTo)
       }
-      onEndsRead()
-      health.set('kafka', undefined)
+      looks.readAt = elapsed()
+      looks.trouble = undefined
+      report(undefined)
       if (assignment.isReading) health.set(part, undefined)
     } catch (error) {
       if (!(error instanceof Unanswered)) return fail(error)
-      health.set('kafka', 'does not answer')
+      looks.trouble = error.why
+      report(error.why)
     }
     await retryOptions.sleep(ENDS_INTERVAL_MS, signal).catch(() => undefined)
   }
@@ -142,8 +156,9 @@ const writtenOf = (partition: number, ends: Ends): number | undefined => {
 /** Fails the stream when nothing moves although it could. */
 const watchProgress = async (
   { identity: { topic }, assignment, watchdog }: MonitoredStream,
-  { elapsed, retryOptions, health, fail }: MonitorContext,
-  endsSeen: () => number,
+  { elapsed, retryOptions, fail }: MonitorContext,
+  looks: Looks,
+  report: ReportTrouble,
   signal: AbortSignal,
 ): Promise<void> => {
   for (let before = elapsed(); ; before = elapsed()) {
@@ -151,7 +166,7 @@ const watchProgress = async (
     if (signal.aborted) return
     // The client reports a silent Kafka only after minutes. Just after this process was frozen, nothing is known yet.
     const wasFrozen = elapsed() - before > WATCHDOG_GAP_MS
-    if (!wasFrozen && elapsed() - endsSeen() > ENDS_LATE_MS) health.set('kafka', 'does not answer')
+    if (!wasFrozen && elapsed() - looks.readAt > ENDS_LATE_MS) report(looks.trouble ?? 'does not answer')
     const stuck = watchdog.check(elapsed(), assignment.standing())
     if (stuck === 'out of the group') return fail(new StopError('stuck', stuck, { topic }))
     if (stuck === undefined) continue

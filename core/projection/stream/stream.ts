@@ -14,9 +14,10 @@ import {
   type LogHandlers,
   restingAt,
   type StreamLog,
+  untilKafkaAnswers,
   upToBound,
 } from '../../log/index.ts'
-import { keepTrying, type Retrying } from '../../runtime/index.ts'
+import type { Retrying } from '../../runtime/index.ts'
 import {
   type Ask,
   type Clocks,
@@ -121,13 +122,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     },
     elapsed: context.elapsed,
   })
-  const verify = (signal: AbortSignal): Promise<void> =>
-    health.during('kafka', report =>
-      keepTrying(() => verifier.verify(), signal, {
-        ...context.retryOptions,
-        onTrouble: trouble => report(trouble && 'does not answer'),
-      }),
-    )
+  const verify = (signal: AbortSignal): Promise<void> => untilKafkaAnswers(() => verifier.verify(), signal, context)
   const assignment: Assignment = new Assignment({
     topic: identity.topic,
     consumption: () => consumption,

@@ -1,8 +1,9 @@
 /** How a stream is watched: the age of what is published, a Kafka that is away, and errors. */
 import { expect, test } from 'vitest'
-import { ENDS_INTERVAL_MS } from '../../../../core/projection/limits.ts'
+import { ENDS_INTERVAL_MS, ENDS_LATE_MS, WATCHDOG_INTERVAL_MS } from '../../../../core/projection/limits.ts'
 import { type MonitoredStream, monitorSource } from '../../../../core/projection/stream/monitor-source.ts'
 import { StopError } from '../../../../core/runtime/failures.ts'
+import { createHealth } from '../../../../core/runtime/health.ts'
 import { Unanswered } from '../../../../core/runtime/unanswered.ts'
 import { Clock } from '../../../projector/clock.ts'
 
@@ -37,7 +38,11 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered(
     now: clock.now,
     metrics: { observeAge: (seconds: number) => void ages.push(seconds) },
     retryOptions: { sleep: clock.sleep },
-    health: { set: (_: string, reason: unknown) => void reasons.push(reason) },
+    health: {
+      set: (_: string, reason: unknown) => void reasons.push(reason),
+      during: (_: string, task: (report: (reason: unknown) => void) => unknown) =>
+        task(reason => void reasons.push(reason)),
+    },
     fail: (failure: unknown) => void failures.push(failure),
   } as unknown as Parameters<typeof monitorSource>[1]
   const running = async (body: () => Promise<void>) => {
@@ -50,7 +55,7 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered(
   const goesAway = (): void => {
     isAway = true
   }
-  return { clock, ages, reasons, running, goesAway }
+  return { clock, ages, reasons, running, goesAway, context }
 }
 
 test('while nothing is published, each look at Kafka observes the age of each partition', async () => {
@@ -75,6 +80,34 @@ test('while Kafka does not answer, the age is observed and grows', async () => {
   })
   expect(ages.slice(0, 2)).toEqual([2, 62])
   expect(reasons).toContain('does not answer')
+})
+
+test('the reason names the partitions that Kafka does not answer for, also after a while', async () => {
+  const { clock, reasons, running, goesAway } = setUp(
+    [1_000],
+    new Unanswered('kafka', 0, 'events 3 (LEADER_NOT_AVAILABLE)'),
+  )
+  goesAway()
+  await running(async () => {
+    for (let passed = 0; passed <= 2 * ENDS_LATE_MS; passed += WATCHDOG_INTERVAL_MS) {
+      await clock.move(WATCHDOG_INTERVAL_MS)
+    }
+  })
+  expect(new Set(reasons)).toEqual(new Set(['does not answer for events 3 (LEADER_NOT_AVAILABLE)']))
+})
+
+test('a stream whose ends are read takes back no reason of another stream', async () => {
+  const health = createHealth({ warn: () => undefined, info: () => undefined }, () => 0)
+  const [broken, whole] = [setUp([1_000]), setUp([1_000])]
+  for (const { context } of [broken, whole]) Object.assign(context, { health })
+  broken.goesAway()
+  await broken.running(() =>
+    whole.running(async () => {
+      for (const { clock } of [broken, whole, whole]) await clock.move(ENDS_INTERVAL_MS)
+      expect(health.reasons()).toEqual({ kafka: 'does not answer' })
+    }),
+  )
+  expect(health.reasons()).toEqual({})
 })
 
 test.each([new StopError('records_deleted', 'the log begins later'), new TypeError('a defect')])(
