@@ -102,8 +102,10 @@ type Api = {
 export const createApi = (parts: ApiParts): Api => {
   const { prefix, log, elapsed, later = scheduleTimer } = parts
   const batched = batchMultiGets(parts.elasticsearch.multiGet, later)
+  // The same reads: each reserves its bytes in the memory of its request before it asks.
   const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
   const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
+  // Each read of a position also checks that the indices are those of its generation.
   const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts.now, later, undefined, {
     key: parts.checkpointKey,
   })
@@ -133,11 +135,13 @@ export const createApi = (parts: ApiParts): Api => {
     )
     // Its id, signal and time limit.
     .step(identifyRequest(later))
+    // Keeps the memory of the answer until the client has it, and closes a connection that is too slow.
     .step(limitDelivery(parts.budget, later, parts.onDeliveryTimeout))
     // A usual GET passes: method, target, body.
     .step(refuseEarly)
     .step(findRoute(router))
     .step(serveOpenapi(JSON.stringify(openapi)))
+    // Adds the holder of the key, from memory or a shared look-up. 401 for a key that is not in force.
     .step(
       authenticate({
         keys,
@@ -148,7 +152,7 @@ export const createApi = (parts: ApiParts): Api => {
         onLimited: () => parts.onRateLimited('address'),
       }),
     )
-    // It also refuses what the key has no permission for: such a request counts.
+    // One unit now, more once the size of the answer is known. It also refuses what the key has no permission for.
     .step(
       limitRate({
         rate: parts.rate,
@@ -163,6 +167,7 @@ export const createApi = (parts: ApiParts): Api => {
     // Other routes pass.
     .step(waitForChange(CHANGES_ROUTE, watch, reservation, elapsed))
     .step(shareReads(TOTALS_ROUTE, shares.readsOfOrganization, shares.totalsOfOrganization))
+    // Adds `scope`, where the bytes of all reads count.
     .step(reserveReads(reservation))
     .end(answerRoute(router))
   const app = new Koa<Arrived>({ env: 'production' })

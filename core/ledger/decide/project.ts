@@ -42,6 +42,7 @@ export type Assessed = {
 export type Skipped = { readonly record: RawRecord; readonly skipped: true; readonly rules: undefined }
 
 export type AssessSteps = {
+  /** Checks UTF-8, JSON and the attributes of CloudEvents. It knows no event type and no field of the data. */
   readonly decode: (record: RawRecord) => Envelope | 'undecodable'
   readonly source: PartitionSource
   readonly rules: RulesTable

@@ -174,6 +174,7 @@ export class PartitionFlow {
     let publishing: Promise<void> = Promise.resolve()
     for (const first of this.#inOrder.untilFirstIsSearchable()) {
       await first
+      // All batches from the first one on that are searchable without a gap; undefined after `close`.
       const group = this.#inOrder.takeSearchable()
       if (group === undefined) break
       this.#catchUp.reach(group.end)
@@ -273,7 +274,8 @@ export class PartitionFlow {
 
   /**
    * Publishes a position, a time, or both. If the published time is ahead of all clocks, the new time replaces it. This
-   * works also under constant load, when the position never reaches the end.
+   * works also under constant load, when the position never reaches the end. `advance` replaces the document of the
+   * position only if it is as it was read, and never goes back.
    */
   #publish(time: number | undefined, further: Partial<PublishedState> = {}): Promise<void> {
     const { published } = this.#parts.store

@@ -133,7 +133,8 @@ export class PartitionStore {
   }
 
   /**
-   * Packs documents during the call, and returns the function that writes them later.
+   * Packs documents during the call, and returns the function that writes them later. It resolves once Elasticsearch
+   * has each document at its version or a later one, and retries without end.
    * @param last the last record of their batch, which is written with them
    */
   pack(decided: readonly DecidedDocument[], last: PublishedState['last']): () => Promise<void> {
@@ -158,13 +159,14 @@ export class PartitionStore {
       )
   }
 
-  /** Returns the indices of these kinds that lists search. They must be refreshed before publishing. */
+  /** Returns the indices of these kinds that lists search, not those of statements, chains and parked records. */
   searchedIndices(kinds: ReadonlySet<IndexKind>): string[] {
     return this.#parts.layout.searchedIndices(kinds)
   }
 
   /**
-   * Makes the written documents of these indices searchable. Without an index nothing is refreshed.
+   * Makes the written documents of these indices searchable. Without an index nothing is refreshed. All partitions
+   * share a refresh, and only one that began after this call counts.
    * @param delay in milliseconds since the last refresh
    */
   refresh(indices: readonly string[], delay: number): Promise<void> {

@@ -43,8 +43,8 @@ import { createSourceVerifier, monitorSource } from './monitor-source.ts'
 import { createWrongTimes } from './wrong-times.ts'
 
 /**
- * A stream to start: `createStarter` of the projector starts one for API keys, and one for each active generation, with
- * the consumer group KAFKA_GROUP_ID-GENERATION and the layout of the generation.
+ * A stream to start: the projector has one for API keys, and one for each active generation, with the consumer group
+ * KAFKA_GROUP_ID-GENERATION and the layout of the generation.
  */
 export type StreamOptions = {
   readonly stream: Stream

@@ -29,6 +29,7 @@ test('two concurrent calls of connect make one connection, and it stays open', a
     logger: silent,
     socketFactory: createFactory(),
     connectionTimeout: CONNECTION_TIMEOUT_MS,
+    requestTimeout: 30_000,
   })
   t.onTestFinished(() => void connection.disconnect())
   await Promise.all([connection.connect(), connection.connect()])
