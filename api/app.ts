@@ -116,7 +116,11 @@ export const createApi = (parts: ApiParts): Api => {
   const admitKey = createAdmitKey(keys, createFailedLogins(elapsed, parts.failuresPerAddress), shares, later)
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
   const admitLine = createRefusalLog(elapsed)
-  const watch = createWatch(runPermitted(shares.waitSearches, 'reads_of_waits'), shares.waits, elapsed)
+  const waitPermits = {
+    toBegin: runPermitted(shares.waitSearches, 'reads_of_waits'),
+    toFind: runPermitted(shares.readsOfOrganization),
+  }
+  const watch = createWatch(waitPermits, shares.waits, elapsed)
   const reservation = createReadReservation(parts.budget, shares.largeAnswers)
   const readSealKey = reportRefusals(parts.readSealKey ?? noSealKeys, log.say, elapsed)
   const router = createRoutes(readers, createOpenRecords(readSealKey, createKeyReads(later)), watch)

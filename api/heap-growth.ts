@@ -1,10 +1,10 @@
 /**
  * Bounds how far the heap grows between two collections. In: what each collection left. Out: the percentage by which V8
  * lets the heap grow before the next one.
- * Promises: the heap and the buffers outside it grow by at most HEAP_GROWTH_BYTES, and by half where more is left or
- *   where many answers are held. So what the process remembers of many organizations is not multiplied. A small heap
- *   grows to four times its size: to mark it more often would cost more than the pages do. Nothing ends the process:
- *   the heap grows further if it must.
+ * Promises: V8 begins the next collection once the heap and the buffers outside it have grown by HEAP_GROWTH_BYTES, or
+ *   by half where more is left or where many answers are held. So what the process remembers of many organizations is
+ *   not multiplied. A small heap grows to four times its size: to mark it more often would cost more than the pages do.
+ *   Nothing ends the process: the heap grows further if it must.
  *
  * By default, V8 marks the whole heap for every 64 MB of buffers, about every 70 pages.
  * `--external-memory-accounted-in-global-limit` counts them towards the heap's own limit.

@@ -29,11 +29,20 @@ export const waitForChange = (
   const waitOnce = async (ctx: Context<Needs>, asked: ListParameters, seconds: number): Promise<Waited> => {
     const { state } = ctx
     const milliseconds = seconds * 1_000
-    let begun: number | undefined
-    const onWait = (end: () => void): void => {
-      begun = elapsed()
-      reservation.close(state)
-      onceFurtherBytes(ctx.res, end)
+    const begun = elapsed()
+    let turn: number | undefined
+    let waitsSince: number | undefined
+    const leaving = new AbortController()
+    onceFurtherBytes(ctx.res, () => leaving.abort())
+    const events = {
+      leaving: leaving.signal,
+      onTurn: () => {
+        turn = elapsed()
+      },
+      onWait: () => {
+        waitsSince = elapsed()
+        reservation.close(state)
+      },
     }
     // Its first search may queue behind those of others, and holds nothing meanwhile: that is a part of the wait.
     state.renewTime(milliseconds)
@@ -42,14 +51,17 @@ export const waitForChange = (
     const { scope } = reservation.open(state)
     let nothingBefore: ReadPosition | undefined
     try {
-      nothingBefore = await wait(scope, asked, milliseconds, onWait)
+      nothingBefore = await wait(scope, asked, milliseconds, events)
     } finally {
       reservation.close(state)
-      if (begun !== undefined) state.spent.waited = elapsed() - begun
+      // All but the first search. A queue of less than a millisecond is no wait.
+      state.spent.waited = Math.trunc((turn ?? elapsed()) - begun)
+      if (turn !== undefined && waitsSince !== undefined) state.spent.waited += elapsed() - waitsSince
       state.renewTime(0)
       ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX)
     }
-    if (begun !== undefined) await state.recheckKey()
+    // Also if it only queued.
+    await state.recheckKey()
     // A request that did not wait costs a unit, whatever its answer: a client that asks in a loop must have a limit.
     const isShort = state.spent.waited < SHORT_WAIT
     return { nothingBefore, refundUnit: isShort ? () => undefined : state.refundUnit }

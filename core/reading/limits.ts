@@ -35,9 +35,9 @@ export const WAITS = { permits: CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
 export const ENCRYPTED_WAITS = { permits: ENCRYPTED_CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
 
 /**
- * Searches of waits at once, in all (a fifth of READS_IN_FLIGHT_MAX) and of one organization: those with which a wait
- * begins, and those for filters. After a start, all clients that follow a feed begin to wait at the same time. So each
- * wait that a process may have has a place in the queue, for as long as it may wait.
+ * Searches with which waits begin, at once: in all (a fifth of READS_IN_FLIGHT_MAX) and of one organization. After a
+ * start, all clients that follow a feed begin to wait at the same time. So each wait that a process may have has a
+ * place in the queue, for as long as it may wait.
  */
 export const WAIT_SEARCHES = {
   permits: READS_IN_FLIGHT_MAX / 5,

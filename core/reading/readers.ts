@@ -4,6 +4,7 @@ import type { Schedule, Semaphores, SigningKey } from '../runtime/index.ts'
 import { createPositionReader, type PositionReader, type ScopedReads } from '../store/index.ts'
 import { type CheckIndices, positionsChecked } from './check-indices.ts'
 import { createReadCheckpoint, type ReadCheckpoint } from './checkpoint/read-checkpoint.ts'
+import { createFindChange, createFindLast } from './find-changes.ts'
 import { createPositionAsOf } from './pages/as-of.ts'
 import { createCursors } from './pages/cursors.ts'
 import { createProjectionTime } from './pages/projection-time.ts'
@@ -14,13 +15,7 @@ import { createReadPage } from './pages/read-page.ts'
 import { createReadRecords, type ReadRecords } from './pages/read-record.ts'
 import { createReadTotals, type ReadTotals } from './pages/read-totals.ts'
 import { createSequences } from './pages/sequences.ts'
-import {
-  type ChangeWatch,
-  createChangeWatch,
-  createFindChange,
-  createFindLast,
-  type RunPermitted,
-} from './watch-changes.ts'
+import { type ChangeWatch, createChangeWatch, type WaitPermits } from './watch-changes.ts'
 
 export type Readers = {
   readonly list: ReadList
@@ -32,11 +27,7 @@ export type Readers = {
 }
 
 /** Creates the watch of changes. */
-type CreateWatch = (
-  permitted: RunPermitted,
-  waits: Pick<Semaphores, 'tryAcquire'>,
-  elapsed: () => number,
-) => ChangeWatch
+type CreateWatch = (permitted: WaitPermits, waits: Pick<Semaphores, 'tryAcquire'>, elapsed: () => number) => ChangeWatch
 
 /** Creates all readers. All reject with a Refusal if Elasticsearch cannot answer. */
 export const createReaders = (

@@ -21,10 +21,9 @@
  */
 import { LRUCache } from 'lru-cache'
 import { partitionOf } from '../../schemas/partition.ts'
-import { filteredKinds, listKinds } from '../../schemas/stored/documents.ts'
-import { abortRefusal, atMost, type Schedule, type Semaphores, unavailable, withTimeLimit } from '../runtime/index.ts'
+import { listKinds } from '../../schemas/stored/documents.ts'
+import { abortRefusal, atMost, type Schedule, type Semaphores, withTimeLimit } from '../runtime/index.ts'
 import {
-  anyHit,
   type Generation,
   type PositionReader,
   READ_TIME_MAX,
@@ -34,8 +33,8 @@ import {
   type ScopedSearch,
   searchSmall,
   smallSearch,
-  visibleRange,
 } from '../store/index.ts'
+import type { ChangesAsked, FindChange, FindLast } from './find-changes.ts'
 import {
   FIND_INTERVAL,
   LAST_CURSOR_AGE_MAX,
@@ -46,23 +45,7 @@ import {
   WAKES_PER_LOOK,
 } from './limits.ts'
 import type { ProjectionTime } from './pages/projection-time.ts'
-import { kindsOf, type ReaderParts, readListStart } from './pages/read-list.ts'
-import { type ListFilter, requireSearchable, termsOf } from './pages/read-page.ts'
-import { type ListParameters, textOfName } from './pages/read-parameters.ts'
-
-export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
-
-/** Returns whether there is a change after a cursor, and the position up to which that is known. */
-export type FindChange = (scope: ReadScope, asked: ChangesAsked) => Promise<ChangeFound>
-type ChangeFound = { readonly found: boolean; readonly position: ReadPosition }
-
-/** Returns, for each filter, the offset of the last change that it matches, from an offset up to a position. */
-export type FindLast = (
-  scope: ReadScope,
-  filters: readonly ListFilter[],
-  from: number,
-  position: ReadPosition,
-) => Promise<readonly (number | undefined)[]>
+import { textOfName } from './pages/read-parameters.ts'
 
 export type ChangeWatch = {
   /** Resolves with undefined if the page must be read; with a position if no change is between the cursor and it. */
@@ -70,8 +53,7 @@ export type ChangeWatch = {
     scope: ReadScope,
     asked: ChangesAsked,
     milliseconds: number,
-    /** Called when the request begins to wait, with a function that ends the wait as if its time was up. */
-    onWait: (end: () => void) => void,
+    events: WaitEvents,
   ) => Promise<ReadPosition | undefined>
   /**
    * Returns the position with which an empty page may be answered now; undefined if the page must be read: another
@@ -86,46 +68,21 @@ export type ChangeWatch = {
   readonly waiting: () => number
 }
 
-type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>
-
-/** Creates the search for a change after a cursor. @throws Refusal as a list does */
-export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange => {
-  return async (scope, { startingAfter, filter = {} }) => {
-    const { position, after = -1 } = await readListStart(parts, scope, { startingAfter, asOf: undefined })
-    requireSearchable(filter, position.generation.layout)
-    const where = position.generation.layout.searchOf(kindsOf('changes', filter), scope.org)
-    const terms = termsOf(filter)
-    const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
-    const body = {
-      size: 1,
-      _source: false,
-      terminate_after: 1,
-      query: { bool: { filter: [...where.filters, ...terms, range] } },
-    }
-    return { position, found: anyHit(await searchSmall(search, where, body, scope)) }
-  }
-}
-
-/** Creates the search that serves all filters of an organization. */
-export const createFindLast = (search: ScopedSearch): FindLast => {
-  return async (scope, filters, from, position) => {
-    const where = position.generation.layout.searchOf(filteredKinds, scope.org)
-    const ofFilters = filters.map(filter => ({ bool: { filter: termsOf(filter) } }))
-    const aggs = { filters: { filters: { filters: ofFilters }, aggs: { last: { max: { field: 'seq' } } } } }
-    const range = { range: { seq: { gte: from, ...visibleRange(position) } } }
-    const body = { size: 0, query: { bool: { filter: [...where.filters, range] } }, aggs }
-    const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, where, body, scope))
-    const { buckets } = aggregations.filters
-    if (buckets.length !== filters.length) throw unavailable('elasticsearch_malformed_search')
-    return buckets.map(({ last }) => last.value ?? undefined)
-  }
-}
-
 /** Runs a read with a read permit of its organization. @throws Refusal `unavailable` without a permit */
 export type RunPermitted = <Result>(
   of: Pick<ReadScope, 'org' | 'signal'>,
   read: () => Promise<Result>,
 ) => Promise<Result>
+
+/** The permits of the searches of a wait: the first one, which may queue for all of its time, and those for filters. */
+export type WaitPermits = { readonly toBegin: RunPermitted; readonly toFind: RunPermitted }
+
+/** `leaving` ends the wait. `onTurn`: the first search begins. `onWait`: it found no change, or was not needed. */
+type WaitEvents = {
+  readonly leaving: AbortSignal
+  readonly onTurn: () => void
+  readonly onWait: () => void
+}
 
 /** An event of a wait. */
 type Move =
@@ -152,7 +109,7 @@ type WatchParts = {
   readonly readServedPositions: PositionReader['readServedPositions']
   readonly latest: PositionReader['latest']
   readonly projectionTime: ProjectionTime
-  readonly permitted: RunPermitted
+  readonly permitted: WaitPermits
   /** Requests of each organization that may wait. */
   readonly waits: Pick<Semaphores, 'tryAcquire'>
   readonly later: Schedule
@@ -176,7 +133,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   let isLooking = false
   let ended = false
 
-  const wait: ChangeWatch['wait'] = async (scope, asked, milliseconds, onWait) => {
+  const wait: ChangeWatch['wait'] = async (scope, asked, milliseconds, events) => {
     const { org, signal } = scope
     const leave = waits.tryAcquire(org)
     if (leave === undefined) return undefined
@@ -185,21 +142,41 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       const remembered = lastCursors.get(cursorKeyOf(org, asked))
       const known = remembered
         ? { found: false, position: remembered }
-        : await permitted(scope, () => inTime(scope, own => findChange(own, asked)))
-      if (known.found || ended) return undefined
+        : await findFirst(scope, asked, milliseconds, events)
+      if (known === undefined || known.found || ended) return undefined
       const { position } = known
       return await waitForLook(
         { org, asked, position, seenAt: remembered ? NEVER : begun },
         Math.max(0, milliseconds - (elapsed() - begun)),
         signal,
-        onWait,
+        events,
       )
     } finally {
       leave()
     }
   }
 
-  /** The first search of a wait may have queued for long: its time begins when it has its turn. */
+  /**
+   * The first search of a wait may queue for long: its time begins when it has its turn. Undefined if the wait ends
+   * before: its time is up, its client leaves, or the process stops.
+   */
+  const findFirst = (scope: ReadScope, asked: ChangesAsked, milliseconds: number, { leaving, onTurn }: WaitEvents) =>
+    withTimeLimit(milliseconds, later, async timeIsUp => {
+      const queueing = AbortSignal.any([scope.signal, leaving, timeIsUp])
+      let hasTurn = false
+      const find = async () => {
+        hasTurn = true
+        onTurn()
+        return ended ? undefined : await inTime(scope, own => findChange(own, asked))
+      }
+      try {
+        return ended ? undefined : await permitted.toBegin({ org: scope.org, signal: queueing }, find)
+      } catch (error) {
+        if (hasTurn || scope.signal.aborted || !queueing.aborted) throw error
+        return undefined
+      }
+    })
+
   const inTime = <Found>(scope: ReadScope, find: (scope: ReadScope) => Promise<Found>): Promise<Found> =>
     withTimeLimit(READ_TIME_MAX, later, signal => find({ ...scope, signal: AbortSignal.any([scope.signal, signal]) }))
 
@@ -216,7 +193,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     known: Omit<Waiter, 'settle'>,
     milliseconds: number,
     signal: AbortSignal,
-    onWait: (end: () => void) => void,
+    { leaving, onWait }: WaitEvents,
   ): Promise<ReadPosition | undefined> => {
     if (signal.aborted) throw abortRefusal(signal)
     const { promise, resolve, reject } = Promise.withResolvers<ReadPosition | undefined>()
@@ -227,6 +204,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const stop = (): void => {
       cancel()
       signal.removeEventListener('abort', leave)
+      leaving.removeEventListener('abort', end)
       waiters.delete(waiter)
     }
     const waiter: Waiter = {
@@ -236,11 +214,14 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
         resolve(position)
       },
     }
-    const cancel = later(milliseconds, () => move(waiter, { to: 'time is up' }))
+    const end = (): void => move(waiter, { to: 'time is up' })
+    const cancel = later(milliseconds, end)
     signal.addEventListener('abort', leave, { once: true })
+    leaving.addEventListener('abort', end, { once: true })
     waiters.add(waiter)
     keepLooking()
-    onWait(() => move(waiter, { to: 'time is up' }))
+    onWait()
+    if (leaving.aborted) end()
     return promise
   }
 
@@ -332,7 +313,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
     const from = Math.min(...behind.map(({ waiter }) => waiter.position.publishedTo))
     const searching = withTimeLimit(READ_TIME_MAX, later, signal => {
       const scope: ReadScope = { org, ...readingOfProcess(signal) }
-      return permitted(scope, () => findLast(scope, filters, from, first.position))
+      return permitted.toFind(scope, () => findLast(scope, filters, from, first.position))
     })
     void searching
       .then(last => {
@@ -381,10 +362,6 @@ type LastChanges = {
   readonly organizations: {
     readonly buckets: readonly { readonly key: string; readonly last: { readonly value: number } }[]
   }
-}
-
-type LastOfFilters = {
-  readonly filters: { readonly buckets: readonly { readonly last: { readonly value: number | null } }[] }
 }
 
 const NEVER = Number.NEGATIVE_INFINITY

@@ -105,8 +105,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a key that is revoked while its request waits gets an empty page when its time is up',
     inside: 'waitForChange',
-    find: 'if (begun !== undefined) await',
-    replace: 'if (begun !== undefined && !nothingBefore) await',
+    find: 'await state.recheckKey()',
+    replace: 'if (!nothingBefore) await state.recheckKey()',
   },
   {
     name: 'a filter can name another organization',

@@ -8,6 +8,30 @@ const SHARES = 'test/flow/api-shares.test.ts'
 
 export const limitMutants: readonly Mutant[] = [
   {
+    name: 'a key that is revoked while its request queues for the first search of its wait gets the page',
+    inside: 'waitForChange',
+    find: 'await state.recheckKey()',
+    replace: 'if (waitsSince !== undefined) await state.recheckKey()',
+  },
+  {
+    name: 'a wait whose client leaves while it queues keeps its place',
+    inside: 'createChangeWatch',
+    find: 'AbortSignal.any([scope.signal, leaving, timeIsUp])',
+    replace: 'AbortSignal.any([scope.signal, timeIsUp])',
+  },
+  {
+    name: 'a wait whose time ends while it queues is refused',
+    inside: 'createChangeWatch',
+    find: 'AbortSignal.any([scope.signal, leaving, timeIsUp])',
+    replace: 'AbortSignal.any([scope.signal, leaving])',
+  },
+  {
+    name: 'a process that stops searches for the waits that queue',
+    inside: 'createChangeWatch',
+    find: 'return ended ? undefined : await inTime',
+    replace: 'return await inTime',
+  },
+  {
     name: 'the waits of all organizations begin to search at the same moment',
     inside: 'createApi',
     find: 'runPermitted(shares.waitSearches,',

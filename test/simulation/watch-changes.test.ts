@@ -3,8 +3,9 @@
  * fakes with random durations; the watch is the real one.
  */
 import { expect, test } from 'vitest'
+import type { ChangesAsked, FindChange } from '../../core/reading/find-changes.ts'
 import { WAKES_PER_LOOK } from '../../core/reading/limits.ts'
-import { type ChangesAsked, createChangeWatch, type FindChange } from '../../core/reading/watch-changes.ts'
+import { createChangeWatch, type RunPermitted } from '../../core/reading/watch-changes.ts'
 import { unavailable } from '../../core/runtime/refusals.ts'
 import type { Generation, ReadPosition } from '../../core/store/positions/position.ts'
 import { partitionOf } from '../../schemas/partition.ts'
@@ -23,6 +24,9 @@ const SEEDS = 40
 type Log = { readonly org: string; readonly rep: string }[][]
 const ANYTHING: ChangesAsked = { startingAfter: undefined }
 const unbounded = { tryAcquire: () => () => undefined }
+const runAtOnce: RunPermitted = (_scope, read) => read()
+const permitted = { toBegin: runAtOnce, toFind: runAtOnce }
+const events = { leaving: new AbortController().signal, onTurn: () => undefined, onWait: () => undefined }
 const newLog = (): Log => Array.from({ length: PARTITIONS }, () => [])
 
 /** One run. Returns how often each outcome was seen. */
@@ -93,7 +97,7 @@ const run = async (seed: number) => {
       }),
     latest: (_, position) => position,
     waits: unbounded,
-    permitted: (_scope, read) => read(),
+    permitted,
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     elapsed: () => clock.elapsed,
   })
@@ -111,7 +115,7 @@ const run = async (seed: number) => {
       clock.after(random.below(milliseconds), () => leaving.abort(new DOMException('client_gone', 'AbortError')))
     const began = clock.elapsed
     try {
-      const nothingBefore = await watch.wait(scopeOf(org, leaving.signal), asked, milliseconds, () => undefined)
+      const nothingBefore = await watch.wait(scopeOf(org, leaving.signal), asked, milliseconds, events)
       if (nothingBefore === undefined) {
         seen.page++
         return
@@ -201,7 +205,7 @@ const watchOn = (
     waits: unbounded,
     readServedPositions: async () => ({ generation: position().generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
-    permitted: (_scope, read) => read(),
+    permitted,
     later: (milliseconds, callback) => clock.after(milliseconds, callback),
     elapsed: () => clock.elapsed,
     ...reads,
@@ -225,7 +229,7 @@ test('a change ends all waits of its organization soon; a swap ends at most some
   const { signal } = new AbortController()
   for (let count = 0; count < 3 * WAKES_PER_LOOK; count++) {
     void watch
-      .wait(scopeOf(`org_${count}`, signal), { startingAfter: undefined }, 60_000, () => undefined)
+      .wait(scopeOf(`org_${count}`, signal), { startingAfter: undefined }, 60_000, events)
       .then(() => ended.push(clock.elapsed))
   }
   await clock.runUntil(() => false, 1_000)
@@ -256,7 +260,7 @@ test('a search for a filter that takes long delays no other wait', async () => {
   const ended = new Map<string, number>()
   const wait = (org: string, filter: { rep_id?: string }) => {
     const { signal } = new AbortController()
-    const waiting = watch.wait(scopeOf(org, signal), { startingAfter: undefined, filter }, 60_000, () => undefined)
+    const waiting = watch.wait(scopeOf(org, signal), { startingAfter: undefined, filter }, 60_000, events)
     void waiting.then(() => ended.set(org, clock.elapsed))
   }
   wait('org_filtered', { rep_id: 'rep_1' })
@@ -283,7 +287,7 @@ test('a batch that changes many organizations wakes some at each look, and all i
   const { signal } = new AbortController()
   const ended: number[] = []
   for (const org of organizations) {
-    const waiting = watch.wait(scopeOf(org, signal), { startingAfter: undefined }, 2_000, () => undefined)
+    const waiting = watch.wait(scopeOf(org, signal), { startingAfter: undefined }, 2_000, events)
     void waiting.then(position => ended.push(position === undefined ? clock.elapsed : Number.NaN))
   }
   await clock.runUntil(() => watch.waiting() === organizations.length, 1_000)

@@ -284,10 +284,14 @@ type Row = Totals['totals'][number]
 type Summed = { readonly rows: readonly Row[]; readonly ofDeal?: DealSums }
 /** A result that is being made: of a deal, with the bytes of the payouts that were read so far. */
 type Summing = { readonly found: Promise<Summed>; readonly bytes: () => number }
-const bytesOf = ({ rows, ofDeal }: Summed, name: string): number =>
-  TOTALS_BYTES.each +
-  TOTALS_BYTES.character * name.length +
-  TOTALS_BYTES.row * (rows.length + (ofDeal?.lines.length ?? 0))
+const bytesOf = ({ rows, ofDeal }: Summed, name: string): number => {
+  const all: readonly object[] = [...rows, ...(ofDeal?.lines ?? [])]
+  return TOTALS_BYTES.each + TOTALS_BYTES.character * name.length + all.reduce((sum, row) => sum + bytesOfRow(row), 0)
+}
+/** A period id and amounts may be long. */
+const bytesOfRow = (row: object): number =>
+  Object.values(row).reduce((sum, value) => sum + String(value).length, TOTALS_BYTES.row)
+
 /** The only rep, the only period and the deal to add. */
 type Only = Omit<TotalsAsked, 'asOf'>
 type Place = Pick<SearchTarget, 'index' | 'routing'>

@@ -12,9 +12,14 @@ const position = { generation, publishedTo: 1, time: 0, takenBack: 0 }
 const nothing = () => undefined
 
 /** Runs a request whose wait ends like this, and returns whether the next step runs. */
-const run = async (end: 'change' | 'time is up', recheckKey: () => Promise<void>): Promise<boolean> => {
-  const wait: ChangeWatch['wait'] = async (_scope, _asked, _milliseconds, onWait) => {
-    onWait(nothing)
+const run = async (
+  end: 'change' | 'first search' | 'time is up',
+  recheckKey: () => Promise<void>,
+): Promise<boolean> => {
+  const wait: ChangeWatch['wait'] = async (_scope, _asked, _milliseconds, { onTurn, onWait }) => {
+    onTurn()
+    if (end === 'first search') return undefined
+    onWait()
     return end === 'change' ? undefined : position
   }
   const { reservation: bytes } = answering()
@@ -30,8 +35,8 @@ const run = async (end: 'change' | 'time is up', recheckKey: () => Promise<void>
   return isAnswered
 }
 
-test.each(['change', 'time is up'] as const)(
-  'a key that was revoked while its request waited gets no page, also no empty one: %s',
+test.each(['change', 'first search', 'time is up'] as const)(
+  'a key that was revoked while its request waited or queued gets no page, also no empty one: %s',
   async end => {
     expect(await run(end, async () => undefined)).toBe(true)
     const recheckKey = async () => Promise.reject(new Refusal('unauthorized'))

@@ -1,9 +1,10 @@
 /** The work of the watch of changes, on virtual time: no client makes it slow or expensive for the others. */
 import { expect, test } from 'vitest'
+import type { ChangesAsked } from '../../../core/reading/find-changes.ts'
 import { FIND_INTERVAL, LAST_CURSOR_AGE_MAX, LOOK_INTERVAL } from '../../../core/reading/limits.ts'
-import { type ChangesAsked, createChangeWatch } from '../../../core/reading/watch-changes.ts'
+import { createChangeWatch } from '../../../core/reading/watch-changes.ts'
 import { createSemaphore, createSemaphores, within } from '../../../core/runtime/semaphore.ts'
-import type { Schedule } from '../../../core/runtime/time-limits.ts'
+import { abortReason, type Schedule, waitOrAbort } from '../../../core/runtime/time-limits.ts'
 import type { ReadPosition } from '../../../core/store/positions/position.ts'
 import { lastOffsetsAnswer } from '../../api/answers.ts'
 import { Clock } from '../../simulation/clock.ts'
@@ -11,6 +12,7 @@ import { generationOf } from '../../support/layout.ts'
 import { scopeOf } from '../../support/read-scope.ts'
 
 const { signal } = new AbortController()
+const nothing = () => undefined
 
 /** A watch of one partition whose reads take no time. The organizations in `changed` have a change at each offset. */
 const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => {
@@ -32,9 +34,14 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
   const watch = createChangeWatch({
     readServedPositions: async () => ({ generation, partitions: [position()] }),
     projectionTime: async (_, { time }) => time,
-    permitted: async (_scope, read) => {
-      if (state.queued > 0) await new Promise<void>(resolve => clock.after(state.queued, resolve))
-      return read()
+    permitted: {
+      toBegin: async ({ signal: queueing }, read) => {
+        if (state.queued > 0) {
+          await waitOrAbort(new Promise<void>(resolve => clock.after(state.queued, resolve)), queueing)
+        }
+        return read()
+      },
+      toFind: async (_scope, read) => read(),
     },
     later,
     elapsed: () => clock.elapsed,
@@ -54,11 +61,11 @@ const setUp = async (limits?: { ofOrganization: number; ofProcess: number }) => 
       return lastOffsetsAnswer(state.changed.map(org => [org, state.publishedTo - 1]))
     },
   })
-  const wait = (org: string, asked: ChangesAsked, milliseconds: number) => {
+  const wait = (org: string, asked: ChangesAsked, milliseconds: number, leaving = signal) => {
     const ended = { after: Number.NaN, position: undefined as ReadPosition | undefined }
     const begun = clock.elapsed
     void watch
-      .wait(scopeOf(org, signal), asked, milliseconds, () => undefined)
+      .wait(scopeOf(org, signal), asked, milliseconds, { leaving, onTurn: nothing, onWait: nothing })
       .then(last => {
         Object.assign(ended, { after: clock.elapsed - begun, position: last })
       })
@@ -109,9 +116,28 @@ test('the time in which the first search of a wait queues is a part of the wait'
   const [long, short] = [wait('org_a', cursor, 20_000), wait('org_b', cursor, 2_000)]
   await pass(5_100)
   await untilNobodyWaits()
-  // The last look of the long one is recent. Nobody has looked for the short one when its time is up: its page is read.
+  // The last look of the long one is recent. The short one had no turn when its time was up: its page is read.
   expect(long).toMatchObject({ after: 20_000, position: { publishedTo: state.publishedTo } })
-  expect(short).toEqual({ after: 5_000, position: undefined })
+  expect(short).toEqual({ after: 2_000, position: undefined })
+})
+
+test('a wait that queues ends at once if its client leaves, and if the process stops it searches nothing', async () => {
+  const { state, finds, wait, watch, pass } = await setUp()
+  state.queued = 5_000
+  const leaving = new AbortController()
+  const [left, stopped] = [wait('org_a', cursor, 20_000, leaving.signal), wait('org_b', cursor, 20_000)]
+  await pass(1_000)
+  leaving.abort(abortReason('client_gone'))
+  await pass(1_000)
+  expect(left).toEqual({ after: 1_000, position: undefined })
+  watch.end()
+  const late = wait('org_c', cursor, 20_000)
+  await pass(4_000)
+  expect([stopped, late]).toEqual([
+    { after: 5_000, position: undefined },
+    { after: 0, position: undefined },
+  ])
+  expect(finds).toEqual([])
 })
 
 test('a client that waits again soon after its last answer causes no search', async () => {

@@ -1,0 +1,72 @@
+/**
+ * The searches of a wait. In: an organization, a cursor of its feed and perhaps filters. Out: whether a change follows
+ * the cursor, or the last change of each filter.
+ * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
+ */
+import { filteredKinds } from '../../schemas/stored/documents.ts'
+import { unavailable } from '../runtime/index.ts'
+import {
+  anyHit,
+  type ReadPosition,
+  type ReadScope,
+  type ScopedSearch,
+  searchSmall,
+  smallSearch,
+  visibleRange,
+} from '../store/index.ts'
+import { kindsOf, type ReaderParts, readListStart } from './pages/read-list.ts'
+import { type ListFilter, requireSearchable, termsOf } from './pages/read-page.ts'
+import type { ListParameters } from './pages/read-parameters.ts'
+
+export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>
+
+/** Returns whether there is a change after a cursor, and the position up to which that is known. */
+export type FindChange = (scope: ReadScope, asked: ChangesAsked) => Promise<ChangeFound>
+type ChangeFound = { readonly found: boolean; readonly position: ReadPosition }
+
+/** Returns, for each filter, the offset of the last change that it matches, from an offset up to a position. */
+export type FindLast = (
+  scope: ReadScope,
+  filters: readonly ListFilter[],
+  from: number,
+  position: ReadPosition,
+) => Promise<readonly (number | undefined)[]>
+
+type Parts = Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>
+
+/** Creates the search for a change after a cursor. @throws Refusal as a list does */
+export const createFindChange = (parts: Parts, search: ScopedSearch): FindChange => {
+  return async (scope, { startingAfter, filter = {} }) => {
+    const { position, after = -1 } = await readListStart(parts, scope, { startingAfter, asOf: undefined })
+    requireSearchable(filter, position.generation.layout)
+    const where = position.generation.layout.searchOf(kindsOf('changes', filter), scope.org)
+    const terms = termsOf(filter)
+    const range = { range: { seq: { gt: after, ...visibleRange(position) } } }
+    const body = {
+      size: 1,
+      _source: false,
+      terminate_after: 1,
+      query: { bool: { filter: [...where.filters, ...terms, range] } },
+    }
+    return { position, found: anyHit(await searchSmall(search, where, body, scope)) }
+  }
+}
+
+/** Creates the search that serves all filters of an organization. */
+export const createFindLast = (search: ScopedSearch): FindLast => {
+  return async (scope, filters, from, position) => {
+    const where = position.generation.layout.searchOf(filteredKinds, scope.org)
+    const ofFilters = filters.map(filter => ({ bool: { filter: termsOf(filter) } }))
+    const aggs = { filters: { filters: { filters: ofFilters }, aggs: { last: { max: { field: 'seq' } } } } }
+    const range = { range: { seq: { gte: from, ...visibleRange(position) } } }
+    const body = { size: 0, query: { bool: { filter: [...where.filters, range] } }, aggs }
+    const { aggregations } = smallSearch<LastOfFilters>(await searchSmall(search, where, body, scope))
+    const { buckets } = aggregations.filters
+    if (buckets.length !== filters.length) throw unavailable('elasticsearch_malformed_search')
+    return buckets.map(({ last }) => last.value ?? undefined)
+  }
+}
+
+type LastOfFilters = {
+  readonly filters: { readonly buckets: readonly { readonly last: { readonly value: number | null } }[] }
+}
