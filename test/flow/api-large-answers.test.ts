@@ -52,7 +52,7 @@ test.each([
     const { port, usage } = await serveApi(scope, store.prefix)
     const keys = await Promise.all(Array.from({ length: keysUsed }, () => store.key(org)))
     let [turn, slowest] = [0, 0]
-    const statuses = await askWithoutPause(4, 24, async () => {
+    const ask = async () => {
       const headers = { authorization: `Bearer ${keys[turn++ % keys.length]}` }
       const began = performance.now()
       const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers })
@@ -61,7 +61,11 @@ test.each([
       expect(bytes).toBeGreaterThan(LINES * 600)
       slowest = Math.max(slowest, performance.now() - began)
       return answer.status
-    })
+    }
+    // The first answer of a process takes several times as long: nothing is compiled yet.
+    expect(await ask()).toBe(200)
+    slowest = 0
+    const statuses = await askWithoutPause(4, 24, ask)
     expect(new Set(statuses)).toContain(200)
     // A request waits for its turn only so long: while a slow machine makes one answer, the others are refused again.
     const waits = Math.max(1, Math.ceil(slowest / LARGE_ANSWERS_OF_ORGANIZATION.waitMax))
