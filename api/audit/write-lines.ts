@@ -79,7 +79,8 @@ export const createAuditWriter = ({ auditLog, isStrict, onLines, elapsed, later 
       writingSince = elapsed()
       const { lines, reason, isTooLarge } = await auditLog.write(batch.map(({ line }) => line))
       wasSlow = isStuck()
-      if (isTooLarge) batchBytes = batch.reduce((sum, { bytes }) => sum + bytes, 0) / 2
+      // Never more again: a line that is too large alone says nothing about several.
+      if (isTooLarge) batchBytes = Math.min(batchBytes, batch.reduce((sum, { bytes }) => sum + bytes, 0) / 2)
       for (const [index, { bytes, onWritten }] of batch.entries()) {
         held -= bytes
         onWritten(index < lines ? 'written' : 'lost')

@@ -41,8 +41,14 @@ export const partMutants: readonly Mutant[] = [
   {
     name: 'a copy goes on with texts about a person who was forgotten',
     inside: 'addLocked',
-    find: 'if (named?.texts !== texts) await',
-    replace: 'if (named?.texts === texts) await',
+    find: 'await assertNobodyForgottenSince(parts, options, steps)',
+    replace: 'void parts',
+  },
+  {
+    name: 'a part that a killed run finished is added with texts about a person who was forgotten since',
+    inside: 'addLocked',
+    find: '? [...former, { directory, manifest: finished }]',
+    replace: '? former',
   },
   {
     name: 'a redaction is no reason to compare the texts of a copy',

@@ -54,14 +54,15 @@ const addLocked = async (options: ExportOptions, steps: ExportSteps, lock: Lock)
   const texts = await textsNow(options, steps)
   const [last, directory] = [former.at(-1), join(out, UNFINISHED)]
   await assertNoLink(directory)
-  const begun =
-    (await readJson<Manifest>(join(directory, BEGUN_FILE))) ??
-    (await readJson<Manifest>(join(directory, MANIFEST_FILE)))
+  const finished = await readJson<Manifest>(join(directory, MANIFEST_FILE))
+  const begun = (await readJson<Manifest>(join(directory, BEGUN_FILE))) ?? finished
   const asOf = options.asOf ?? (begun?.as_of ? momentOfChange(begun.as_of) : undefined)
   const end = await endOf(org, asOf, steps)
+  const order = last && (await compareWith(last, end, options, steps))
+  // Also a part that an interrupted run finished and did not add.
+  const parts = finished ? [...former, { directory, manifest: finished }] : former
+  if (parts.length > 0 && named?.texts !== texts) await assertNobodyForgottenSince(parts, options, steps)
   if (last) {
-    const order = await compareWith(last, end, options, steps)
-    if (named?.texts !== texts) await assertNobodyForgottenSince(former, options, steps)
     // The run that added the part may have been killed before it named it. A further part would hide that.
     await nameLast(last, texts, out)
     if (order === 'nothing since') {

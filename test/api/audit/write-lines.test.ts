@@ -89,6 +89,20 @@ test('a write that is too large loses its lines, and later ones have half of its
   expect(counted).toEqual({ written: 2, lost: 19 + 9 + 4 + 2 + 1 })
 })
 
+test('a line that is too large alone does not make later writes larger', async () => {
+  const { write, writes } = created(false)
+  for (let n = 0; n < 8; n++) void write('x'.repeat(100))
+  writes[0]?.done({ lines: 1 })
+  await turn()
+  writes[1]?.done({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
+  await turn()
+  void write('x'.repeat(5_000))
+  writes[2]?.done({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
+  for (let n = 0; n < 8; n++) void write('x'.repeat(100))
+  await turn()
+  expect(writes.map(({ texts }) => texts.length)).toEqual([1, 7, 1, 3])
+})
+
 test.each([true, false])('strict %s: lines beyond the limit of bytes are lost at once', async isStrict => {
   const { write, counted, reasons } = created(isStrict)
   const text = 'x'.repeat(AUDIT_BYTES_MAX / 4)

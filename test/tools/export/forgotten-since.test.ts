@@ -1,5 +1,5 @@
 /** A person is forgotten between two runs of a copy that grows: the next run names the person, and adds nothing. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Hit } from '../../../core/store/index.ts'
@@ -103,4 +103,23 @@ test('a copy of an earlier version, which does not say what its texts rest on, i
   writeFileSync(file, JSON.stringify(earlier))
   Object.assign(now, { forgotten: /Omar/g })
   await expect(grow(out, LAST)).rejects.toThrow('who were forgotten since: rep_B. ')
+})
+
+test('a part that an interrupted run finished before somebody was forgotten is never added', async () => {
+  for (const parts of [1, 2]) {
+    const { now, grow } = createNow()
+    const out = emptyCopy()
+    if (parts === 2) expect(await grow(out, FIRST)).toBe(0)
+    const named = parts === 2 ? readFileSync(join(out, LAST_PART_FILE)) : undefined
+    expect(await grow(out, SECOND)).toBe(0)
+    // As if the run had been killed before the part got its name.
+    renameSync(join(out, `part-00000${parts}`), join(out, 'unfinished'))
+    if (named) writeFileSync(join(out, LAST_PART_FILE), named)
+    else rmSync(join(out, LAST_PART_FILE))
+    Object.assign(now, { generation: 'made of the redacted log', forgotten: /Ines/g })
+    for (let run = 0; run < 2; run++) {
+      await expect(grow(out, SECOND), `run ${run}`).rejects.toThrow('who were forgotten since: rep_A. ')
+    }
+    expect(partsOfCopy(out).filter(name => name.startsWith('part-'))).toHaveLength(parts - 1)
+  }
 })
