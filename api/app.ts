@@ -141,7 +141,7 @@ export const createApi = (parts: ApiParts): Api => {
     .step(identifyRequest(later))
     // Keeps the memory of the answer until the client has it, and closes a connection that is too slow.
     .step(limitDelivery(parts.budget, later, parts.onDeliveryTimeout))
-    // A usual GET passes: method, target, body.
+    // Refuses targets, headers, hosts and bodies that no route accepts.
     .step(refuseEarly)
     .step(findRoute(router))
     .step(serveOpenapi(JSON.stringify(openapi)))

@@ -44,7 +44,7 @@ export const waitForChange = (
         reservation.close(state)
       },
     }
-    // Its first search may queue behind those of others, and holds nothing meanwhile: that is a part of the wait.
+    // The wait includes the time in which its first search queues behind those of others. It holds no bytes then.
     state.renewTime(milliseconds)
     // No byte passes while the request waits.
     ctx.req.socket.setTimeout(SOCKET_SILENCE_MAX + milliseconds)

@@ -166,7 +166,8 @@ export const CHECKPOINT_PAGE_BYTES = DEAL_PAGE_BYTES
 
 /**
  * Bytes of totals that are remembered, of all organizations and moments, and what one of them takes: for itself, for
- * each character of its name, and for each row. Measured: 0.4 KiB with short ids and no row, 1.1 KiB with the longest.
+ * each character of its name, and for each row besides its texts. Measured: 0.4 KiB with short ids and no row, 1.1 KiB
+ * with the longest.
  */
 export const TOTALS_BYTES_REMEMBERED = 32 * 1024 * 1024
 export const TOTALS_BYTES = { each: 320, character: 3, row: 256 }

@@ -167,7 +167,10 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
       const find = async () => {
         hasTurn = true
         onTurn()
-        return ended ? undefined : await inTime(scope, own => findChange(own, asked))
+        if (ended) return undefined
+        return await withTimeLimit(READ_TIME_MAX, later, searching =>
+          findChange({ ...scope, signal: AbortSignal.any([scope.signal, searching]) }, asked),
+        )
       }
       try {
         return ended ? undefined : await permitted.toBegin({ org: scope.org, signal: queueing }, find)
@@ -176,9 +179,6 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
         return undefined
       }
     })
-
-  const inTime = <Found>(scope: ReadScope, find: (scope: ReadScope) => Promise<Found>): Promise<Found> =>
-    withTimeLimit(READ_TIME_MAX, later, signal => find({ ...scope, signal: AbortSignal.any([scope.signal, signal]) }))
 
   const confirm: ChangeWatch['confirm'] = async (scope, asked, position) => {
     const latest = parts.latest(scope.org, position)

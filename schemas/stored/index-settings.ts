@@ -83,7 +83,8 @@ export const indexSettingRules: readonly SettingRule[] = [
     expected: `${SEARCHED_LENGTH_MAX} or more`,
     isFine: atLeast(SEARCHED_LENGTH_MAX),
     reason:
-      'searches would not find records, and lists would be short or empty: the index was made so by an index template, so correct that, and project again',
+      'searches would not find records, and lists would be short or empty: the index was made so by an index template, ' +
+      'so correct that, and project again',
   },
   {
     setting: 'disable_sequence_numbers',

@@ -28,8 +28,8 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'a process that stops searches for the waits that queue',
     inside: 'createChangeWatch',
-    find: 'return ended ? undefined : await inTime',
-    replace: 'return await inTime',
+    find: 'onTurn()\n        if (ended) return undefined\n',
+    replace: 'onTurn()\n',
   },
   {
     name: 'the waits of all organizations begin to search at the same moment',

@@ -65,8 +65,8 @@ export const partMutants: readonly Mutant[] = [
   {
     name: 'only the first part of a copy is compared',
     inside: 'assertNobodyForgottenSince',
-    find: 'of former)',
-    replace: 'of former.slice(0, 1))',
+    find: 'of parts)',
+    replace: 'of parts.slice(0, 1))',
   },
   {
     name: 'the last part is named before the part is there',

@@ -135,14 +135,14 @@ const PEOPLE_NAMED = 20
 
 /** @throws CommandError that names people about whom the parts have other texts than an export would have now */
 const assertNobodyForgottenSince = async (
-  former: readonly FormerPart[],
+  parts: readonly FormerPart[],
   options: ExportOptions,
   steps: ExportSteps,
 ): Promise<void> => {
   const { org, out, open = false } = options
   steps.say('somebody may have been forgotten: all texts about people are compared')
   const people = new Set<string>()
-  for (const { directory, manifest } of former) {
+  for (const { directory, manifest } of parts) {
     const exported = { org, begin: manifest.after, change: manifest.as_of }
     for await (const { before, now } of otherTexts(directory, exported, open ? openedPages(steps) : steps)) {
       const { id, rep_id = id }: { id?: string; rep_id?: string } = JSON.parse(String(before ?? now))
@@ -153,7 +153,10 @@ const assertNobodyForgottenSince = async (
   if (people.size === 0) return
   const [named, more] = [[...people].slice(0, PEOPLE_NAMED), people.size > PEOPLE_NAMED ? ' and more' : '']
   throw new CommandError(
-    `${out} has texts about people who were forgotten since: ${named.join(', ')}${more}. Make a copy anew: ${commandOf(options)}; then delete ${out}, its backups, and tables that were made of it`,
+    [
+      `${out} has texts about people who were forgotten since: ${named.join(', ')}${more}.`,
+      `Make a copy anew: ${commandOf(options)}; then delete ${out}, its backups, and tables that were made of it`,
+    ].join(' '),
   )
 }
 

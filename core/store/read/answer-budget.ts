@@ -8,6 +8,8 @@
  *   reserve, so that a few large ones do not refuse everyone else. Answers in delivery have narrower budgets: clients
  *   that read slowly hold them for minutes, and other organizations need room for large answers meanwhile.
  * Can go wrong: too few bytes are left → `unavailable`. Nothing waits, because a waiting client would hold memory, too.
+ *
+ * The functions below say what a buffer holds, and give it back: a small part of a large buffer keeps all of it.
  */
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { unavailable } from '../../runtime/index.ts'
