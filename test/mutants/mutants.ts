@@ -135,6 +135,26 @@ export const mutants: readonly Mutant[] = [
     replace: 'stored._source === undefined && !isDeepStrictEqual(1, 1)',
   },
   {
+    name: 'a document that a pipeline dropped counts as written',
+    inside: 'itemOutcomes',
+    find: "if (result === 'noop') throw",
+    replace: "if (result === 'none') throw",
+  },
+  {
+    name: 'a document that went through a pipeline counts as written',
+    inside: 'itemOutcomes',
+    find: 'if (Array.isArray(pipelines) && pipelines.length > 0) throw',
+    replace: 'if (Array.isArray(pipelines) && pipelines.length > 99) throw',
+    flow: 'test/flow/written-by-others.test.ts',
+  },
+  {
+    name: 'a later version counts as a later state also without our change',
+    inside: 'findNotStored',
+    find: 'lastOffsetIn(stored._source) < item.version',
+    replace: 'lastOffsetIn(stored._source) < 0',
+    flow: 'test/flow/written-by-others.test.ts',
+  },
+  {
     name: 'a retry also sends the documents between the refused ones',
     inside: 'linesOf',
     file: 'core/store/documents/write.ts',

@@ -4,7 +4,8 @@
  * Promises: the offset is the external version, so that a repeated or late write changes nothing. Each item of a
  * response is checked by index and id. If a whole request fails for now, all its documents are sent again. If one item
  * fails for now, only its document is sent again. The number of retries has no limit. `keepTrying` is not used here.
- * Can go wrong: a document is refused for good; an index is gone; the same version has other content. All three stop.
+ * Can go wrong: a document is refused for good; an index is gone; the same version has other content; a later version
+ * lacks our change; an ingest pipeline of others changed or dropped a document. All of them stop.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { ParkedDocument } from '../../../schemas/stored/documents.ts'
@@ -14,6 +15,7 @@ import { ELASTICSEARCH_OVERLOADED, StopError, Unanswered } from '../../runtime/i
 import type { BulkItem } from '../elasticsearch/answers.ts'
 import { errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
+import { lastOffsetIn } from './last-offset.ts'
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
 export type PackedDocument = {
@@ -148,12 +150,21 @@ const tryToWrite = async (
 /** `again`: the documents to send again. `isTooMuch`: fewer bytes at a time may succeed. */
 type Tried = { readonly again: readonly PackedDocument[]; readonly isTooMuch: boolean }
 
+const ITEM_FIELDS = ['_id', '_index', 'status', 'error.type', 'result', 'executed_pipelines']
+  .map(field => `items.*.${field}`)
+  .join()
+/**
+ * The default pipeline of an index does not run. Its final pipeline always does, and somebody can set one at any time:
+ * each item tells which pipelines it went through.
+ */
+const WITHOUT_PIPELINES = { pipeline: '_none', list_executed_pipelines: true }
+
 /** Sends the documents in one request, or in two if it is too large. */
 const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<Tried> => {
   const { status, body } = await steps.request({
     method: 'POST',
     path: '/_bulk',
-    query: { filter_path: 'items.*._id,items.*._index,items.*.status,items.*.error.type' },
+    query: { filter_path: ITEM_FIELDS, ...WITHOUT_PIPELINES },
     bulk: linesOf(writes),
   })
   if (status === 413 && writes.length > 1) {
@@ -209,10 +220,13 @@ const itemOutcomes = (
   }
   return writes.map(({ address: { _index: index, _id: id } }, at) => {
     const item: BulkItem['index'] = items[at]?.index
-    const { _index, _id, status } = item ?? {}
+    const { _index, _id, status, result, executed_pipelines: pipelines } = item ?? {}
     if (_index !== index || _id !== id || typeof status !== 'number') {
       throw new StopError('write_refused', 'an item of a bulk answer is not the document that was sent', { index })
     }
+    // Elasticsearch answers 200 to a document that a pipeline dropped. Nothing else of ours is answered `noop`.
+    if (result === 'noop') throw throughPipeline(index, 'dropped a document')
+    if (Array.isArray(pipelines) && pipelines.length > 0) throw throughPipeline(index, `ran: ${pipelines.join(', ')}`)
     if (status === 200 || status === 201) return 'written'
     if (status === 409) return 'stale'
     const type = errorType(item)
@@ -225,9 +239,15 @@ const itemOutcomes = (
   })
 }
 
+const throughPipeline = (index: string, what: string): StopError => {
+  const advice = 'remove index.final_pipeline, then compare with a rebuild (`npx commission projection verify`)'
+  return new StopError('index_unsuitable', `${index}: an ingest pipeline ${what}; ${advice}`, { index })
+}
+
 /**
  * Checks documents that Elasticsearch refused with 409. Returns those to send again, of which Elasticsearch has an
- * earlier version or none. A later version needs nothing. @throws StopError if the same version has other content
+ * earlier version or none. A later version needs nothing. @throws StopError if the same version has other content, or a
+ * later one lacks our change: somebody else wrote the document. An update without a change raises its version, too.
  */
 const findNotStored = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<PackedDocument[]> => {
   const again: PackedDocument[] = []
@@ -240,6 +260,11 @@ const findNotStored = async (writes: readonly PackedDocument[], steps: WriteStep
       if (!stored.found || stored._version < item.version) again.push(item)
       else if (stored._version === item.version && !isSameDocument(stored._source, sourceOf(item))) {
         throw new StopError('content_differs', 'same version, other content', {
+          index: item.address._index,
+          version: item.version,
+        })
+      } else if (stored._version > item.version && lastOffsetIn(stored._source) < item.version) {
+        throw new StopError('content_differs', 'a later version that no projector wrote, without our change', {
           index: item.address._index,
           version: item.version,
         })

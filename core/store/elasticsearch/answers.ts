@@ -28,5 +28,12 @@ export type CountAnswer = Coverage & { readonly count: number }
 
 /** An item of `POST /_bulk`. Each part is checked before it is used. */
 export type BulkItem = {
-  readonly index?: { readonly _index?: unknown; readonly _id?: unknown; readonly status?: unknown }
+  readonly index?: {
+    readonly _index?: unknown
+    readonly _id?: unknown
+    readonly status?: unknown
+    readonly result?: unknown
+    /** Only if the request asks for them. */
+    readonly executed_pipelines?: unknown
+  }
 }

@@ -237,6 +237,17 @@ describe('a version conflict is checked', () => {
     expect(ids()).toEqual([['a']])
   })
 
+  test('a higher version stops if no projector wrote it: its document ends before our change', async () => {
+    const ended = async (seq: number) => {
+      const { steps, stored } = elasticsearch(perItem(409))
+      stored.set('a', { found: true, _version: 6, _source: { org_id: 'org_1', seq } })
+      await write([change('a', 5, body)], steps)
+    }
+    await ended(6)
+    await ended(5)
+    await expect(ended(4)).rejects.toMatchObject({ code: 'content_differs', where: { version: 5 } })
+  })
+
   test('a lower version, or a missing document, is written again', async () => {
     const { steps, stored, ids, counted, refusals } = elasticsearch(perItem(409, 409, 409))
     stored.set('a', { found: true, _version: 4, _source: {} })
@@ -280,6 +291,45 @@ describe('a permanent refusal stops the projector', () => {
     const error = await stopOf(write([change('a', 1)], steps))
     expect(error.code).toBe('write_refused')
     expect(error.message).not.toContain('quotes')
+  })
+})
+
+describe('an ingest pipeline of others stops the projector', () => {
+  const answered = (changes: object) => (items: Item[]) => ({
+    status: 200,
+    body: { items: items.map(({ _index, _id }) => ({ index: { _index, _id, status: 200, ...changes } })) },
+  })
+
+  test.each<[string, object, string]>([
+    ['that dropped a document', { result: 'noop' }, 'test-statements: an ingest pipeline dropped a document;'],
+    [
+      'that changed one, as far as anybody knows',
+      { status: 201, result: 'created', executed_pipelines: ['trim', 'enrich'] },
+      'test-statements: an ingest pipeline ran: trim, enrich;',
+    ],
+  ])('%s', async (_, changes, message) => {
+    const { steps, counted } = elasticsearch(answered(changes))
+    const error = await stopOf(write([change('a', 1)], steps))
+    expect([error.code, error.message]).toEqual(['index_unsuitable', expect.stringContaining(message)])
+    expect(counted).toEqual({})
+  })
+
+  test('not an index without one', async () => {
+    const { steps, counted } = elasticsearch(answered({ result: 'updated', executed_pipelines: [] }))
+    await write([change('a', 1)], steps)
+    expect(counted).toEqual({ written: 1, stale: 0 })
+  })
+
+  test('each request asks which pipelines ran, and lets no default one run', async () => {
+    const { steps } = elasticsearch()
+    const queries: unknown[] = []
+    const request: WriteSteps['request'] = (asked, signal) => {
+      queries.push(asked.query)
+      return steps.request(asked, signal)
+    }
+    await write([change('a', 1)], { ...steps, request })
+    const filter_path = expect.stringMatching(/items\.\*\.result,items\.\*\.executed_pipelines$/)
+    expect(queries).toEqual([{ filter_path, pipeline: '_none', list_executed_pipelines: true }])
   })
 })
 
