@@ -16,6 +16,18 @@ export const sourceMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'a batch of a later leader is taken before the last record is read again',
+    inside: 'Assignment.#isOfLaterLeader',
+    find: 'epoch > before',
+    replace: 'epoch < before',
+  },
+  {
+    name: 'records of one leader are passed on with those of the leader before',
+    inside: 'Unpacker.#read',
+    find: ' || (next > from && gathered.epoch !== batch.epoch)',
+    replace: '',
+  },
+  {
     name: 'a hole in the log is ignored',
     inside: 'Unpacker.#read',
     find: '      if (batch.first > next) return yield { ...gathered.upTo(next), missing: next }\n',

@@ -22,6 +22,8 @@ export type BatchOptions = {
   readonly producerId?: number
   readonly base?: number
   readonly max?: number
+  /** Of the leader that appended it. */
+  readonly epoch?: number
 }
 
 /** A batch with a right checksum, whatever is in it. */
@@ -37,10 +39,12 @@ export const batchBytes = ({
   producerId = -1,
   base = 0,
   max = base,
+  epoch = 0,
 }: BatchOptions): Buffer => {
   const batch = Buffer.alloc(HEADER_BYTES + payload.length)
   batch.writeBigInt64BE(BigInt(first), 0)
   batch.writeInt32BE(batch.length - 12, 8)
+  batch.writeInt32BE(epoch, 12)
   batch.writeInt8(2, 16)
   batch.writeInt16BE(codec | (appended ? 8 : 0) | (isTransactional ? 16 : 0) | (isControl ? 32 : 0), 21)
   batch.writeInt32BE(distance, 23)

@@ -32,6 +32,8 @@ export type Batch = {
    * long before readers see it.
    */
   readonly appended?: { readonly offset: number; readonly time: number } | 'transaction'
+  /** The epoch of the leader that appended the records: it grows with each new leader. Absent in an archive. */
+  readonly epoch?: number
 }
 
 /** Estimated bytes of a record in memory. */

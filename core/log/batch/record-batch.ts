@@ -21,6 +21,8 @@ export type RecordBatch = {
   /** The first and the last offset, as the header states them. */
   readonly first: number
   readonly last: number
+  /** Of the leader that appended it: it grows with each new leader of the partition. */
+  readonly epoch: number
   /** False if the bytes are not those that the broker stored: they were changed on a disk, or on the way. */
   readonly isIntact: boolean
   readonly codec: number
@@ -64,6 +66,7 @@ export const HEADER_BYTES = 61
 /** Bytes before the length counts, and before the checksum counts. */
 const LENGTH_FROM = 12
 const CHECKED_FROM = 21
+const EPOCH_AT = 12
 const FORMAT_AT = 16
 export const FORMAT = 2
 const CODEC = 0x07
@@ -97,6 +100,7 @@ const readHeader = (batch: Buffer): RecordBatch => {
   return {
     first,
     last: first + distance,
+    epoch: batch.readInt32BE(EPOCH_AT),
     isIntact: distance >= 0 && batch.readUInt32BE(17) === crc32c(batch.subarray(CHECKED_FROM)),
     codec: attributes & CODEC,
     count: batch.readInt32BE(57),
@@ -113,6 +117,7 @@ const readHeader = (batch: Buffer): RecordBatch => {
 }
 
 const DAMAGED: Omit<RecordBatch, 'first' | 'last'> = {
+  epoch: -1,
   isIntact: false,
   codec: 0,
   count: 0,

@@ -117,8 +117,9 @@ export class Unpacker {
       if (batch.last < next) continue
       if (batch.first > next) return yield { ...gathered.upTo(next), missing: next }
       const reader = this.#readerOf(batch)
-      // A batch may take seconds to read: the records before it do not wait for it.
-      if (batch.codec !== 0 && gathered.bytes > 0) {
+      // A batch may take seconds to read: the records before it do not wait for it. And records of one leader are not
+      // passed on with those of another.
+      if ((batch.codec !== 0 && gathered.bytes > 0) || (next > from && gathered.epoch !== batch.epoch)) {
         yield gathered.upTo(next)
         gathered = new Gathered(next)
         from = next
@@ -219,13 +220,18 @@ class Gathered {
     this.sawBatch(batch)
   }
 
+  get epoch(): number | undefined {
+    return this.#last?.epoch
+  }
+
   sawBatch(batch: RecordBatch): void {
     this.#last = batch
     this.#isTransaction ||= batch.isTransactional
   }
 
   upTo(end: number): Batch {
-    const batch = { from: this.#from, end, records: this.#records }
+    const { epoch } = this
+    const batch = { from: this.#from, end, records: this.#records, ...(epoch !== undefined && { epoch }) }
     if (this.#isTransaction) return { ...batch, appended: 'transaction' }
     const { appended, max } = this.#last?.time ?? NO_TIME
     return appended ? { ...batch, appended: { offset: end - 1, time: Number(max) } } : batch

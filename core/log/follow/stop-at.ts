@@ -15,8 +15,9 @@ export const upToBound = (partition: number, batch: Batch, bounds: Bounds | unde
   const bound = boundOf(partition, bounds)
   if (batch.end <= bound) return batch
   const records = batch.records.filter(({ offset }) => offset < bound)
-  const { from, missing } = batch
-  return { from, end: Math.max(from, bound), records, ...(missing !== undefined && missing < bound && { missing }) }
+  const { from, missing, epoch } = batch
+  const hole = missing !== undefined && missing < bound ? { missing } : {}
+  return { from, end: Math.max(from, bound), records, ...hole, ...(epoch !== undefined && { epoch }) }
 }
 
 /** Returns the end of a partition or its bound, whichever comes first. */

@@ -7,6 +7,8 @@
  *        ▲                                └─(a record is known)───► verifying ───────────────────┘
  *        └──(a new connection, in `verifying` or `reading`)
  *
+ *   reading ──(the batch is of a later leader)──► verifying
+ *
  * - opening: the source is verified, then the position is read. There is no flow yet, and nothing is taken.
  * - reconnected: there is a new connection to Kafka, maybe to another log. The source is verified again. Nothing is
  *   taken; batches that were taken before continue.
@@ -87,6 +89,8 @@ type Assigned = {
   state: State
   /** New connections since the assignment. */
   reconnects: number
+  /** The epoch of the leader that appended what was read last. */
+  epoch: number | undefined
 }
 
 export class Assignment {
@@ -136,7 +140,13 @@ export class Assignment {
     this.#joined = true
     this.#rebalancing = false
     for (const partition of partitions) {
-      const assigned: Assigned = { partition, abort: new AbortController(), state: { name: 'opening' }, reconnects: 0 }
+      const assigned: Assigned = {
+        partition,
+        abort: new AbortController(),
+        state: { name: 'opening' },
+        reconnects: 0,
+        epoch: undefined,
+      }
       this.#partitions.set(partition, assigned)
       this.#carryOut(assigned, () => this.#open(assigned))
     }
@@ -164,11 +174,23 @@ export class Assignment {
     try {
       this.#assertNoHole(partition, state, batch)
       if (state.name === 'verifying') this.#compareLastRecord(assigned, state, batch)
+      else if (this.#isOfLaterLeader(assigned, batch))
+        this.#readOn(assigned, { ...state, last: state.flow.lastRead ?? state.last })
       // A batch from another offset: fetched before a seek, or after the client lost its offset. Seek to ours again.
       else if (state.flow.take(batch) === 'gap') this.#seek(partition, state)
     } catch (error) {
       this.#steps.fail(error)
     }
+  }
+
+  /**
+   * A leader that was elected without all records gives their offsets to others. It needs no new connection, and if its
+   * log is as long again by the next fetch, nothing else tells. So the last record is read again before the batch.
+   */
+  #isOfLaterLeader(assigned: Assigned, { epoch }: Batch): boolean {
+    const before = assigned.epoch ?? epoch
+    assigned.epoch = Math.max(epoch ?? -1, before ?? -1)
+    return epoch !== undefined && before !== undefined && epoch > before
   }
 
   /** Ignores a batch from another offset than sought. @throws StopError `records_deleted` */
@@ -228,7 +250,8 @@ export class Assignment {
     })
   }
 
-  #compareLastRecord(assigned: Assigned, state: Extract<State, { name: 'verifying' }>, { from, records }: Batch): void {
+  #compareLastRecord(assigned: Assigned, state: Extract<State, { name: 'verifying' }>, batch: Batch): void {
+    const { from, records, epoch } = batch
     const { partition } = assigned
     const { last, flow } = state
     if (from !== last.offset) {
@@ -239,6 +262,7 @@ export class Assignment {
     const record = records[0]
     if (last.offset >= flow.progress.readTo) assertAsWritten(this.#steps.topic, partition, last, record)
     assertLastRecord(this.#steps.topic, partition, last, record)
+    assigned.epoch = Math.max(assigned.epoch ?? -1, epoch ?? -1)
     this.#enter(assigned, { name: 'reading', flow, last, hasRead: true })
   }
 

@@ -182,7 +182,7 @@ describe('a batch', () => {
     const fetched = fetchedOf(entries.map(entry => (entry.offset === 7 ? { ...entry, headers } : entry)))
     expect(await deliverBytes(running, fetched)).toEqual(['9'])
     const records = [record({ ...parts, offset: 5 }), { ...record({ ...parts, offset: 7 }), headers }]
-    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 10, records, appended: 'transaction' }]])
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 10, records, appended: 'transaction', epoch: 0 }]])
   })
 
   test('has the time that the broker gave it, unless it is part of a transaction', async () => {
@@ -192,7 +192,7 @@ describe('a batch', () => {
     await deliverBytes(running, { bytes, aborted: [] })
     const records = [5, 6].map(offset => record({ ...parts, offset, timestamp: options.max }))
     const appended = { offset: 6, time: options.max }
-    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 7, records, appended }]])
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 7, records, appended, epoch: 0 }]])
   })
 
   test('with few bytes is followed by a pause, so that single records arrive in groups; a large one is not', async () => {
@@ -210,7 +210,7 @@ describe('a batch', () => {
     expect(await deliverBytes(running, fetchedOf(entriesOf(['aborted', 'aborted', 'control', 'control'])))).toEqual([
       '8',
     ])
-    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 9, records: [], appended: 'transaction' }]])
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 9, records: [], appended: 'transaction', epoch: 0 }]])
   })
 
   test.each([
@@ -264,10 +264,10 @@ describe('a batch', () => {
   ] as const)('of an aborted transaction that %s', async (_, records, expected) => {
     const running = await reading()
     const payload = payloadOf(entriesOf(Array(records).fill('aborted')))
-    const aborted = [{ producerId: '7', firstOffset: 5 }]
     const bytes = batchBytes({ first: 5, payload, count: 1, distance: 1, isTransactional: true, producerId: 7 })
-    await deliverBytes(running, { bytes, aborted })
-    expect(running.heard).toEqual([['batch', 2, { from: 5, records: [], appended: 'transaction', ...expected }]])
+    await deliverBytes(running, { bytes, aborted: [{ producerId: '7', firstOffset: 5 }] })
+    const heard = { from: 5, records: [], appended: 'transaction', epoch: 0, ...expected }
+    expect(running.heard).toEqual([['batch', 2, heard]])
   })
 
   test('that cannot be read is told of once, and its offsets come as the records that stand for them', async () => {
@@ -295,7 +295,7 @@ describe('a batch', () => {
     const of = { first: 5, count: 2, isTransactional: true, producerId: 7 }
     const bytes = batchBytes({ ...of, codec: 4, payload: Buffer.from('no zstd') })
     await deliverBytes(running, { bytes, aborted: [{ producerId: '7', firstOffset: 5 }] })
-    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 7, records: [], appended: 'transaction' }]])
+    expect(running.heard).toEqual([['batch', 2, { from: 5, end: 7, records: [], appended: 'transaction', epoch: 0 }]])
   })
 
   test('whose checksum is wrong is fetched again, and stops the projector if it stays so', async () => {

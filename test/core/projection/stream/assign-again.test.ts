@@ -6,15 +6,57 @@ import { eventRecord } from '../../../projector/records.ts'
 import { repsOf } from '../../../projector/running-flow.ts'
 import { rep } from '../../../projector/story.ts'
 
-describe('after a new connection', () => {
-  const reading = async (position: PublishedPosition) => {
-    const running = setUp()
-    running.assignment.onAssigned([0])
-    await running.positions.at(0).letGo(position)
-    return running
-  }
-  const batch = repsOf(0, 4)
+const reading = async (position: PublishedPosition) => {
+  const running = setUp()
+  running.assignment.onAssigned([0])
+  await running.positions.at(0).letGo(position)
+  return running
+}
+const batch = repsOf(0, 4)
 
+describe('after a batch of a later leader', () => {
+  const fromLast = { ...batch, from: 3, records: batch.records.slice(3) }
+
+  test('nothing of it is taken until the last record is found again: the leader may lack records', async () => {
+    const { assignment, told, flows, failures } = await reading(publishedAt(0))
+    assignment.onBatch(0, { ...batch, epoch: 1 })
+    told.length = 0
+    assignment.onBatch(0, { ...repsOf(4, 2), epoch: 2 })
+    expect([flows[0]?.progress.readTo, assignment.isTrusted(0), told]).toEqual([4, false, ['seek 0 to 3']])
+    assignment.onBatch(0, { ...fromLast, epoch: 1 })
+    expect([assignment.isTrusted(0), told.slice(1)]).toEqual([true, ['seek 0 to 4']])
+    assignment.onBatch(0, { ...repsOf(4, 2), epoch: 2 })
+    expect([flows[0]?.progress.readTo, told.slice(2), failures]).toEqual([6, [], []])
+  })
+
+  test('another record in place of the last one is refused', async () => {
+    const { assignment, flows, failures } = await reading(publishedAt(0))
+    assignment.onBatch(0, { ...batch, epoch: 1 })
+    assignment.onBatch(0, { ...repsOf(4, 2), epoch: 2 })
+    assignment.onBatch(0, { from: 3, end: 8, records: [eventRecord(rep({ name: 'Eve' }), 3, 1_003)], epoch: 2 })
+    expect(failures).toMatchObject([{ code: 'source_changed', where: { partition: 0, offset: 3 } }])
+    expect(flows[0]?.progress.readTo).toBe(4)
+  })
+
+  test('the last record of an earlier process counts, and its leader too', async () => {
+    const { assignment, told } = await reading(publishedAt(12, last))
+    assignment.onBatch(0, { ...lastBatch, epoch: 5 })
+    told.length = 0
+    assignment.onBatch(0, { from: 12, end: 13, records: [], epoch: 5 })
+    expect(told).toEqual([])
+    assignment.onBatch(0, { from: 13, end: 14, records: [], epoch: 6 })
+    expect(told).toEqual(['seek 0 to 6'])
+  })
+
+  test('a partition without a record goes on with it', async () => {
+    const { assignment, flows } = await reading(publishedAt(0))
+    assignment.onBatch(0, { from: 0, end: 1, records: [], epoch: 1 })
+    for (let times = 0; times < 2; times++) assignment.onBatch(0, { from: 1, end: 2, records: [], epoch: 2 })
+    expect(flows[0]?.progress.readTo).toBe(2)
+  })
+})
+
+describe('after a new connection', () => {
   test('nothing is taken until the source is verified and the last record is found again', async () => {
     const { assignment, told, flows, verifications, failures } = await reading(publishedAt(0))
     assignment.onBatch(0, batch)
