@@ -60,7 +60,7 @@ export {
   type Positions,
   readGenerations,
 } from './generations/generations.ts'
-export { assertSameIndices, listIndices, readIndexIds, watchIndices } from './generations/indices.ts'
+export { assertSameIndices, listIndices, readIndexIds } from './generations/indices.ts'
 export { firstKeyRulesUntil, knowsKeyRules } from './generations/key-rules.ts'
 export {
   keepPositionsOf,
@@ -89,6 +89,7 @@ export {
   recordTopicId,
   rulesChanged,
 } from './generations/prepare.ts'
+export { watchIndices } from './generations/watch-indices.ts'
 export { installationOf } from './installation.ts'
 export {
   ANSWER_BYTES_MAX,

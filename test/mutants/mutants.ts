@@ -148,6 +148,13 @@ export const mutants: readonly Mutant[] = [
     flow: 'test/flow/written-by-others.test.ts',
   },
   {
+    name: 'mappings and settings of indices are checked at a start only',
+    inside: 'watchIndices',
+    find: 'for (const [name, definition] of definitions) await keepSafe(name, definition, request, tell)',
+    replace: 'if (definitions.length === 0) await keepSafe(prefix, controlled, request, tell)',
+    flow: 'test/flow/written-by-others.test.ts',
+  },
+  {
     name: 'a later version counts as a later state also without our change',
     inside: 'findNotStored',
     find: 'lastOffsetIn(stored._source) < item.version',

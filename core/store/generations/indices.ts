@@ -10,9 +10,8 @@ import {
   kinds,
 } from '../../../schemas/stored/documents.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
-import { type RetryOptions, StopError, Unanswered } from '../../runtime/index.ts'
-import type { Ask, Elasticsearch } from '../elasticsearch/client.ts'
-import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
+import { StopError } from '../../runtime/index.ts'
+import type { Ask } from '../elasticsearch/client.ts'
 
 type Steps = { readonly request: Ask; readonly prefix: string }
 
@@ -67,28 +66,4 @@ export const assertSameIndices = async ({ generation, indices = {} }: Recorded, 
     `${what}; to take it over: npx commission projection rewind, or npx commission projection adopt`,
     { generation },
   )
-}
-
-/** Checks the indices of a stream every IDENTIFY_INTERVAL_MS, until the signal. Ignores a check without answer. */
-export const watchIndices = async (
-  { identity, prefix }: { readonly identity: Recorded; readonly prefix: string },
-  { elasticsearch, retryOptions, fail }: WatchContext,
-  signal: AbortSignal,
-): Promise<void> => {
-  const steps: Steps = { request: asked => elasticsearch.send(asked, signal), prefix }
-  while (!signal.aborted) {
-    await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
-    if (signal.aborted) return
-    try {
-      await assertSameIndices(identity, steps)
-    } catch (error) {
-      if (!signal.aborted && !(error instanceof Unanswered)) fail(error)
-    }
-  }
-}
-
-type WatchContext = {
-  readonly elasticsearch: Elasticsearch
-  readonly retryOptions: Pick<RetryOptions, 'sleep'>
-  readonly fail: (error: unknown) => void
 }

@@ -8,6 +8,7 @@ import { CAUGHT_UP_MS, REBUILD_POLL_MS } from '../../../core/projection/limits.t
 import { type RebuildProgress, rebuildGeneration, waitForCatchUp } from '../../../core/projection/rebuild.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import { commonIndices, generationIndices } from '../../../schemas/stored/mappings.ts'
 import { Clock } from '../../projector/clock.ts'
 import { eventRecord } from '../../projector/records.ts'
 import { rep } from '../../projector/story.ts'
@@ -109,8 +110,11 @@ const newGeneration = () => {
   const published = { position: 0 }
   const version = { _seq_no: 1, _primary_term: 1 }
   const position = { last: null, at: 0, time: 0, serve_from: 0 }
+  const indices = { ...commonIndices('c'), ...generationIndices('c', { generation: 'g1' }, { shards: 1 }) }
   const send = sending(async ({ method, path, body, bulk }) => {
     const id = decodeURIComponent(path)
+    const { mappings, settings } = indices[path.slice(1)] ?? {}
+    if (mappings) return { status: 200, body: { [path.slice(1)]: { mappings, settings: { index: settings } } } }
     if (path.endsWith('/_settings')) {
       return { status: 200, body: { 'c-control': { settings: { index: { uuid: 'first' } } } } }
     }

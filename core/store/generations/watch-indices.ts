@@ -1,0 +1,57 @@
+/**
+ * Watches the indices of a stream while it runs. In: its generation. Out: nothing, until the signal.
+ * Promises: every IDENTIFY_INTERVAL_MS the indices are those that were recorded, with the mappings of this version and
+ *   without a setting with which documents are lost, hidden or changed: others can change both at any time. A
+ *   translog that was set to `async` is set back. The settings that lose nothing are checked at a start only.
+ * Can go wrong: as at a start. Elasticsearch does not answer: the check is left out.
+ */
+import { API_KEYS_GENERATION } from '../../../schemas/stored/documents.ts'
+import type { IndexDefinition } from '../../../schemas/stored/mappings.ts'
+import type { GenerationBody } from '../../log/index.ts'
+import { type RetryOptions, Unanswered } from '../../runtime/index.ts'
+import type { Ask, Elasticsearch } from '../elasticsearch/client.ts'
+import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
+import { checkIndex, inspectIndex, type TellSetting } from './check-index.ts'
+import { assertSameIndices } from './indices.ts'
+import { controlDefinition, indicesOf } from './prepare.ts'
+
+type Watched = { readonly identity: GenerationBody; readonly prefix: string }
+
+type WatchContext = {
+  readonly elasticsearch: Elasticsearch
+  readonly retryOptions: Pick<RetryOptions, 'sleep'>
+  readonly fail: (error: unknown) => void
+  readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
+}
+
+export const watchIndices = async (
+  { identity, prefix }: Watched,
+  { elasticsearch, retryOptions, fail, warn = () => undefined }: WatchContext,
+  signal: AbortSignal,
+): Promise<void> => {
+  const request: Ask = asked => elasticsearch.send(asked, signal)
+  const [control, controlled] = controlDefinition(prefix)
+  // Neither the number of shards nor that of copies is compared.
+  const own = indicesOf(identity, identity.generation !== API_KEYS_GENERATION, { prefix, shards: 1 })
+  const definitions = Object.entries({ [control]: controlled, ...own })
+  const tell: TellSetting = ({ index, setting, expected, got, reason, put_back }) => {
+    if (put_back) warn({ index, setting, expected, got, reason }, 'a setting of an index was put back')
+  }
+  while (!signal.aborted) {
+    await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
+    if (signal.aborted) return
+    try {
+      await assertSameIndices(identity, { request, prefix })
+      for (const [name, definition] of definitions) await keepSafe(name, definition, request, tell)
+    } catch (error) {
+      if (!signal.aborted && !(error instanceof Unanswered)) fail(error)
+    }
+  }
+}
+
+/** @throws StopError `index_missing`, `index_unsuitable` */
+const keepSafe = async (name: string, definition: IndexDefinition, request: Ask, tell: TellSetting): Promise<void> => {
+  const found = await inspectIndex(name, definition, request)
+  if (found.every(({ consequence }) => consequence !== 'put back or stop')) return
+  await checkIndex(name, definition, request, tell)
+}
