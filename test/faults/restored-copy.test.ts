@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import type { PastPositionsDocument } from '../../schemas/stored/documents.ts'
-import { commandSettings, runCommand } from '../support/commands.ts'
+import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { keyCreated, keyRevoked, newId, newKeyText, repRecorded } from '../support/events.ts'
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
 import {
@@ -68,15 +68,14 @@ const start = async (t: Scope, before: (prefix: string) => Promise<void> = async
   await eventually(async () => expect(await statusWith(api, revoked)).toBe(401))
   const projected = await everythingProjected(prefix)
   const restore = () => call('POST', `${repository}/copy/_restore?wait_for_completion=true`, body)
-  const projection = (...args: string[]) =>
-    runCommand(['projection', ...args, '--json'], {
-      ...commandSettings(topics, prefix),
-      ELASTICSEARCH_URL: services.elasticsearch.address,
-    })
+  const command = (...args: string[]) =>
+    runCommand(args, { ...commandSettings(topics, prefix), ELASTICSEARCH_URL: services.elasticsearch.address })
+  const projection = (...args: string[]) => command('projection', ...args, '--json')
   const adopt = () => projection('adopt')
   const snapshotStart = async (): Promise<string> =>
     (await ask(`${repository}/copy`)).snapshots[0]?.start_time ?? expect.fail('no start_time')
-  return { topics, prefix, projector, api, kept, revoked, projected, restore, adopt, projection, snapshotStart }
+  const its = { org, topics, prefix, projector, api, kept, revoked, projected }
+  return { ...its, restore, adopt, command, projection, snapshotStart }
 }
 
 const ask = async (path: string) =>
@@ -186,4 +185,47 @@ test('a projector stops when its indices are restored while it runs', async t =>
   await call('POST', repository, { indices: `${prefix}-g1-parked,${prefix}-g1-statements` })
   await expectRefused(projector, 'index_replaced')
   await eventually(async () => expect(await statusWith(api, revoked)).toBe(401))
+})
+
+test('commands answer nothing from restored indices, and show no revoked key as valid until all keys are read again', async t => {
+  const { org, topics, prefix, projector, restore, adopt, command } = await start(t)
+  await projector.stop()
+  await call('DELETE', `/${(await indicesOf(prefix)).join()}`)
+  await restore()
+  const list = ['keys', 'list', '--org', org, '--json']
+  const rotate = ['keys', 'rotate', '--org', org, '--id', 'key_revoked']
+  const asked = [
+    list,
+    rotate,
+    ['keys', 'revoke', '--org', org, '--id', 'key_later'],
+    ['parked', 'count'],
+    ['subjects', 'list', org],
+    ['subjects', 'report', org, 'rep_1'],
+    ['projection', 'explain', 'payout_1', '--org', org],
+    ['projection', 'explain', 'deal_1', '--org', org],
+  ]
+  for (const args of asked) {
+    const ran = await command(...args)
+    expect(ran, args.join(' ')).toMatchObject({ code: 1, said: expect.stringContaining('restored from a snapshot') })
+    expect(ran.out.toString()).toBe('')
+  }
+
+  const adopted = await adopt()
+  expect(adopted, adopted.said).toMatchObject({ code: 0 })
+  for (const args of [list, rotate]) {
+    const ran = await command(...args)
+    expect(ran).toMatchObject({ code: 1, said: expect.stringContaining('a revoked key could look valid') })
+    expect(ran.out.toString()).toBe('')
+  }
+  const next = await startProjector(t, { topics, prefix })
+  await untilCaughtUp(next)
+  const listed = await eventually(async () => {
+    const ran = await command(...list)
+    expect(ran, ran.said).toMatchObject({ code: 0 })
+    return jsonLines(ran)
+  })
+  expect(listed.map(({ id, revoked }) => [id, revoked])).toEqual([
+    ['key_kept', false],
+    ['key_revoked', true],
+  ])
 })

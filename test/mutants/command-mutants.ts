@@ -5,6 +5,20 @@ const ONE_ORGANIZATION = 'test/flow/one-organization.long.test.ts'
 
 export const commandMutants: readonly Mutant[] = [
   {
+    name: 'commands answer from restored indices',
+    inside: 'assertOwnIndices',
+    find: 'if (identity.indices !== undefined) await assertSameIndices(',
+    replace: 'if (identity.indices === undefined) await assertSameIndices(',
+    flow: 'test/faults/restored-copy.test.ts',
+  },
+  {
+    name: 'keys are listed before all of them are read again',
+    inside: 'assertKeysReadable',
+    find: '  if (position >= serve_from) return\n',
+    replace: '  if (position <= serve_from) return\n',
+    flow: 'test/faults/restored-copy.test.ts',
+  },
+  {
     name: 'documents are read together without a limit on their size',
     inside: 'countFitting',
     find: '    if (count > 0 && bytes > max) break\n',

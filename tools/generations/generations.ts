@@ -3,6 +3,7 @@ import type { Admin } from 'kafkajs'
 import { differingField, type GenerationBody, withRight } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import {
+  assertSameIndices,
   documentPath,
   type Generations,
   getEach,
@@ -40,6 +41,19 @@ export const identityOf = async (name: string, { send, prefix }: CommandContext)
   const identity = await readGeneration(name, { request: send, prefix })
   if (identity) return identity
   throw new CommandError(`there is no generation ${name} (npx commission projection list)`)
+}
+
+/**
+ * For commands that answer from documents. A restored index can lack the last records, and have keys and payouts in an
+ * earlier state: nothing is answered from it before it is taken over, as by the API. Of a generation of an older
+ * version no ids are known.
+ * @throws StopError `index_missing`, `index_replaced`
+ */
+export const assertOwnIndices = async (
+  identity: Pick<GenerationBody, 'generation' | 'indices'>,
+  { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
+): Promise<void> => {
+  if (identity.indices !== undefined) await assertSameIndices(identity, { request: send, prefix })
 }
 
 /**

@@ -19,6 +19,7 @@ import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { assertOwnIndices, positionDocumentsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
 import { assertSameSourceAndRules, type Live, readLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
@@ -114,7 +115,10 @@ export const revokeKey = async (
   }
   const publish = await preparePublish(context)
   const head = await headOf(org, id, context)
-  if (head === undefined) throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)
+  if (head === undefined) {
+    await assertKeysReadable(context)
+    throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)
+  }
   if (head.body.revoked_seq !== null) return tell(true, `${id} of ${org} was revoked before.`)
   const revoked_at = new Date(context.now()).toISOString()
   const advice = `${id} is revoked when the projector has caught up: until then the API accepts it`
@@ -130,7 +134,7 @@ export type ListKeysOptions = {
 }
 
 export const listKeys = async ({ org, uses, json }: ListKeysOptions, context: CommandContext): Promise<ExitCode> => {
-  await readLive(context.send, context.prefix)
+  await assertKeysReadable(context)
   const keys = await findKeys(org, context)
   const useOf = ({ id }: KeyListed) => uses?.get(id) ?? null
   if (json)
@@ -164,6 +168,20 @@ export type KeyListed = {
   /** null for a key that works from everywhere. */
   readonly allowed_networks: readonly string[] | null
   readonly revoked: boolean
+}
+
+/**
+ * A restored copy has keys that were revoked since as keys in force, until all events of keys are read again.
+ * @throws StopError `index_missing`, `index_replaced`; CommandError while the events are read again
+ */
+export const assertKeysReadable = async (context: CommandContext): Promise<void> => {
+  const { identity } = (await readLive(context.send, context.prefix))['api-keys']
+  await assertOwnIndices(identity, context)
+  const [known] = await positionDocumentsOf(identity, context)
+  const { position, serve_from } = known ?? { position: 0, serve_from: 0 }
+  if (position >= serve_from) return
+  const what = `the projector has read ${position} of ${serve_from} events of API keys: a revoked key could look valid`
+  throw new CommandError(`${what}. Run the same command again when it has read them`)
 }
 
 /** Returns all keys of an organization by id. */

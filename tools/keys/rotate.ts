@@ -7,7 +7,7 @@
 import { isKeyPermission } from '../../schemas/values.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { type CreateKeyOptions, createAndTell, findKeys } from './keys.ts'
+import { assertKeysReadable, type CreateKeyOptions, createAndTell, findKeys } from './keys.ts'
 
 export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions' | 'networks'> & {
   readonly id: string
@@ -19,6 +19,7 @@ export type RotateKeyOptions = Omit<CreateKeyOptions, 'name' | 'permissions' | '
 
 export const rotateKey = async (options: RotateKeyOptions, context: KafkaContext): Promise<ExitCode> => {
   const { org, id, expiresAt } = options
+  await assertKeysReadable(context)
   const keys = await findKeys(org, context)
   const key = keys.find(known => known.id === id)
   if (key === undefined) throw new CommandError(`${org} has no key ${id} (npx commission keys list --org ${org})`)

@@ -8,7 +8,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf, readAll } from '../generations/generations.ts'
+import { assertOwnIndices, identityOf, readAll } from '../generations/generations.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
 import { type FoundText, findTexts, type SearchedGeneration, searchedGenerations } from './find-subjects.ts'
@@ -201,6 +201,8 @@ type FoundIn = { readonly generation: string; readonly texts: readonly FoundText
 /** @throws CommandError if no generation has a rep of this id */
 const findEverywhere = async (subject: Subject, context: SubjectsContext): Promise<FoundIn[]> => {
   const found: FoundIn[] = []
+  // A restored copy can lack texts: their keys would stay.
+  await liveGeneration(context)
   for (const generation of await searchedGenerations(context)) {
     const texts: FoundText[] = []
     for await (const text of withProgress(findTexts(generation, subject.org, subject), context)) {
@@ -214,6 +216,7 @@ const findEverywhere = async (subject: Subject, context: SubjectsContext): Promi
 
 const liveGeneration = async (context: SubjectsContext): Promise<SearchedGeneration> => {
   const { live } = await readAll(context)
+  await assertOwnIndices(await identityOf(live, context), context)
   const found = (await searchedGenerations(context)).find(({ label }) => label === live)
   if (found) return found
   throw new CommandError(`generation ${live} is gone`)

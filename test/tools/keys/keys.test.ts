@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CommandContext } from '../../../tools/context.ts'
-import { findKeys } from '../../../tools/keys/keys.ts'
+import { assertKeysReadable, findKeys } from '../../../tools/keys/keys.ts'
 import { KEYS_PAGE } from '../../../tools/limits.ts'
 
 type Asked = Parameters<CommandContext['send']>[0]
@@ -40,3 +40,47 @@ test.for([0, 1, KEYS_PAGE, KEYS_PAGE + 1, 10_001])(
     expect(keys.every(({ id, name }) => name?.includes(id))).toBe(true)
   },
 )
+
+/** The index of keys has this id now, and the projector has read this many of its five events. */
+const withCopy = (id: string, position: number) => {
+  const names = ['test-control', 'test-api-keys', 'test-api-keys-parked']
+  const recorded = Object.fromEntries(names.map(name => [name, name]))
+  const documents: Readonly<Record<string, object>> = {
+    live: { generation: 'g1' },
+    'generation:g1': { generation: 'g1', topic: 'events', partitions: 1, rules_version: 1 },
+    'generation:api-keys': {
+      generation: 'api-keys',
+      topic: 'keys',
+      partitions: 1,
+      rules_version: 1,
+      indices: recorded,
+    },
+    'position:api-keys:0': { position, time: 0, at: 0, last: null, serve_from: 5 },
+  }
+  const answerOf = ({ path, body }: Asked): object => {
+    if (path === '/test-*/_settings') {
+      const idOf = (name: string) => (name === 'test-api-keys' ? id : name)
+      return Object.fromEntries(names.map(name => [name, { settings: { index: { uuid: idOf(name) } } }]))
+    }
+    const { docs } = body as { docs: readonly { _id: string }[] }
+    return {
+      docs: docs.map(({ _id }) => {
+        const found = documents[_id]
+        return { _id, found: found !== undefined, _source: { kind: _id.split(':')[0], body: found } }
+      }),
+    }
+  }
+  const send = async (request: Asked) => ({ status: 200, body: answerOf(request) })
+  return { send, prefix: 'test' } as unknown as CommandContext
+}
+
+test('keys of a restored copy are not shown: it has keys that were revoked since', async () => {
+  await expect(assertKeysReadable(withCopy('restored', 5))).rejects.toThrow('restored from a snapshot')
+  await expect(assertKeysReadable(withCopy('test-api-keys', 5))).resolves.toBeUndefined()
+})
+
+test('keys are not shown while the projector reads them again', async () => {
+  await expect(assertKeysReadable(withCopy('test-api-keys', 4))).rejects.toThrow(
+    'the projector has read 4 of 5 events of API keys: a revoked key could look valid',
+  )
+})
