@@ -1,4 +1,7 @@
-/** Whether the projector can work now, and what prevents it. Reports each change once, in the log and on /readyz. */
+/**
+ * Whether the projector can work now, and what prevents it. Reports each change once, in the log and on /readyz. Each
+ * further reason of a part that does not work gets a line too, up to REASONS_LOGGED.
+ */
 export type Health = {
   /** Reports the work of a part before it is ready. This is no trouble. */
   readonly prepare: (part: HealthPart, what: string) => void
@@ -21,6 +24,9 @@ export type Health = {
 export type HealthPart = string | { readonly generation: string; readonly name: string }
 export type ReportTrouble = (reason: string | undefined) => void
 
+/** The lines about one trouble of a part: reasons that follow each other without end must not fill the log. */
+export const REASONS_LOGGED = 8
+
 type Task = { readonly part: string; readonly slowAt: number }
 
 export type HealthLog = Readonly<Record<'warn' | 'info', (details: HealthLogFields, message: string) => void>>
@@ -29,6 +35,8 @@ type HealthLogFields = { readonly part: string; readonly reason?: string; readon
 export const createHealth = (log: HealthLog, elapsed: () => number): Health => {
   const preparing = new Map<string, string>()
   const reported = new Map<string, Map<unknown, string>>()
+  /** Of each part in `reported`: the reasons that have a line. */
+  const logged = new Map<string, Set<string>>()
   const running = new Set<Task>()
   const generationOf = new Map<string, string>()
 
@@ -43,7 +51,11 @@ export const createHealth = (log: HealthLog, elapsed: () => number): Health => {
     const before = reported.get(part)
     if (reason !== undefined) {
       reported.set(part, new Map(before).set(who, reason))
-      if (before === undefined) log.warn({ part, reason }, 'does not work; trying again')
+      const known = before === undefined ? new Set<string>() : (logged.get(part) ?? new Set<string>())
+      logged.set(part, known)
+      if (known.has(reason) || known.size >= REASONS_LOGGED) return
+      known.add(reason)
+      log.warn({ part, reason }, 'does not work; trying again')
     } else if (removeReason(part, who)) log.info({ part }, 'works again')
   }
   /** Removes the reason of a task. Returns whether it was the last reason of the part. */
@@ -78,7 +90,7 @@ export const createHealth = (log: HealthLog, elapsed: () => number): Health => {
     },
     forget: generation => {
       for (const [part, of] of generationOf) {
-        if (of === generation) for (const parts of [preparing, reported, generationOf]) parts.delete(part)
+        if (of === generation) for (const parts of [preparing, reported, logged, generationOf]) parts.delete(part)
       }
     },
     reasons: () => {

@@ -85,8 +85,20 @@ export const wordsMutants: readonly Mutant[] = [
     name: 'a consumer that gave up names no code of the protocol',
     inside: 'wordsOf',
     file: 'core/log/follow/consume.ts',
-    find: 'if (!(error instanceof kafkajs.KafkaJSProtocolError)) return nameOf(error)',
+    find: 'if (refused === undefined) return nameOf(error)',
     replace: 'if (error) return nameOf(error)',
+  },
+  {
+    name: 'a consumer that gave up names no code of an error that the client wrapped',
+    inside: 'causesOf',
+    find: 'cause = cause instanceof Error ? cause.cause : undefined',
+    replace: 'cause = undefined',
+  },
+  {
+    name: 'of several reasons of a part that does not work, the log has only the first',
+    inside: 'createHealth',
+    find: 'if (known.has(reason) || known.size >= REASONS_LOGGED) return',
+    replace: 'if (known.size > 0) return',
   },
   // --- the doctor, and the status of a projection
   {

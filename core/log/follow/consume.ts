@@ -18,7 +18,7 @@
 import kafkajs, { type Consumer, type EachBatchPayload, type Kafka } from 'kafkajs'
 import { nameOf, StopError } from '../../runtime/index.ts'
 import { Unpacker } from '../batch/unpack.ts'
-import { readRefusal } from '../kafka/access-refusal.ts'
+import { causesOf, readRefusal } from '../kafka/access-refusal.ts'
 import { type FetchedMessage, leaveFetchedBytesOf } from '../kafka/patch-fetch.ts'
 import { markTransientErrorsRetriable } from '../kafka/patch-retries.ts'
 import { fetchByTopicId } from '../kafka/patch-topic-ids.ts'
@@ -110,7 +110,7 @@ const listen = (consumer: Consumer, topic: string, groupId: string, handlers: Ha
   })
   consumer.on(consumer.events.REBALANCING, () => handlers.onRebalancing())
   consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
-    if (restart) handlers.onTrouble(error instanceof kafkajs.KafkaJSError ? error.name : 'Error')
+    if (restart) handlers.onTrouble(error instanceof kafkajs.KafkaJSError ? wordsOf(error) : 'Error')
     else
       handlers.onStopped(
         readRefusal(error, topic, groupId) ?? new StopError('consumer_stopped', wordsOf(error), { topic }),
@@ -120,8 +120,9 @@ const listen = (consumer: Consumer, topic: string, groupId: string, handlers: Ha
 
 /** Returns the class of an error of the client, and the code of the protocol: only this says what a broker refuses. */
 const wordsOf = (error: unknown): string => {
-  if (!(error instanceof kafkajs.KafkaJSProtocolError)) return nameOf(error)
-  const { type } = error
+  const refused = causesOf(error).find(cause => cause instanceof kafkajs.KafkaJSProtocolError)
+  if (refused === undefined) return nameOf(error)
+  const { type } = refused
   if (type !== 'INVALID_SESSION_TIMEOUT') return `${nameOf(error)}, ${type}`
   const bounds = 'group.min.session.timeout.ms and group.max.session.timeout.ms'
   return `${nameOf(error)}, ${type}: ${bounds} of the brokers must permit ${SESSION_TIMEOUT_MS}`

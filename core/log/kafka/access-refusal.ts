@@ -8,14 +8,28 @@ import { type KafkaOperation, kafkaRefusals } from '../../../schemas/access.ts'
 import { StopError } from '../../runtime/index.ts'
 
 /** Returns the refusal in the words of the protocol; undefined for any other error. */
-export const accessRefusal = (error: unknown): string | undefined => {
+export const accessRefusal = (error: unknown): string | undefined => causesOf(error).map(refusalIn).find(Boolean)
+
+const refusalIn = (error: unknown): string | undefined => {
   if (error instanceof kafkajs.KafkaJSProtocolError && kafkaRefusals.has(error.type)) return error.type
   if (error instanceof kafkajs.KafkaJSAggregateError) return error.errors.map(accessRefusal).find(Boolean)
   if (error instanceof kafkajs.KafkaJSDeleteGroupsError)
     return error.groups.map(({ error }) => accessRefusal(error)).find(Boolean)
-  // The client wraps some errors.
-  return error instanceof kafkajs.KafkaJSError && error.cause !== undefined ? accessRefusal(error.cause) : undefined
+  return undefined
 }
+
+/** Returns the error and its causes, outermost first: the client wraps what it has retried, and some other errors. */
+export const causesOf = (error: unknown): readonly unknown[] => {
+  const causes: unknown[] = []
+  for (let cause = error; cause !== undefined && causes.length < CAUSES_READ; ) {
+    causes.push(cause)
+    cause = cause instanceof Error ? cause.cause : undefined
+  }
+  return causes
+}
+
+/** The client makes three at most. An error may be its own cause. */
+const CAUSES_READ = 8
 
 /** The resource of a right: its kind as in Kafka, and its name. */
 type Resource = `${'topic' | 'group' | 'transactional id'} ${string}`

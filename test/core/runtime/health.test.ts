@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { describe, expect, test } from 'vitest'
-import { createHealth, type ReportTrouble } from '../../../core/runtime/health.ts'
+import { createHealth, REASONS_LOGGED, type ReportTrouble } from '../../../core/runtime/health.ts'
 
 const setUp = () => {
   const lines: object[] = []
@@ -30,12 +30,33 @@ test('a part that always worked is not logged', () => {
   expect(lines).toEqual([])
 })
 
-test('a new reason for the same trouble is shown, but not logged again', () => {
+test('a new reason for the same trouble is shown, and logged once', () => {
   const { health, lines } = setUp()
-  health.set('elasticsearch write', 'does not answer')
-  health.set('elasticsearch write', 'answers 503')
-  expect(health.reasons()).toEqual({ 'elasticsearch write': 'answers 503' })
-  expect(lines).toHaveLength(1)
+  for (let time = 0; time < 3; time++) {
+    health.set('kafka', 'does not answer')
+    health.set('kafka', 'does not answer for commission.events 3')
+  }
+  expect(health.reasons()).toEqual({ kafka: 'does not answer for commission.events 3' })
+  expect(lines).toMatchObject([{ reason: 'does not answer' }, { reason: 'does not answer for commission.events 3' }])
+  health.set('kafka', undefined)
+  health.set('kafka', 'does not answer')
+  expect(lines.slice(2)).toMatchObject([{ msg: 'works again' }, { reason: 'does not answer' }])
+})
+
+test('the reason of another task of a part is logged, too', async () => {
+  const { health, lines } = setUp()
+  await health.during('kafka', async first => {
+    first('does not answer')
+    await health.during('kafka', async second => second('does not answer for commission.events 3'))
+  })
+  expect(lines).toMatchObject([{ reason: 'does not answer' }, { reason: 'does not answer for commission.events 3' }])
+})
+
+test('reasons that follow each other without end do not fill the log', () => {
+  const { health, lines } = setUp()
+  for (let partition = 0; partition < 100; partition++) health.set('kafka', `does not answer for events ${partition}`)
+  expect(lines).toHaveLength(REASONS_LOGGED)
+  expect(health.reasons()).toEqual({ kafka: 'does not answer for events 99' })
 })
 
 test('a slow start keeps the projector from being ready, but is not logged as trouble', () => {
