@@ -117,7 +117,8 @@ export const createApi = (parts: ApiParts): Api => {
   const addressOf = createAddressOf(parts.trustedProxies ?? [])
   const admitLine = createRefusalLog(elapsed)
   const waitPermits = {
-    toBegin: runPermitted(shares.waitSearches, 'reads_of_waits'),
+    // Each wait has a place in this queue for as long as it may wait: none is refused (WAIT_SEARCHES).
+    toBegin: runPermitted(shares.waitSearches),
     toFind: runPermitted(shares.readsOfOrganization),
   }
   const watch = createWatch(waitPermits, shares.waits, elapsed)

@@ -8,13 +8,21 @@
  *
  * `createAdmitKey` looks up well-formed keys that are not in the cache. Requests with the same key share one look-up.
  *   A key that was valid in this process before is always looked up, and counts nothing. Any other key takes a try of
- *   its address, and gives it back unless the key is unknown, even if its clients leave. For an address outside its
- *   networks, a key is as an unknown one. Without a try left, a key goes through a lane of few look-ups. Until this
+ *   its address when its look-up begins, and gives it back unless the key is unknown, even if its clients leave. A key
+ *   that queues takes none: after a start, any number of valid keys of one address come at once. For an address outside
+ *   its networks, a key is as an unknown one. Without a try left, a key goes through a lane of few look-ups. Until this
  *   lane is full, no other client of the address is refused because of the tries. If keys cannot be looked up, or too
  *   many look-ups wait, it rejects with `unavailable`, which counts nothing.
  */
 import { type ApiKeyCache, type KeyHolder, type Shares, worksFrom } from '../../core/reading/index.ts'
-import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../../core/runtime/index.ts'
+import {
+  Refusal,
+  type Release,
+  type Schedule,
+  unavailable,
+  waitOrAbort,
+  withTimeLimit,
+} from '../../core/runtime/index.ts'
 import { READ_TIME_MAX } from '../../core/store/index.ts'
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
@@ -93,24 +101,34 @@ export const createAdmitKey = (keys: ApiKeyCache, failures: FailedLogins, lanes:
 
   const lookupCounted = async (key: string, address: string | undefined, signal: AbortSignal): Promise<Admission> => {
     if (keys.wasValid(key, address)) return keys.lookup(key, signal)
-    const takeBack = failures.reserve(address)
-    let result: Admission | undefined
-    try {
-      const release = await (takeBack ? lanes.keyLookups : lanes.keyLookupsExhausted).acquire(signal)
-      if (!release) {
-        if (takeBack) throw unavailable('key_look_ups')
-        result = 'refused'
-        return result
-      }
+    if (failures.hasTry(address)) {
+      const release = await lanes.keyLookups.acquire(signal)
+      if (!release) throw unavailable('key_look_ups')
       try {
-        result = await keys.lookup(key, signal)
-        return result
+        const takeBack = failures.reserve(address)
+        // Other keys of the address may have used its tries while this one was in the queue.
+        if (takeBack) return await lookupTried(key, address, takeBack, signal)
       } finally {
         release()
       }
+    }
+    const release = await lanes.keyLookupsExhausted.acquire(signal)
+    if (!release) return 'refused'
+    try {
+      return await keys.lookup(key, signal)
+    } finally {
+      release()
+    }
+  }
+
+  const lookupTried = async (key: string, address: string | undefined, takeBack: Release, signal: AbortSignal) => {
+    let result: KeyHolder | 'unknown' | undefined
+    try {
+      result = await keys.lookup(key, signal)
+      return result
     } finally {
       const isUnknown = result === 'unknown' || (typeof result === 'object' && !worksFrom(result, () => address))
-      if (!isUnknown) takeBack?.()
+      if (!isUnknown) takeBack()
     }
   }
 

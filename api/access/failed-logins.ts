@@ -9,6 +9,8 @@ import { networkOf } from '../http/client-address.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
 
 export type FailedLogins = {
+  /** Whether the address has a try left. Counts nothing. */
+  readonly hasTry: (address: string | undefined) => boolean
   /** Counts a try, and returns a function that takes the try back; undefined if the address has no try left. */
   readonly reserve: (address: string | undefined) => Release | undefined
 }
@@ -24,6 +26,7 @@ export const createFailedLogins = (elapsed: () => number, max = FAILURES_PER_ADD
     return window
   }
   return {
+    hasTry: address => windowOf(networkOf(address)).count < max,
     reserve: address => {
       const window = windowOf(networkOf(address))
       if (window.count >= max) return undefined

@@ -55,10 +55,10 @@ export const shareReads = (
 
 /** Returns the function that runs a read with a permit of its organization. */
 export const runPermitted =
-  (reads: Semaphores, reason: 'reads_of_organization' | 'reads_of_waits' = 'reads_of_organization'): RunPermitted =>
+  (reads: Semaphores): RunPermitted =>
   async ({ org, signal }, read) => {
     const release = await reads.acquire(org, signal)
-    if (!release) throw unavailable(reason)
+    if (!release) throw unavailable('reads_of_organization')
     try {
       return await read()
     } finally {

@@ -12,7 +12,8 @@ import type { AuditLog } from './write-lines.ts'
 type Sender = Pick<Producer, 'connect' | 'disconnect' | 'send'>
 
 const ALL_REPLICAS = -1
-const TOO_LARGE = 'MESSAGE_TOO_LARGE'
+/** A batch has more bytes than `max.message.bytes` of the topic, or than its `segment.bytes`. */
+const tooLarge: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /** @param createProducer returns a new client with idempotence, not yet connected */
 export const createTopicLog = (topic: string, createProducer: () => Sender): AuditLog => {
@@ -46,8 +47,8 @@ export const createTopicLog = (topic: string, createProducer: () => Sender): Aud
         // Nobody waits: a client of a silent broker takes long to disconnect.
         void end()
         const reason = wordOf(error, topic)
-        // The topic's `max.message.bytes` is smaller. The lines go to several partitions: some may have them.
-        return { lines: 0, reason, ...(reason === TOO_LARGE && { isTooLarge: true }) }
+        // The lines go to several partitions: some may have them.
+        return { lines: 0, reason, ...(tooLarge.has(reason) && { isTooLarge: true }) }
       }
     },
     end,

@@ -91,8 +91,8 @@ export const PARAMETER_NAME_SHOWN = 16
 
 /**
  * Look-ups of keys that were never valid in this process: at once (a fifth of READS_IN_FLIGHT_MAX), in the queue, and
- * milliseconds of waiting. The queue is long, because after a start it has the keys of all clients. A look-up takes
- * milliseconds.
+ * milliseconds of waiting. Each connection has a place in the queue, because after a start it has the keys of all
+ * clients. A look-up takes milliseconds. Those at once must be fewer than the tries of an address: each holds a try.
  */
 export const KEY_LOOKUPS = { permits: READS_IN_FLIGHT_MAX / 5, queue: 2_000, waitMax: READ_TIME_MAX }
 

@@ -61,7 +61,6 @@ const retries = {
   client_gone: 'later',
   reads_in_flight: 'later',
   reads_of_organization: 'later',
-  reads_of_waits: 'later',
   checkpoints: 'later',
   checkpoint_reads_on: 'later',
   key_look_ups: 'later',

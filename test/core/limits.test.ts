@@ -18,6 +18,7 @@ import {
   SEALED_TEXT_LENGTH_MAX,
   TEXT_LENGTH_MAX,
   TOPIC_MESSAGE_BYTES_MAX,
+  WAIT_SECONDS_MAX,
 } from '../../schemas/limits.ts'
 
 const limits = { ...runtime, ...ledger, ...log, ...store, ...reading, ...projection, ...projector, ...api }
@@ -125,6 +126,18 @@ describe('the limits of the API', () => {
 
   test('allow fewer reads at once than the client has connections', () => {
     expect(limits.READS_IN_FLIGHT_MAX).toBeLessThan(256)
+  })
+
+  test('give each connection a place in the queue of key look-ups, and each look-up under way a try of its address', () => {
+    expect(limits.KEY_LOOKUPS.queue).toBeGreaterThanOrEqual(limits.CONNECTIONS_MAX)
+    expect(limits.KEY_LOOKUPS.permits).toBeLessThanOrEqual(limits.FAILURES_PER_ADDRESS / 5)
+  })
+
+  test('let every wait queue for its first search as long as it waits: none is refused', () => {
+    for (const { queue, waitMax } of [limits.WAIT_SEARCHES, limits.WAIT_SEARCHES_OF_ORGANIZATION]) {
+      expect(queue).toBeGreaterThanOrEqual(Math.max(limits.WAITS.permits, limits.ENCRYPTED_WAITS.permits))
+      expect(waitMax).toBeGreaterThanOrEqual(WAIT_SECONDS_MAX * 1_000)
+    }
   })
 
   test('leave four fifths of reads, key look-ups and totals to other organizations', () => {

@@ -34,8 +34,8 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'the waits of all organizations begin to search at the same moment',
     inside: 'createApi',
-    find: 'runPermitted(shares.waitSearches,',
-    replace: 'runPermitted({ ...shares.waitSearches, acquire: async () => () => undefined },',
+    find: 'runPermitted(shares.waitSearches)',
+    replace: 'runPermitted({ ...shares.waitSearches, acquire: async () => () => undefined })',
     flow: MANY_WAITS,
   },
   {
@@ -86,15 +86,28 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'an address without tries left is refused without a look-up of its key',
     inside: 'createAdmitKey',
-    find: '    let result: Admission | undefined\n',
-    replace: "    if (!takeBack) return 'refused'\n    let result: Admission | undefined\n",
+    find: '    const release = await lanes.keyLookupsExhausted.acquire(signal)\n',
+    replace: '    const release = failures.hasTry(address) && (await lanes.keyLookupsExhausted.acquire(signal))\n',
     flow: RATE,
+  },
+  {
+    name: 'a key that queues takes a try of its address',
+    inside: 'createAdmitKey',
+    find: '      const release = await lanes.keyLookups.acquire(signal)\n',
+    replace:
+      '      const early = failures.reserve(address)\n      const release = await lanes.keyLookups.acquire(signal).finally(early)\n',
+  },
+  {
+    name: 'a key in the queue is looked up although its address has no try left',
+    inside: 'createAdmitKey',
+    find: '        if (takeBack) return await lookupTried(key, address, takeBack, signal)\n',
+    replace: '        return await lookupTried(key, address, takeBack ?? (() => undefined), signal)\n',
   },
   {
     name: 'a good key counts against its address',
     inside: 'createAdmitKey',
-    find: '      if (!isUnknown) takeBack?.()',
-    replace: "      if (result === 'refused') takeBack?.()",
+    find: '      if (!isUnknown) takeBack()',
+    replace: '      if (result === undefined) takeBack()',
   },
   {
     name: 'the client address is the first hop of X-Forwarded-For',

@@ -13,7 +13,7 @@ const turn = () => new Promise(resolve => setImmediate(resolve))
 const ADDRESS = '192.0.2.1'
 
 /** Key look-ups that end only when the test answers them. */
-const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } = {}) => {
+const rig = (options: { tries?: number; ordinary?: number; exhausted?: number; queue?: number } = {}) => {
   const asked: {
     key: string
     signal: AbortSignal
@@ -28,8 +28,9 @@ const rig = (options: { tries?: number; ordinary?: number; exhausted?: number } 
         asked.push({ key, signal, answer: resolve, fail: () => reject(unavailable('elasticsearch_connection')) })
       }),
   }
-  const lane = (permits: number) => createSemaphore({ permits, queue: 1, waitMax: 1_000 }, noTimer)
-  const lanes = { keyLookups: lane(options.ordinary ?? 100), keyLookupsExhausted: lane(options.exhausted ?? 2) }
+  const lane = (permits: number, queue = 1) => createSemaphore({ permits, queue, waitMax: 1_000 }, noTimer)
+  const keyLookups = lane(options.ordinary ?? 100, options.queue)
+  const lanes = { keyLookups, keyLookupsExhausted: lane(options.exhausted ?? 2) }
   const failures = createFailedLogins(() => 0, options.tries ?? 3)
   const admit = createAdmitKey(keys as ApiKeyCache, failures, lanes, noTimer)
   const ask = (key: string, { address = ADDRESS, signal = never } = {}) => admit(key, address, signal)
@@ -54,6 +55,33 @@ describe('a key that is not cached', () => {
     const refused = await Promise.all(answers.slice(6))
     expect(new Set(refused)).toEqual(new Set(['refused']))
     expect(refused.length).toBe(94)
+  })
+
+  test('takes no try while it queues: after a start, none of 100 valid keys of one address is refused', async () => {
+    const { asked, ask, answerAll } = rig({ tries: 3, ordinary: 2, exhausted: 0, queue: 100 })
+    const answers = Array.from({ length: 100 }, (_, n) => ask(`key${n}`))
+    await turn()
+    while (asked.length > 0) {
+      expect(asked.length).toBe(2)
+      await answerAll(holder)
+    }
+    expect(new Set(await Promise.all(answers))).toEqual(new Set([holder]))
+  })
+
+  test('in the queue is not looked up in its turn if unknown keys of its address have used all tries', async () => {
+    const { asked, lanes, ask, answerAll } = rig({ tries: 3, ordinary: 2, exhausted: 0, queue: 100 })
+    const answers = Array.from({ length: 100 }, (_, n) => ask(`key${n}`))
+    const looked: string[] = []
+    await turn()
+    while (asked.length > 0) {
+      looked.push(...asked.map(({ key }) => key))
+      await answerAll('unknown')
+    }
+    expect(looked).toEqual(['key0', 'key1', 'key2'])
+    expect([lanes.keyLookups.held(), lanes.keyLookups.waiting(), lanes.keyLookupsExhausted.waiting()]).toEqual([
+      0, 0, 1,
+    ])
+    expect(new Set(await Promise.all(answers.slice(4)))).toEqual(new Set(['refused']))
   })
 
   test('is looked up and answered even if its address has no login attempt left', async () => {

@@ -42,15 +42,19 @@ test('a failed send loses its lines and makes a new client; the organization is 
   expect(clients[2]).toBe('gone')
 })
 
-test('a refusal of a batch as too large is told', async () => {
-  const send = async () => {
-    throw Object.assign(new Error('too large'), { type: 'MESSAGE_TOO_LARGE' })
-  }
-  const log = createTopicLog('audit', () => ({
-    connect: async () => undefined,
-    disconnect: async () => undefined,
-    send,
-  }))
-  const written = await log.write([{ text: '{}\n', org: 'org_1' }])
-  expect(written).toEqual({ lines: 0, reason: 'MESSAGE_TOO_LARGE', isTooLarge: true })
-})
+// For the message, and for the segment.
+test.each(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])(
+  'a refusal of a batch as too large is told: %s',
+  async type => {
+    const send = async () => {
+      throw Object.assign(new Error('too large'), { type })
+    }
+    const log = createTopicLog('audit', () => ({
+      connect: async () => undefined,
+      disconnect: async () => undefined,
+      send,
+    }))
+    const written = await log.write([{ text: '{}\n', org: 'org_1' }])
+    expect(written).toEqual({ lines: 0, reason: type, isTooLarge: true })
+  },
+)
