@@ -16,7 +16,7 @@ import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually } from '../support/scope.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import { createTopics, place, type Topics, toMessage } from '../support/topics.ts'
 import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
 
 const seed = seedOfRun()
@@ -184,10 +184,20 @@ const grows = async (t: { onTestFinished: (release: () => Promise<void>) => void
   for (const said of [/comparing g1/, /Now stop all publishers/]) await killAt(said, '--swap')
   const swapping = startProcess(t, 'tools/main.ts', settings, { parameters: ['grow', '--to', events, '--swap'] })
   await eventually(() => expect(swapping.log()).toContain('Now stop all publishers'))
+  const [, behind = ''] = organizations
+  const producer = topics.kafka.producer({ transactionalId: `${topics.events}-open`, maxInFlightRequests: 1 })
+  await producer.connect()
+  t.onTestFinished(() => producer.disconnect())
+  const open = await producer.transaction()
   publishing = false
   await published
   await untilCaughtUp(projector)
+  // A publisher that hangs in a transaction. Another one, which uses no transactions, publishes behind it.
+  await open.send({ topic: topics.events, messages: [toMessage(place(repRecorded({ org_id: behind }), before))] })
+  await publish(topics, [repRecorded({ org_id: behind, id: 'rep_behind' })])
   await projector.stop()
+  await eventually(() => expect(swapping.log()).toContain('open transactions in partition'))
+  await open.abort()
 
   const { data } = JSON.parse((await ask('/changes?limit=200')).text) as Changes
   const moments = [data[0], data[40], data.at(-1)].flatMap(change => change ?? [])

@@ -5,6 +5,24 @@ const GROW = 'test/flow/grow.long.test.ts'
 
 export const growMutants: readonly Mutant[] = [
   {
+    name: 'a swap to a topic with more partitions does not wait for open transactions',
+    inside: 'waitUntilStopped',
+    find: 'if (came > 0 || open.length > 0 || members > 0)',
+    replace: 'if (came > 0 || members > 0)',
+  },
+  {
+    name: 'a swap to a topic with more partitions does not see a transaction that begins just before it',
+    inside: 'refuseLate',
+    find: '  if (open.length > 0) throw',
+    replace: '  if (open.length > 1) throw',
+  },
+  {
+    name: 'a transaction that ended meanwhile counts as open, or an open one as ended',
+    inside: 'openTransactionsOf',
+    find: 'Number.POSITIVE_INFINITY) > (ends',
+    replace: 'Number.POSITIVE_INFINITY) < (ends',
+  },
+  {
     name: 'the order of an organization breaks in a topic with more partitions',
     inside: 'openCopy',
     find: '      batch.push(entry)\n',
@@ -57,8 +75,8 @@ export const growMutants: readonly Mutant[] = [
   {
     name: 'a swap to a topic with more partitions does not wait for the projectors of the old one',
     inside: 'waitUntilStopped',
-    find: 'if (came > 0 || members > 0) quietSince',
-    replace: 'if (came > 0) quietSince',
+    find: 'if (came > 0 || open.length > 0 || members > 0)',
+    replace: 'if (came > 0 || open.length > 0)',
   },
   {
     name: 'after a swap to a topic with more partitions Projection-Time goes back',

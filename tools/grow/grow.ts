@@ -37,6 +37,7 @@ import { TIMES_KEPT_WAIT_MS } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
 import { type Copy, openCopy } from './copy.ts'
 import { printLate } from './late-records.ts'
+import { openTransactionsOf, textOfOpen } from './open-transactions.ts'
 import { type Growing, swapGrown } from './swap.ts'
 
 export type GrowOptions = {
@@ -79,8 +80,10 @@ export const grow = async (options: GrowOptions, context: GrowSteps): Promise<Ex
     if (ended !== exitCodes.done) return ended
     context.say(`Next: start projectors with KAFKA_EVENTS_TOPIC=${to}, beside those of ${source.topic}. Then: ${next}`)
   } else if (swap) {
-    const growing: Growing = { live, spare: await identityOf(spare, context), source, copy }
-    const swapped = await swapGrown(growing, await openLog(source.topic, context, stack), json, admin, context)
+    const { log, cluster } = await openLog(source.topic, context, stack)
+    const openTransactions = openTransactionsOf(cluster, admin, source.topic, source.partitions)
+    const growing: Growing = { live, spare: await identityOf(spare, context), source, openTransactions, copy }
+    const swapped = await swapGrown(growing, log, json, admin, context)
     if (swapped !== exitCodes.done) return swapped
   } else context.say(`${spare} is made from ${to}. Next, with projectors of ${to} running: ${next}`)
   if (json) context.out(`${JSON.stringify({ topic: to, copied, live: (await readAll(context)).live })}\n`)
@@ -150,7 +153,7 @@ const copyTo = async (
   let done = 0
   say(`comparing what is in ${to}`)
   const copy = await openCopy({
-    from: await openLog(from, context, stack, topic_id, fetchBytesAt(maxRate)),
+    from: (await openLog(from, context, stack, topic_id, fetchBytesAt(maxRate))).log,
     to: readLog(cluster, to, fetchBytesAt(maxRate)),
     growth: { before, after },
     transactions: appendInTransactions(cluster, to, `commission-grow-${to}`),
@@ -178,7 +181,7 @@ const openLog = async (
 ) => {
   const cluster = await openCluster(topic)
   stack.defer(cluster.disconnect)
-  return readLog(cluster, topic, fetchBytes, topicId)
+  return { log: readLog(cluster, topic, fetchBytes, topicId), cluster }
 }
 
 /** After the swap. */
@@ -199,7 +202,13 @@ const reportLate = async (
     say(`${live} is live, made from ${to}. The topic before, ${grown.topic}, is gone`)
     return exitCodes.done
   }
-  const late = await printLate(await openLog(grown.topic, context, stack), grown.ends, json, context)
+  const { log, cluster } = await openLog(grown.topic, context, stack)
+  const open = await openTransactionsOf(cluster, admin, grown.topic, now.partitions)()
+  const late = await printLate(log, grown.ends, json, context)
+  if (late === 0 && open.length > 0) {
+    say(`${textOfOpen(grown.topic, open)}: run the same again when they have ended. Their publishers must stop there`)
+    return exitCodes.failed
+  }
   if (late === 0) {
     say(`${live} is live, made from ${to}. Nobody has published to ${grown.topic} since the swap`)
     return exitCodes.done

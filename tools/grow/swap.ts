@@ -4,7 +4,8 @@
  *   next request.
  * Promises: the new generation has everything that readers have seen of the old one, which nobody writes any more. Both
  *   were compared. Projection-Time never goes back. Records that come to the old topic after the swap are found.
- * Can go wrong: a publisher or a projector of the old topic does not stop: it is named, and nothing is changed.
+ * Can go wrong: a publisher or a projector of the old topic does not stop, or a transaction stays open in it: it is
+ *   named, and nothing is changed.
  */
 import type { Admin } from 'kafkajs'
 import { fetchEndOffsets, type GenerationBody, type LogReader, type Source, withRight } from '../../core/log/index.ts'
@@ -29,6 +30,7 @@ import { lagOf } from '../live.ts'
 import { compareGenerations } from './compare.ts'
 import type { CopiedTo, Copy } from './copy.ts'
 import { printLate } from './late-records.ts'
+import { type OpenTransactions, textOfOpen } from './open-transactions.ts'
 
 export type Growing = {
   readonly live: GenerationBody
@@ -36,6 +38,8 @@ export type Growing = {
   readonly spare: GenerationBody
   /** The old topic. */
   readonly source: Source
+  /** Of the old topic. */
+  readonly openTransactions: OpenTransactions
   readonly copy: Copy
 }
 
@@ -126,11 +130,12 @@ const waitUntilAt = async (
 }
 
 /**
- * Copies what comes, until for a while nothing has come and no projector of the old topic runs.
+ * Copies what comes, until for a while nothing has come, no transaction of the old topic has been open, and none of its
+ * projectors has run.
  * @returns what was reached before nothing came any more
  */
 const waitUntilStopped = async (
-  { live, source, copy }: Growing,
+  { live, source, openTransactions, copy }: Growing,
   oldLog: LogReader,
   json: boolean,
   admin: Admin,
@@ -144,13 +149,15 @@ const waitUntilStopped = async (
   for (;;) {
     const reached = copy.reached()
     const came = await copy.run()
+    const open = await openTransactions()
     const { groups } = await withRight('Describe', `group ${group}`, admin.describeGroups([group]))
     const members = groups[0]?.members.length ?? 0
-    if (came > 0 || members > 0) quietSince = elapsed()
+    if (came > 0 || open.length > 0 || members > 0) quietSince = elapsed()
     if (came > 0) before = reached
     if (elapsed() - quietSince >= QUIET_MS) return copy.reached()
     const waitsFor = [
       ...(came > 0 ? [`${came} records came to ${source.topic}`] : []),
+      ...(open.length > 0 ? [textOfOpen(source.topic, open)] : []),
       ...(members > 0 ? [`projectors keep up ${live.generation}: ${members}`] : []),
     ]
     if (elapsed() > until) {
@@ -165,15 +172,18 @@ const waitUntilStopped = async (
   }
 }
 
-/** @throws CommandError if something was published to the old topic since */
+/** @throws CommandError if something was published to the old topic since, also in a transaction that is open */
 const refuseLate = async (
-  { source: { topic } }: Growing,
+  { source: { topic }, openTransactions }: Growing,
   oldLog: LogReader,
   from: readonly number[],
   json: boolean,
   admin: Admin,
   context: KafkaContext,
 ): Promise<void> => {
+  // First: what is committed meanwhile is found below.
+  const open = await openTransactions()
+  if (open.length > 0) throw new CommandError(`${textOfOpen(topic, open)}: end them, and run the same again`)
   if (lagOf(await fetchEndOffsets(admin, topic), from) === 0) return
   const late = await printLate(oldLog, from, json, context)
   if (late === 0) return

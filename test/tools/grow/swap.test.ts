@@ -30,6 +30,8 @@ const given = () => {
     copied: 2,
     early: 0,
     members: 1,
+    /** Partitions of the old topic. */
+    open: [] as readonly number[],
     times: { g1: 100, g2: 100 },
     spareLag: 0,
     onWait: (_: number): void => undefined,
@@ -105,7 +107,8 @@ const given = () => {
   const publish = (entry: Omit<LogEntry, 'offset'> = record): void => {
     state.old = entriesFrom(0, [...state.old, entry])
   }
-  const swap = () => swapGrown({ live, spare, source: live, copy }, oldLog, false, admin, context)
+  const openTransactions = async () => state.open
+  const swap = () => swapGrown({ live, spare, source: live, openTransactions, copy }, oldLog, false, admin, context)
   return { state, out, said, publish, swap, time: () => time }
 }
 
@@ -143,6 +146,38 @@ test('a publisher who comes back just before the swap is named, and nothing is c
   }
   await expect(swap()).rejects.toThrow('a publisher still publishes to old (above)')
   expect(out).toEqual([expect.stringMatching(/^old:0:2 .* ce_source \/payroll\n$/)])
+  expect(state.live.generation).toBe('g1')
+})
+
+test('the swap waits until no transaction of the old topic is open, and copies the records behind it', async () => {
+  const { state, said, publish, swap, time } = given()
+  Object.assign(state, { members: 0, open: [0] })
+  state.onWait = passed => {
+    if (passed !== 30_000) return
+    state.open = []
+    publish()
+  }
+  expect(await swap()).toBe(0)
+  expect(time()).toBeGreaterThan(30_000)
+  expect(said).toContain('waiting: open transactions in partition 0 of old')
+  expect(state.live).toMatchObject({ generation: 'g2', grown: { ends: [3] } })
+})
+
+test('a transaction that stays open is named with its partition, and nothing is changed', async () => {
+  const { state, swap } = given()
+  Object.assign(state, { members: 0, open: [0, 2] })
+  await expect(swap()).rejects.toThrow('open transactions in partitions 0, 2 of old: stop them, and run the same again')
+  expect(state.live.generation).toBe('g1')
+})
+
+test('a transaction that begins just before the swap is named, and nothing is changed', async () => {
+  const { state, swap } = given()
+  Object.assign(state, { members: 0, times: { g1: 100, g2: 50 } })
+  state.onWait = passed => {
+    if (passed < 12_000) return
+    Object.assign(state, { open: [0], times: { g1: 100, g2: 100 } })
+  }
+  await expect(swap()).rejects.toThrow('open transactions in partition 0 of old: end them, and run the same again')
   expect(state.live.generation).toBe('g1')
 })
 
