@@ -42,7 +42,11 @@ export const MONEY_FRACTION_DIGITS_MAX = 40
 /** Significant digits that keep every sum exact: both sides of the point, and the carry of 10,000 lines. */
 export const MONEY_PRECISION = 100
 
-/** Records on a page: the maximum and the default. */
+/**
+ * Records on a page: the maximum and the default. Both clients (`client/`), the explorer (`explorer/src/`) and exports
+ * (`EXPORT_PAGE`) repeat it. A page of usual changes must stay below SMALL_ANSWER_BYTES: with 500 of them each page of
+ * the feed would wait for the turn of its organization.
+ */
 export const PAGE_LIMIT_MAX = 200
 export const PAGE_LIMIT_DEFAULT = 50
 

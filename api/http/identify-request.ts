@@ -46,9 +46,9 @@ export const identifyRequest = (later: Schedule): Step<Arrived, Timed> => {
 }
 
 /**
- * Returns scheme, host and port of this API as the client knows them. A client that uses the address sends its key no
- * less safely than before. Behind a proxy that ends TLS and does not say so, it is empty, and what follows is a path,
- * which is relative to the address that the client used.
+ * Returns scheme, host and port of this API as the client knows them. The address never makes a client send its key
+ * over a less safe connection. Behind a proxy that ends TLS and does not say so, it is empty, and what follows is a
+ * path, which is relative to the address that the client used.
  * @param publicUrl without a path; undefined if no setting says it
  */
 export const baseAddressOf = (

@@ -24,7 +24,7 @@ export const DOCUMENTS_ASKED = 1_000
  */
 const CACHE_BYTES_PER_PARTITION = Math.min(12 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 40))
 
-/** The shares of payouts, of chains, and of heads with all others. There are as many chains as payouts. */
+/** How the cache is divided: payouts, chains, and heads with everything else. There are as many chains as payouts. */
 export const CACHE_PAYOUT_BYTES_PER_PARTITION = Math.floor((CACHE_BYTES_PER_PARTITION * 5) / 12)
 export const CACHE_CHAIN_BYTES_PER_PARTITION = Math.floor(CACHE_BYTES_PER_PARTITION / 4)
 

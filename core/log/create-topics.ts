@@ -100,7 +100,7 @@ const describeExisting = async (
   return [`${topic} is there already`, ...warnings].join('; ')
 }
 
-/** About a topic that a broker does not know yet: milliseconds between two requests, their number, seconds in all. */
+/** Waiting until a broker knows a new topic: milliseconds between two requests, their number, seconds in all. */
 const POLL_MS = 100
 const POLLS_MAX = 300
 const WAITED_S = (POLL_MS * POLLS_MAX) / 1000

@@ -36,12 +36,12 @@ export const UNPACK_WAIT_MS = 50
 export const CHANGED_BATCH_READS = 5
 
 /**
- * Reads of a record that the log had, and milliseconds between two of them, until it counts as gone: a new leader says
- * that the log ends before it until the other copies have told it how far they are, once in 500 ms.
+ * A record that the log had counts as gone after this many reads, with this pause in milliseconds. A new leader may
+ * report an earlier end until the other copies have told it how far they are, once in 500 ms.
  */
 export const KNOWN_READS = 10
 export const KNOWN_RETRY_MS = 500
 
-/** Batches that nobody can read and that have a line of the log in a window, for each topic, and its milliseconds. */
+/** Lines that the log has of a topic for its undecodable batches in one window, and the milliseconds of the window. */
 export const UNDECODABLE_LOGGED = 10
 export const UNDECODABLE_LOGGED_MS = 60_000

@@ -51,7 +51,10 @@ export const RECORDS_LATE_MS = 30_000
 /** Milliseconds that a source stays trusted while it is verified again. An existing record is found in a few. */
 export const VERIFYING_TRUSTED_MS = 2_000
 
-/** The pause after a slow verification, in times that it took: a slow line has room for records. The longest pause. */
+/**
+ * After a slow verification, a pause of as many times its duration, so that a slow line has room for records; and the
+ * longest pause.
+ */
 export const VERIFYING_PAUSE_FACTOR = 10
 export const VERIFYING_PAUSE_MAX_MS = 60_000
 
@@ -62,8 +65,8 @@ export const VERIFYING_PAUSE_MAX_MS = 60_000
 export const BALANCES = { changes: 1_000, interval: 1_000 }
 
 /**
- * In order: rows of a balance, for each of which the next step is as long again, so that balances take at most some
- * hundred bytes a change; rows after which none is made any more; amounts in one answer.
+ * In order: rows of a balance that make the step to the next one longer by the usual step, so that balances take at
+ * most some hundred bytes a change; rows after which none is made any more; amounts in one answer.
  */
 export const BALANCE_ROWS_A_STEP = 1_000
 export const BALANCE_ROWS_MAX = 10_000

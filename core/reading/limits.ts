@@ -35,8 +35,8 @@ export const WAITS = { permits: CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
 export const ENCRYPTED_WAITS = { permits: ENCRYPTED_CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
 
 /**
- * Searches with which waits begin, at once: in all (a fifth of READS_IN_FLIGHT_MAX) and of one organization. After a
- * start, all clients that follow a feed begin to wait at the same time. So each wait that a process may have has a
+ * Waits that search for the first time, at once: in all (a fifth of READS_IN_FLIGHT_MAX) and of one organization. After
+ * a start, all clients that follow a feed begin to wait at the same time. So each wait that a process may have has a
  * place in the queue, for as long as it may wait.
  */
 export const WAIT_SEARCHES = {
@@ -68,8 +68,8 @@ export const IN_FLIGHT_OF_ORGANIZATION = { permits: 200, queue: 0, waitMax: 0 }
 
 /**
  * Bytes of reads above which a request waits for the turn of its organization. If the answer is a copy, the limit is
- * SMALL_ANSWER_BYTES. With that limit, all reads that an organization may have at once (READS_OF_ORGANIZATION, 40) hold
- * less than a key may, and one more has room for its answer.
+ * SMALL_ANSWER_BYTES. With that limit, all reads that an organization may have at once (READS_OF_ORGANIZATION, 40)
+ * together hold less than one key may hold, and leave room for one more answer.
  */
 export const LARGE_READ_BYTES = 4 * SMALL_ANSWER_BYTES
 
@@ -146,15 +146,15 @@ export const TOTALS_OF_ORGANIZATION = 1
 export const TOTALS_TIME_MAX = 30_000
 
 /**
- * Totals of a deal: payouts and bytes of one search. A page is held beside the pages of lists. The number of payouts
- * bounds an answer whose payouts are larger than those of the page before.
+ * Totals of a deal: payouts and bytes of one search. A page is held beside the pages of lists. If the payouts are
+ * larger than those of the page before, their number limits the answer.
  */
 export const DEAL_PAGE_PAYOUTS = 100
 export const DEAL_PAGE_BYTES = 4 * 1024 * 1024
 
 /**
- * Checkpoints. In order: milliseconds in which an organization gets one signature; milliseconds that a request may
- * take beside the usual time; walks at once, of all and of one organization; changes and bytes of one search. A page is
+ * Checkpoints. In order: milliseconds in which an organization gets one signature; milliseconds that are added to the
+ * usual time of a request; walks at once, of all and of one organization; changes and bytes of one search. A page is
  * held beside the pages of lists.
  */
 export const CHECKPOINT_AGE_MAX = 60_000
@@ -165,8 +165,8 @@ export const CHECKPOINT_PAGE_CHANGES = 1_000
 export const CHECKPOINT_PAGE_BYTES = DEAL_PAGE_BYTES
 
 /**
- * Bytes of totals that are remembered, of all organizations and moments, and what one of them takes: for itself, for
- * each character of its name, and for each row besides its texts. Measured: 0.4 KiB with short ids and no row, 1.1 KiB
+ * Bytes of all remembered totals together, and the bytes of one: for itself, for each character of its name, and for
+ * each row besides its texts. Measured: 0.4 KiB with short ids and no row, 1.1 KiB
  * with the longest.
  */
 export const TOTALS_BYTES_REMEMBERED = 32 * 1024 * 1024

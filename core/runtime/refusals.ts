@@ -3,7 +3,7 @@ import { type RefusalCode, refusals } from '../../schemas/errors.ts'
 import { messages } from '../../schemas/reference/messages.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
-/** Statuses beside those of refusals: of other answers, of the admin port, and of an overloaded Elasticsearch. */
+/** Other statuses of HTTP: of answers, of the admin port, of an overloaded Elasticsearch. */
 export const OK = 200
 export const NOT_MODIFIED = 304
 export const NOT_READY = 503

@@ -1,6 +1,6 @@
 /**
- * Limits concurrent work. Callers wait in order, for as long as it takes. It is not one with semaphore.ts: there a wait
- * needs a signal and timers and may end without a permit, and here every caller must get its amount.
+ * Limits concurrent work. Callers wait in order, for as long as it takes. It is separate from semaphore.ts, because
+ * there a wait needs a signal and timers and may end without a permit, and here every caller must get its amount.
  */
 
 /** Acquires an amount, at most the whole size. The returned function releases it. */

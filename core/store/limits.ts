@@ -30,7 +30,10 @@ export const MGET_BYTES = 16 * MiB
 /** Milliseconds without an answer from Elasticsearch after which we are not ready. */
 export const ELASTICSEARCH_SLOW_MS = 5_000
 
-/** Milliseconds after which a write no longer waits for the refresh under way, and delay of one that it waits for. */
+/**
+ * Milliseconds that a write waits for the refresh under way, at most. It waits for no refresh whose delay is longer:
+ * no reader waits for that one.
+ */
 export const WRITES_HELD_MS = 250
 
 /** Milliseconds between two reads of Elasticsearch's clock. */

@@ -38,7 +38,7 @@ export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'se
 
 export const indexOf = (prefix: string, generation: string, kind: Kind): string => `${prefix}-${generation}-${kind}`
 /**
- * The index of all records that lists search, not in layout 1. It has the name of the kind that it has most of, so that
+ * The index of all records that lists search, not in layout 1. It is named after its most frequent kind, so that
  * roles and patterns for layout 1 open it.
  */
 export const recordsIndexOf = (prefix: string, generation: string): string => indexOf(prefix, generation, 'payouts')

@@ -83,7 +83,7 @@ type Parts = {
   readonly pace?: ((events: number) => Promise<void>) | undefined
   /** The offset of the first record to decide. From the first record on, a document that was not decided is absent. */
   readonly from: number
-  /** The part of the full size that the cache may take. */
+  /** The size of the cache, as a fraction of its full size: 0 to 1. */
   readonly share: number
 }
 

@@ -1,7 +1,8 @@
 /**
  * A Bloom filter of the keys decided so far. A partition projected from its first record has decided every document
  * that its decisions may see. So a key not seen has no document, and Elasticsearch need not be asked. A key that was
- * never added may count as seen. An added key always does. A full filter only answers "seen" more often.
+ * never added may count as seen. A key that was added always counts as seen. A full filter only answers "seen" more
+ * often.
  */
 
 /**

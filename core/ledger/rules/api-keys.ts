@@ -53,8 +53,8 @@ type StoredParts = {
 }
 
 /**
- * A key that expires, or has networks, stores an empty list as `permissions`, and the real ones in `body`, each where
- * only an API looks that knows the limit. An older API, which ignores it, then refuses the key.
+ * A key that expires, or has networks, stores an empty list as `permissions`. The real permissions are in `body`, where
+ * only an API that knows this limit looks. An older API, which ignores the limit, then refuses the key.
  */
 const storedOf = ({ data }: SequencedEvent<ApiKeyCreatedData, CreatedRefs>): StoredParts => {
   const { name, permissions, expires_at, allowed_networks } = data

@@ -184,8 +184,9 @@ export class Assignment {
   }
 
   /**
-   * A leader that was elected without all records gives their offsets to others. It needs no new connection, and if its
-   * log is as long again by the next fetch, nothing else tells. So the last record is read again before the batch.
+   * A leader that was elected without all records gives their offsets to others. It needs no new connection. If its log
+   * has the same length again at the next fetch, no other check notices. So the last record is read again before the
+   * batch.
    */
   #isOfLaterLeader(assigned: Assigned, { epoch }: Batch): boolean {
     const before = assigned.epoch ?? epoch

@@ -9,8 +9,8 @@
  *
  * A record may have 8 MiB, and no indexed field has its size. So the number of requested records depends on the last
  * records of the organization: few at first, and all once its records are known to be small. If an answer is too large,
- * it is dropped and few records are requested again. The same if Elasticsearch answers 429: it may lack the memory for
- * many. If it refuses the few, too, the request is refused.
+ * it is dropped and few records are requested again. It is the same if Elasticsearch answers 429, because it may lack
+ * the memory for many. If it refuses the few, too, the request is refused.
  */
 import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'

@@ -104,8 +104,8 @@ export const createReadTotals = (parts: ReaderParts, search: ScopedSearch, seque
     )
 
   /**
-   * Counts the amounts of one part. Those after a balance, and those of a rep, are few, and fit into one answer. More
-   * are asked for in some periods at a time, because each search reads all records of its query.
+   * Counts the amounts of one part. Those after a balance, and those of a rep, are few, and fit into one answer. If
+   * there are more, they are read for some periods at a time, because each search reads all records of its query.
    */
   const countAmounts = async (
     { where, filters }: DifferencePart,

@@ -245,8 +245,8 @@ const throughPipeline = (index: string, what: string): StopError => {
 }
 
 /**
- * Checks documents that Elasticsearch refused with 409. Returns those to send again, of which Elasticsearch has an
- * earlier version or none. A later version needs nothing. @throws StopError if the same version has other content, or a
+ * Checks documents that Elasticsearch refused with 409. Returns those to send again: Elasticsearch has none of them, or
+ * an earlier version. A later version needs nothing. @throws StopError if the same version has other content, or a
  * later one lacks our change: somebody else wrote the document. An update without a change raises its version, too.
  */
 const findNotStored = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<PackedDocument[]> => {

@@ -3,9 +3,9 @@
  * each. While one small request is under way, further ones wait and are then sent together. So under low load nothing
  * waits, and under high load there are few requests. A large request is sent at once, alone.
  * Promises: each request is answered as if it were sent alone. If an answer cannot be divided, its requests are sent
- * again one by one.
- * It is not one with read/batch-multi-gets.ts: that one waits for no answer before it sends the next group, groups by
- * expected bytes, and sends halves or sizes after a failure. Here one group is under way at a time, in order.
+ * again one by one. It is separate from read/batch-multi-gets.ts, because that one waits for no answer before it sends
+ * the next group, groups by expected bytes, and sends halves or sizes after a failure. Here one group is under way at a
+ * time, in order.
  */
 
 import { Unanswered } from '../../runtime/index.ts'

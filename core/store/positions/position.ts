@@ -14,7 +14,7 @@
  * one whose positions were read, and the request starts again with that one. Until then a document may be unreadable:
  * the generation that this process read last may be dropped, and its indices deleted.
  *
- * A request that reads at a position (`readAt`) stands in one of these ways after each multi-get:
+ * A request that reads at a position (`readAt`) has one of these outcomes after each multi-get:
  * - another generation is live → it starts again with that one, once; the second time it is refused;
  * - its generation is live, and behind the previous one, whose later positions readers may have seen → it reads again
  *   after SWAP_POLL_INTERVAL, up to SWAP_POLLS_MAX times; then it is refused;
@@ -54,8 +54,9 @@ export type ReadPosition = {
   readonly takenBack: number
 }
 /**
- * `name`: of its indices, and of its documents in the control index. If all indices of the prefix were deleted and made
- * anew, the name comes again with another `id`. A process remembers what it read of a generation by this id.
+ * `name` is part of the names of its indices, and of its documents in the control index. If all indices of the prefix
+ * were deleted and made anew, the same name returns with another `id`. A process remembers what it read of a generation
+ * by this id.
  */
 export type Generation = {
   readonly name: string

@@ -9,8 +9,8 @@
  *   that asked for it. So no request is refused for the record of another one.
  * Can go wrong, if requests are batched:
  * - one document cannot be read → its requests fail, the others get their part of the same answer;
- * - the answer is larger than expected → the API drops it and asks for the sizes of its documents. Then requests for
- *   little go together again. A request for much gets its size, and is asked again when it may hold so much;
+ * - the answer is larger than expected → the API drops it and asks for the sizes of its documents. Then small
+ *   requests go together again. A large one is told its size, and is sent again when it may hold that much;
  * - the answer is malformed → the batch is retried in halves, one after the other, until only the request at fault is
  *   left;
  * - Elasticsearch is overloaded, away or slow → all fail: a retry would multiply its load.

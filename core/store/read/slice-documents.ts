@@ -202,7 +202,7 @@ export const requireReadable = (document: ReadDocument): DocumentSlice | undefin
 }
 
 /**
- * Returns the answer to each part of a multi-get, as if only its names had been asked for, in bytes of its own. An
+ * Returns the answer to each part of a multi-get, in bytes of its own, as if nothing else had been asked for. An
  * unreadable document stays unreadable in each part that has it.
  * @param parts for each part, the indexes of its names in `names`
  */
