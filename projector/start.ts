@@ -45,6 +45,7 @@ import {
   recordIndices,
   recordTopicId,
   rulesChanged,
+  sendWhole,
   type ToldSetting,
 } from '../core/store/index.ts'
 import {
@@ -121,7 +122,7 @@ export const prepare = async (
 const stepsOf = (settings: Settings, health: Health, context: StartContext): Steps => {
   const { elasticsearch, retryOptions, signal, log, layout, rulesVersion = RULES_VERSION } = context
   const request: Ask = asked =>
-    keepTrying(() => elasticsearch.send(asked, signal), signal, {
+    keepTrying(() => sendWhole(elasticsearch.send, asked, signal), signal, {
       ...retryOptions,
       onTrouble: trouble => health.set('elasticsearch', trouble?.message),
     })

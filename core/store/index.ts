@@ -40,6 +40,7 @@ export {
   type Request,
   retryUntilAborted,
   type Send,
+  sendWhole,
 } from './elasticsearch/client.ts'
 export {
   type ClockReading,

@@ -4,6 +4,12 @@ import type { Mutant } from './mutant.ts'
 
 export const controlMutants: readonly Mutant[] = [
   {
+    name: 'a control document whose shard is away for a moment ends the projector',
+    inside: 'sendWhole',
+    find: '  request.check?.(answer)\n',
+    replace: '',
+  },
+  {
     name: 'a lost control index is created again although projected indices exist',
     inside: 'prepareControl',
     find: '    assertControlNotLost(names, prefix)\n',

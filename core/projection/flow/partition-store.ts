@@ -41,6 +41,7 @@ import {
   replacements,
   retryUntilAborted,
   type Send,
+  sendWhole,
   write,
 } from '../../store/index.ts'
 import { BULKS_IN_FLIGHT, DECIDED_BYTES, REFRESH_INTERVAL_MS } from '../limits.ts'
@@ -129,7 +130,8 @@ export class PartitionStore {
   /** Sends a request about the generation, until it is answered. */
   readonly request: Ask = asked => {
     const { shared, signal } = this.#parts
-    return retryUntilAborted('publish', signal, shared.context, () => shared.context.elasticsearch.send(asked, signal))
+    const { send } = shared.context.elasticsearch
+    return retryUntilAborted('publish', signal, shared.context, () => sendWhole(send, asked, signal))
   }
 
   /**

@@ -27,6 +27,7 @@ import {
   keepPositionsOf,
   readPositions,
   retryUntilAborted,
+  sendWhole,
   watchIndices,
 } from '../../store/index.ts'
 import { BalanceKeeper } from '../balances/keep-balances.ts'
@@ -111,7 +112,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     retryUntilAborted('publish', closed.signal, context, () => context.elasticsearch.send(request, closed.signal)),
   )
   const request: Ask = asked =>
-    retryUntilAborted('read', closed.signal, context, () => context.elasticsearch.send(asked, closed.signal))
+    retryUntilAborted('read', closed.signal, context, () => sendWhole(context.elasticsearch.send, asked, closed.signal))
   const verifier = createSourceVerifier({
     topic: identity.topic,
     streamLog: context.streamLog,

@@ -25,6 +25,8 @@ export type Request = {
   readonly bulk?: Buffer
   /** Longest response that is read, in bytes. */
   readonly answerBytesMax?: number
+  /** Throws Unanswered if an item of the answer may succeed later: see `sendWhole`. */
+  readonly check?: (answer: Answer) => void
 }
 
 /**
@@ -80,6 +82,16 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
     }
   },
 })
+
+/**
+ * Sends a request once. @throws Unanswered also if one of its items was not answered. Who retries requests sends them
+ * so: otherwise a shard that is away for a moment would fail a read that is retried in all other cases.
+ */
+export const sendWhole = async <Body>(send: Send, request: Request, signal?: AbortSignal): Promise<Answer<Body>> => {
+  const answer = await send<Body>(request, signal)
+  request.check?.(answer)
+  return answer
+}
 
 /** Retries until Elasticsearch answers, and reports failures to health. */
 export const retryUntilAborted = <Result>(
@@ -214,7 +226,8 @@ export const getFromPrimaries = <Source = unknown>(
 ): Promise<FoundDocument<Source>[]> =>
   getAsManyAsFit(docs, async (part, answerBytesMax) => {
     const bulk = linesOf(part)
-    const request = { method: 'POST', path: '/_bulk', query: { _source: true }, bulk } as const
+    const check = (answer: Answer): void => void foundIn(answer as Answer<UpdateItems>, part)
+    const request = { method: 'POST', path: '/_bulk', query: { _source: true }, bulk, check } as const
     return foundIn<Source>(
       await send<UpdateItems>({ ...request, ...(answerBytesMax && { answerBytesMax }) }, signal),
       part,

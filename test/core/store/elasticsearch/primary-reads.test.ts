@@ -35,6 +35,7 @@ describe('a read from the primaries', () => {
         path: '/_bulk',
         query: { _source: true },
         answerBytesMax: MGET_BYTES,
+        check: expect.any(Function),
         bulk: Buffer.from(
           [
             '{"update":{"_index":"test-reps","_id":"a"}}',
