@@ -115,8 +115,8 @@ const makeLive = async (
 }
 
 /**
- * A generation whose log was redacted has the open texts. If an event is published again with these texts, it
- * decides it otherwise than a generation that was made from the redacted log.
+ * A generation whose log was redacted has the open texts. If an event is published again with these texts, this
+ * generation decides it otherwise than one that was made from the redacted log.
  */
 const warnOfPublished = async (live: GenerationBody, generation: string, context: CommandContext): Promise<void> => {
   const { redacted_to: ends, topic } = live

@@ -117,8 +117,8 @@ export class Unpacker {
       if (batch.last < next) continue
       if (batch.first > next) return yield { ...gathered.upTo(next), missing: next }
       const reader = this.#readerOf(batch)
-      // A batch may take seconds to read: the records before it do not wait for it. And records of one leader are not
-      // passed on with those of another.
+      // A batch may take seconds to read: the records before it do not wait for it. A result has records of one leader
+      // only.
       if ((batch.codec !== 0 && gathered.bytes > 0) || (next > from && gathered.epoch !== batch.epoch)) {
         yield gathered.upTo(next)
         gathered = new Gathered(next)

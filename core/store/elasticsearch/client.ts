@@ -84,8 +84,9 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
 })
 
 /**
- * Sends a request once. @throws Unanswered also if one of its items was not answered. Who retries requests sends them
- * so: otherwise a shard that is away for a moment would fail a read that is retried in all other cases.
+ * Sends a request once, for callers that retry requests. A shard can be away for a moment: then Elasticsearch answers
+ * the request, but not the item.
+ * @throws Unanswered also if an item was not answered
  */
 export const sendWhole = async <Body>(send: Send, request: Request, signal?: AbortSignal): Promise<Answer<Body>> => {
   const answer = await send<Body>(request, signal)
