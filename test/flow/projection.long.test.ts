@@ -7,6 +7,7 @@ import { createModel, type Model } from '../support/model.ts'
 import {
   type Api,
   type Projector,
+  reasonsUnavailable,
   startApi,
   startProcess,
   startProjector,
@@ -190,7 +191,7 @@ test('walkers do not notice a swap and a rollback during recalculations', { time
   await untilCaughtUp(projector)
   const walked = await walkers.stop()
   expectWalkedAsModelled(walked, model)
-  expect(walked.unavailable).toBe(0)
+  expect(walked.unavailable, reasonsUnavailable(api, idle).join('\n')).toBe(0)
   expect(await everything('g2')).toEqual(await everything('g1'))
 })
 

@@ -8,7 +8,14 @@ import { foldAll } from '../support/agreement.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText } from '../support/events.ts'
 import { startProjectorOf } from '../support/other-rules-processes.ts'
-import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import {
+  type Api,
+  type Projector,
+  reasonsUnavailable,
+  startApi,
+  startProjector,
+  untilCaughtUp,
+} from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
@@ -92,5 +99,5 @@ test('readers notice nothing of a swap to it, a rollback, the next swap, and the
   await untilCaughtUp(projector)
   const walked = await walkers.stop()
   expectWalkedAsModelled(walked, foldAll(topics).model)
-  expect(walked.unavailable).toBe(0)
+  expect(walked.unavailable, reasonsUnavailable(api).join('\n')).toBe(0)
 })

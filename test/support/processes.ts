@@ -213,3 +213,9 @@ export const startApi = async (
   if (ready) await eventually(async () => expect((await fetch(`${adminUrl}/readyz`)).status, child.log()).toBe(200))
   return { ...child, url: `http://127.0.0.1:${port}/api/v1`, adminUrl }
 }
+
+/** Returns why these API processes answered 503: the route of each, the reason, and how long it took. */
+export const reasonsUnavailable = (...apis: readonly Api[]): string[] =>
+  apis
+    .flatMap(api => api.lines())
+    .flatMap(line => (line.status === 503 ? [`${line.route}: ${line.because}, ${line.ms} ms`] : []))
