@@ -1,10 +1,12 @@
 /**
- * In: a generation that is read. Out: nothing, if its indices are those that the projector wrote to.
+ * In: a generation that is read. Out: nothing, if its indices are those that the projector wrote to, and have no field
+ *   that others added and that searches would read in place of ours.
  * Promises: a restored snapshot has other ids than recorded. Nothing of it is served before a projector has adopted it:
  *   no revoked key, no position. The ids are checked again while requests are served, at most INDICES_CACHE_TIME
  *   apart. If all indices of the prefix were deleted and made anew, a generation has the name of an earlier one: what
  *   this process remembers of that one is used no more.
- * Can go wrong: the ids differ, were never recorded or cannot be read → `unavailable`, never 401 or a short list.
+ * Can go wrong: the ids differ, were never recorded or cannot be read, or a field was added → `unavailable`, never 401
+ *   or a short list.
  */
 
 import {

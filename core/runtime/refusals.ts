@@ -104,6 +104,7 @@ const retries = {
   no_generation: 'no',
   indices_not_recorded: 'no',
   indices_replaced: 'no',
+  runtime_fields: 'no',
 } as const satisfies Record<string, Retry>
 type UnavailableReason = keyof typeof retries
 const retryOf: ReadonlyMap<string | undefined, Retry> = new Map(Object.entries(retries))

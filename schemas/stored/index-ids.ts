@@ -3,7 +3,7 @@
  * by a restore. A restore over a closed index keeps the UUID and sets a new history UUID: no restore keeps both.
  */
 
-/** The fields of `GET /…/_settings` that ids are read from, as a `filter_path`. */
+/** The fields of `GET /…` or `GET /…/_settings` that ids are read from, as a `filter_path`. */
 export const INDEX_ID_FILTER = '*.settings.index.uuid,*.settings.index.history.uuid'
 
 type Settings = { readonly settings?: { readonly index?: { readonly uuid?: unknown; readonly history?: History } } }
@@ -24,3 +24,15 @@ export const indexIdsIn = (answer: unknown): Map<string, string> => {
     }),
   )
 }
+
+/** The field of `GET /…` that runtime fields are read from, as a `filter_path`. */
+export const RUNTIME_FIELDS_FILTER = '*.mappings.runtime'
+
+type Mappings = { readonly mappings?: { readonly runtime?: Readonly<Record<string, unknown>> } }
+
+/**
+ * Whether an index of the answer has a runtime field. Anybody may add one at any time; searches read it in place of the
+ * indexed field of its name, so lists and totals would be wrong. No index of a projector has one.
+ */
+export const hasRuntimeFields = (answer: object): boolean =>
+  Object.values(answer).some(({ mappings }: Mappings) => Object.keys(mappings?.runtime ?? {}).length > 0)

@@ -130,6 +130,22 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
     await both()
   })
 
+  test('while an index has a field of others that searches read in place of ours', async (scope: Scope) => {
+    const store = await useStore(scope)
+    store.payout(ORG, 1, { id: 'payout_1' })
+    await store.publish(ORG, 2)
+    const key = await store.key(ORG)
+    const { ask, logged } = await serveApi(scope, store.prefix)
+    expect((await ask('/payouts', key)).status).toBe(200)
+    const mapping = `/${indexOf(store.prefix, store.generation, 'payouts')}/_mapping`
+    await store.call('PUT', mapping, '{"runtime":{"until_seq":{"type":"keyword"}}}')
+    await eventually(async () => expectUnavailable(await ask('/payouts', key)))
+    expectUnavailable(await ask('/totals', key))
+    expect(logged.at(-1)).toContain('"because":"runtime_fields"')
+    await store.call('PUT', mapping, '{"runtime":{"until_seq":null}}')
+    await eventually(async () => expect((await ask('/payouts', key)).status).toBe(200))
+  })
+
   test('if it is unreachable, also for an unknown key', async (scope: Scope) => {
     const { store, key } = await shared
     const { ask, readiness } = await serveApi(scope, store.prefix, { url: 'http://127.0.0.1:1' })

@@ -7,7 +7,12 @@
  *   is dropped unread, because its reasons quote values.
  */
 import type { Readable } from 'node:stream'
-import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
+import {
+  hasRuntimeFields,
+  INDEX_ID_FILTER,
+  indexIdsIn,
+  RUNTIME_FIELDS_FILTER,
+} from '../../../schemas/stored/index-ids.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { abortRefusal, ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../../runtime/index.ts'
 import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
@@ -37,7 +42,10 @@ export type MultiGet = (
     readonly bytesMax?: number
   },
 ) => Promise<Buffer>
-/** Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out. */
+/**
+ * Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out.
+ * @throws Refusal `runtime_fields`
+ */
 export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
 export type SearchClient = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
 
@@ -120,8 +128,9 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       return requireAnswer(answer)
     },
     indexIds: async (names, signal) => {
-      const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${INDEX_ID_FILTER}`
-      const path = `/${names.join()}/_settings?${query}`
+      const fields = `${INDEX_ID_FILTER},${RUNTIME_FIELDS_FILTER}`
+      const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${fields}`
+      const path = `/${names.join()}?${query}`
       const answer = await read('index_ids', { method: 'GET', path }, signal)
       return readIndexIds(requireAnswer(answer))
     },
@@ -134,10 +143,18 @@ export const requireAnswer = (answer: Buffer | TooMuch): Buffer => {
   return answer
 }
 
-/** Drops the parser's error, because its message quotes the answer. */
+/** @throws Refusal `runtime_fields`, also while no projector runs that would stop */
 const readIndexIds = (answer: Buffer): Map<string, string> => {
+  const { ids, haveRuntimeFields } = parseIndices(answer)
+  if (haveRuntimeFields) throw unavailable('runtime_fields')
+  return ids
+}
+
+/** Drops the parser's error, because its message quotes the answer. */
+const parseIndices = (answer: Buffer): { ids: Map<string, string>; haveRuntimeFields: boolean } => {
   try {
-    return indexIdsIn(JSON.parse(answer.toString('utf8')))
+    const indices: unknown = JSON.parse(answer.toString('utf8'))
+    return { ids: indexIdsIn(indices), haveRuntimeFields: hasRuntimeFields(indices as object) }
   } catch {
     throw unavailable('elasticsearch_malformed_index_ids')
   }

@@ -111,7 +111,7 @@ const createTransport = (clock: Clock, faults: Faults, elasticsearch: Searched) 
     }
     const answer =
       body === undefined
-        ? idsAnswer(path.slice(1, path.indexOf('/_settings')).split(','))
+        ? idsAnswer(path.slice(1, path.indexOf('?')).split(','))
         : path.startsWith('/_mget')
           ? await reads.multiGet(namesOf(body), never)
           : await reads.search(targetOf(path), body, never)

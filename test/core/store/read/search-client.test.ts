@@ -72,6 +72,17 @@ test('index ids are read by index name; a missing index has no id', async () => 
   expect([...(await answering('{}').indexIds())]).toEqual([])
 })
 
+test('an index with a runtime field is unavailable: searches may read it in place of the field of its name', async () => {
+  const withFields = (runtime: string) =>
+    answering(`{"a":{"settings":{"index":{"uuid":"x"}},"mappings":{"runtime":${runtime}}},"b":{}}`).indexIds()
+  await expect(withFields('{"until_seq":{"type":"long"}}')).rejects.toMatchObject({
+    code: 'unavailable',
+    reason: 'runtime_fields',
+    retry: 'no',
+  })
+  expect([...(await withFields('{}'))]).toEqual([['a', 'x']])
+})
+
 test('a search and a read by id send the routing of their documents, or no routing', async () => {
   const asked: { path: string; body?: string }[] = []
   const { search, multiGet } = createSearchClient({
