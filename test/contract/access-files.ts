@@ -163,7 +163,7 @@ export const accessPage = (): string =>
     'Somebody, or an index template of others, may change a setting of the indices. Each start of a projector reads these, and a projector reads every 10 s those that stop it; `npx commission doctor` tells of them and of those of the cluster. ' +
       'A line of the log names the index, the setting, the expected and the given value. Every setting that is not in this table is yours. ' +
       'Another mapping or sort stops the projector, too. The API does not look at settings: it refuses answers that are not complete, whatever the cause. ' +
-      'A runtime field of others can make its lists wrong, though: the projector stops, and says which. ' +
+      'Runtime fields of others can make lists wrong, so while an index has one, the API answers 503 (`runtime_fields`) and the projector stops. ' +
       'A role with `query` or `field_security` hides documents, and no check sees that: give none to these users.',
     [
       '| setting | expected | otherwise | reason |',
