@@ -9,6 +9,7 @@ export {
   groupsOf,
   rowsOf,
 } from './balances/sums.ts'
+export { lastOffsetIn } from './documents/last-offset.ts'
 export { readDocuments } from './documents/read-documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
 export { pack, write } from './documents/write.ts'

@@ -300,8 +300,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'the earlier form of a document keeps the later version',
     inside: 'earlierForm',
-    find: 'version: Math.max(...offsetsIn(kind, earlier))',
-    replace: 'version: Math.max(...offsetsIn(kind, source))',
+    find: 'version: lastOffsetIn(earlier)',
+    replace: 'version: lastOffsetIn(source)',
   },
   {
     name: 'an earlier form is not stored before its document is deleted',

@@ -3,7 +3,7 @@
  * event before the position that touched it.
  */
 
-import { UNTIL_FOREVER } from '../../schemas/limits.ts'
+import { lastOffsetIn } from '../../core/store/index.ts'
 import type { ApiKeyDocument, ApiKeyHeadDocument } from '../../schemas/stored/documents.ts'
 import type { IndexKind } from '../../schemas/stored/layout.ts'
 import { asOf, type Fields } from '../documents/as-of.ts'
@@ -15,7 +15,7 @@ export const earlierForm = (kind: IndexKind, source: Fields, position: number): 
   // Its version is its offset, and nothing touches it.
   if (kind === 'balances') return Number(source.seq) < position ? { version: Number(source.seq), source } : undefined
   const earlier = kind === 'api-keys' ? keyAsOf(source, position) : asOf(kind, { id: '', source }, position)?.source
-  return earlier && { version: Math.max(...offsetsIn(kind, earlier)), source: earlier }
+  return earlier && { version: lastOffsetIn(earlier), source: earlier }
 }
 
 /** An API key by its hash, or its head. Both are made by one event, and revoked by another one. */
@@ -27,14 +27,4 @@ const keyAsOf = (source: Fields, position: number): Fields | undefined => {
   if (typeof revoked_seq !== 'number' || revoked_seq < position) return source
   const body = { ...key.body, revoked_seq: null }
   return { ...source, body_bytes: Buffer.byteLength(JSON.stringify(body)), body }
-}
-
-/** The offsets of the events that made and touched a document. */
-const offsetsIn = (kind: IndexKind, { seq, until_seq, offset, body = {} }: Fields): number[] => {
-  if (kind === 'parked') return [Number(offset)]
-  if (kind === 'api-keys') return [body.created_seq, body.revoked_seq].flatMap(at => (typeof at === 'number' ? at : []))
-  if (seq === undefined) {
-    return Object.values(body).flatMap(items => (items as readonly { readonly seq: number }[]).map(item => item.seq))
-  }
-  return [Number(seq), ...(until_seq === undefined || until_seq === UNTIL_FOREVER ? [] : [Number(until_seq)])]
 }
