@@ -1,11 +1,11 @@
 /** Elasticsearch is restored from a snapshot. The API must serve none of it before it is read again. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import type { PastPositionsDocument } from '../../schemas/stored/documents.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
-import { keyCreated, keyRevoked, newId, newKeyText, repRecorded } from '../support/events.ts'
+import { dataOf, keyCreated, keyRevoked, newId, newKeyText, repRecorded } from '../support/events.ts'
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
 import {
   type Api,
@@ -42,7 +42,11 @@ const statusWith = async ({ url }: Api, key: string, path = '/reps'): Promise<nu
   (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } })).status
 
 /** Takes a snapshot, then revokes a key and records a rep. @param before what happens before the snapshot */
-const start = async (t: Scope, before: (prefix: string) => Promise<void> = async () => undefined) => {
+const start = async (
+  t: Scope,
+  before: (prefix: string, command: (...args: string[]) => ReturnType<typeof runCommand>) => Promise<void> = async () =>
+    undefined,
+) => {
   const org = newId('org')
   const [kept, revoked] = [newKeyText(), newKeyText()]
   const { topics, prefix, projector } = await startProjection(
@@ -57,7 +61,9 @@ const start = async (t: Scope, before: (prefix: string) => Promise<void> = async
   const api = await startApi(t, prefix)
   expect(await statusWith(api, revoked)).toBe(200)
 
-  await before(prefix)
+  const command = (...args: string[]) =>
+    runCommand(args, { ...commandSettings(topics, prefix), ELASTICSEARCH_URL: services.elasticsearch.address })
+  await before(prefix, command)
   const repository = `/_snapshot/${prefix}`
   await call('PUT', repository, { type: 'fs', settings: { location: prefix } })
   const body = { indices: `${prefix}-*`, include_global_state: false }
@@ -68,8 +74,6 @@ const start = async (t: Scope, before: (prefix: string) => Promise<void> = async
   await eventually(async () => expect(await statusWith(api, revoked)).toBe(401))
   const projected = await everythingProjected(prefix)
   const restore = () => call('POST', `${repository}/copy/_restore?wait_for_completion=true`, body)
-  const command = (...args: string[]) =>
-    runCommand(args, { ...commandSettings(topics, prefix), ELASTICSEARCH_URL: services.elasticsearch.address })
   const projection = (...args: string[]) => command('projection', ...args, '--json')
   const adopt = () => projection('adopt')
   const snapshotStart = async (): Promise<string> =>
@@ -188,8 +192,14 @@ test('a projector stops when its indices are restored while it runs', async t =>
 })
 
 test('commands answer nothing from restored indices, and show no revoked key as valid until all keys are read again', async t => {
-  const { org, topics, prefix, projector, restore, adopt, command } = await start(t)
+  const { org, topics, prefix, projector, restore, adopt, command } = await start(t, async (_, command) => {
+    const rebuilt = await command('projection', 'rebuild')
+    expect(rebuilt, rebuilt.said).toMatchObject({ code: 0 })
+  })
   await projector.stop()
+  const wanted = join(folder, 'wanted.ndjson')
+  const data = dataOf(repRecorded({ org_id: org, id: 'rep_3' }))
+  await writeFile(wanted, JSON.stringify({ type: 'commission.rep.recorded.v1', data }))
   await call('DELETE', `/${(await indicesOf(prefix)).join()}`)
   await restore()
   const list = ['keys', 'list', '--org', org, '--json']
@@ -203,6 +213,9 @@ test('commands answer nothing from restored indices, and show no revoked key as 
     ['subjects', 'report', org, 'rep_1'],
     ['projection', 'explain', 'payout_1', '--org', org],
     ['projection', 'explain', 'deal_1', '--org', org],
+    ['projection', 'status'],
+    ['projection', 'verify', 'g1', 'g2'],
+    ['validate', wanted, '--live'],
   ]
   for (const args of asked) {
     const ran = await command(...args)
