@@ -17,7 +17,7 @@ import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually } from '../support/scope.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import { createTopics, place, type Topics, toMessage } from '../support/topics.ts'
-import { expectWalkedAsModelled, startWalkers } from '../support/walkers.ts'
+import { expectWalkedAsModelled, startWalkers, untilWarm } from '../support/walkers.ts'
 
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
@@ -146,6 +146,7 @@ const grows = async (t: { onTestFinished: (release: () => Promise<void>) => void
   await untilCaughtUp(projector)
   const api = await startApi(t, prefix)
   const { ask, askAll } = clientOf(api.url, keys.get(org) ?? '')
+  await untilWarm([api], keys.get(org) ?? '')
   const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 3, every: 20 })
   const follower = startFollower(ask)
   let publishing = true

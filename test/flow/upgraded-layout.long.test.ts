@@ -21,7 +21,7 @@ import { eventually, fileScope } from '../support/scope.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
-import { expectWalkedAsModelled, startWalkers, type Walkers } from '../support/walkers.ts'
+import { expectWalkedAsModelled, startWalkers, untilWarm, type Walkers } from '../support/walkers.ts'
 
 const PARTITIONS = 3
 const file = fileScope()
@@ -47,6 +47,7 @@ beforeAll(async () => {
   await earlier.stop()
   projector = await startProjector(file, { topics, prefix })
   api = await startApi(file, prefix)
+  await untilWarm([api], [...keys.values()][0] ?? '')
   walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 4, every: 5 })
 })
 

@@ -7,6 +7,7 @@ import type { List, Page } from './client.ts'
 import { requireDescribed } from './described.ts'
 import type { Item, Model } from './model.ts'
 import type { Random } from './random.ts'
+import { eventually } from './scope.ts'
 
 /** A walk: its pages, and of payouts the whole list just before and just after it. */
 type Walk = {
@@ -109,6 +110,18 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
       await done
       return soFar()
     },
+  }
+}
+
+/**
+ * Waits until each API has answered each list once. On a busy machine, the first searches of new processes can take
+ * longer than the 3 s of a request: a test that expects no 503 begins after them.
+ */
+export const untilWarm = async (apis: readonly { readonly url: string }[], key: string): Promise<void> => {
+  for (const { url } of apis) {
+    for (const list of new Set(LISTS)) {
+      await eventually(async () => expect((await ask(`${url}/${list}?limit=2`, key))?.status).toBe(200))
+    }
   }
 }
 

@@ -24,7 +24,7 @@ import { eventually } from '../../support/scope.ts'
 import { allStored, createPrefix, storedById } from '../../support/stored.ts'
 import { organizationsIn } from '../../support/streams.ts'
 import { createTopics } from '../../support/topics.ts'
-import { expectWalkedAsModelled, startWalkers } from '../../support/walkers.ts'
+import { expectWalkedAsModelled, startWalkers, untilWarm } from '../../support/walkers.ts'
 
 const PARTITIONS = 6
 const WALKERS = 20
@@ -110,6 +110,7 @@ test.each([
     )
     expect(await projection('verify', 'g1', 'g2')).toMatchObject({ code: 0 })
     const apis = [await startApi(t, prefix), await startApi(t, prefix)]
+    await untilWarm(apis, [...keys.values()][0] ?? '')
 
     const seen: number[] = []
     const probe = async ({ key, value }: Outgoing): Promise<void> => {
