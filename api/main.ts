@@ -30,6 +30,7 @@ import {
   type Schedule,
   SettingsError,
   type SigningKey,
+  StopError,
   scheduleTimer,
   UNHANDLED_EXIT_CODE,
 } from '../core/runtime/index.ts'
@@ -131,7 +132,8 @@ const start = async (): Promise<void> => {
           target: settings.AUDIT_LOG,
           isStrict: settings.AUDIT_STRICT === 'true',
           stdout: stream,
-          createProducers,
+          openKafka,
+          onUnchecked: reason => log.say('warn', 'it is not known whether the audit topic keeps all lines', { reason }),
           onLines: createAuditReport({ say: log.say, count: metrics.countAuditLines, elapsed }),
           elapsed,
           later: scheduleTimer,
@@ -239,8 +241,8 @@ const start = async (): Promise<void> => {
   await logWhenReady(readiness, log.say, waiting.signal)
 }
 
-/** Returns the function that creates producers for the audit. @throws SettingsError */
-const createProducers = async () => {
+/** Returns the functions that create clients for the audit. @throws SettingsError */
+const openKafka = async () => {
   const settings = readSettings(kafkaSettings, process.env, readFileSync)
   const { AUDIT_LOG: target } = readSettings(apiSettings, process.env, readFileSync)
   if ([settings.KAFKA_EVENTS_TOPIC, settings.KAFKA_API_KEYS_TOPIC].some(topic => target === `kafka:${topic}`)) {
@@ -259,13 +261,17 @@ const createProducers = async () => {
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: AUDIT_KAFKA_RETRIES },
     ...credentialsOf(settings, { readFile: readFileSync, requirePair: createSecureContext, noToken }),
   }
-  return () =>
-    new kafkajs.Kafka(config).producer({
-      idempotent: true,
-      maxInFlightRequests: 1,
-      allowAutoTopicCreation: false,
-      createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
-    })
+  const kafka = () => new kafkajs.Kafka(config)
+  return {
+    admin: () => kafka().admin(),
+    producer: () =>
+      kafka().producer({
+        idempotent: true,
+        maxInFlightRequests: 1,
+        allowAutoTopicCreation: false,
+        createPartitioner: kafkajs.Partitioners.DefaultPartitioner,
+      }),
+  }
 }
 
 /** @throws SettingsError if the directory cannot be read. Vault may be away at the start. */
@@ -328,7 +334,7 @@ const readTls = ({ API_TLS_CERT_FILE, API_TLS_KEY_FILE }: Read<typeof apiSetting
 
 /** Returns why the process did not start: the message of a known error, the stack of any other. */
 const complaint = (error: unknown): string => {
-  if (error instanceof SettingsError || error instanceof ListenError) return error.message
+  if (error instanceof SettingsError || error instanceof ListenError || error instanceof StopError) return error.message
   return error instanceof Error ? (error.stack ?? error.name) : 'unknown error'
 }
 

@@ -157,7 +157,11 @@ export const identities = {
     programs: '`npm run start:api`',
     kafka: rights(
       audit,
-      { Write: 'appends the lines of the audit log, with an idempotent producer' },
+      {
+        Write: 'appends the lines of the audit log, with an idempotent producer',
+        DescribeConfigs:
+          'checks at its start that the topic is not compacted. Without this right, it starts with a warning',
+      },
       '`AUDIT_LOG=kafka:TOPIC`',
     ),
     elasticsearch: {

@@ -46,7 +46,7 @@ export const createTopicLog = (topic: string, createProducer: () => Sender): Aud
       } catch (error) {
         // Nobody waits: a client of a silent broker takes long to disconnect.
         void end()
-        const reason = wordOf(error, topic)
+        const reason = reasonOfKafka(error, topic)
         // The lines go to several partitions: some may have them.
         return { lines: 0, reason, ...(tooLarge.has(reason) && { isTooLarge: true }) }
       }
@@ -59,7 +59,7 @@ export const createTopicLog = (topic: string, createProducer: () => Sender): Aud
  * Returns the right that Kafka refuses, the code of the protocol, or the class of the error: never its message, which
  * has addresses. An idempotent producer without Write on any topic is refused as if it lacked a right on the cluster.
  */
-const wordOf = (error: unknown, topic: string): string => {
+export const reasonOfKafka = (error: unknown, topic: string): string => {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
   if (!(cause instanceof Error)) return 'failed'
   if (!('type' in cause) || typeof cause.type !== 'string') return cause.name

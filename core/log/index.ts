@@ -21,6 +21,7 @@ export { type AuthorizedOperations, type Operations, openAuthorizedOperations } 
 export { EncodedHeaders, encodeHeaders } from './kafka/encoded-headers.ts'
 export {
   assertLastRecord,
+  assertNotCompacted,
   assertNotTruncated,
   assertOnePartition,
   assertSameSource,

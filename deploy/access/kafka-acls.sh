@@ -20,7 +20,7 @@ allow commission-projector --topic "${KAFKA_API_KEYS_TOPIC}" --operation Read --
 allow commission-projector --group "${KAFKA_GROUP_ID}-" --resource-pattern-type prefixed --operation Read
 
 # api: npm run start:api
-# allow commission-api --topic "${AUDIT_TOPIC}" --operation Write  # AUDIT_LOG=kafka:TOPIC
+# allow commission-api --topic "${AUDIT_TOPIC}" --operation Write --operation DescribeConfigs  # AUDIT_LOG=kafka:TOPIC
 
 # topics: npx commission topics
 allow commission-topics --topic "${KAFKA_EVENTS_TOPIC}" --operation Create --operation Describe --operation DescribeConfigs

@@ -140,7 +140,7 @@ export const accessPage = (): string =>
     ]),
     'If Kafka refuses a right, the projector ends with `access_refused`, and a command ends with exit code 1. The line names the operation and the resource that Kafka refused: *Kafka refuses Read on group commission-projector-g1*. ' +
       'Kafka checks Describe first. So a missing Read on a topic or a group shows as Describe. Without Delete on a group, `drop` deletes everything else, and says that the group stays. ' +
-      'The API continues without its audit log, and logs the refusal ([audit.md](audit.md)).',
+      'The API continues without its audit log, or without the check of its topic, and logs the refusal ([audit.md](audit.md)).',
     '## Elasticsearch',
     ...all.flatMap(([name, { programs, elasticsearch }]) =>
       elasticsearch === undefined

@@ -7,6 +7,7 @@ import { createAuditWriter } from '../../api/audit/write-lines.ts'
 import { scheduleTimer } from '../../core/runtime/time-limits.ts'
 import { serveApi } from '../support/api.ts'
 import { type AuditLine, createAuditedStore, expectAudited, parseLines, type Read, read } from '../support/audit.ts'
+import { runCommand } from '../support/commands.ts'
 import { kafkaThrough } from '../support/kafka-through.ts'
 import { startApi, startProcess } from '../support/processes.ts'
 import { startProxy } from '../support/proxy.ts'
@@ -170,14 +171,43 @@ test('lost answers of Kafka make no second record of any answer', async scope =>
   expect(new Set(answers.map(({ status }) => status)).has(200)).toBe(true)
 })
 
-test('the audit may not go to a topic of events or of API keys', async scope => {
-  const api = startProcess(scope, 'api/main.ts', {
+/** An API with these brokers, which needs no Elasticsearch until a request. */
+const apiWith = (scope: Scope, topic: string, brokers: string) =>
+  startProcess(scope, 'api/main.ts', {
     ELASTICSEARCH_URL: 'http://127.0.0.1:1',
-    KAFKA_BROKERS: '127.0.0.1:1',
+    KAFKA_BROKERS: brokers,
     API_PORT: '0',
     API_ADMIN_PORT: '0',
-    AUDIT_LOG: 'kafka:commission.events',
+    AUDIT_LOG: `kafka:${topic}`,
   })
+
+test.for(['compact', 'compact,delete'])(
+  'the audit may not go to a topic that would not keep all lines: %s',
+  {},
+  async (policy, scope) => {
+    const { topic } = await createTopic(scope, [{ name: 'cleanup.policy', value: policy }])
+    const api = apiWith(scope, topic, inject('kafkaBrokers'))
+    expect((await api.exited).code).toBe(1)
+    const says = `${topic}: cleanup.policy: expected delete, got ${policy}`
+    expect(api.log()).toContain(says)
+    expect(api.log()).not.toContain('.ts:')
+    const settings = { ELASTICSEARCH_URL: 'http://127.0.0.1:1', KAFKA_BROKERS: inject('kafkaBrokers') }
+    const doctor = await runCommand(['doctor', 'api', '--json'], { ...settings, AUDIT_LOG: `kafka:${topic}` })
+    expect(JSON.parse(String(doctor.out)).checks).toContainEqual(
+      expect.objectContaining({ check: `topic ${topic}`, outcome: 'failed', detail: expect.stringContaining(says) }),
+    )
+  },
+)
+
+test('without Kafka the API starts, and warns that the audit topic is not checked', async scope => {
+  const api = apiWith(scope, 'audit', '127.0.0.1:1')
+  await eventually(() => expect(api.lines().map(({ msg }) => msg)).toContain('the API listens'))
+  const warning = { msg: 'it is not known whether the audit topic keeps all lines', reason: 'KafkaJSConnectionError' }
+  expect(api.lines()).toContainEqual(expect.objectContaining(warning))
+})
+
+test('the audit may not go to a topic of events or of API keys', async scope => {
+  const api = apiWith(scope, 'commission.events', '127.0.0.1:1')
   expect((await api.exited).code).toBe(1)
   expect(api.log()).toContain('AUDIT_LOG: expected a topic of its own')
 })

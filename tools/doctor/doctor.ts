@@ -33,7 +33,7 @@ import {
 import { tryKafkaRights } from './kafka-rights.ts'
 import { type CheckedSealKeys, checkSealKeys } from './seal-keys.ts'
 import { checkStart } from './start.ts'
-import { checkKafkaClock, checkTopic } from './topics.ts'
+import { checkAuditTopic, checkKafkaClock, checkTopic } from './topics.ts'
 
 export type DoctorOptions = {
   /** Empty: those that the settings fit. */
@@ -156,6 +156,7 @@ const examineKafka = async (
       operation === 'DescribeConfigs' ? [resource.name] : [],
     ),
   )
+  if (name === 'api') await attempt(`topic ${values.AUDIT_TOPIC}`, () => checkAuditTopic(admin, values.AUDIT_TOPIC ?? ''))
   for (const setting of Object.values(topicSettings)) {
     const topic = values[setting]
     if (topic === undefined || !mayReadTopics.has(`\${${setting}}`)) continue

@@ -1,6 +1,6 @@
 /** Checks of the topics: whether they exist, keep every record, and survive the loss of a broker. */
 import kafkajs, { type Admin } from 'kafkajs'
-import { checkTopicConfiguration, describeSource, fetchEnds } from '../../core/log/index.ts'
+import { assertNotCompacted, checkTopicConfiguration, describeSource, fetchEnds } from '../../core/log/index.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
 
 export type TopicOptions = {
@@ -30,6 +30,12 @@ export const checkTopic = async (options: TopicOptions): Promise<Finding[]> => {
   if (topic_id === undefined) findings.push(warning(check, NO_TOPIC_ID, NEW_BROKERS))
   findings.push(...(await checkCopies(admin, topic)))
   return findings
+}
+
+/** @throws StopError as the API at its start: the topic would not keep all lines */
+export const checkAuditTopic = async (admin: Admin, topic: string): Promise<Finding[]> => {
+  await assertNotCompacted(admin, topic)
+  return [ok(`topic ${topic}`, 'is not compacted')]
 }
 
 const NO_TOPIC_ID =

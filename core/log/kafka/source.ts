@@ -146,15 +146,11 @@ export const checkTopicConfiguration = async (
   topic: string,
   messageBytes: number = TOPIC_MESSAGE_BYTES_MAX,
 ): Promise<string[]> => {
-  const asked = { includeSynonyms: false, resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }] }
-  const { resources } = await withRight('DescribeConfigs', `topic ${topic}`, admin.describeConfigs(asked))
-  const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
-  const demands = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' }
-  const wrong = Object.entries(demands).flatMap(([name, expected]) =>
-    values.get(name) === expected ? [] : [`${name}: expected ${expected}, got ${values.get(name) ?? 'nothing'}`],
-  )
-  if (wrong.length > 0) throw new StopError('topic_unsuitable', `${topic}: ${wrong.join('; ')}`, { topic })
-
+  const values = await readConfiguration(admin, topic, {
+    ...uncompacted,
+    'retention.ms': '-1',
+    'retention.bytes': '-1',
+  })
   const warnings: string[] = []
   if (values.get('message.timestamp.type') !== 'LogAppendTime') {
     warnings.push(TIMES_OF_PUBLISHERS)
@@ -166,6 +162,32 @@ export const checkTopicConfiguration = async (
     )
   }
   return warnings
+}
+
+const uncompacted = { 'cleanup.policy': 'delete' }
+
+/**
+ * For a topic that may delete old records, but no others.
+ * @throws StopError `topic_unsuitable` if the topic is compacted: only the last record of each key would stay
+ */
+export const assertNotCompacted = async (admin: Pick<Admin, 'describeConfigs'>, topic: string): Promise<void> => {
+  await readConfiguration(admin, topic, uncompacted)
+}
+
+/** Returns the settings of a topic. @throws StopError `topic_unsuitable` unless they are as demanded */
+const readConfiguration = async (
+  admin: Pick<Admin, 'describeConfigs'>,
+  topic: string,
+  demands: Readonly<Record<string, string>>,
+): Promise<ReadonlyMap<string, string>> => {
+  const asked = { includeSynonyms: false, resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }] }
+  const { resources } = await withRight('DescribeConfigs', `topic ${topic}`, admin.describeConfigs(asked))
+  const values = new Map(resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]))
+  const wrong = Object.entries(demands).flatMap(([name, expected]) =>
+    values.get(name) === expected ? [] : [`${name}: expected ${expected}, got ${values.get(name) ?? 'nothing'}`],
+  )
+  if (wrong.length > 0) throw new StopError('topic_unsuitable', `${topic}: ${wrong.join('; ')}`, { topic })
+  return values
 }
 
 /** @throws StopError if the topic of API keys has more than one partition: all uses of a secret must be in order */
