@@ -1,7 +1,7 @@
 /** `publish-again` with a record that it refuses, and with a wait that ends before the projector decides. */
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
-import { newId, type Outgoing, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
+import { newId, type Outgoing, payoutCalculated, periodRecorded, repRecorded, withHeaders } from '../support/events.ts'
 import { countInKafka } from '../support/in-kafka.ts'
 import { partitionOf } from '../support/model-record.ts'
 import { type Projector, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
@@ -23,10 +23,12 @@ const again = (...args: string[]): Promise<Ran> =>
   runCommand(['parked', 'publish-again', '--json', ...args], commandSettings(topics, prefix))
 
 beforeAll(async () => {
-  ;({ topics, prefix, projector } = await startProjection(file, [
-    repRecorded({ org_id: org }),
-    periodRecorded({ org_id: org }),
-  ]))
+  // Kafka's default, so that a batch of large records is refused.
+  ;({ topics, prefix, projector } = await startProjection(
+    file,
+    [repRecorded({ org_id: org }), periodRecorded({ org_id: org })],
+    { configuration: { 'max.message.bytes': '1048588' } },
+  ))
 })
 
 test('a record that would be parked does not count for later ones: a record that needs it is forecast as parked, and not sent', async () => {
@@ -84,4 +86,32 @@ test('a record that is sent but not decided when the wait ends or is interrupted
     { outcome: 'already_there' },
     { outcome: 'already_there' },
   ])
+})
+
+test('records that together are larger than the topic accepts are published again, in order', async () => {
+  const large = { 'x-large': 'a'.repeat(600_000) }
+  const early: Published[] = []
+  for (const [id, supersedes_id] of [['payout_k'], ['payout_l', 'payout_k'], ['payout_m', 'payout_l']]) {
+    const one = payout({ id: id ?? '', rep_id: 'rep_20', ...(supersedes_id && { supersedes_id }) })
+    early.push(...(await topics.publish([withHeaders(one, large)])))
+  }
+  await topics.publish([repRecorded({ org_id: org, id: 'rep_20' })])
+  await untilCaughtUp(projector)
+  const before = await countInKafka(topics)
+  const ran = await again(...early.map(position), '--publish')
+  const partition = `${topics.events}:${early[0]?.partition}`
+  const firstOffset = Number(String(jsonLines(ran)[0]?.published).split(':')[2])
+  expect(jsonLines(ran), ran.said).toEqual(
+    early.map((one, index) =>
+      expect.objectContaining({
+        ...{ position: position(one), outcome: 'applied' },
+        published: `${partition}:${firstOffset + index}`,
+      }),
+    ),
+  )
+  expect([ran.code, await countInKafka(topics)]).toEqual([0, before + 3])
+  expect(jsonLines(await again(...early.map(position), '--publish'))).toMatchObject(
+    early.map(() => ({ outcome: 'already_there' })),
+  )
+  expect(await countInKafka(topics)).toBe(before + 3)
 })

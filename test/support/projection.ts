@@ -13,6 +13,8 @@ type Options = {
   readonly kafka?: string
   readonly elasticsearch?: string
   readonly settings?: Readonly<Record<string, string>>
+  /** Settings of the topics. */
+  readonly configuration?: Readonly<Record<string, string>>
 }
 
 export const startProjection = async (

@@ -116,8 +116,12 @@ const publishStream = async (
       steps.onResults(plans.map(({ result }) => result))
       continue
     }
-    const sent = await sendAll(plans, stream, steps).catch((error: unknown) => {
-      steps.onResults(plans.map(({ result, send }) => (send ? { ...result, outcome: 'unknown' } : result)))
+    const sent = new Map<Plan, RecordPosition>()
+    await sendAll(plans, sent, stream, steps).catch((error: unknown) => {
+      const failed = plans.find(plan => plan.send && !sent.has(plan))
+      const resultOf = (plan: Plan): Result =>
+        plan === failed ? { ...plan.result, outcome: 'unknown' } : publishedOnly(plan, sent.get(plan))
+      steps.onResults(plans.map(resultOf))
       throw error
     })
     // Drops the forecasts of this chunk: the sent records are now stored and read from there.
@@ -144,7 +148,7 @@ const waitUntilDecided = async (
   return results
 }
 
-/** Sent, but not known to be decided: the wait was too short or interrupted. */
+/** Sent, but not known to be decided: the wait was too short or interrupted. Or not sent: as foreseen. */
 const publishedOnly = ({ result }: Plan, published: RecordPosition | undefined): Result =>
   published === undefined ? result : { ...result, outcome: 'published', published }
 
@@ -193,25 +197,24 @@ const planOf = (parked: Parked, forecast: Forecast, { force }: PublishAgainOptio
 /** The new position of each record that was sent. */
 type Sent = ReadonlyMap<Plan, RecordPosition>
 
-const sendAll = async (plans: readonly Plan[], stream: LiveStream, steps: PublishAgainSteps): Promise<Sent> => {
-  const sent = new Map<Plan, RecordPosition>()
-  const wanted = plans.filter(({ send }) => send)
-  if (wanted.length === 0) return sent
+/** Sends one record at a time, until an interruption: several together may be larger than the topic accepts. */
+const sendAll = async (
+  plans: readonly Plan[],
+  sent: Map<Plan, RecordPosition>,
+  stream: LiveStream,
+  steps: PublishAgainSteps,
+): Promise<void> => {
   const { topic } = stream.identity
-  const partitions = wanted.map(({ parked }) => targetPartition(stream, parked))
-  const messages = wanted.map(({ parked }, index) => kafkaMessageOf(parked, partitions[index] ?? 0))
-  const sending = steps.producer().then(producer => producer.send({ topic, acks: -1, messages }))
-  const answers = await withRight('Write', `topic ${topic}`, sending)
-  const next = new Map(answers.map(({ partition, baseOffset }) => [partition, Number(baseOffset)]))
-  for (const [index, plan] of wanted.entries()) {
-    const partition = partitions[index] ?? 0
-    const offset = next.get(partition)
-    if (offset === undefined)
+  for (const plan of plans.filter(({ send }) => send)) {
+    if (steps.signal.aborted) return
+    const partition = targetPartition(stream, plan.parked)
+    const messages = [kafkaMessageOf(plan.parked, partition)]
+    const sending = steps.producer().then(producer => producer.send({ topic, acks: -1, messages }))
+    const [answer] = await withRight('Write', `topic ${topic}`, sending)
+    if (answer?.baseOffset === undefined)
       throw new CommandError('Kafka did not say where it put a record; run the same command again')
-    next.set(partition, offset + 1)
-    sent.set(plan, { topic, partition, offset })
+    sent.set(plan, { topic, partition, offset: Number(answer.baseOffset) })
   }
-  return sent
 }
 
 const kafkaMessageOf = ({ record: { key, value, headers } }: Parked, partition: number): Message => {
