@@ -9,7 +9,7 @@ import { serveApi } from '../support/api.ts'
 import { type AuditLine, createAuditedStore, expectAudited, parseLines, type Read, read } from '../support/audit.ts'
 import { runCommand } from '../support/commands.ts'
 import { kafkaThrough } from '../support/kafka-through.ts'
-import { startApi, startProcess } from '../support/processes.ts'
+import { reasonsUnavailable, startApi, startProcess } from '../support/processes.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 
@@ -85,7 +85,7 @@ test('a process writes a record for each answer before it', async scope => {
   const api = await startApi(scope, prefix, { settings })
   const paths = Array.from({ length: 40 }, (_, n) => `/payouts?limit=${1 + n}`)
   const answers = await Promise.all(paths.map(path => read(api.url, path, key)))
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  expect(new Set(answers.map(({ status }) => status)), reasonsUnavailable(api).join()).toEqual(new Set([200]))
   await api.kill()
   const found = await lines()
   expectAudited(answers, found)
