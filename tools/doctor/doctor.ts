@@ -156,7 +156,8 @@ const examineKafka = async (
       operation === 'DescribeConfigs' ? [resource.name] : [],
     ),
   )
-  if (name === 'api') await attempt(`topic ${values.AUDIT_TOPIC}`, () => checkAuditTopic(admin, values.AUDIT_TOPIC ?? ''))
+  if (name === 'api')
+    await attempt(`topic ${values.AUDIT_TOPIC}`, () => checkAuditTopic(admin, values.AUDIT_TOPIC ?? ''))
   for (const setting of Object.values(topicSettings)) {
     const topic = values[setting]
     if (topic === undefined || !mayReadTopics.has(`\${${setting}}`)) continue
