@@ -238,7 +238,7 @@ const grows = async (t: { onTestFinished: (release: () => Promise<void>) => void
 
   const present = { ...settings, KAFKA_EVENTS_TOPIC: events }
   const rollback = await runCommand(['projection', 'rollback'], present)
-  expect(rollback.said).toContain('they are of different sources: topic is')
+  expect(rollback.said).toContain('g1 and g2 are of different sources: topic is')
   expect(await runCommand(['projection', 'drop', 'g1'], present)).toMatchObject({ code: 0 })
   const wrong = startProcess(t, 'projector/main.ts', { ...settings, PROJECTOR_ADMIN_PORT: '0' })
   expect(await wrong.exited).toMatchObject({ code: 1 })

@@ -5,7 +5,7 @@
 
 import { assertRulesKnown, type InspectSteps, inspectCommon, inspectStream } from '../../core/projection/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
-import type { Generations, ToldSetting } from '../../core/store/index.ts'
+import { type Generations, readGeneration, type ToldSetting } from '../../core/store/index.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { Attempt } from './attempts.ts'
 import { type Finding, failed, ok, warning } from './finding.ts'
@@ -34,8 +34,7 @@ export const checkStart = async (attempt: Attempt, stepsOf: (signal: AbortSignal
     await tryPart(async steps => {
       try {
         const inspected = await inspectStream(generation, 'events', steps)
-        if (inspected === undefined)
-          return [warning(CHECK, `generation ${generation} has other rules: another program projects it`)]
+        if (inspected === undefined) return [await findingOfOthers(generation, generation === live, steps)]
         ours++
         return findingsOf(generation, steps.topics.events, inspected.told)
       } catch (error) {
@@ -56,6 +55,18 @@ export const checkStart = async (attempt: Attempt, stepsOf: (signal: AbortSignal
     const inspected = await inspectStream(API_KEYS_GENERATION, 'api-keys', steps)
     return findingsOf(API_KEYS_GENERATION, steps.topics['api-keys'], inspected?.told ?? [])
   })
+}
+
+/** While a topic grows, some projectors have the topic before, and others the new one. */
+const findingOfOthers = async (generation: string, isLive: boolean, steps: InspectSteps): Promise<Finding> => {
+  const found = await readGeneration(generation, steps)
+  const ours = steps.topics.events
+  if (found === undefined || found.topic === ours) {
+    return warning(CHECK, `generation ${generation} has other rules: another program projects it`)
+  }
+  const name = isLive ? `the live generation ${generation}` : `generation ${generation}`
+  const detail = `${name} is of topic ${found.topic}, not ${ours}: projectors with that KAFKA_EVENTS_TOPIC project it`
+  return warning(CHECK, detail, 'docs/growing.md says when this setting changes')
 }
 
 const findingsOf = (generation: string, topic: string, told: readonly ToldSetting[]): Finding[] => [

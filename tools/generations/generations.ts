@@ -123,7 +123,8 @@ export const positionDocumentsOf = async (
 export const assertOfOneSource = (a: GenerationBody, b: GenerationBody): void => {
   const field = differingField(a, b)
   if (field === undefined) return
-  throw new CommandError(`they are of different sources: ${field} is ${a[field]} and ${b[field]}`)
+  const both = `${a.generation} and ${b.generation}`
+  throw new CommandError(`${both} are of different sources: ${field} is ${a[field]} and ${b[field]}`)
 }
 
 /**

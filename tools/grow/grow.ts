@@ -33,7 +33,7 @@ import { batchRecordsAt, createThrottle, fetchBytesAt } from '../archive/throttl
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { identityOf, namesOf, readAll } from '../generations/generations.ts'
 import { type RebuildSteps, rebuild } from '../generations/rebuild.ts'
-import { TIMES_KEPT_WAIT_MS } from '../limits.ts'
+import { DIFFERENCES_SHOWN, TIMES_KEPT_WAIT_MS } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
 import { type Copy, openCopy } from './copy.ts'
 import { printLate } from './late-records.ts'
@@ -215,5 +215,6 @@ const reportLate = async (
   }
   const what = `${late} ${late === 1 ? 'record was' : 'records were'} published to ${grown.topic} after the swap`
   say(`${what}: no reader sees them. Their publishers must publish to ${to}, these records again`)
+  if (!json && late > DIFFERENCES_SHOWN) say(`Only the first ${DIFFERENCES_SHOWN} are named; --json names all`)
   return exitCodes.failed
 }

@@ -11,7 +11,7 @@ import { printable, timeOf } from '../terminal.ts'
 /** Headers of an event in binary mode. In structured mode nothing but the position is named. */
 const names = [Buffer.from('ce_source'), Buffer.from('ce_id')]
 
-/** Prints the first records. Returns the number of all. */
+/** Prints the first records; all with `json`. Returns the number of all. */
 export const printLate = async (
   log: LogReader,
   from: readonly number[],
@@ -25,7 +25,9 @@ export const printLate = async (
       if (entries.length === 0) break
       for (const entry of entries) {
         offset = entry.offset + 1
-        if (entry.kind === 'record' && ++count <= DIFFERENCES_SHOWN) out(lineOf(log.topic, partition, entry, json))
+        if (entry.kind !== 'record') continue
+        count++
+        if (json || count <= DIFFERENCES_SHOWN) out(lineOf(log.topic, partition, entry, json))
       }
     }
   }

@@ -144,7 +144,7 @@ const waitUntilStopped = async (
   const { say, sleep, elapsed, groupId } = context
   const group = `${groupId}-${live.generation}`
   const until = elapsed() + GROW_WAIT_MS
-  let [quietSince, saidAt] = [elapsed(), elapsed()]
+  let [quietSince, saidAt, cameAt] = [elapsed(), elapsed(), Number.NEGATIVE_INFINITY]
   let before = copy.reached()
   for (;;) {
     const reached = copy.reached()
@@ -153,7 +153,7 @@ const waitUntilStopped = async (
     const { groups } = await withRight('Describe', `group ${group}`, admin.describeGroups([group]))
     const members = groups[0]?.members.length ?? 0
     if (came > 0 || open.length > 0 || members > 0) quietSince = elapsed()
-    if (came > 0) before = reached
+    if (came > 0) [before, cameAt] = [reached, elapsed()]
     if (elapsed() - quietSince >= QUIET_MS) return copy.reached()
     const waitsFor = [
       ...(came > 0 ? [`${came} records came to ${source.topic}`] : []),
@@ -161,7 +161,8 @@ const waitUntilStopped = async (
       ...(members > 0 ? [`projectors keep up ${live.generation}: ${members}`] : []),
     ]
     if (elapsed() > until) {
-      await printLate(oldLog, before.from, json, context)
+      // Publishers that stopped before are not named: the command waits for something else.
+      if (elapsed() - cameAt < QUIET_MS) await printLate(oldLog, before.from, json, context)
       throw new CommandError(`${waitsFor.join(', ') || 'records come'}: stop them, and run the same again`)
     }
     if (waitsFor.length > 0 && elapsed() - saidAt >= GROW_NEWS_MS) {

@@ -166,6 +166,20 @@ test('a spare generation that would not be projected is a warning, as a projecto
   )
 })
 
+test('a generation of another topic, as after a topic has grown, is told with both topics', async () => {
+  const world = await started()
+  const { documents } = world.elasticsearch
+  documents.set('test-control/generation:g2', structuredClone(documents.get('test-control/generation:g1')))
+  control(world, 'generation:g2', { generation: 'g2', topic: 'events-9' })
+  control(world, 'live', { generation: 'g2', kept: ['g1', 'g2'] })
+  expect(await world.doctor()).toContainEqual(
+    expect.objectContaining({
+      outcome: 'warning',
+      detail: expect.stringContaining(`the live generation g2 is of topic events-9, not ${EVENTS}`),
+    }),
+  )
+})
+
 test('a setting that a start puts back is told, and stays', async () => {
   const world = await started()
   setting(world, 'test-g1-payouts', 'refresh_interval', '1s')

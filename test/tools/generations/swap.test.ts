@@ -199,7 +199,7 @@ describe('a swap', () => {
 test('neither a rollback nor a forced swap goes to a generation of another source: adopt had skipped it', async () => {
   const live = { generation: 'g1', previous: 'g2' }
   const { state, time, context } = given({ live, cluster: 'before', positions: { g1: [5, 7], g2: [5, 7] } })
-  const refusal = 'they are of different sources: cluster_id is before and c'
+  const refusal = 'g2 and g1 are of different sources: cluster_id is before and c'
   await expect(rollback({ force: undefined, json: false }, context)).rejects.toThrow(refusal)
   await expect(swap({ ...toG2, force: 'a reason' }, context)).rejects.toThrow(refusal)
   expect(state.live.generation).toBe('g1')

@@ -42,11 +42,12 @@ test('each record after the given offsets is named with its position and the sou
   ])
 })
 
-test('of many records only the first are printed, and all are counted', async () => {
+test('of many records only the first are printed, and all as JSON; all are counted', async () => {
   const many = entriesFrom(
     0,
     Array.from({ length: DIFFERENCES_SHOWN + 5 }, () => record),
   )
   const { count, lines } = await late([many], [0], false)
   expect([count, lines.length]).toEqual([DIFFERENCES_SHOWN + 5, DIFFERENCES_SHOWN])
+  expect((await late([many], [0], true)).lines).toHaveLength(DIFFERENCES_SHOWN + 5)
 })

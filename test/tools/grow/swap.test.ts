@@ -189,6 +189,16 @@ test('projectors of the old topic that go on are told, and nothing is changed', 
   expect(state.live.generation).toBe('g1')
 })
 
+test('publishers that stopped are not named when the command gives up, because projectors go on', async () => {
+  const { state, out, publish, swap } = given()
+  state.onWait = passed => {
+    if (passed === 1_000) publish()
+  }
+  await expect(swap()).rejects.toThrow('projectors keep up g1: 1: stop them, and run the same again')
+  expect(out).toEqual([])
+  expect(state.live.generation).toBe('g1')
+})
+
 test('a record that somebody published to the new topic too early is refused', async () => {
   const { state, swap } = given()
   state.members = 0
