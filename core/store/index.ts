@@ -12,7 +12,7 @@ export {
 export { lastOffsetIn } from './documents/last-offset.ts'
 export { readDocuments } from './documents/read-documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
-export { pack, write } from './documents/write.ts'
+export { assertNoPipeline, pack, WITHOUT_PIPELINES, write } from './documents/write.ts'
 export type {
   CountAnswer,
   Coverage,

@@ -136,15 +136,15 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a document that a pipeline dropped counts as written',
-    inside: 'itemOutcomes',
+    inside: 'assertNoPipeline',
     find: "if (result === 'noop') throw",
     replace: "if (result === 'none') throw",
   },
   {
     name: 'a document that went through a pipeline counts as written',
-    inside: 'itemOutcomes',
-    find: 'if (Array.isArray(pipelines) && pipelines.length > 0) throw',
-    replace: 'if (Array.isArray(pipelines) && pipelines.length > 99) throw',
+    inside: 'assertNoPipeline',
+    find: 'if (Array.isArray(ran) && ran.length > 0) throw',
+    replace: 'if (Array.isArray(ran) && ran.length > 99) throw',
     flow: 'test/flow/written-by-others.test.ts',
   },
   {

@@ -23,13 +23,14 @@ export class Ledger {
     ]),
   )
   readonly told: string[] = []
+  readonly failures: unknown[] = []
   readonly counted = { written: 0, different: 0 }
   /** The requests, by their last part. */
   readonly asked: string[] = []
   position: PositionDocument['body'] = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
   progress = { readTo: 0, publishedTo: 0, end: 0 }
   /** Called before each request; may answer it. */
-  intercept: (path: string) => Answered | undefined = () => undefined
+  intercept: (path: string, query: object) => Answered | undefined = () => undefined
   #sleeping = Promise.withResolvers<void>()
   #rounds: (() => void)[] = []
 
@@ -96,6 +97,7 @@ export class Ledger {
         this.counted[outcome] += balances
       },
       warn: (_, message) => this.told.push(message),
+      fail: error => this.failures.push(error),
     })
   }
 
@@ -120,7 +122,7 @@ export class Ledger {
   #answer({ path, query, body, bulk }: { path: string; query?: object; body?: unknown; bulk?: Buffer }): Answered {
     this.asked.push(path)
     const [, index = '', operation] = path.split('/')
-    const answered = this.intercept(path)
+    const answered = this.intercept(path, query ?? {})
     if (answered !== undefined) return answered
     if (isRead(bulk)) {
       const sourceOf = (name: string, id: string) =>

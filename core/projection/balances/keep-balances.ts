@@ -1,12 +1,12 @@
 /**
  * Makes the balances of a stream, behind its flow. In: the organizations that got changes, and the published positions.
  * Out: stored balances, so that totals read no history.
- * Promises: the flow never waits for a balance, and no failure of one stops it. Nothing is made while a partition is
- *   far behind its end. A balance is stored only if two computations agree. The pause between them is longer than a
- *   removed node answers from its old copies (docs/decisions/0094). The position is read from its primary each time, so
- *   that a projector that stood still counts nothing of a log that was set back meanwhile.
+ * Promises: the flow never waits for a balance. Nothing is made while a partition is far behind its end. A balance is
+ *   stored only if two computations agree. The pause between them is longer than a removed node answers from its old
+ *   copies (docs/decisions/0094). The position is read from its primary each time, so that a projector that stood still
+ *   counts nothing of a log that was set back meanwhile.
  * Can go wrong: Elasticsearch does not answer (tried again later); another content is stored (an error in the log, and
- *   a metric).
+ *   a metric); an ingest pipeline of others changed or dropped a balance (the stream ends: no other failure ends it).
  */
 import { isDeepStrictEqual } from 'node:util'
 import { LRUCache } from 'lru-cache'
@@ -23,7 +23,13 @@ import { controlAddress } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { atMost, nameOf, type RetryOptions, StopError, Unanswered } from '../../runtime/index.ts'
-import { type Coverage, getFromPrimaries, type TermsAnswer } from '../../store/index.ts'
+import {
+  assertNoPipeline,
+  type Coverage,
+  getFromPrimaries,
+  type TermsAnswer,
+  WITHOUT_PIPELINES,
+} from '../../store/index.ts'
 import { BALANCE_ORGANIZATIONS, BALANCES_AT_ONCE, BALANCES_LAG_MAX, BALANCES_SWEPT } from '../limits.ts'
 import { type BalanceSteps, type DueBalance, nextBalances, search } from './next-balances.ts'
 
@@ -39,6 +45,8 @@ type KeepSteps = Omit<BalanceSteps, 'signal'> & {
   readonly sleep: RetryOptions['sleep']
   readonly count: (outcome: 'written' | 'different', balances: number) => void
   readonly warn: (details: Readonly<Record<string, string | number>>, message: string) => void
+  /** Ends the stream. */
+  readonly fail: (error: unknown) => void
 }
 
 export class BalanceKeeper {
@@ -86,6 +94,8 @@ export class BalanceKeeper {
         await this.#makeDue()
         this.#trouble = undefined
       } catch (error) {
+        // The next round would make the stored balance searchable.
+        if (error instanceof StopError && error.code === 'index_unsuitable') return this.#steps.fail(error)
         if (!signal.aborted) this.#onTrouble(error)
       }
     }
@@ -174,11 +184,15 @@ export class BalanceKeeper {
       return `${JSON.stringify(action)}\n${JSON.stringify(documentOf(balance))}\n`
     })
     const bulk = Buffer.from(lines.join(''))
-    const { status, body } = await send<BulkAnswer>({ method: 'POST', path: '/_bulk', bulk }, signal)
+    const { status, body } = await send<BulkAnswer>(
+      { method: 'POST', path: '/_bulk', query: WITHOUT_PIPELINES, bulk },
+      signal,
+    )
     let written = 0
     let different = 0
-    for (const [at, { balance }] of writes.entries()) {
+    for (const [at, { balance, address }] of writes.entries()) {
       const item = status === 200 ? body.items?.[at]?.index : undefined
+      assertNoPipeline(address._index, item)
       if (item?.status === 201) written++
       // Another content was there: at an earlier offset, or at this one.
       else if (item?.status === 200 || (item?.status === 409 && !(await this.#isStored(balance)))) {
@@ -213,4 +227,5 @@ const documentOf = ({ org_id, seq, sequence, body }: DueBalance): BalanceDocumen
   body,
 })
 
-type BulkAnswer = { readonly items?: readonly { readonly index?: { readonly status?: number } }[] }
+type BulkAnswer = { readonly items?: readonly { readonly index?: Item }[] }
+type Item = { readonly status?: number; readonly result?: unknown; readonly executed_pipelines?: unknown }

@@ -223,7 +223,7 @@ const keepsPositions = ({ stream, identity }: StreamOptions): boolean =>
 /** A sandbox, and a generation of layout 1, have none. */
 const startBalances = (
   { identity, prefix, layout }: StreamOptions,
-  { elasticsearch, retryOptions, metrics, warn = () => undefined, balances }: StreamContext,
+  { elasticsearch, retryOptions, metrics, warn = () => undefined, fail, balances }: StreamContext,
   flows: () => [number, PartitionFlow][],
 ): BalanceKeeper | undefined => {
   if (balances === undefined || !layout.hasBalances || identity.sandbox !== undefined) return undefined
@@ -238,6 +238,7 @@ const startBalances = (
     sleep,
     count,
     warn,
+    fail,
     send: elasticsearch.send,
   })
 }

@@ -157,7 +157,7 @@ const ITEM_FIELDS = ['_id', '_index', 'status', 'error.type', 'result', 'execute
  * The default pipeline of an index does not run. Its final pipeline always does, and somebody can set one at any time:
  * each item tells which pipelines it went through.
  */
-const WITHOUT_PIPELINES = { pipeline: '_none', list_executed_pipelines: true }
+export const WITHOUT_PIPELINES = { pipeline: '_none', list_executed_pipelines: true }
 
 /** Sends the documents in one request, or in two if it is too large. */
 const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): Promise<Tried> => {
@@ -220,13 +220,11 @@ const itemOutcomes = (
   }
   return writes.map(({ address: { _index: index, _id: id } }, at) => {
     const item: BulkItem['index'] = items[at]?.index
-    const { _index, _id, status, result, executed_pipelines: pipelines } = item ?? {}
+    const { _index, _id, status } = item ?? {}
     if (_index !== index || _id !== id || typeof status !== 'number') {
       throw new StopError('write_refused', 'an item of a bulk answer is not the document that was sent', { index })
     }
-    // Elasticsearch answers 200 to a document that a pipeline dropped. Nothing else of ours is answered `noop`.
-    if (result === 'noop') throw throughPipeline(index, 'dropped a document')
-    if (Array.isArray(pipelines) && pipelines.length > 0) throw throughPipeline(index, `ran: ${pipelines.join(', ')}`)
+    assertNoPipeline(index, item)
     if (status === 200 || status === 201) return 'written'
     if (status === 409) return 'stale'
     const type = errorType(item)
@@ -237,6 +235,13 @@ const itemOutcomes = (
     if (status === 404) throw new StopError('index_missing', `${index}, while writing`)
     throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })
   })
+}
+
+/** @param item the answer to a document that was written `WITHOUT_PIPELINES`. @throws StopError if one ran */
+export const assertNoPipeline = (index: string, { result, executed_pipelines: ran }: BulkItem['index'] = {}): void => {
+  // Elasticsearch answers 200 to a document that a pipeline dropped. Nothing else of ours is answered `noop`.
+  if (result === 'noop') throw throughPipeline(index, 'dropped a document')
+  if (Array.isArray(ran) && ran.length > 0) throw throughPipeline(index, `ran: ${ran.join(', ')}`)
 }
 
 const throughPipeline = (index: string, what: string): StopError => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { BalanceKeeper } from '../../../../core/projection/balances/keep-balances.ts'
 import { Ledger, layout, ORG } from '../../../support/balance-ledger.ts'
+import { eventually } from '../../../support/scope.ts'
 
 /** A look for what is due, and the second computation. */
 const MADE = 2
@@ -178,5 +179,20 @@ describe('balances', () => {
     await ledger.pass(MADE + 1)
     expect(ledger.counted.different).toBeGreaterThan(0)
     expect(ledger.told).toContain('a balance of totals had another content')
+  })
+
+  test('that went through an ingest pipeline of others end the stream before they are searchable', async () => {
+    for (const seq of [1, 2, 3]) ledger.payout(seq, '1')
+    ledger.publish(4)
+    const item = { status: 201, result: 'created', executed_pipelines: ['round'] }
+    // The read of the position is a bulk request, too.
+    ledger.intercept = (_, query) =>
+      'pipeline' in query ? { status: 200, body: { items: [{ index: item }] } } : undefined
+    keeper = ledger.keeper()
+    await ledger.pass()
+    void ledger.pass()
+    const failure = { code: 'index_unsuitable', message: expect.stringContaining('an ingest pipeline ran: round;') }
+    await eventually(() => expect(ledger.failures).toMatchObject([failure]))
+    expect(ledger.asked).not.toContain(`/${layout.indexOf('balances')}/_refresh`)
   })
 })
