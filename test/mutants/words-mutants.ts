@@ -135,8 +135,8 @@ export const wordsMutants: readonly Mutant[] = [
   {
     name: 'a block quotes the whole reason of Elasticsearch',
     inside: 'blockedIndex',
-    find: 'blocked by: \\[/.exec(String(reason))?.[1]',
-    replace: 'blocked by: \\[/.exec(String(reason))?.[1] ?? String(reason)',
+    find: 'blocked by: \\[/.exec(reasonOf(answer))?.[1]',
+    replace: 'blocked by: \\[/.exec(reasonOf(answer))?.[1] ?? reasonOf(answer)',
   },
   {
     name: 'README keeps the figure of an older run',

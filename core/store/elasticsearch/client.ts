@@ -32,7 +32,8 @@ export type Request = {
 /**
  * Sends one request, once.
  * @returns status and body for 2xx, 400, 404, 409 and 413
- * @throws Unanswered if a retry may succeed; AnswerTooLong; StopError `access_refused`, `write_refused`
+ * @throws Unanswered if a retry may succeed; AnswerTooLong; StopError `access_refused`, `index_unsuitable`,
+ *   `write_refused`
  */
 export type Send = <Body = unknown>(request: Request, signal?: AbortSignal) => Promise<Answer<Body>>
 /** Like `Send`, without a signal. The projector retries until answered. */
@@ -74,6 +75,7 @@ export const createElasticsearch = (client: Client, credentials: Credentials = n
       if (isBlock(answer)) throw new Unanswered('elasticsearch', status, errorType(answer), blockedIndex(answer))
       if (isTransient(status, answer) || (status === 401 && credentials.renew(headers)))
         throw new Unanswered('elasticsearch', status)
+      assertPipelineExists(path.split('/')[1] ?? '', answer)
       if (returnedStatuses.has(status)) return { status, body: answer }
       if (status === 401 || status === 403) {
         throw new StopError('access_refused', `Elasticsearch answers ${status}`, { status })
@@ -114,12 +116,26 @@ export const isTransient = (status: number, answer: unknown): boolean => retriab
 const isBlock = (answer: unknown): boolean => errorType(answer) === 'cluster_block_exception'
 
 /** Returns the index that a block is on, from the reason of the error. This form of a reason quotes no document. */
-const blockedIndex = (answer: unknown): string | undefined => {
-  const { reason } = ((answer as { error?: unknown }).error ?? {}) as { reason?: unknown }
-  return /^index \[([^\]\s"]{1,255})\] blocked by: \[/.exec(String(reason))?.[1]
+const blockedIndex = (answer: unknown): string | undefined =>
+  /^index \[([^\]\s"]{1,255})\] blocked by: \[/.exec(reasonOf(answer))?.[1]
+
+/**
+ * @param answer with an error. This form of a reason quotes no document
+ * @throws StopError if the index names an ingest pipeline that does not exist: it takes no document
+ */
+const assertPipelineExists = (index: string, answer: unknown): void => {
+  const pipeline = /^pipeline with id \[([^\]\s"]{1,255})\] does not exist$/.exec(reasonOf(answer))?.[1]
+  if (pipeline === undefined) return
+  const what = `the ingest pipeline ${pipeline} does not exist; remove index.default_pipeline and index.final_pipeline`
+  throw new StopError('index_unsuitable', `${index}: ${what}`, { index })
 }
 
-/** Returns the type of an Elasticsearch error. Other reasons are never read, because they quote values. */
+const reasonOf = (answer: unknown): string => {
+  const { reason } = ((answer as { error?: unknown } | undefined)?.error ?? {}) as { reason?: unknown }
+  return String(reason)
+}
+
+/** Returns the type of an Elasticsearch error. Reasons of other forms are never read, because they quote values. */
 export const errorType = (answer: unknown): string | undefined => {
   const error = typeof answer === 'object' && answer !== null && 'error' in answer ? answer.error : undefined
   const type = typeof error === 'object' && error !== null && 'type' in error ? error.type : undefined

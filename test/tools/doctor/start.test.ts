@@ -224,6 +224,7 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/log/kafka/access-refusal.ts access_refused': other(1),
   'core/store/elasticsearch/client.ts access_refused': other(1),
   'core/store/elasticsearch/client.ts index_missing': { times: 2, doctor: LATER },
+  'core/store/elasticsearch/client.ts index_unsuitable': other(1),
   // Two of them when a decision reads from primaries, after the first record.
   'core/store/elasticsearch/client.ts write_refused': same(4),
   'core/log/kafka-retry.ts access_refused': other(1),

@@ -117,6 +117,19 @@ describe('a request', () => {
   })
 
   test.each([
+    ['pipeline with id [trim] does not exist', 'test-control: the ingest pipeline trim does not exist; remove'],
+    ['pipeline with id [Ada Lovelace] does not exist', undefined],
+    ['Ada: pipeline with id [trim] does not exist', undefined],
+  ])('to an index with a missing pipeline names it, and nothing else of the reason: %s', async (reason, message) => {
+    const error = { type: 'illegal_argument_exception', reason }
+    const { send } = setUp(new errors.ResponseError(metaOf(400, { error })))
+    const sent = send({ method: 'PUT', path: '/test-control/_doc/live' })
+    if (message === undefined) expect(await sent).toMatchObject({ status: 400 })
+    else
+      await expect(sent).rejects.toMatchObject({ code: 'index_unsuitable', message: expect.stringContaining(message) })
+  })
+
+  test.each([
     new errors.ConnectionError('connect ECONNREFUSED 10.0.0.1:9200'),
     new errors.TimeoutError('Request timed out'),
     new errors.NoLivingConnectionsError('There are no living connections', metaOf(0, undefined)),
