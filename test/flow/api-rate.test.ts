@@ -159,19 +159,28 @@ describe('an address', () => {
   test('that tries thousands of keys at once takes few reads; only a full lane gives a 429, and other keys are served', async () => {
     const store = await shared
     const [known, unseen] = [await store.key('org_rate'), await store.key('org_rate')]
-    const { between, most } = countingReads()
-    const { ask, port } = await serveApi(scope, store.prefix, { failuresPerAddress: 300, between })
+    let held: Promise<void> | undefined
+    const { between, most } = countingReads(() => held)
+    const { ask, port } = await serveApi(scope, store.prefix, { failuresPerAddress: 30, between })
     expect((await ask('/payouts', known)).status).toBe(200)
-    const flood = Array.from({ length: 2_000 }, async (_, n) => {
+    const [firstRefusal, letGo] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const tryKey = async (n: number) => {
       const answer = await fetch(`http://127.0.0.1:${port}/api/v1/payouts`, {
         headers: { authorization: `Bearer ${'y'.repeat(40)}${n}` },
       })
       const code = ((await answer.json()) as { error: { code: string } }).error.code
+      if (code === 'rate_limited') firstRefusal.resolve()
       return { code, retry: answer.headers.get('retry-after') }
-    })
+    }
+    // The look-ups wait until the lane is full, however slowly the keys come.
+    held = letGo.promise
+    // Fewer at once than CONNECTIONS_MAX: the API closes further connections without an answer.
+    const flood = Array.from({ length: 1_000 }, async (_, n) => [await tryKey(n), await tryKey(n + 1_000)])
+    await Promise.race([firstRefusal.promise, Promise.all(flood)])
+    letGo.resolve()
     const beside = await Promise.all(Array.from({ length: 20 }, () => ask('/payouts', known)))
     expect(new Set(beside.map(({ status }) => status))).toEqual(new Set([200]))
-    const answers = await Promise.all(flood)
+    const answers = (await Promise.all(flood)).flat()
     const refused = answers.filter(({ code }) => code === 'rate_limited')
     expect(new Set(answers.map(({ code }) => code))).toEqual(new Set(['unauthorized', 'rate_limited']))
     for (const { retry } of refused) expect(retry).toMatch(/^[1-9]\d*$/)
@@ -198,8 +207,8 @@ describe('an address', () => {
   })
 })
 
-/** Counts the reads of Elasticsearch, and the largest number at once. */
-const countingReads = () => {
+/** Counts the reads of Elasticsearch, and the largest number at once. @param until each read waits for it */
+const countingReads = (until: () => Promise<void> | undefined = () => undefined) => {
   let lookUps = 0
   let now = 0
   let most = 0
@@ -209,6 +218,7 @@ const countingReads = () => {
       // Other reads may belong to the process itself.
       if (JSON.stringify(given[0]).includes('-api-keys')) lookUps++
       most = Math.max(most, ++now)
+      await until()
       return ask(...given).finally(() => now--)
     }
   const between = ({ search, multiGet, indexIds }: SearchClient): SearchClient => ({
