@@ -32,6 +32,14 @@ const expectUnavailable = (answer: Answer): void => {
   expect(answer.headers.has('etag')).toBe(false)
 }
 
+/** An API with one payout, whose indices a test may change. */
+const serveOnePayout = async (scope: Scope) => {
+  const store = await useStore(scope)
+  store.payout(ORG, 1, { id: 'payout_1' })
+  await store.publish(ORG, 2)
+  return { store, key: await store.key(ORG), ...(await serveApi(scope, store.prefix)) }
+}
+
 /** The real Elasticsearch, with changed responses to searches. */
 type Spoil = (answer: Buffer) => Buffer
 const spoiling =
@@ -109,11 +117,7 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
   })
 
   test('if an index is blocked, closed or deleted', async (scope: Scope) => {
-    const store = await useStore(scope)
-    store.payout(ORG, 1, { id: 'payout_1' })
-    await store.publish(ORG, 2)
-    const key = await store.key(ORG)
-    const { ask, logged } = await serveApi(scope, store.prefix)
+    const { store, key, ask, logged } = await serveOnePayout(scope)
     const index = indexOf(store.prefix, store.generation, 'payouts')
     const both = async () => {
       expectUnavailable(await ask('/payouts', key))
@@ -131,11 +135,7 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
   })
 
   test('while an index has a field of others that searches read in place of ours', async (scope: Scope) => {
-    const store = await useStore(scope)
-    store.payout(ORG, 1, { id: 'payout_1' })
-    await store.publish(ORG, 2)
-    const key = await store.key(ORG)
-    const { ask, logged } = await serveApi(scope, store.prefix)
+    const { store, key, ask, logged } = await serveOnePayout(scope)
     expect((await ask('/payouts', key)).status).toBe(200)
     const mapping = `/${indexOf(store.prefix, store.generation, 'payouts')}/_mapping`
     await store.call('PUT', mapping, '{"runtime":{"until_seq":{"type":"keyword"}}}')

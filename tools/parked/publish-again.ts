@@ -148,7 +148,10 @@ const waitUntilDecided = async (
   return results
 }
 
-/** Sent, but not known to be decided: the wait was too short or interrupted. Or not sent: as foreseen. */
+/**
+ * The result of a record that is not known to be decided: the wait was too short or interrupted. A record that was not
+ * sent keeps its forecast.
+ */
 const publishedOnly = ({ result }: Plan, published: RecordPosition | undefined): Result =>
   published === undefined ? result : { ...result, outcome: 'published', published }
 

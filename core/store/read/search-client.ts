@@ -143,7 +143,7 @@ export const requireAnswer = (answer: Buffer | TooMuch): Buffer => {
   return answer
 }
 
-/** @throws Refusal `runtime_fields`, also while no projector runs that would stop */
+/** @throws Refusal `runtime_fields`. A projector stops at such a field, but perhaps none runs */
 const readIndexIds = (answer: Buffer): Map<string, string> => {
   const { ids, haveRuntimeFields } = parseIndices(answer)
   if (haveRuntimeFields) throw unavailable('runtime_fields')
