@@ -123,7 +123,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
 
   return `${[
     '# Logs',
-    'For the person on call, and for those who write searches of logs: every line that the projector and the API can log. `npm run contract` writes this page from the sources.',
+    'For the person on call, and for those who write searches of logs: afterwards you know every line that the projector and the API can log. `npm run contract` writes this page.',
     'A process writes its log to standard output, one JSON object a line. `LOG_LEVEL` is the lowest level that it writes ([settings](settings.md)). ' +
       'An error before there is a log, such as a wrong setting, goes to standard error as text. The projector writes nothing for a record; the API writes one line for a request.',
     [
@@ -135,7 +135,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       '| `msg` | string | the message. A program may look for the fixed messages below; a change of one stands in the changelog |',
     ].join('\n'),
     '- `warn`: something does not work, and the process continues or tries again. `error`: a defect, a generation that failed, or a stop that took too long. `fatal`: the process ends at once.\n' +
-      '- No line has the content of a record, an amount, a URL, an API key, a password or a header of a request. A defect shows as the class and the stack frames of its error, without its message.\n' +
+      '- No line has the content of a record, an amount, a URL, an API key, a password, a header of a request, or the message of a defect.\n' +
       '- A line of the API names an organization only by a hash.',
     '## Reading',
     [
