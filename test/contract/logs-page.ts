@@ -149,17 +149,19 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       '```',
     ].join('\n'),
     '## Line of a request',
-    `One line for each request, at its end: \`${REQUEST_LINE}\`. Requests without a valid key (401, also 400, 404 and the like) and those over a limit (429) may be a flood: ` +
-      'an address has at most 10 lines a minute about them, and all addresses together 1,000. `unlogged` on the next line of the address counts the others, and metrics count every request. ' +
-      'Bytes that never became a request give `refused bytes`, within the same limit.',
+    `One line for each request, at its end: \`${REQUEST_LINE}\`. Of requests without a valid key (401, also 400, 404 and the like), of those over a limit (429), and of bytes that never became a request (\`refused bytes\`), ` +
+      'an address has at most 10 lines a minute, and all addresses together 1,000. `unlogged` on the next line of the address counts the others, and metrics count every request.',
     ['| field | type | meaning |', '|---|---|---|', ...request.fields.map(rowOfField)].join('\n'),
     `\`\`\`json\n${exampleOf(request)}\n\`\`\``,
     ...Object.values(programs).flatMap(({ name, folders }) => [
       `## Lines of the ${name}`,
       [
-        '| level | message | fields | file |',
-        '|---|---|---|---|',
-        ...lines.filter(({ file }) => folders.some(folder => file.startsWith(`${folder}/`))).flatMap(rowsOfLine),
+        '| level | message | fields |',
+        '|---|---|---|',
+        // Two files may log the same line.
+        ...new Set(
+          lines.filter(({ file }) => folders.some(folder => file.startsWith(`${folder}/`))).flatMap(rowsOfLine),
+        ),
       ].join('\n'),
     ]),
     '## Fields of stop codes',
@@ -170,7 +172,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       ...stopFields.map(({ code, fields }) => `| \`${code}\` | ${fields.map(asCode).join(', ')} |`),
     ].join('\n'),
     '## Fields',
-    'A field has one meaning in all lines. `?` after a field above: not every line has it. The others are those of [a request](#line-of-a-request).',
+    '`?` after a field above: not every line has it. The others are those of [a request](#line-of-a-request).',
     [
       '| field | type | meaning |',
       '|---|---|---|',
@@ -198,10 +200,13 @@ const mergeFields = (fields: readonly LogField[]): { name: string; type: string 
 const rowOfField = ({ name, type }: Pick<LogField, 'name' | 'type'>): string =>
   `| \`${name}\` | ${type} | ${meanings[name]} |`
 
-const rowsOfLine = ({ levels, messages, fields, open, file }: LogLine): string[] => {
-  const names = fields.map(({ name, optional }) => `${asCode(name)}${optional ? '?' : ''}`)
+const rowsOfLine = ({ levels, messages, fields, open }: LogLine): string[] => {
+  const isRequest = messages.includes(REQUEST_LINE)
+  const names = isRequest
+    ? ['[those of a request](#line-of-a-request)']
+    : fields.map(({ name, optional }) => `${asCode(name)}${optional ? '?' : ''}`)
   const all = [...names, ...(open ? ['[those of the code](#fields-of-stop-codes)'] : [])].join(', ')
-  return messages.map(message => `| ${levels.join(' or ')} | ${variable[message] ?? message} | ${all} | \`${file}\` |`)
+  return messages.map(message => `| ${levels.join(' or ')} | ${variable[message] ?? message} | ${all} |`)
 }
 
 const asCode = (text: string): string => `\`${text}\``
