@@ -80,7 +80,9 @@ const start = async (): Promise<void> => {
     periodicFlush: LOG_FLUSH_INTERVAL,
   })
   const log = createLog(pino({ level: settings.LOG_LEVEL, base: { process: 'api' } }, stream))
-  bounded.watch(stream, dropped => log.say('warn', 'log lines were dropped: nobody read them', { dropped }))
+  bounded.watch(stream, dropped =>
+    log.say('warn', 'log lines were dropped: nobody read them, or the disk was full', { dropped }),
+  )
   /** Writes the last log lines, and ends the process. */
   const exit = (code: number): never => {
     bounded.end(stream)

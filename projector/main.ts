@@ -28,7 +28,9 @@ const main = async (): Promise<number> => {
   const bounded = boundLog(process, files, () => performance.now())
   const stream = pino.destination(bounded.options)
   const log = pino({ level: settings.LOG_LEVEL, base: { process: 'projector' } }, stream)
-  bounded.watch(stream, dropped => log.warn({ dropped }, 'log lines were dropped: nobody read them'))
+  bounded.watch(stream, dropped =>
+    log.warn({ dropped }, 'log lines were dropped: nobody read them, or the disk was full'),
+  )
   endLog = () => bounded.end(stream)
   endAtUnhandledErrors(process, location => {
     log.fatal({ code: 'defect', ...location }, 'stopped by an error that nobody listened for')

@@ -2,14 +2,14 @@
  * The audit log on the standard output, between the lines of the process log. Each line has `"audit":true`.
  * Promises: lines of both logs never mix. A line counts as written when the pipe or the terminal has taken it.
  * Can go wrong: nobody reads → the lines wait in the stream, which takes a bounded number of bytes. The reader has
- *   left → they are lost.
+ *   left → they are lost. A file without room → they count as lost, and may be written once there is room.
  */
 import type { AuditLog, WriteResult } from './write-lines.ts'
 
 /** The stream of the process log (sonic-boom). It holds back no bytes, so that `drain` means: all are written. */
 export type OutputStream = {
   write(text: string): unknown
-  on(event: 'drop' | 'drain' | 'error', listener: () => void): unknown
+  on(event: 'drop' | 'drain' | 'error', listener: (error?: { readonly code?: unknown }) => void): unknown
 }
 
 export const createOutputLog = (stream: OutputStream): AuditLog => {
@@ -21,9 +21,9 @@ export const createOutputLog = (stream: OutputStream): AuditLog => {
     isDropped = true
   })
   stream.on('drain', () => endWrite(undefined))
-  stream.on('error', () => {
-    isGone = true
-    endWrite('reader_has_left')
+  stream.on('error', ({ code } = {}) => {
+    isGone ||= code === 'EPIPE'
+    endWrite(isGone ? 'reader_has_left' : String(code))
   })
 
   return {

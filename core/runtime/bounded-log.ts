@@ -1,7 +1,8 @@
 /**
- * Writes a log to a pipe whose reader may stop or leave. In: pino's stream (sonic-boom). Out: its options and its end.
- * Promises: unread lines take a bounded amount of memory. Further lines are dropped, counted, and reported once when
- *   the reader is back. The end of the process waits for the reader only briefly.
+ * Writes a log to a pipe whose reader may stop or leave, or to a file whose disk may be full. In: pino's stream
+ * (sonic-boom). Out: its options and its end.
+ * Promises: lines that cannot be written take a bounded amount of memory. Further lines are dropped, counted, and
+ *   reported once when the reader, or the room, is back. The end of the process waits for the reader only briefly.
  */
 
 /** Bytes of log lines that wait for the reader. */
@@ -14,7 +15,7 @@ const LOG_END_MS = 500
 type Files = { writeSync: (fd: number, text: string, ...others: never[]) => number }
 
 type LogStream = {
-  on(event: 'drop' | 'drain', listener: () => void): unknown
+  on(event: 'drop' | 'drain' | 'error', listener: () => void): unknown
   flushSync: () => void
   destroy(): void
 }
@@ -60,6 +61,8 @@ export const boundLog = (program: { readonly stdout: unknown }, files: Files, el
     watch: (stream: LogStream, onDropped: (dropped: number) => void): void => {
       const flush = stream.flushSync.bind(stream)
       stream.flushSync = () => flushInTime(flush)
+      // HAZARD: without a listener, a write that fails ends the process. Its lines wait, and go with the next write.
+      stream.on('error', () => undefined)
       stream.on('drop', () => dropped++)
       stream.on('drain', () => {
         if (dropped === 0) return

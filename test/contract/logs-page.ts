@@ -32,7 +32,7 @@ const meanings: Readonly<Record<string, string>> = {
   codec: 'compression of a batch: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd',
   committedTo: 'offset that the consumer group has committed',
   documents: 'number of documents in the request',
-  dropped: 'number of lines that nobody read',
+  dropped: 'number of lines that were not written',
   elasticsearch_ahead_ms: "milliseconds that Elasticsearch's clock is ahead; null if it does not tell",
   end: 'next offset of the partition',
   error: 'class of the error, never its message',

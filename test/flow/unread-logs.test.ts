@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { expect, inject, test } from 'vitest'
 import { useStore } from '../support/api.ts'
@@ -11,6 +12,8 @@ import { createPrefix } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
 const STOP_WITHIN_MS = 10_000
+/** An API writes its lines every 100 ms. */
+const WRITTEN_WITHIN_MS = 1_000
 
 const freePort = async (): Promise<number> => {
   const server = createServer().listen(0, '127.0.0.1')
@@ -23,14 +26,20 @@ const freePort = async (): Promise<number> => {
 
 type Started = { readonly port: number; readonly ask: () => Promise<number>; readonly stop: () => Promise<void> }
 
-/** Starts a process with a pipe as stdout. `ask` checks its admin port, which makes an API log a line. */
-const start = async (scope: Scope, file: string, settings: Record<string, string>, pipe: Pipe): Promise<Started> => {
+type Output = Pick<Pipe, 'writeEnd'>
+/** Starts a process with a pipe or a file as stdout. `ask` checks its admin port, which makes an API log a line. */
+const start = async (
+  scope: Scope,
+  file: string,
+  settings: Record<string, string>,
+  output: Output,
+): Promise<Started> => {
   const [port, adminPort] = [await freePort(), await freePort()]
   const ports = { API_PORT: port, API_ADMIN_PORT: adminPort, PROJECTOR_ADMIN_PORT: adminPort }
   const env = { ...settings, LOG_LEVEL: 'debug', API_DRAIN_SECONDS: '0' }
   const child = spawn(process.execPath, ['--disable-warning=TimeoutNegativeWarning', file], {
     env: { ...env, ...Object.fromEntries(Object.entries(ports).map(([name, value]) => [name, String(value)])) },
-    stdio: ['ignore', pipe.writeEnd, 'inherit'],
+    stdio: ['ignore', output.writeEnd, 'inherit'],
   })
   const exited = once(child, 'exit')
   scope.onTestFinished(async () => {
@@ -51,18 +60,18 @@ const start = async (scope: Scope, file: string, settings: Record<string, string
   }
 }
 
-const startApiOn = ({ prefix }: Pick<Store, 'prefix'>, scope: Scope, pipe: Pipe) => {
+const startApiOn = ({ prefix }: Pick<Store, 'prefix'>, scope: Scope, output: Output) => {
   const settings = {
     ELASTICSEARCH_URL: inject('elasticsearchUrl'),
     ELASTICSEARCH_INDEX_PREFIX: prefix,
     RATE_LIMIT_REQUESTS: '1000000',
   }
-  return start(scope, 'api/main.ts', settings, pipe)
+  return start(scope, 'api/main.ts', settings, output)
 }
-const startApi = async (scope: Scope, pipe: Pipe) => startApiOn(await useStore(scope), scope, pipe)
-const startProjector = async (scope: Scope, pipe: Pipe) => {
+const startApi = async (scope: Scope, output: Output) => startApiOn(await useStore(scope), scope, output)
+const startProjector = async (scope: Scope, output: Output) => {
   const topics = await createTopics(scope)
-  return start(scope, 'projector/main.ts', projectorSettings({ topics, prefix: createPrefix(scope) }), pipe)
+  return start(scope, 'projector/main.ts', projectorSettings({ topics, prefix: createPrefix(scope) }), output)
 }
 
 test.each([
@@ -88,6 +97,21 @@ test.each([
   const stopped = stop()
   await ask().catch(() => undefined)
   await stopped
+})
+
+test.skipIf(!existsSync('/dev/full')).each([
+  ['an API', startApi],
+  ['a projector', startProjector],
+] as const)('%s whose log is on a full disk works, and ends in time', async (_, start) => {
+  const { onTestFinished } = await import('vitest')
+  const writeEnd = openSync('/dev/full', 'w')
+  onTestFinished(() => closeSync(writeEnd))
+  const { ask, stop } = await start({ onTestFinished }, { writeEnd })
+  expect(await ask()).toBe(200)
+  const begun = performance.now()
+  await eventually(() => expect(performance.now() - begun).toBeGreaterThan(WRITTEN_WITHIN_MS))
+  expect(await ask()).toBe(200)
+  await stop()
 })
 
 test('an API with an unread log answers thousands of requests, and later logs how many lines it dropped', async scope => {

@@ -31,7 +31,18 @@ test('a full stream, and one whose reader has left, take no line', async () => {
   expect(await log.write([line('a')])).toEqual({ lines: 0, reason: 'too_many_wait' })
   stream.full = false
   const writing = log.write([line('b')])
-  stream.emit('error')
+  stream.emit('error', { code: 'EPIPE' })
   expect(await writing).toEqual({ lines: 0, reason: 'reader_has_left' })
   expect(await log.write([line('c')])).toEqual({ lines: 0, reason: 'reader_has_left' })
+})
+
+test('a disk that has room again takes the next line', async () => {
+  const stream = new Stream()
+  const log = createOutputLog(stream)
+  const lost = log.write([line('a')])
+  stream.emit('error', { code: 'ENOSPC' })
+  expect(await lost).toEqual({ lines: 0, reason: 'ENOSPC' })
+  const written = log.write([line('b')])
+  stream.emit('drain')
+  expect(await written).toEqual({ lines: 1 })
 })
