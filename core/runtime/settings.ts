@@ -5,6 +5,7 @@
 
 import { TOPIC_MESSAGE_BYTES_MAX, TOPIC_MESSAGE_BYTES_MIN } from '../../schemas/limits.ts'
 import { checkTogether } from './environment/check-together.ts'
+import { checkReadByOthers } from './environment/read-by-others.ts'
 import {
   accessKey,
   anything,
@@ -197,6 +198,7 @@ export const readSettings = <Names extends Settings>(
   }
 
   checkTogether({ names, texts, values: Object.fromEntries(values) }, problems)
+  checkReadByOthers(environment, problems)
   if (problems.length > 0) throw new SettingsError(problems)
   const settings = Object.fromEntries(values)
   for (const [name, { secret, read }] of Object.entries(names)) {

@@ -316,6 +316,13 @@ test('a host of the port of receipts requires the port: without it nothing would
   expect(readSettings(projectorSettings, environment)).toMatchObject({ RECEIPTS_HOST: '0.0.0.0', RECEIPTS_PORT: 9466 })
 })
 
+test('a start is refused with a variable that makes a package print records, or Node accept every certificate', () => {
+  for (const value of ['*', 'koa,elastic*', 'elasticsearch']) expect(problemsOf({ DEBUG: value })).toEqual(['DEBUG'])
+  expect(problemsOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toEqual(['NODE_TLS_REJECT_UNAUTHORIZED'])
+  const harmless = { DEBUG: 'koa', NODE_TLS_REJECT_UNAUTHORIZED: '1' }
+  expect(readSettings(names, { ...enough, ...harmless })).toEqual(readSettings(names, enough))
+})
+
 test('one topic for both streams is refused: a publisher of payouts must not be able to create a key', () => {
   const both = { KAFKA_BROKERS: 'a:1', KAFKA_EVENTS_TOPIC: 'one', KAFKA_API_KEYS_TOPIC: 'one' }
   expect(() => readSettings(topicNames, both)).toThrow(/KAFKA_API_KEYS_TOPIC: expected a topic other than.*got "one"/)
