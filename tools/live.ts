@@ -17,6 +17,7 @@ import {
 } from '../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout, layoutOf } from '../schemas/stored/layout.ts'
 import { CommandError } from './failures.ts'
+import { assertOwnIndices } from './generations/generations.ts'
 import { POLL_MS } from './limits.ts'
 
 export type LiveStream = {
@@ -26,8 +27,18 @@ export type LiveStream = {
 }
 export type Live = Readonly<Record<Stream, LiveStream>>
 
-/** @throws CommandError if nothing was projected under this prefix */
+/**
+ * Returns the live projection, whose indices are its own.
+ * @throws CommandError if nothing was projected under this prefix; StopError `index_missing`, `index_replaced`
+ */
 export const readLive = async (send: Send, prefix: string): Promise<Live> => {
+  const live = await recordedLive(send, prefix)
+  for (const { identity } of Object.values(live)) await assertOwnIndices(identity, { send, prefix })
+  return live
+}
+
+/** As `readLive`, also if its indices were restored. */
+export const recordedLive = async (send: Send, prefix: string): Promise<Live> => {
   const control = controlIndexOf(prefix)
   const bodyOf = async <Document extends { body: unknown }>(id: string): Promise<Document['body']> => {
     const [found] = await multiGet<Document>(send, [controlAddress(prefix, id)]).catch((error: unknown) => {

@@ -6,6 +6,7 @@ import { beforeAll, expect, test } from 'vitest'
 import type { PastPositionsDocument } from '../../schemas/stored/documents.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { dataOf, keyCreated, keyRevoked, newId, newKeyText, repRecorded } from '../support/events.ts'
+import { rebuildUnder } from '../support/other-rules-processes.ts'
 import { type OwnServices, startOwnServices } from '../support/own-services.ts'
 import {
   type Api,
@@ -191,6 +192,27 @@ test('a projector stops when its indices are restored while it runs', async t =>
   await eventually(async () => expect(await statusWith(api, revoked)).toBe(401))
 })
 
+test('a generation under other rules trusts no restored list of what the live one parked', async t => {
+  const { topics, prefix, projector, projection } = await start(t)
+  const next = { version: 2 }
+  const made = await rebuildUnder(t, { topics, prefix }, next)
+  expect(made, made.log).toMatchObject({ code: 0 })
+  await projector.stop()
+  const parked = `${prefix}-g1-parked`
+  await call('DELETE', `/${parked}`)
+  await call('POST', `/_snapshot/${prefix}/copy/_restore?wait_for_completion=true`, { indices: parked })
+
+  const swapped = await projection('swap', 'g2', '--force', 'a test')
+  expect(swapped, swapped.said).toMatchObject({ code: 1, said: expect.stringContaining('restored from a snapshot') })
+  const rebuilt = await rebuildUnder(t, { topics, prefix }, next)
+  expect(rebuilt.log).toContain('restored from a snapshot')
+  const listed = await projection('list')
+  expect(jsonLines(listed).map(({ generation, roles }) => [generation, roles])).toEqual([
+    ['g1', ['live']],
+    ['g2', ['kept up', 'follows g1']],
+  ])
+})
+
 test('commands answer nothing from restored indices, and show no revoked key as valid until all keys are read again', async t => {
   const { org, topics, prefix, projector, restore, adopt, command } = await start(t, async (_, command) => {
     const rebuilt = await command('projection', 'rebuild')
@@ -215,6 +237,7 @@ test('commands answer nothing from restored indices, and show no revoked key as 
     ['projection', 'explain', 'deal_1', '--org', org],
     ['projection', 'status'],
     ['projection', 'verify', 'g1', 'g2'],
+    ['projection', 'swap', 'g2', '--force', 'a test'],
     ['validate', wanted, '--live'],
   ]
   for (const args of asked) {

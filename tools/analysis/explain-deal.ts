@@ -12,7 +12,7 @@ import { asOf } from '../documents/as-of.ts'
 import type { LineContent, PayoutContent } from '../documents/comparable-content.ts'
 import { scan } from '../documents/scan.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertOwnIndices, positionsOf, readAll } from '../generations/generations.ts'
+import { positionsOf, readAll } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { aligned, printable, timeOf } from '../terminal.ts'
 
@@ -63,7 +63,6 @@ export const explainDeal = async (options: ExplainDealOptions, given: CommandCon
   const { org, deal, json } = options
   const name = options.generation ?? (await readAll(given)).live
   const { identity, context } = await findAny(name, given)
-  await assertOwnIndices(identity, context)
   const partition = partitionOf(org, identity.partitions)
   const positionOf = (offset: number): string => `${identity.topic}:${partition}:${offset}`
   const position = (await positionsOf(identity, context))[partition] ?? 0

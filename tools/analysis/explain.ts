@@ -19,7 +19,7 @@ import type { PayrollContent } from '../documents/comparable-content.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { chunksOf, portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertOwnIndices, positionsOf, readAll } from '../generations/generations.ts'
+import { positionsOf, readAll } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { timeOf } from '../terminal.ts'
@@ -38,7 +38,6 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   const { org, payout, json } = options
   const name = options.generation ?? (await readAll(given)).live
   const { identity, context } = await findAny(name, given)
-  await assertOwnIndices(identity, context)
   const { topic, partitions } = identity
   const { addressOf } = layoutOf(context.prefix, identity)
   const partition = partitionOf(org, partitions)

@@ -50,7 +50,7 @@ import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import { firstToRemove, keepAsWritten, readAllWritten } from '../leftovers/written.ts'
 import { isInTopic } from './compare-positions.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
-import { identityOf, namesOf, positionDocumentsOf, readAll, skipBadSpare } from './generations.ts'
+import { namesOf, positionDocumentsOf, readAll, recordedIdentityOf, skipBadSpare } from './generations.ts'
 
 /** Also reads the topics. */
 export type TakeOverContext = KafkaContext & { readonly openCluster: (topic: string) => Promise<LogCluster> }
@@ -229,7 +229,7 @@ const removeFromAll = async (
       context.say(`projectors keep ${name} up: documents that no log has are looked for only while none does`)
       continue
     }
-    const removing = async (): Promise<boolean> => remove(await identityOf(name, context))
+    const removing = async (): Promise<boolean> => remove(await recordedIdentityOf(name, context))
     if (await skipBadSpare(name, live, removing, context)) hasRemoved = true
   }
   return hasRemoved

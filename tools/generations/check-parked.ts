@@ -12,7 +12,7 @@ import { isComplete } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { lagOf } from '../live.ts'
-import { positionDocumentsOf, positionsOf } from './generations.ts'
+import { assertOwnIndices, positionDocumentsOf, positionsOf } from './generations.ts'
 
 /** Offsets by partition. */
 type Positions = readonly number[]
@@ -44,6 +44,7 @@ export const refuseUnparked = async (
   const own = await positionsOf(identity, context)
   const to = own.map((position, partition) => Math.min(position, decided[partition] ?? 0))
   if (decideAlike(identity, live)) return { to, undecided: 0 }
+  await assertOwnIndices(live, context)
   if (from === undefined) {
     const servedFrom = ofLive.map(({ serve_from = 0 }) => serve_from)
     refuseReadAgain(lagOf(servedFrom, decided), live, force, context)

@@ -17,7 +17,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
 import { assertWritable, writeWhole } from '../whole-file.ts'
 import { commonPositions } from './compared.ts'
-import { assertOfOneSource, assertOwnIndices, positionsOf, recordsBefore } from './generations.ts'
+import { assertOfOneSource, positionsOf, recordsBefore } from './generations.ts'
 import { findAny } from './sandboxes.ts'
 
 export const diffFormats = ['table', 'csv', 'ndjson'] as const
@@ -41,7 +41,6 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
   if (a === b) throw new CommandError('a generation is always equal to itself: name two')
   const [ours, theirs] = [await findAny(a, context), await findAny(b, context)]
   assertOfOneSource(ours.identity, theirs.identity)
-  for (const { identity, context } of [ours, theirs]) await assertOwnIndices(identity, context)
   const org = onlyOrganization(asked, [a, ours.identity], [b, theirs.identity])
   const onlyPartition =
     org !== undefined && [ours, theirs].some(({ identity }) => identity.sandbox?.org)

@@ -22,7 +22,7 @@ import { controlAddress } from '../../schemas/stored/layout.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DROP_WAIT_MS, QUIET_MS, QUIET_POLL_MS } from '../limits.ts'
-import { deleteGeneration, identityOf, namesOf, positionsOf, readAll } from './generations.ts'
+import { deleteGeneration, namesOf, positionsOf, readAll, recordedIdentityOf } from './generations.ts'
 import { findRemains } from './remains.ts'
 
 /**
@@ -42,7 +42,7 @@ export const drop = async (
   if (!namesOf(now).includes(generation) && !(await findRemains(context)).has(generation)) {
     throw new CommandError(`there is no generation ${generation} (npx commission projection list)`)
   }
-  const live = await identityOf(now.live, context)
+  const live = await recordedIdentityOf(now.live, context)
   const admin = await connectAdmin(context.kafka, stack)
   // On another cluster the projectors' group would look empty.
   assertSameSource(live, await describeSource(admin, context.topics.events))

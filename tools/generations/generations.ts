@@ -36,17 +36,26 @@ export const readAll = async ({ send, prefix }: CommandContext): Promise<Generat
   throw new CommandError(`nothing is projected under ELASTICSEARCH_INDEX_PREFIX=${prefix}`)
 }
 
-/** @throws CommandError if there is no generation of this name */
-export const identityOf = async (name: string, { send, prefix }: CommandContext): Promise<GenerationBody> => {
+/**
+ * Returns a generation whose indices are its own: commands answer from it.
+ * @throws CommandError if there is no generation of this name; StopError `index_missing`, `index_replaced`
+ */
+export const identityOf = async (name: string, context: CommandContext): Promise<GenerationBody> => {
+  const identity = await recordedIdentityOf(name, context)
+  await assertOwnIndices(identity, context)
+  return identity
+}
+
+/** As `identityOf`, also if its indices were restored: for commands that read none of its documents. */
+export const recordedIdentityOf = async (name: string, { send, prefix }: CommandContext): Promise<GenerationBody> => {
   const identity = await readGeneration(name, { request: send, prefix })
   if (identity) return identity
   throw new CommandError(`there is no generation ${name} (npx commission projection list)`)
 }
 
 /**
- * For commands that answer from documents. A restored index can lack the last records, and have keys and payouts in an
- * earlier state: nothing is answered from it before it is taken over, as by the API. Of a generation of an older
- * version no ids are known.
+ * A restored index can lack the last records, and have keys and payouts in an earlier state: nothing is answered from
+ * it before it is taken over, as by the API. Of a generation of an older version no ids are known.
  * @throws StopError `index_missing`, `index_replaced`
  */
 export const assertOwnIndices = async (
@@ -188,7 +197,7 @@ export const listGenerations = async (
 ): Promise<ExitCode> => {
   const generations = await readAll(context)
   const remains = await findRemains(context)
-  const { partitions: ofLive } = await identityOf(generations.live, context)
+  const { partitions: ofLive } = await recordedIdentityOf(generations.live, context)
   const named = namesOf(generations)
   for (const name of [...named, ...[...remains.keys()].filter(name => !named.includes(name))]) {
     const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })

@@ -13,7 +13,7 @@ import { eventsOptions, type RebuildContext, rebuildGeneration } from '../../cor
 import { changeGenerations, type Generations, prepareGeneration } from '../../core/store/index.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf, positionsOf, readAll } from './generations.ts'
+import { assertOwnIndices, positionsOf, readAll, recordedIdentityOf } from './generations.ts'
 import { type ProgressSteps, reportProgress } from './progress.ts'
 import { findRemains } from './remains.ts'
 
@@ -41,7 +41,10 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   const admin = await connectAdmin(context.kafka, stack)
   const { shards, replicas, routingPartitionSize, layout } = context
   const steps = { request: send, prefix, shards, replicas, routingPartitionSize, layout, rulesVersion }
-  const trusted = await identityOf((await readAll(context)).live, context)
+  const trusted = await recordedIdentityOf((await readAll(context)).live, context)
+  // The parked records of a generation that is followed have the offsets of its topic.
+  const follows = context.grown ? undefined : followedBy(rulesVersion, trusted)
+  if (follows !== undefined) await assertOwnIndices(trusted, context)
   const source = await describeSource(admin, topics.events)
   if (context.grown !== true) assertSameSource(trusted, source)
   // Remains of generations may have higher numbers than `highest`: older versions did not store it.
@@ -57,8 +60,6 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   })
   if (building === null) throw new Error('a rebuild without a generation')
   const generation = building
-  // The parked records of a generation that is followed have the offsets of its topic.
-  const follows = context.grown ? undefined : followedBy(rulesVersion, trusted)
   /** If somebody has dropped the generation, reports the drop as the cause of the failure. */
   const unlessDropped = async (error: unknown): Promise<never> => {
     assertNamed(generation, await readAll(context))

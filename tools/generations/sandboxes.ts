@@ -13,7 +13,14 @@ import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxe
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { QUIET_MS } from '../limits.ts'
-import { deleteGeneration, identityOf, recordsBefore, recordsOf } from './generations.ts'
+import {
+  assertOwnIndices,
+  deleteGeneration,
+  identityOf,
+  recordedIdentityOf,
+  recordsBefore,
+  recordsOf,
+} from './generations.ts'
 import { findRemains, isWhole } from './remains.ts'
 
 const MARK = 'sandbox:'
@@ -29,7 +36,10 @@ export const inSandbox = <Context extends { readonly prefix: string }>(context: 
   prefix: sandboxPrefixOf(context.prefix),
 })
 
-/** Finds a generation or a sandbox, and the context with its prefix. @throws CommandError if there is none */
+/**
+ * Finds a generation or a sandbox, and the context with its prefix.
+ * @throws as `identityOf`
+ */
 export const findAny = async <Context extends CommandContext>(
   text: string,
   context: Context,
@@ -37,12 +47,13 @@ export const findAny = async <Context extends CommandContext>(
   const name = sandboxIn(text)
   if (name === undefined) return { identity: await identityOf(text, context), context }
   const sandboxContext = inSandbox(context)
-  const identity = await identityOf(name, sandboxContext).catch((error: unknown) => {
+  const identity = await recordedIdentityOf(name, sandboxContext).catch((error: unknown) => {
     if (error instanceof CommandError || (error instanceof StopError && error.code === 'index_missing'))
       return undefined
     throw error
   })
   if (identity === undefined) throw noSandbox(name)
+  await assertOwnIndices(identity, sandboxContext)
   return { identity, context: sandboxContext }
 }
 

@@ -8,7 +8,7 @@ import { type GenerationLayout, layoutOf } from '../../schemas/stored/layout.ts'
 import type { KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertOwnIndices, identityOf, positionDocumentsOf, readAll, rolesOf } from './generations.ts'
+import { identityOf, positionDocumentsOf, readAll, rolesOf } from './generations.ts'
 
 export type StatusOptions = {
   readonly generation: string | undefined
@@ -23,7 +23,6 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const generations = await readAll(context)
   const name = options.generation ?? generations.live
   const identity = await identityOf(name, context)
-  await assertOwnIndices(identity, context)
   const positions = await positionDocumentsOf(identity, context)
   // The ends of another cluster, or of a recreated topic, say nothing about this projection.
   assertSameSource(identity, await describeSource(admin, identity.topic))

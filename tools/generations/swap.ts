@@ -12,7 +12,14 @@ import { NEAR_POLL_MS, POLL_MS, SWAP_NEAR_MS, SWAP_WAIT_MS } from '../limits.ts'
 import { lagOf } from '../live.ts'
 import { refuseUnparked } from './check-parked.ts'
 import { assertComparedEqual } from './compared.ts'
-import { assertOfOneSource, identityOf, positionsOf, readAll, seenPositionsOf } from './generations.ts'
+import {
+  assertOfOneSource,
+  identityOf,
+  positionsOf,
+  readAll,
+  recordedIdentityOf,
+  seenPositionsOf,
+} from './generations.ts'
 
 export type SwapOptions = { readonly generation: string; readonly force: string | undefined; readonly json: boolean }
 
@@ -68,7 +75,7 @@ const makeLive = async (
   context: CommandContext,
 ): Promise<void> => {
   const steps = { request: context.send, prefix: context.prefix }
-  const [identity, liveIdentity] = [await identityOf(generation, context), await identityOf(before, context)]
+  const [identity, liveIdentity] = [await identityOf(generation, context), await recordedIdentityOf(before, context)]
   // `adopt --archive` may have skipped it: no projector of the present topics keeps it up.
   assertOfOneSource(identity, liveIdentity)
   const { independentFrom } = await readAll(context)

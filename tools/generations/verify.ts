@@ -12,7 +12,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SHOWN_CHARACTERS } from '../limits.ts'
 import { printable } from '../terminal.ts'
 import { commonPositions, noteComparison } from './compared.ts'
-import { assertOfOneSource, assertOwnIndices, identityOf, positionsOf, readAll, recordsBefore } from './generations.ts'
+import { assertOfOneSource, identityOf, positionsOf, readAll, recordsBefore } from './generations.ts'
 
 export type VerifyOptions = {
   readonly a: string
@@ -26,7 +26,6 @@ export const verify = async ({ a, b, org: only, json }: VerifyOptions, context: 
   if (a === b) throw new CommandError('a generation is always equal to itself: name two')
   const [ours, theirs] = [await identityOf(a, context), await identityOf(b, context)]
   assertOfOneSource(ours, theirs)
-  for (const identity of [ours, theirs]) await assertOwnIndices(identity, context)
   const before = await readAll(context)
   const partition = only === undefined ? undefined : partitionOf(only, ours.partitions)
   const reached = async (identity: GenerationBody): Promise<number[]> => {

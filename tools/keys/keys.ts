@@ -19,9 +19,9 @@ import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { isComplete } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertOwnIndices, positionDocumentsOf } from '../generations/generations.ts'
+import { positionDocumentsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
-import { assertSameSourceAndRules, type Live, readLive, waitUntilPublished } from '../live.ts'
+import { assertSameSourceAndRules, type Live, readLive, recordedLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
 import { aligned, printable } from '../terminal.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
@@ -176,7 +176,6 @@ export type KeyListed = {
  */
 export const assertKeysReadable = async (context: CommandContext): Promise<void> => {
   const { identity } = (await readLive(context.send, context.prefix))['api-keys']
-  await assertOwnIndices(identity, context)
   const [known] = await positionDocumentsOf(identity, context)
   const { position, serve_from } = known ?? { position: 0, serve_from: 0 }
   if (position >= serve_from) return
@@ -272,7 +271,7 @@ const preparePublish = async (
   context: KafkaContext,
   check: (live: Live) => void = () => undefined,
 ): Promise<Publish> => {
-  const live = await readLive(context.send, context.prefix)
+  const live = await recordedLive(context.send, context.prefix)
   check(live)
   const stream = live['api-keys']
   await using stack = new AsyncDisposableStack()

@@ -4,7 +4,6 @@ import { connectAdmin, connectProducer } from '../../core/log/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertOwnIndices } from '../generations/generations.ts'
 import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
 import { type Live, readLive } from '../live.ts'
 import {
@@ -177,7 +176,6 @@ const liveOf = async (
   ...named: readonly { readonly topic?: string | undefined }[]
 ): Promise<Live> => {
   const live = await readLive(send, prefix)
-  for (const { identity } of Object.values(live)) await assertOwnIndices(identity, { send, prefix })
   for (const { topic } of named) {
     if (topic === undefined || parkedStreamOf(live, topic) !== undefined) continue
     const topics = Object.values(live).map(({ identity }) => identity.topic)

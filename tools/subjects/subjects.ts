@@ -8,7 +8,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertOwnIndices, identityOf, readAll } from '../generations/generations.ts'
+import { identityOf, readAll } from '../generations/generations.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
 import { type FoundText, findTexts, type SearchedGeneration, searchedGenerations } from './find-subjects.ts'
@@ -216,7 +216,7 @@ const findEverywhere = async (subject: Subject, context: SubjectsContext): Promi
 
 const liveGeneration = async (context: SubjectsContext): Promise<SearchedGeneration> => {
   const { live } = await readAll(context)
-  await assertOwnIndices(await identityOf(live, context), context)
+  await identityOf(live, context)
   const found = (await searchedGenerations(context)).find(({ label }) => label === live)
   if (found) return found
   throw new CommandError(`generation ${live} is gone`)

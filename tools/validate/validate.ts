@@ -11,7 +11,6 @@ import { parkCodes } from '../../schemas/errors.ts'
 import type { CommandContext, Out } from '../context.ts'
 import { linesIn } from '../export/lines.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { assertOwnIndices } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { eventsIn, type LiveStream, readLive } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
@@ -139,10 +138,8 @@ const decideAfter = async (
   }
   if (generation === undefined) {
     const { events, 'api-keys': keys } = await readLive(context.send, context.prefix)
-    for (const { identity } of [events, keys]) await assertOwnIndices(identity, context)
     return decideOn({ events: sourceIn(events), 'api-keys': sourceIn(keys) }, AFTER_ALL_OFFSETS)
   }
   const { identity, context: where } = await findAny(generation, context)
-  await assertOwnIndices(identity, where)
   return decideOn({ events: sourceIn(eventsIn(identity, where.prefix)) }, AFTER_ALL_OFFSETS)
 }
