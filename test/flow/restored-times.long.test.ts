@@ -165,7 +165,7 @@ test('an append whose answer was lost has kept its times, and one to a topic wit
       },
     }
     expect(await appendLog(losing, events).append(0, records)).toEqual({ base: 0, keptTimes: kept })
-    const transactions = appendInTransactions(losing, events, `${events}-lost`)
+    const transactions = appendInTransactions(losing, events, `${events}-lost`, () => new Error('taken over'))
     await transactions.takeOver()
     const checked: AppendedBatch[] = []
     await transactions.append(new Map([[0, records]]), batch => checked.push(batch))

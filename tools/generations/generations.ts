@@ -179,11 +179,17 @@ export const namesOf = ({ live, active, building, previous }: Generations): stri
   ...new Set([live, ...active, ...(building === null ? [] : [building]), ...(previous === null ? [] : [previous])]),
 ]
 
-export const rolesOf = (name: string, { live, active, building, previous, compared }: Generations): string[] => [
+/** @param topic of this generation: after `grow`, nobody goes back to the one of before */
+export const rolesOf = (
+  name: string,
+  topic: string | null,
+  { live, active, building, previous, compared, grown }: Generations,
+): string[] => [
   ...(name === live ? ['live'] : []),
-  ...(name === previous ? ['previous'] : []),
   ...(name === building ? ['building'] : []),
-  ...(name !== live && active.includes(name) ? ['kept up'] : []),
+  ...(topic !== null && topic === grown?.topic
+    ? ['of the topic before']
+    : [...(name === previous ? ['previous'] : []), ...(name !== live && active.includes(name) ? ['kept up'] : [])]),
   ...Object.entries(compared).flatMap(([pair, { found }]) => {
     const [a = '', b = ''] = pair.split(' ')
     if (name === live || (name !== a && name !== b)) return []
@@ -206,7 +212,7 @@ export const listGenerations = async (
     const records = await recordsOf(name, found?.positions ?? [], context)
     const isFollowing = follows !== undefined && generations.independentFrom[name] === undefined
     const roles = [
-      ...rolesOf(name, generations),
+      ...rolesOf(name, topic, generations),
       ...(isFollowing ? [`follows ${follows}`] : []),
       ...(named.includes(name) ? [] : ['left over']),
       ...(identity && found && isWhole(found, partitions, layoutOf(context.prefix, identity)) ? [] : ['not whole']),

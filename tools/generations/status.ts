@@ -39,7 +39,7 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const records =
     options.org === undefined ? undefined : await countRecords(options.org, layoutOf(prefix, identity), send)
   const { topic, rules_version } = identity
-  const roles = rolesOf(name, generations)
+  const roles = rolesOf(name, identity.topic, generations)
   if (options.json) {
     out(
       `${JSON.stringify({ generation: name, roles, topic, rules_version, partitions, parked, ...(records && { records }) })}\n`,

@@ -110,6 +110,9 @@ const generationOfTopic = async (
   return undefined
 }
 
+const takenOver = (to: string): CommandError =>
+  new CommandError(`another run copies to ${to} now, and this one ends: two of them would not agree`)
+
 /** Creates the topic if it is missing. @throws CommandError, StopError if it cannot be the new one */
 const prepareTopic = async (
   { to, partitions }: GrowOptions,
@@ -156,7 +159,7 @@ const copyTo = async (
     from: (await openLog(from, context, stack, topic_id, fetchBytesAt(maxRate))).log,
     to: readLog(cluster, to, fetchBytesAt(maxRate)),
     growth: { before, after },
-    transactions: appendInTransactions(cluster, to, `commission-grow-${to}`),
+    transactions: appendInTransactions(cluster, to, `commission-grow-${to}`, () => takenOver(to)),
     batchRecords: batchRecordsAt(maxRate),
     onDone: async records => {
       done += records

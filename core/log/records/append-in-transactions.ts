@@ -5,12 +5,11 @@
  *   control record takes one more offset of each partition.
  * Promises: one process at a time appends with a transactional id. A later process that calls `takeOver` ends what is
  *   open, and the earlier one can append nothing any more, also if a request of it arrives late.
- * Can go wrong: another process took the id over (`source_changed`); Kafka is away: retries, then its error. Then it
- *   is not known whether the last transaction was committed: take the id over, and read the log.
+ * Can go wrong: another process took the id over (`takenOver`); Kafka is away: retries, then its error. Then it is not
+ *   known whether the last transaction was committed: take the id over, and read the log.
  */
 import kafkajs from 'kafkajs'
 import type { RawRecord } from '../../ledger/index.ts'
-import { StopError } from '../../runtime/index.ts'
 import { withRight } from '../kafka/access-refusal.ts'
 import { batchProducer, keepsTimes, type ProducerState, produceRequest, TRANSACTION_TIMEOUT_MS } from './append-log.ts'
 import { encodeRecordBatch } from './encode-batch.ts'
@@ -35,14 +34,20 @@ export type LogTransactions = {
 /** Kafka's refusals of a producer whose transactional id another one has taken over. */
 const replaced: ReadonlySet<string> = new Set(['INVALID_PRODUCER_EPOCH', 'INVALID_PRODUCER_ID_MAPPING'])
 
-export const appendInTransactions = (cluster: LogCluster, topic: string, transactionalId: string): LogTransactions => {
+/** @param takenOver the error after another process took the id over */
+export const appendInTransactions = (
+  cluster: LogCluster,
+  topic: string,
+  transactionalId: string,
+  takenOver: () => Error,
+): LogTransactions => {
   let producer: { readonly producerId: string; readonly producerEpoch: number } | undefined
   /** By partition: the number of the next record. */
   const sequences = new Map<number, number>()
   const unlessReplaced = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
     answer.catch((error: unknown) => {
       if (!(error instanceof kafkajs.KafkaJSError && 'type' in error && replaced.has(String(error.type)))) throw error
-      throw new StopError('source_changed', `another process appends to ${topic} now: two of them would not agree`)
+      throw takenOver()
     })
   const ask = <Answer>(call: Parameters<typeof cluster.onCoordinator<Answer>>[1]): Promise<Answer> =>
     unlessReplaced(
