@@ -1,6 +1,6 @@
 /** `publish-again` with a record that it refuses, and with a wait that ends before the projector decides. */
 import { beforeAll, expect, test } from 'vitest'
-import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
+import { commandSettings, jsonLines, publishAgainAfter, type Ran, runCommand } from '../support/commands.ts'
 import { newId, type Outgoing, payoutCalculated, periodRecorded, repRecorded, withHeaders } from '../support/events.ts'
 import { countInKafka } from '../support/in-kafka.ts'
 import { partitionOf } from '../support/model-record.ts'
@@ -86,6 +86,30 @@ test('a record that is sent but not decided when the wait ends or is interrupted
     { outcome: 'already_there' },
     { outcome: 'already_there' },
   ])
+})
+
+test('interrupted between two records, it goes on with the second: none is published twice, and none is lost', async () => {
+  const early = [
+    ...(await topics.publish([payout({ id: 'payout_n', rep_id: 'rep_30' })])),
+    ...(await topics.publish([payout({ id: 'payout_o', rep_id: 'rep_30', supersedes_id: 'payout_n' })])),
+  ]
+  await topics.publish([repRecorded({ org_id: org, id: 'rep_30' })])
+  await untilCaughtUp(projector)
+  const before = await countInKafka(topics)
+  const interrupted = await publishAgainAfter({ topics, prefix }, [], early, 1)
+  expect(interrupted.map(({ outcome }) => outcome)).toEqual(['applied', 'would_be_applied'])
+  expect(await countInKafka(topics)).toBe(before + 1)
+  for (const outcomes of [
+    ['already_there', 'applied'],
+    ['already_there', 'already_there'],
+  ]) {
+    const ran = await again(...early.map(position), '--publish')
+    expect(
+      jsonLines(ran).map(({ outcome }) => outcome),
+      ran.said,
+    ).toEqual(outcomes)
+    expect(await countInKafka(topics)).toBe(before + 2)
+  }
 })
 
 test('records that together are larger than the topic accepts are published again, in order', async () => {

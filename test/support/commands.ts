@@ -81,11 +81,15 @@ export const jsonLines = ({ out }: Ran): Record<string, unknown>[] =>
     .filter(line => line !== '')
     .map(line => JSON.parse(line))
 
-/** Publishes records again, and others just before them, after the forecast of the first. */
+/**
+ * Publishes records again, and others just before them, after the forecast of the first.
+ * @param until the number of sent records after which it is interrupted
+ */
 export const publishAgainAfter = async (
   { topics, prefix }: { readonly topics: Topics; readonly prefix: string },
   others: readonly Outgoing[],
   records: readonly Published[],
+  until?: number,
 ): Promise<Result[]> => {
   const { send } = createElasticsearch(new Client({ node: inject('elasticsearchUrl').split(',') }))
   const live = await readLive(send, prefix)
@@ -95,6 +99,8 @@ export const publishAgainAfter = async (
     records.map(record => ({ ...record, topic: topics.name(record.stream) })),
   )
   const producer = topics.kafka.producer()
+  const interrupted = new AbortController()
+  let sent = 0
   const results: Result[] = []
   await publishAgain(
     found.flatMap(record => (record ? [record.fields] : [])),
@@ -108,11 +114,17 @@ export const publishAgainAfter = async (
       producer: async () => {
         await topics.publish(others)
         await producer.connect()
-        return producer
+        return {
+          send: async record => {
+            const answer = await producer.send(record)
+            if (++sent === until) interrupted.abort()
+            return answer
+          },
+        }
       },
       sleep: milliseconds => sleep(milliseconds),
       elapsed: () => performance.now(),
-      signal: new AbortController().signal,
+      signal: interrupted.signal,
       onResults: chunk => results.push(...chunk),
     },
   )
