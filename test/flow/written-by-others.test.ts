@@ -87,18 +87,21 @@ test.concurrent('a field that somebody adds to an index while a projector runs, 
   expect(message).toContain(`${index}: mapping runtime: expected nothing, got {"until_seq":{"type":"keyword"}}`)
 })
 
-test.concurrent('a missing pipeline that somebody names in the index of positions stops the projector, which names it', async t => {
-  const org = newId('org')
-  const { topics, prefix, projector } = await startProjection(t, [repRecorded({ org_id: org })], { partitions: 1 })
-  const missing = `missing-${prefix}`
-  const settings = { index: { default_pipeline: missing } }
-  expect((await call('PUT', `/${indexNamed(prefix, 'control')}/_settings`, settings)).status).toBe(200)
-  await topics.publish([periodRecorded({ org_id: org })])
-  // The second, if the projector looked at the settings before it wrote.
-  expect(await expectRefused(projector, 'index_unsuitable')).toMatch(
-    new RegExp(`the ingest pipeline ${missing} does not exist;|default_pipeline: expected none, got ${missing}`),
-  )
-})
+test.concurrent.for(['default_pipeline', 'final_pipeline'])(
+  'a missing pipeline that somebody names in the index of positions stops the projector, which names it: %s',
+  async (setting, t) => {
+    const org = newId('org')
+    const { topics, prefix, projector } = await startProjection(t, [repRecorded({ org_id: org })], { partitions: 1 })
+    const missing = `missing-${prefix}`
+    const settings = { index: { [setting]: missing } }
+    expect((await call('PUT', `/${indexNamed(prefix, 'control')}/_settings`, settings)).status).toBe(200)
+    await topics.publish([periodRecorded({ org_id: org })])
+    // The second, if the projector looked at the settings before it wrote.
+    expect(await expectRefused(projector, 'index_unsuitable')).toMatch(
+      new RegExp(`the ingest pipeline ${missing} does not exist;|${setting}: expected none, got ${missing}`),
+    )
+  },
+)
 
 test.concurrent('a pipeline that somebody sets on the index of positions stops the projector', async t => {
   const { prefix, projector } = await startProjection(t, [repRecorded({ org_id: newId('org') })], { partitions: 1 })

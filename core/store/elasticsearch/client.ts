@@ -282,6 +282,7 @@ const documentOf = <Source>(
   if (type === 'document_missing_exception') return { _id, found: false }
   if (type !== undefined) {
     if (isTransient(status, item) || !refused.has(status)) throw new Unanswered('elasticsearch', status, type, _index)
+    assertPipelineExists(_index, item)
     throw new StopError('write_refused', `status ${status}, ${type}, while reading`, { index: _index })
   }
   if (result !== 'noop' || typeof _version !== 'number' || (fields !== false && !get?._source)) return undefined
