@@ -119,7 +119,7 @@ const start = async (): Promise<void> => {
   const shared =
     settings.REDIS_URL === undefined
       ? undefined
-      : createRedisCounter(settings.REDIS_URL, `${prefix}-rate`, rate, elapsed, {
+      : await createRedisCounter(settings.REDIS_URL, `${prefix}-rate`, rate, elapsed, {
           onSharedChange: shared => {
             metrics.setRateShared(shared)
             if (shared) log.say('info', 'Redis counts the requests of each key')

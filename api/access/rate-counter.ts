@@ -3,7 +3,6 @@
  * Promises: if Redis is away, slow or frozen, this process counts instead. No request is refused because of Redis, or
  *   waits long for it.
  */
-import { createClient } from '@redis/client'
 import { RateLimiterMemory, RateLimiterRedis, type RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible'
 import { REDIS_CONNECT_TIME_MAX } from '../../core/runtime/index.ts'
 import { REDIS_ANSWER_TIME_MAX, REDIS_PING_INTERVAL, REDIS_QUEUE_MAX, REDIS_RETRY_INTERVAL } from '../limits.ts'
@@ -36,16 +35,18 @@ type CounterCallbacks = {
 }
 
 /**
- * Exact over all processes with the same Redis and name. Returns at once, even if Redis is away.
+ * Exact over all processes with the same Redis and name. Waits for no answer of Redis, which may be away.
  * @param elapsed milliseconds of a monotonic clock
  */
-export const createRedisCounter = (
+export const createRedisCounter = async (
   url: string,
   name: string,
   rate: Rate,
   elapsed: () => number,
   callbacks: CounterCallbacks,
-): SharedCounter => {
+): Promise<SharedCounter> => {
+  // Imported only here: without REDIS_URL it is a fifth of the start of an API process.
+  const { createClient } = await import('@redis/client')
   const client = createClient({
     url,
     // A command that cannot be sent now is not queued: this process counts instead.

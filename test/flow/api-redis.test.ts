@@ -26,7 +26,7 @@ const serve = async (test: Scope, url: string, rate: Rate) => {
   const { prefix } = await shared
   const told: boolean[] = []
   let alone = 0
-  const counter = createRedisCounter(url, `${prefix}-rate`, rate, () => performance.now(), {
+  const counter = await createRedisCounter(url, `${prefix}-rate`, rate, () => performance.now(), {
     onSharedChange: counts => void told.push(counts),
     onLocalCount: () => void alone++,
   })
