@@ -19,7 +19,8 @@ import {
   usualPace,
 } from '../core/reading/index.ts'
 import { Refusal } from '../core/runtime/index.ts'
-import { idPrefixOf, type ListKind, listKinds } from '../schemas/stored/documents.ts'
+import { listTraits } from '../schemas/lists.ts'
+import { type ListKind, listKinds } from '../schemas/stored/documents.ts'
 import { answerChanges, answerHistory, answerTotals } from './answer/answer-changes.ts'
 import {
   answerByIds,
@@ -197,7 +198,7 @@ const rememberAsked = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: A
 
 const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
   const { asOf } = rememberAsked(ctx, readRecordParameters(ctx.state.query))
-  const id = readId(idPrefixOf[kind], ctx.params.id)
+  const id = readId(listTraits[kind].idPrefix, ctx.params.id)
   noteRecordsForAudit(ctx, () => [id])
   return { id, asOf }
 }

@@ -12,7 +12,9 @@ import {
   RepRecorded,
   TraceStep,
 } from './events.ts'
+import { listTraits } from './lists.ts'
 import { keysOf } from './objects.ts'
+import { listKinds } from './stored/documents.ts'
 import { Currency, Id, Instant, idPattern, type KeyPermission, Money, Nullable, Sum, Text } from './values.ts'
 
 /** Marks beside texts that were published sealed. They are absent in nearly all records. */
@@ -359,11 +361,8 @@ export const Refused = Type.Object(
 
 /** The permission that a request needs, by the first word of its path. `/changes` has records of every kind. */
 export const permissionOfPath: ReadonlyMap<string, KeyPermission> = new Map([
-  ['reps', 'reps:read'],
-  ['periods', 'periods:read'],
-  ['payouts', 'payouts:read'],
+  ...listKinds.map(kind => [kind, listTraits[kind].permission] as const),
   ['statements', 'statements:read'],
-  ['payroll_files', 'payroll:read'],
   ['totals', 'totals:read'],
   ['changes', 'changes:read'],
   ['checkpoint', 'changes:read'],

@@ -139,7 +139,7 @@ describe('folders', () => {
 const rooms: Readonly<Record<string, { readonly order: readonly string[]; readonly ground: readonly string[] }>> = {
   schemas: {
     order: ['sealed', 'stored', 'reference'],
-    ground: ['errors', 'events', 'limits', 'money', 'objects', 'resources', 'timezones', 'validate', 'values'],
+    ground: ['errors', 'events', 'limits', 'lists', 'money', 'objects', 'resources', 'timezones', 'validate', 'values'],
   },
   'core/runtime': { order: ['environment', 'status', 'signing'], ground: ['limits', 'settings'] },
   'core/ledger': { order: ['event', 'rules', 'decide'], ground: ['limits'] },

@@ -3,7 +3,7 @@
  * the cursor, or the last change of each filter.
  * Can go wrong: Elasticsearch cannot answer completely → `unavailable`.
  */
-import { filteredKinds } from '../../schemas/stored/documents.ts'
+import { filteredKinds, type ListFilter } from '../../schemas/lists.ts'
 import { unavailable } from '../runtime/index.ts'
 import {
   anyHit,
@@ -15,7 +15,7 @@ import {
   visibleRange,
 } from '../store/index.ts'
 import { kindsOf, type ReaderParts, readListStart } from './pages/read-list.ts'
-import { type ListFilter, requireSearchable, termsOf } from './pages/read-page.ts'
+import { requireSearchable, termsOf } from './pages/read-page.ts'
 import type { ListParameters } from './pages/read-parameters.ts'
 
 export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>

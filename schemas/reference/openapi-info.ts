@@ -1,4 +1,7 @@
 /** How the OpenAPI document describes itself: title, licence, tags, and its own answer. */
+import { listTraits } from '../lists.ts'
+import { objectOf } from '../objects.ts'
+import { listKinds } from '../stored/documents.ts'
 import type { Json } from './openapi-parts.ts'
 
 /** The word of package.json: nobody has a licence by these documents. SPDX lets one name what it does not list. */
@@ -20,10 +23,7 @@ export const info = {
 
 /** The first words of the paths. */
 export const tags = Object.entries({
-  reps: 'The people who earn commission.',
-  periods: 'The months, quarters and years that payouts are for.',
-  payouts: 'What is owed to a rep for a period, with its lines, and what was owed before.',
-  payroll_files: 'Money that has left through payroll, and its voids.',
+  ...objectOf(listKinds, kind => listTraits[kind].about),
   changes: 'All changes of the organization, in order.',
   statements: 'Payouts with the steps of their calculation.',
   totals: 'Sums of what is owed, paid and open.',

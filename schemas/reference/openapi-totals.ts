@@ -1,6 +1,6 @@
 /** The parts of the OpenAPI document that totals alone have: the parameter `deal_id`, and an example for it. */
 import { DEAL_BYTES_MAX } from '../limits.ts'
-import { idPattern } from '../values.ts'
+import { listFilters } from '../lists.ts'
 import { dealTotalsExample, recordExamples } from './examples.ts'
 import { type Json, ref } from './openapi-parts.ts'
 
@@ -17,8 +17,8 @@ export const dealOfTotals: Json = {
     `and if the payouts with a line of the deal have more than ${DEAL_BYTES_MAX / 1024 / 1024} MiB.`,
     'The request costs a unit for each MiB of these payouts, rounded up.',
   ].join(' '),
-  schema: { type: 'string', pattern: idPattern('deal') },
-  example: 'deal_4Kd9',
+  schema: { type: 'string', pattern: listFilters.deal_id.pattern },
+  example: listFilters.deal_id.example,
 }
 
 export const totalsContent: Json = {

@@ -8,8 +8,9 @@ import {
   PAGE_LIMIT_MAX,
   WAIT_SECONDS_MAX,
 } from '../limits.ts'
+import { feedFilters, listFilters, listTraits } from '../lists.ts'
 import { changePattern, Refused, resourceParts, resources } from '../resources.ts'
-import { filteredKinds, listKinds } from '../stored/documents.ts'
+import { isListKind, listKinds } from '../stored/documents.ts'
 import { type IdPrefix, idPattern } from '../values.ts'
 import { recordExamples } from './examples.ts'
 import { headers } from './openapi-headers.ts'
@@ -71,26 +72,10 @@ const listSchema = (name: ListedName, pattern: string): Json => ({
 
 /** Paged lists: path, operation id, record, prefix of the cursors, summary. */
 const lists = [
-  ['reps', 'listReps', 'Rep', 'rep', 'All reps, departed ones included, in the order first recorded.'],
-  ['periods', 'listPeriods', 'Period', 'period', 'Every period of the organization, in the order first recorded.'],
-  [
-    'payouts',
-    'listPayouts',
-    'Payout',
-    'payout',
-    [
-      'The current payouts, one for each rep and period.',
-      'A replacement comes later in the list than the payout that it replaced:',
-      'keep the last payout read of each (rep_id, period_id).',
-    ].join(' '),
-  ],
-  [
-    'payroll_files',
-    'listPayrollRecords',
-    'PayrollRecord',
-    'payroll',
-    'Money that has left through payroll. A void is a record of its own.',
-  ],
+  ...listKinds.map(kind => {
+    const { operationId, record, idPrefix, summary } = listTraits[kind]
+    return [kind, operationId, record, idPrefix, summary] as const
+  }),
   [
     'payouts/{id}/history',
     'listPayoutHistory',
@@ -156,7 +141,6 @@ const idExamples: Partial<Record<IdPrefix, string>> = {
   period: recordExamples.Period.id,
   payout: recordExamples.Payout.id,
   payroll: recordExamples.PayrollRecord.id,
-  deal: 'deal_4Kd9',
 }
 const idsOf = (path: string, prefix: IdPrefix | 'change'): Json[] => {
   if (!path.includes('{id}')) return []
@@ -164,26 +148,18 @@ const idsOf = (path: string, prefix: IdPrefix | 'change'): Json[] => {
   return [{ name: 'id', in: 'path', required: true, schema: { type: 'string', pattern }, example }]
 }
 
-const filtered: ReadonlySet<string> = new Set([...filteredKinds, 'changes'])
 const filtersOf = (path: string): Json[] => {
-  if (!filtered.has(path)) return []
-  const deal = path === 'payroll_files' ? [] : [ref('parameters', 'DealId')]
-  return [ref('parameters', 'RepId'), ref('parameters', 'PeriodId'), ...deal]
+  const ofList = isListKind(path) ? listTraits[path].filters : []
+  return (path === 'changes' ? feedFilters : ofList).map(name => ref('parameters', listFilters[name].component))
 }
-const filterParameter = (name: string, prefix: 'rep' | 'period'): Json => ({
-  name,
-  in: 'query',
-  description: [
-    `Selects the records of this ${prefix}. In \`/changes\` it selects payouts and payroll records only.`,
-    'A cursor stays valid with and without it.',
-  ].join(' '),
-  schema: { type: 'string', pattern: idPattern(prefix) },
-  example: idExamples[prefix],
-})
+const filterParameters = Object.entries(listFilters).map(([name, { component, description, pattern, example }]) => [
+  component,
+  { name, in: 'query', description, schema: { type: 'string', pattern }, example },
+])
 
 /** By the path of a list; of a feed or a history no record is read by its id. */
 const idsParameterOf = (path: string, prefix: IdPrefix | 'change'): Json[] => {
-  if (prefix === 'change' || !listKinds.some(kind => kind === path)) return []
+  if (prefix === 'change' || !isListKind(path)) return []
   const id = `${prefix}_[0-9A-Za-z]{1,64}`
   return [
     {
@@ -312,19 +288,7 @@ export const openapi = {
         ].join(' '),
         schema: { type: 'integer', minimum: 1, default: PAGE_LIMIT_DEFAULT },
       },
-      RepId: filterParameter('rep_id', 'rep'),
-      PeriodId: filterParameter('period_id', 'period'),
-      DealId: {
-        name: 'deal_id',
-        in: 'query',
-        description: [
-          'Selects the payouts that have a line of this deal. In `/changes` it selects these payouts only.',
-          'A cursor stays valid with and without it.',
-          'It is refused while the payouts are stored as an older version stored them: they need a rebuild.',
-        ].join(' '),
-        schema: { type: 'string', pattern: idPattern('deal') },
-        example: idExamples.deal,
-      },
+      ...Object.fromEntries(filterParameters),
       DealOfTotals: dealOfTotals,
       Wait: {
         name: 'wait',

@@ -6,7 +6,6 @@
  */
 import type { ParkCode } from '../errors.ts'
 import type { PayrollRecordedData, PeriodData, RepData } from '../events.ts'
-import type { IdPrefix } from '../values.ts'
 import type { Comparison } from './comparisons.ts'
 import type { SandboxBody } from './sandboxes.ts'
 
@@ -17,24 +16,10 @@ import type { SandboxBody } from './sandboxes.ts'
 export const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked'] as const
 export type Kind = (typeof kinds)[number]
 
-/** The kinds that lists search: they are refreshed before the position is published. */
+/** The kinds that lists search: they are refreshed before the position is published. `listTraits` says what each is. */
 export const listKinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const
 export type ListKind = (typeof listKinds)[number]
 export const isListKind = (kind: string): kind is ListKind => listKinds.some(known => known === kind)
-
-/** The prefix of the ids of each list: so no two kinds share an id. */
-export const idPrefixOf = {
-  reps: 'rep',
-  periods: 'period',
-  payouts: 'payout',
-  payroll_files: 'payroll',
-} as const satisfies Record<ListKind, IdPrefix>
-
-/** The list kinds whose records have a rep and a period. Clients can filter them by both. */
-export const filteredKinds = ['payouts', 'payroll_files'] as const satisfies readonly ListKind[]
-
-/** Lists are ordered by organization, then this field. Their indices are sorted the same way. */
-export const listOrder = { reps: 'first_seq', periods: 'first_seq', payouts: 'seq', payroll_files: 'seq' } as const
 
 export const indexOf = (prefix: string, generation: string, kind: Kind): string => `${prefix}-${generation}-${kind}`
 /**

@@ -7,6 +7,7 @@
  * Promises: everything that writes, reads or searches documents asks here, so that no two of them can disagree. An
  *   address is made from the kind and the id of a document alone.
  */
+import { listTraits } from '../lists.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -14,7 +15,6 @@ import {
   balancesIndexOf,
   controlIndexOf,
   type GenerationDocument,
-  idPrefixOf,
   indexOf,
   isListKind,
   type Kind,
@@ -173,7 +173,7 @@ const routedLayout = (prefix: string, generation: string, hasDeals: boolean): Ge
         records: some.map(kind => ({
           name: nameOf(kind),
           kind,
-          ...(isListKind(kind) && { idPrefix: `${idPrefixOf[kind]}_` }),
+          ...(isListKind(kind) && { idPrefix: `${listTraits[kind].idPrefix}_` }),
         })),
       }
     },
@@ -193,7 +193,7 @@ const isRouted = (kind: IndexKind): boolean => kind !== 'parked' && kind !== 'ba
 const listKindOf = (id: string): Kind | undefined => {
   const document = keptIdIn(id) ?? id
   const own = document.slice(document.indexOf(':') + 1)
-  return listKinds.find(kind => own.startsWith(`${idPrefixOf[kind]}_`))
+  return listKinds.find(kind => own.startsWith(`${listTraits[kind].idPrefix}_`))
 }
 
 const filtersOfOrg = (org: string | undefined): object[] => {

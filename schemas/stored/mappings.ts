@@ -1,4 +1,5 @@
 /** Mappings and settings of the indices. A field that no query searches has no index structure. */
+import { listOrder } from '../lists.ts'
 import {
   apiKeysIndexOf,
   apiKeysParkedIndexOf,
@@ -8,7 +9,6 @@ import {
   indexOf,
   type Kind,
   kinds,
-  listOrder,
   recordsIndexOf,
 } from './documents.ts'
 

@@ -1,5 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the strings hold source code
 /** Bugs in the API: see `mutants.ts`. */
+import { isListKind } from '../../schemas/stored/documents.ts'
 import { type Mutant, PROJECTED, WALKS } from './mutant.ts'
 
 const FILTERS = 'test/flow/api-filters.test.ts'
@@ -26,9 +27,9 @@ const permissionMutants: readonly Mutant[] = (
   ] as const
 ).map(([path, needed, other]) => ({
   name: `a key with ${other} reads /${path}`,
-  inside: 'permissionOfPath',
-  find: `['${path}', '${needed}'],`,
-  replace: `['${path}', '${other}'],`,
+  ...(isListKind(path)
+    ? { inside: 'listTraits', find: `permission: '${needed}'`, replace: `permission: '${other}'` }
+    : { inside: 'permissionOfPath', find: `['${path}', '${needed}'],`, replace: `['${path}', '${other}'],` }),
   flow: PROBES,
 }))
 
@@ -110,9 +111,9 @@ export const apiMutants: readonly Mutant[] = [
   },
   {
     name: 'a filter can name another organization',
-    inside: 'filterPrefixes',
-    find: "  deal_id: 'deal',\n",
-    replace: "  deal_id: 'deal',\n  org_id: 'org',\n",
+    inside: 'readListParameters',
+    find: '...filters, ...more]',
+    replace: "...filters, 'org_id', ...more]",
   },
   {
     name: 'a filter by deal finds nothing where payouts cannot be searched by deal',
@@ -131,8 +132,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'payroll records take a deal that none of them has',
     inside: 'readListParameters',
-    find: "list === 'payroll_files' ? fieldsWithoutDeals : filterFields",
-    replace: 'filterFields',
+    find: "list === 'changes' ? feedFilters : listTraits[list].filters",
+    replace: "list !== 'payouts' && list !== 'payroll_files' && list !== 'changes' ? [] : feedFilters",
   },
   {
     name: 'a new generation cannot be searched by deal',
@@ -144,8 +145,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a filtered list of payouts has replaced ones',
     inside: 'searchBody',
-    find: "list !== 'changes' && !chain)",
-    replace: "list !== 'changes' && !chain && !filter?.rep_id)",
+    find: 'isReplaced && !chain)',
+    replace: 'isReplaced && !chain && !filter?.rep_id)',
     flow: FILTERS,
   },
   {
@@ -255,8 +256,8 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'the feed of changes leaves out replaced records',
     inside: 'searchBody',
-    find: "list !== 'payroll_files' && list !== 'changes' && !chain",
-    replace: "list !== 'payroll_files' && !chain",
+    find: "list !== 'changes' && listTraits[list].isReplaced",
+    replace: "(list === 'changes' || listTraits[list].isReplaced)",
     flow: MOMENTS,
   },
   {

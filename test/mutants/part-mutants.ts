@@ -35,8 +35,8 @@ export const partMutants: readonly Mutant[] = [
   {
     name: 'labels of payments are not read again at the end of an export',
     inside: 'personalKinds',
-    find: "['reps', 'payroll_files']",
-    replace: "['reps']",
+    find: 'listTraits[kind].isPersonal',
+    replace: "kind === 'reps'",
   },
   {
     name: 'a copy goes on with texts about a person who was forgotten',

@@ -2,6 +2,7 @@
  * Checks the promises of the contract during a run: whenever a position is published, and whenever a refresh makes
  * documents searchable. Compares the content of the simulated Elasticsearch with the model.
  */
+import { listOrder } from '../../schemas/lists.ts'
 import {
   API_KEYS_GENERATION,
   apiKeysIndexOf,
@@ -14,7 +15,6 @@ import {
   LIVE_ID,
   type LiveDocument,
   listKinds,
-  listOrder,
   type PositionDocument,
   positionId,
   type TimesDocument,

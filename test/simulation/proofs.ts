@@ -13,7 +13,8 @@ import { CHECKPOINT_AGE_MAX } from '../../core/reading/limits.ts'
 import { readListParameters } from '../../core/reading/pages/read-parameters.ts'
 import { Refusal } from '../../core/runtime/refusals.ts'
 import { checkNote, createSigningKey, parseNote } from '../../core/runtime/signing/note.ts'
-import { idPrefixOf, listKinds } from '../../schemas/stored/documents.ts'
+import { listTraits } from '../../schemas/lists.ts'
+import { listKinds } from '../../schemas/stored/documents.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { answering } from '../support/answering-request.ts'
 import { digestsOf } from '../support/checkpoints.ts'
@@ -176,7 +177,7 @@ const modelOf = (history: History, org: string): ModelOfChanges => {
   if (known !== undefined) return known
   const versions = new Map<string, number>()
   const changes = history.eventsOf(org, Number.POSITIVE_INFINITY).map(({ seq, at, id }, index) => {
-    const kind = listKinds.find(one => id.startsWith(`${idPrefixOf[one]}_`)) ?? 'reps'
+    const kind = listKinds.find(one => id.startsWith(`${listTraits[one].idPrefix}_`)) ?? 'reps'
     const { lists, payouts } = history.at(org, seq + 1)
     const found = kind === 'payouts' ? payouts.get(id) : lists[kind].find(item => item.id === id)
     const version = (versions.get(id) ?? 0) + 1

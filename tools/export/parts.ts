@@ -7,8 +7,9 @@ import { existsSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import { changeNameOf, type Moment, momentOf, type Page, textOfListed } from '../../core/reading/index.ts'
+import { listTraits } from '../../schemas/lists.ts'
 import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
-import type { ListKind } from '../../schemas/stored/documents.ts'
+import { type ListKind, listKinds } from '../../schemas/stored/documents.ts'
 import { CommandError } from '../failures.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { createProgressLine } from '../terminal.ts'
@@ -41,8 +42,6 @@ export const momentOfChange = (id: string): ChangeMoment => {
   return moment
 }
 
-const changedKinds = ['reps', 'periods', 'payouts', 'payroll_files'] as const satisfies readonly ListKind[]
-
 type Since = {
   readonly org: string
   readonly begin: PartBegin
@@ -66,7 +65,7 @@ async function* changesSince({ org, begin, asOf, readPage }: Since): AsyncGenera
 const recordsAmong = (hits: Page['hits'], kind: ListKind): Buffer[] =>
   hits.filter(hit => hit.kind === kind).map(hit => textOfListed(kind, hit))
 
-const personalKinds = ['reps', 'payroll_files'] as const satisfies readonly ListKind[]
+const personalKinds = listKinds.filter(kind => listTraits[kind].isPersonal)
 const exportedFile = (kind: ListKind): string => `${kind}.ndjson`
 
 /** An export or a part, up to a change. */
@@ -115,7 +114,7 @@ export const writeSince = async (
   const open = []
   {
     await using stack = new AsyncDisposableStack()
-    for (const kind of changedKinds.filter(kind => !existsSync(fileOf(kind)))) {
+    for (const kind of listKinds.filter(kind => !existsSync(fileOf(kind)))) {
       const partial = await openLines(`${fileOf(kind)}.partial`)
       stack.defer(partial.close)
       open.push({ kind, partial, written: partial.lines, count: 0 })

@@ -5,17 +5,15 @@ import { contractObject, contractSchema } from './contract.ts'
 import { payoutViewSchema, viewPayout } from './payout-view.ts'
 import {
   ArgumentsError,
-  dealInput,
   defineTool,
-  type FilterArguments,
-  filterInput,
   filterOptions,
   limitInput,
   onlyGiven,
+  type PayoutFilterArguments,
+  payoutFilterInput,
 } from './tool.ts'
 
-type ChangesArguments = FilterArguments & {
-  deal_id?: string
+type ChangesArguments = PayoutFilterArguments & {
   limit?: number
   starting_after?: string
   after_sequence?: number
@@ -41,8 +39,7 @@ export const listChanges = defineTool<ChangesArguments>({
     starting_after: { type: 'string', description: 'The id of a change, or the `next_cursor` of the page before.' },
     after_sequence: { type: 'integer', minimum: 0, description: 'The `sequence` of a change; 0 is the beginning.' },
     since: { type: 'string', description: 'An instant that is over (RFC 3339). It needs `totals:read`, too.' },
-    ...filterInput,
-    ...dealInput,
+    ...payoutFilterInput,
     ...limitInput,
   },
   output: pageSchema(changeSchema),
@@ -53,7 +50,7 @@ const changesOf = (client: Client, given: ChangesArguments): List<Change> => {
   const { starting_after, after_sequence, since, limit = LIMIT_DEFAULT } = given
   const begins = Object.keys(onlyGiven({ starting_after, after_sequence, since }))
   if (begins.length > 1) throw new ArgumentsError(`expected one of ${begins.join(' and ')}`)
-  const options = { limit, ...filterOptions(given), ...onlyGiven({ dealId: given.deal_id }) }
+  const options = { limit, ...filterOptions(given) }
   if (since !== undefined) return client.changesSince(since, options)
   if (after_sequence !== undefined) return client.changes({ ...options, after: after_sequence })
   return client.changes({ ...options, ...onlyGiven({ startingAfter: starting_after }) })

@@ -7,8 +7,6 @@ import {
   type AsOfArgument,
   asOfInput,
   clientAt,
-  type DealArgument,
-  dealInput,
   defineTool,
   type FilterArguments,
   filterInput,
@@ -16,25 +14,22 @@ import {
   type IdsArguments,
   idsAlone,
   idsInput,
-  onlyGiven,
   type PageArguments,
+  type PayoutFilterArguments,
   pageInput,
   pageOptions,
+  payoutFilterInput,
 } from './tool.ts'
 
-export const listPayouts = defineTool<PageArguments & FilterArguments & DealArgument & IdsArguments & AsOfArgument>({
+export const listPayouts = defineTool<PageArguments & PayoutFilterArguments & IdsArguments & AsOfArgument>({
   name: 'list_payouts',
   title: 'Find payouts',
   description:
     'Payouts of a rep, of a period, of a deal, or by their ids. A payout is the amount owed to a rep for a period; there is one current payout for each. Replaced payouts are found by `ids` and in `payout_history`. For sums use `get_totals`.',
-  input: { ...filterInput, ...dealInput, ...idsInput('payout'), ...asOfInput, ...pageInput },
+  input: { ...payoutFilterInput, ...idsInput('payout'), ...asOfInput, ...pageInput },
   output: pageSchema(payoutViewSchema),
   run: async (client, given) => {
-    const options = idsAlone(given) ?? {
-      ...pageOptions(given),
-      ...filterOptions(given),
-      ...onlyGiven({ dealId: given.deal_id }),
-    }
+    const options = idsAlone(given) ?? { ...pageOptions(given), ...filterOptions(given) }
     return {
       structured: await readPage(clientAt(client, given).payouts(options), payout => viewPayout(payout, given.deal_id)),
     }

@@ -89,7 +89,8 @@ export const filterInput = {
   period_id: described('PeriodId', 'Only records of this period.'),
 } satisfies Properties
 
-export const dealInput = {
+export const payoutFilterInput = {
+  ...filterInput,
   deal_id: described('DealId', 'Only payouts that have a line of this deal.'),
 } satisfies Properties
 
@@ -107,12 +108,12 @@ export const idsInput = (prefix: string): Properties => ({
 export type AsOfArgument = { readonly as_of?: string }
 export type PageArguments = { readonly limit?: number; readonly starting_after?: string }
 export type FilterArguments = { readonly rep_id?: string; readonly period_id?: string }
-export type DealArgument = { readonly deal_id?: string }
+export type PayoutFilterArguments = FilterArguments & { readonly deal_id?: string }
 export type IdsArguments = { readonly ids?: readonly string[] }
 
 export const pageOptions = ({ limit = LIMIT_DEFAULT, starting_after }: PageArguments) => ({
   limit,
   ...onlyGiven({ startingAfter: starting_after }),
 })
-export const filterOptions = ({ rep_id, period_id }: FilterArguments) =>
-  onlyGiven({ repId: rep_id, periodId: period_id })
+export const filterOptions = ({ rep_id, period_id, deal_id }: PayoutFilterArguments) =>
+  onlyGiven({ repId: rep_id, periodId: period_id, dealId: deal_id })

@@ -7,15 +7,12 @@ import {
   type AsOfArgument,
   asOfInput,
   clientAt,
-  type DealArgument,
-  dealInput,
   defineTool,
-  type FilterArguments,
-  filterInput,
   filterOptions,
-  onlyGiven,
   type PageArguments,
+  type PayoutFilterArguments,
   pageInput,
+  payoutFilterInput,
 } from './tool.ts'
 
 /** The identity of a row. The rows of a deal have a category, too. */
@@ -23,14 +20,14 @@ type Row = { readonly period_id: string; readonly currency: string; readonly cat
 const cursorOf = ({ period_id, currency, category }: Row): string =>
   [period_id, currency, ...(category === undefined ? [] : [category])].join(':')
 
-export const getTotals = defineTool<PageArguments & FilterArguments & DealArgument & AsOfArgument>({
+export const getTotals = defineTool<PageArguments & PayoutFilterArguments & AsOfArgument>({
   name: 'get_totals',
   title: 'Read totals',
   description:
     'Amounts owed, paid and open, by period and currency: of all reps and periods, of one rep, or of one period, now or as of a moment. With `deal_id` only `line_totals`: the lines of this deal by category; no payment is for a deal. The sums are exact. Never add amounts of different currencies. To read on with `starting_after`, send `last_change_id` as `as_of`, so that all rows show one moment.',
   input: {
-    ...filterInput,
-    deal_id: { ...dealInput.deal_id, description: 'Adds up the lines of this deal in current payouts.' },
+    ...payoutFilterInput,
+    deal_id: { ...payoutFilterInput.deal_id, description: 'Adds up the lines of this deal in current payouts.' },
     ...asOfInput,
     ...pageInput,
   },
@@ -43,8 +40,7 @@ export const getTotals = defineTool<PageArguments & FilterArguments & DealArgume
     next_cursor: { type: ['string', 'null'], description: 'Send it as `starting_after` to read on. Null at the end.' },
   }),
   run: async (client, given) => {
-    const options = { ...filterOptions(given), ...onlyGiven({ dealId: given.deal_id }) }
-    const { totals, line_totals, ...then }: Totals = await clientAt(client, given).totals(options)
+    const { totals, line_totals, ...then }: Totals = await clientAt(client, given).totals(filterOptions(given))
     if (line_totals === undefined) {
       const { rows, ...more } = pageOfRows(totals, given)
       return { structured: { ...then, totals: rows, ...more } }

@@ -4,6 +4,7 @@
  * Promises: a valid name stays valid forever. Its sort value never changes, even if the record is replaced.
  */
 import { LRUCache } from 'lru-cache'
+import { listTraits } from '../../../schemas/lists.ts'
 import { type HeadBody, recordId } from '../../../schemas/stored/documents.ts'
 import { atMost, unavailable } from '../../runtime/index.ts'
 import { bodyOf, type DocumentSlice, type DocumentsOf, type Generation, numberOf } from '../../store/index.ts'
@@ -60,7 +61,7 @@ export const createCursors = (): Cursors => {
 }
 
 const sortValueOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {
-  if (kind === 'payouts' || kind === 'payroll_files') return numberOf(document, 'seq')
+  if (!listTraits[kind].hasVersions) return numberOf(document, 'seq')
   return versionsIn(document)[ordinal - 1]?.seq
 }
 

@@ -7,6 +7,7 @@
  * Can go wrong: Elasticsearch cannot answer completely → `unavailable`, never fewer records.
  */
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { listTraits } from '../../../schemas/lists.ts'
 import { type ListKind, recordId, versionId } from '../../../schemas/stored/documents.ts'
 import { Refusal, unavailable } from '../../runtime/index.ts'
 import {
@@ -41,7 +42,7 @@ export const createReadByIds = (parts: ReaderParts, multiGet: ScopedMultiGet): R
 
   /** Reads the position; for a rep or a period also which of its versions is current there. */
   const nameRecords = async (scope: ReadScope, { kind, ids, asOf }: IdsAsked) => {
-    const hasVersions = kind === 'reps' || kind === 'periods'
+    const { hasVersions } = listTraits[kind]
     const documentsOf: DocumentsOf = ({ layout }) =>
       ids.map(id => ({ ...layout.addressOf(kind, recordId(scope.org, id)), form: 'record' }))
     const { current, position, documents } = await readDocumentsAsOf(scope, hasVersions ? documentsOf : () => [], asOf)

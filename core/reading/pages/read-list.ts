@@ -6,7 +6,8 @@
  * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
  *   another organization's.
  */
-import { filteredKinds, type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
+import { filteredKinds, type ListFilter, listTraits } from '../../../schemas/lists.ts'
+import { type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
 import { Refusal } from '../../runtime/index.ts'
 import {
   type Hit,
@@ -20,8 +21,7 @@ import {
 import type { PositionAsOf } from './as-of.ts'
 import type { Cursors } from './cursors.ts'
 import type { ProjectionTime } from './projection-time.ts'
-import type { ListName, ReadPage } from './read-page.ts'
-import { type ListFilter, requireSearchable } from './read-page.ts'
+import { type ListName, type ReadPage, requireSearchable } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
 import type { Sequences } from './sequences.ts'
 
@@ -131,5 +131,5 @@ const nameOf = (hit: Hit, list: ListName): RecordName =>
 export const changeNameOf = (hit: Hit): RecordName => {
   const { kind } = hit
   const id = recordIdOf(hit)
-  return kind === 'reps' || kind === 'periods' ? { kind, id, ordinal: numberOf(hit, 'ordinal') } : { kind, id }
+  return listTraits[kind].hasVersions ? { kind, id, ordinal: numberOf(hit, 'ordinal') } : { kind, id }
 }

@@ -14,7 +14,9 @@
  */
 import { LRUCache } from 'lru-cache'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
-import { type ListKind, listOrder } from '../../../schemas/stored/documents.ts'
+import { type ListFilter, listFilters, listOrder, listTraits } from '../../../schemas/lists.ts'
+import { keysOf } from '../../../schemas/objects.ts'
+import type { ListKind } from '../../../schemas/stored/documents.ts'
 import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/layout.ts'
 import { atMost, Refusal, unavailable } from '../../runtime/index.ts'
 import {
@@ -123,8 +125,9 @@ const searchBody = ({ list, where, chain, filter, position }: PageAsked, after: 
   const visible = visibleRange(position)
   const ranges: Record<string, object>[] =
     order === 'seq' ? [{ seq: { ...afterRange, ...visible } }] : [{ [order]: afterRange }, { seq: visible }]
-  // Payroll records are never replaced: a void is a further record. The feed and a chain contain replaced records.
-  if (list !== 'payroll_files' && list !== 'changes' && !chain) ranges.push({ until_seq: notReplacedRange(position) })
+  // The feed and a chain contain replaced records.
+  if (list !== 'changes' && listTraits[list].isReplaced && !chain)
+    ranges.push({ until_seq: notReplacedRange(position) })
   const terms = termsOf({ ...chain, ...filter })
   return JSON.stringify({
     size,
@@ -136,18 +139,9 @@ const searchBody = ({ list, where, chain, filter, position }: PageAsked, after: 
   })
 }
 
-/** The values that the records of a list must have. `deal_id`: one line of the payout has it. */
-export type ListFilter = { rep_id?: string; period_id?: string; deal_id?: string }
-
-const storedFields = {
-  rep_id: 'rep_id',
-  period_id: 'period_id',
-  deal_id: 'body.line_items.deal_id',
-} as const satisfies Record<keyof ListFilter, string>
-
 /** Returns the conditions of a search. */
 export const termsOf = (filter: ListFilter): object[] =>
-  Object.entries(filter).map(([field, value]) => ({ term: { [storedFields[field as keyof ListFilter]]: value } }))
+  keysOf(filter).map(name => ({ term: { [listFilters[name].field]: filter[name] } }))
 
 /** @throws Refusal `invalid_request` if the generation cannot be searched by deal */
 export const requireSearchable = (filter: ListFilter, { hasDeals }: Pick<GenerationLayout, 'hasDeals'>): void => {

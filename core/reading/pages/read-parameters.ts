@@ -6,12 +6,19 @@
  */
 
 import { IDS_MAX, PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX, WAIT_SECONDS_MAX } from '../../../schemas/limits.ts'
-import { keysOf } from '../../../schemas/objects.ts'
-import { filteredKinds, idPrefixOf, type ListKind } from '../../../schemas/stored/documents.ts'
+import {
+  type FilterName,
+  feedFilters,
+  type ListFilter,
+  listFilters,
+  listTraits,
+  totalsFilters,
+} from '../../../schemas/lists.ts'
+import { type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../../schemas/values.ts'
 import { Refusal } from '../../runtime/index.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'
-import type { ListFilter, ListName } from './read-page.ts'
+import type { ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
 export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }
@@ -22,16 +29,6 @@ export const textOfName = ({ id, ordinal }: RecordName): string => (ordinal === 
 export type Moment =
   | { readonly kind: 'instant'; readonly milliseconds: number }
   | { readonly kind: 'change'; readonly name: RecordName }
-
-type FilterField = keyof ListFilter
-const filterPrefixes = {
-  rep_id: 'rep',
-  period_id: 'period',
-  deal_id: 'deal',
-} as const satisfies Record<FilterField, IdPrefix>
-const filterFields = keysOf(filterPrefixes)
-/** Payroll records have no deals. */
-const fieldsWithoutDeals = filterFields.filter(field => field !== 'deal_id')
 
 export type ListParameters = {
   readonly limit: number
@@ -46,21 +43,17 @@ export type ListParameters = {
   readonly wait?: number
 }
 
-/** A filtered feed leaves reps and periods out. */
-const filteredLists: ReadonlySet<ListName> = new Set([...filteredKinds, 'changes'])
-
 /** Returns the parameters of a list. @throws Refusal `invalid_request` or `invalid_cursor` */
 export const readListParameters = (list: ListName, query: string): ListParameters => {
-  const isFiltered = filteredLists.has(list)
-  const filters = list === 'payroll_files' ? fieldsWithoutDeals : filterFields
+  const filters: readonly FilterName[] = list === 'changes' ? feedFilters : listTraits[list].filters
   const more = list === 'changes' ? ['wait', 'after'] : ['ids']
-  const given = readQuery(query, [...pageParameters, ...(isFiltered ? filters : []), ...more])
+  const given = readQuery(query, [...pageParameters, ...filters, ...more])
   if (list !== 'changes' && given.has('ids')) {
     const ids = idsIn(list, given)
     return { limit: ids.length, startingAfter: undefined, asOf: asOfIn(given), ids }
   }
   return {
-    ...(isFiltered && { filter: filterIn(given) }),
+    ...(filters.length > 0 && { filter: filterIn(given, filters) }),
     ...(given.has('wait') && { wait: waitIn(given) }),
     ...(given.has('after') && { after: afterIn(given) }),
     // Last, because `invalid_request` comes before `invalid_cursor`.
@@ -82,17 +75,16 @@ const pageIn = (list: ListName, given: Given): ListParameters => {
   return { limit, startingAfter, asOf }
 }
 
-const filterIn = (given: Given): ListFilter => {
-  const filter: ListFilter = {}
-  for (const field of filterFields) {
-    if (!given.has(field)) continue
-    const id = given.get(field)
-    const prefix = filterPrefixes[field]
-    if (!isId(prefix, id)) {
-      const message = `\`${field}\` must be the id of a ${prefix}: \`${prefix}_\` and 1 to 64 of 0-9A-Za-z.`
-      throw new Refusal('invalid_request', { message })
+const filterIn = <Name extends FilterName>(given: Given, names: readonly Name[]): { [Of in Name]?: string } => {
+  const filter: { [Of in Name]?: string } = {}
+  for (const name of names) {
+    if (!given.has(name)) continue
+    const value = given.get(name)
+    const { pattern, expected } = listFilters[name]
+    if (value === undefined || !new RegExp(pattern).test(value)) {
+      throw new Refusal('invalid_request', { message: `\`${name}\` must be ${expected}.` })
     }
-    filter[field] = id
+    filter[name] = value
   }
   return filter
 }
@@ -111,7 +103,7 @@ const idsIn = (list: ListKind, given: Given): readonly string[] => {
   if (ids.length === 0 || ids.length > IDS_MAX) {
     throw refuse(`must have 1 to ${IDS_MAX} ids, separated by commas; it has ${ids.length}.`)
   }
-  const prefix = idPrefixOf[list]
+  const prefix = listTraits[list].idPrefix
   const wrong = ids.findIndex(id => !isId(prefix, id))
   if (wrong !== -1) {
     const form = `\`${prefix}_\` and 1 to 64 of 0-9A-Za-z`
@@ -159,8 +151,8 @@ export const readRecordParameters = (query: string): { asOf: Moment | undefined 
 
 /** Returns the parameters of the totals. @throws Refusal `invalid_request` */
 export const readTotalsParameters = (query: string): TotalsAsked => {
-  const given = readQuery(query, ['as_of', ...filterFields])
-  const { rep_id, period_id, deal_id, ...others } = filterIn(given)
+  const given = readQuery(query, ['as_of', ...totalsFilters])
+  const { rep_id, period_id, deal_id, ...others } = filterIn(given, totalsFilters)
   // A filter that totals do not have yet does not compile here. Accepted and ignored, it would give wrong sums.
   return { asOf: asOfIn(given), period: period_id, rep: rep_id, deal: deal_id, ...(others satisfies NoOther) }
 }
@@ -186,16 +178,16 @@ export const readId = (prefix: IdPrefix, value: string | undefined): string => {
 
 const readName = (kind: ListKind, given: Given): RecordName | undefined => {
   const id = given.get('starting_after')
-  return isId(idPrefixOf[kind], id) ? { kind, id } : undefined
+  return isId(listTraits[kind].idPrefix, id) ? { kind, id } : undefined
 }
 
 /** Returns the record that a change names: by its id, and the version's ordinal for a rep or a period. */
 const readChange = (text = ''): RecordName | undefined => {
-  if (isId('payout', text)) return { kind: 'payouts', id: text }
-  if (isId('payroll', text)) return { kind: 'payroll_files', id: text }
-  const [, id, ordinal] = /^([^.]*)\.([1-9][0-9]{0,8})$/.exec(text) ?? []
-  for (const kind of ['reps', 'periods'] as const) {
-    if (isId(idPrefixOf[kind], id)) return { kind, id, ordinal: Number(ordinal) }
+  const [, ofVersion, ordinal] = /^([^.]*)\.([1-9][0-9]{0,8})$/.exec(text) ?? []
+  for (const kind of listKinds) {
+    const { idPrefix, hasVersions } = listTraits[kind]
+    const id = hasVersions ? ofVersion : text
+    if (isId(idPrefix, id)) return hasVersions ? { kind, id, ordinal: Number(ordinal) } : { kind, id }
   }
   return undefined
 }

@@ -16,6 +16,7 @@
 
 import { LRUCache } from 'lru-cache'
 import { DEAL_BYTES_MAX } from '../../../schemas/limits.ts'
+import type { ListFilter } from '../../../schemas/lists.ts'
 import { differenceOf } from '../../../schemas/money.ts'
 import type { Totals } from '../../../schemas/resources.ts'
 import { type BalanceDocument, type BalanceRow, listKinds } from '../../../schemas/stored/documents.ts'
@@ -55,7 +56,7 @@ import {
 } from '../limits.ts'
 import { type DealSums, sumDealLines } from './read-deal-lines.ts'
 import type { ReaderParts } from './read-list.ts'
-import { type ListFilter, requireSearchable } from './read-page.ts'
+import { requireSearchable } from './read-page.ts'
 import { type TotalsAsked, textOfName } from './read-parameters.ts'
 import { createReadDocumentsAsOf } from './read-record.ts'
 import { type CountsOfRanges, nameOfChange, type Sequences } from './sequences.ts'

@@ -9,6 +9,7 @@
  * number of changes up to its own: only those after it are counted. The page after one that was read needs no search.
  */
 import { LRUCache } from 'lru-cache'
+import { listTraits } from '../../../schemas/lists.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/layout.ts'
 import { atMost, unavailable } from '../../runtime/index.ts'
@@ -154,7 +155,7 @@ export const nameOfChange = (
   const kind = listKinds.find(of => of === found)
   const id = _id.split(':')[1]
   // Versions have an ordinal, other records have none.
-  const isVersion = kind === 'reps' || kind === 'periods'
+  const isVersion = kind !== undefined && listTraits[kind].hasVersions
   if (kind === undefined || id === undefined || isVersion !== (ordinal !== undefined)) {
     throw unavailable('elasticsearch_malformed_search')
   }

@@ -6,6 +6,8 @@
  *   other records stay readable. A sealed text never goes out. A request that has ended reads no further keys.
  * Can go wrong: a key is unknown, or the store of keys does not answer → `unavailable`.
  */
+
+import { listTraits } from '../../../schemas/lists.ts'
 import {
   isReserved,
   parseSealedText,
@@ -140,15 +142,13 @@ const RANGE_MAX = 1024 * 1024
 /** Searches the bytes of a page at once: nearly all pages have no sealed text. */
 const mayHaveSealedTexts = (hits: readonly Hit[]): boolean => {
   const [first, last] = [hits[0], hits.at(-1)]
-  if (first === undefined || last === undefined || hits.every(({ kind }) => !isSealable(kind))) return false
+  if (first === undefined || last === undefined || hits.every(({ kind }) => !listTraits[kind].isPersonal)) return false
   const isOneRange = first.bytes === last.bytes && last.bodyEnd - first.bodyStart <= RANGE_MAX
   return !isOneRange || first.bytes.subarray(first.bodyStart, last.bodyEnd).includes(SEALED_START)
 }
 
-const isSealable = (kind: ListKind): boolean => kind === 'reps' || kind === 'payroll_files'
-
 const hasSealedText = (kind: ListKind, { bytes, bodyStart, bodyEnd }: DocumentSlice): boolean =>
-  isSealable(kind) && bytes.subarray(bodyStart, bodyEnd).includes(SEALED_START)
+  listTraits[kind].isPersonal && bytes.subarray(bodyStart, bodyEnd).includes(SEALED_START)
 
 /** Returns a document with the same header and another body, in bytes of its own. */
 const withBody = (

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { listOrder } from '../../../schemas/lists.ts'
 import {
   chainId,
   indexOf,
   kinds,
   listKinds,
-  listOrder,
   parkedId,
   positionId,
   recordId,

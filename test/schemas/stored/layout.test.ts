@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { listTraits } from '../../../schemas/lists.ts'
 import {
   API_KEYS_GENERATION,
   balanceId,
   chainId,
-  idPrefixOf,
   type Kind,
   keptFormId,
   kinds,
@@ -145,7 +145,7 @@ describe('the routed layout', () => {
       expect(layout.storedWith(kind)).toBe(`"kind":"${kind}",`)
       const { filters, records } = layout.searchOf([kind], 'org_1')
       expect(filters).toContainEqual({ terms: { kind: [kind] } })
-      expect(records).toEqual([{ name: 'p-g1-payouts', kind, idPrefix: `${idPrefixOf[kind]}_` }])
+      expect(records).toEqual([{ name: 'p-g1-payouts', kind, idPrefix: `${listTraits[kind].idPrefix}_` }])
     }
     expect(layout.searchOf(['payouts', 'payroll_files'], undefined).filters).toEqual([
       { terms: { kind: ['payouts', 'payroll_files'] } },
@@ -155,8 +155,8 @@ describe('the routed layout', () => {
 
   test('tells kinds apart by the prefixes that the grammar of ids demands', () => {
     for (const kind of listKinds) {
-      const pattern = new RegExp(idPattern(idPrefixOf[kind]))
-      for (const other of listKinds) expect(pattern.test(`${idPrefixOf[other]}_1`)).toBe(kind === other)
+      const pattern = new RegExp(idPattern(listTraits[kind].idPrefix))
+      for (const other of listKinds) expect(pattern.test(`${listTraits[other].idPrefix}_1`)).toBe(kind === other)
     }
   })
 })
