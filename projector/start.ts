@@ -11,6 +11,7 @@ import {
   checkTopicConfiguration,
   createLastRecordReader,
   describeSource,
+  endOfPartition,
   fetchEnds,
   type GenerationBody,
   type KafkaAccess,
@@ -48,6 +49,7 @@ import {
   sendWhole,
   type ToldSetting,
 } from '../core/store/index.ts'
+import { KEYS_PARTITION } from '../schemas/partition.ts'
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
@@ -109,7 +111,8 @@ export const prepare = async (
   await makeFirstLive(FIRST_GENERATION, steps)
   await verify(openedKeys)
   const keysIdentity = await recordTopicId(openedKeys, apiKeys.source, async () => undefined, steps)
-  const readEnd = async () => (await retry(() => fetchEnds(admin, settings.KAFKA_API_KEYS_TOPIC)))[0]?.end ?? 0
+  const readEnd = async () =>
+    endOfPartition(KEYS_PARTITION, await retry(() => fetchEnds(admin, settings.KAFKA_API_KEYS_TOPIC)))
   await serveKeysFrom(readEnd, steps)
 
   const keys = keysOptions(keysIdentity, settings.KAFKA_GROUP_ID, steps.prefix)
@@ -228,7 +231,7 @@ type Source = Parameters<typeof openGeneration>[1]
  */
 const serveKeysFrom = async (readEnd: () => Promise<number>, { request, prefix }: Steps): Promise<void> => {
   const index = controlIndexOf(prefix)
-  const id = positionId(API_KEYS_GENERATION, 0)
+  const id = positionId(API_KEYS_GENERATION, KEYS_PARTITION)
   for (;;) {
     const found = await readControl<PositionDocument>(id, { request, prefix })
     if (found === undefined) throw new StopError('index_missing', `${id} in ${index}`)

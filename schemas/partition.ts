@@ -1,3 +1,15 @@
+/** The partitions of the topics: that of an organization's events, and the only one of the API keys. */
+
+/**
+ * The topic of API keys has one partition. All uses of one secret must be in order, in all organizations, and the
+ * record key is the organization: of two partitions, either could have the first key with a secret. The uses of these
+ * two constants rely on it, and two offsets: `serve_from` of a position, and `first_rules_until` of the keys. For
+ * several partitions the record key would be the hash of the secret: publishers and `org_mismatch` would change, and a
+ * revocation, which has no hash, would need a new version.
+ */
+export const KEYS_PARTITIONS = 1
+export const KEYS_PARTITION = 0
+
 /**
  * Returns the partition of an organization's events: `(murmur2(key) & 0x7fffffff) % partitions`, the default of Java
  * and kafkajs publishers. The projector parks a record in any other partition; the API reads this partition's position.

@@ -1,7 +1,9 @@
 /**
  * Creates the two topics where they are missing, configured to keep every record. Leaves an existing topic unchanged.
  */
+
 import type { Admin } from 'kafkajs'
+import { KEYS_PARTITIONS } from '../../schemas/partition.ts'
 import type { kafkaSettings, Read, topicSettings } from '../runtime/index.ts'
 import { withRight } from './kafka/access-refusal.ts'
 import { assertOnePartition, checkTopicConfiguration, isUnknownTopic, type SourceAdmin } from './kafka/source.ts'
@@ -46,8 +48,7 @@ export const createMissingTopics = async (
 ): Promise<void> => {
   const wanted: readonly WantedTopic[] = [
     { topic: settings.KAFKA_EVENTS_TOPIC, numPartitions: settings.KAFKA_EVENTS_PARTITIONS, isOfKeys: false },
-    // One partition: keys are few, and all uses of one secret must be in order, across organizations.
-    { topic: settings.KAFKA_API_KEYS_TOPIC, numPartitions: 1, isOfKeys: true },
+    { topic: settings.KAFKA_API_KEYS_TOPIC, numPartitions: KEYS_PARTITIONS, isOfKeys: true },
   ]
   const { KAFKA_MAX_MESSAGE_BYTES: messageBytes, KAFKA_REPLICATION_FACTOR: replicationFactor = -1 } = settings
   const there = new Set(await admin.listTopics())

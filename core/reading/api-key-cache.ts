@@ -6,6 +6,7 @@
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
+import { KEYS_PARTITION } from '../../schemas/partition.ts'
 import {
   API_KEYS_GENERATION,
   type ApiKeyDocument,
@@ -65,7 +66,10 @@ export const createApiKeyCache = (
   const known = new LRUCache<string, FoundKey>(options)
   const unknown = new LRUCache<string, true>(options)
   const valid = new LRUCache<string, KeyHolder>(atMost(KEYS_REMEMBERED))
-  const position: DocumentName = { ...controlAddress(prefix, positionId(API_KEYS_GENERATION, 0)), form: 'small' }
+  const position: DocumentName = {
+    ...controlAddress(prefix, positionId(API_KEYS_GENERATION, KEYS_PARTITION)),
+    form: 'small',
+  }
   const { addressOf } = layoutOfKeys(prefix)
   /** The `serve_from` of the position when keys were last found served, and when that read began. */
   let served: { readonly from: number; readonly at: number } | undefined

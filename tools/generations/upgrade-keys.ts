@@ -7,8 +7,9 @@
  */
 
 import { KEY_RULES_VERSION } from '../../core/ledger/index.ts'
-import { assertSameSource, connectAdmin, describeSource, fetchEnds } from '../../core/log/index.ts'
+import { assertSameSource, connectAdmin, describeSource, endOfPartition, fetchEnds } from '../../core/log/index.ts'
 import { type DocumentAnswer, documentPath, ifVersion } from '../../core/store/index.ts'
+import { KEYS_PARTITION, KEYS_PARTITIONS } from '../../schemas/partition.ts'
 import {
   API_KEYS_GENERATION,
   controlIndexOf,
@@ -58,7 +59,7 @@ export const upgradeKeys = async (
   const { live } = await readAll(context)
   const { partitions } = await identityOf(live, context)
   const both = [
-    [API_KEYS_GENERATION, 1],
+    [API_KEYS_GENERATION, KEYS_PARTITIONS],
     [live, partitions],
   ] as const
   await Promise.all(
@@ -66,8 +67,7 @@ export const upgradeKeys = async (
       waitUntilNobodyWrites(generation, count, `${groupId}-${generation}`, admin, context, advice),
     ),
   )
-  const [ends] = await fetchEnds(admin, topic)
-  const end = ends?.end ?? 0
+  const end = endOfPartition(KEYS_PARTITION, await fetchEnds(admin, topic))
   const until = from ?? end
   const position = await readPositionOfKeys(context)
   if (until > end || until < position) {
@@ -97,7 +97,7 @@ const readGenerationOfKeys = async (context: KafkaContext): Promise<DocumentAnsw
   readStored<GenerationDocument>(generationId(API_KEYS_GENERATION), context)
 
 const readPositionOfKeys = async (context: KafkaContext): Promise<number> =>
-  (await readStored<PositionDocument>(positionId(API_KEYS_GENERATION, 0), context))._source.body.position
+  (await readStored<PositionDocument>(positionId(API_KEYS_GENERATION, KEYS_PARTITION), context))._source.body.position
 
 const readStored = async <Document>(id: string, { send, prefix }: KafkaContext): Promise<DocumentAnswer<Document>> => {
   const path = documentPath(controlIndexOf(prefix), id)

@@ -8,6 +8,7 @@ import { connectAdmin, connectProducer, withRight } from '../../core/log/index.t
 import { StopError } from '../../core/runtime/index.ts'
 import { type Answer, type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
+import { KEYS_PARTITION } from '../../schemas/partition.ts'
 import {
   type ApiKeyDocument,
   type ApiKeyHeadDocument,
@@ -287,15 +288,15 @@ const preparePublish = async (
     onStored()
     const offset = Number(answer?.baseOffset)
     if (!Number.isSafeInteger(offset)) throw new CommandError('Kafka did not say where it put the event; look at list')
-    await waitUntilPublished(stream, new Map([[0, offset + 1]]), waitSeconds, { ...context, advice })
-    const [parked] = await readParked(context.send, live, [{ topic, partition: 0, offset }])
+    await waitUntilPublished(stream, new Map([[KEYS_PARTITION, offset + 1]]), waitSeconds, { ...context, advice })
+    const [parked] = await readParked(context.send, live, [{ topic, partition: KEYS_PARTITION, offset }])
     if (parked) throw new CommandError(`the projector refused it as ${parked.fields.code}`)
   }
 }
 
 const kafkaMessageOf = ({ type, data }: ApiKeyEvent, now: number) => ({
   key: data.org_id,
-  partition: 0,
+  partition: KEYS_PARTITION,
   value: JSON.stringify(data),
   headers: {
     ce_specversion: '1.0',

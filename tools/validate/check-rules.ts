@@ -16,6 +16,7 @@ import {
   type RulesTable,
 } from '../../core/ledger/index.ts'
 import type { Stream } from '../../schemas/events.ts'
+import { KEYS_PARTITIONS } from '../../schemas/partition.ts'
 import { loadRules } from '../analysis/rules-module.ts'
 import type { Fields } from '../documents/as-of.ts'
 import { comparableRecordOf } from '../documents/comparable-content.ts'
@@ -165,7 +166,7 @@ const decide = async (
   time: number,
   documents: ReadonlyMap<string, StoredDocument>,
 ) => {
-  const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : 1, topic: stream }
+  const source = { stream, partition, partitions: stream === 'events' ? PARTITIONS : KEYS_PARTITIONS, topic: stream }
   const raw = { ...record, offset: line, timestamp: time }
   try {
     // Nothing is kept between two records: rules get documents as they are stored.

@@ -5,6 +5,7 @@
  */
 import kafkajs, { type Admin } from 'kafkajs'
 import { TOPIC_MESSAGE_BYTES_MAX } from '../../../schemas/limits.ts'
+import { KEYS_PARTITIONS } from '../../../schemas/partition.ts'
 import type { GenerationDocument, PositionDocument } from '../../../schemas/stored/documents.ts'
 import { type RawRecord, recordHash } from '../../ledger/index.ts'
 import { StopError } from '../../runtime/index.ts'
@@ -190,10 +191,10 @@ const readConfiguration = async (
   return values
 }
 
-/** @throws StopError if the topic of API keys has more than one partition: all uses of a secret must be in order */
+/** @throws StopError if the topic of API keys has more than one partition */
 export const assertOnePartition = (topic: string, partitions: number): void => {
-  if (partitions === 1) return
-  throw new StopError('topic_unsuitable', `${topic}: expected 1 partition, got ${partitions}`)
+  if (partitions === KEYS_PARTITIONS) return
+  throw new StopError('topic_unsuitable', `${topic}: expected ${KEYS_PARTITIONS} partition, got ${partitions}`)
 }
 
 /** The warning about times that publishers set. */
