@@ -1,5 +1,5 @@
 /**
- * The AsyncAPI 3 document for publishers: the two topics, their eight events, the framing of each, and the parking of
+ * The AsyncAPI 3 document for publishers: the two topics, their events, the framing of each, and the parking of
  * invalid records. Built from the schemas that the projector checks records against.
  */
 import { parkCodes } from '../errors.ts'
@@ -7,21 +7,10 @@ import { type EventType, eventSchemas, type Stream, schemaOfType } from '../even
 import { TOPIC_MESSAGE_BYTES_MAX, valueBytesOf } from '../limits.ts'
 import { keysOf } from '../objects.ts'
 import { idPattern } from '../values.ts'
-import { eventExamples } from './examples.ts'
+import { eventExamples, eventSummaries } from './examples.ts'
 import { dataNameOf, named } from './named-schema.ts'
 
 type Json = Record<string, unknown>
-
-const summaries: Record<EventType, string> = {
-  'commission.rep.recorded.v1': 'The whole rep. A later one replaces it; a departed rep stays.',
-  'commission.period.recorded.v1': 'The whole period. A later one replaces it and may change its name only.',
-  'commission.payout.calculated.v1': 'A payout with the trace of its calculation. The lines add up to net_amount.',
-  'commission.payout.recorded.v1': 'A payout that was recorded, not calculated.',
-  'commission.payroll.recorded.v1': 'Money that has left through payroll.',
-  'commission.payroll.voided.v1': 'Reverses a payroll record: its amount with the opposite sign.',
-  'commission.api_key.created.v1': 'An API key. Its text is never published, only the SHA-256 of it.',
-  'commission.api_key.revoked.v1': 'The key is no longer valid.',
-}
 
 /** The CloudEvents attributes of binary mode, as record headers. */
 const headersOf = (type: EventType): Json => ({
@@ -46,7 +35,7 @@ const nameOf = (type: string): string => type.replace(/^commission\./, '').repla
 const messageOf = (type: EventType, payload: object): Json => ({
   name: type,
   title: type,
-  summary: summaries[type],
+  summary: eventSummaries[type],
   contentType: 'application/json',
   headers: { title: `${dataNameOf(type)}Headers`, ...headersOf(type) },
   payload: named(payload, dataNameOf(type)),

@@ -1,4 +1,5 @@
 /** Example records of the API and the events that they are made from: one organization, used by both documents. */
+import type { EventType } from '../events.ts'
 import type { ResourceName, Totals } from '../resources.ts'
 
 const line_items = [
@@ -137,6 +138,17 @@ export const recordExamples = {
 const org_id = 'org_6Ga3'
 const { superseded_by_id: _, recorded_at: __, calculated_at, ...payoutData } = payout
 const { reverses_id: ___, ...paymentData } = recordExamples.PayrollRecord
+
+export const eventSummaries: Record<EventType, string> = {
+  'commission.rep.recorded.v1': 'The whole rep. A later one replaces it; a departed rep stays.',
+  'commission.period.recorded.v1': 'The whole period. A later one replaces it and may change its name only.',
+  'commission.payout.calculated.v1': 'A payout with the trace of its calculation. The lines add up to net_amount.',
+  'commission.payout.recorded.v1': 'A payout that was recorded, not calculated.',
+  'commission.payroll.recorded.v1': 'Money that has left through payroll.',
+  'commission.payroll.voided.v1': 'Reverses a payroll record: its amount with the opposite sign.',
+  'commission.api_key.created.v1': 'An API key. Its text is never published, only the SHA-256 of it.',
+  'commission.api_key.revoked.v1': 'The key is no longer valid.',
+}
 
 export const eventExamples = {
   'commission.rep.recorded.v1': { org_id, ...recordExamples.Rep },
