@@ -28,6 +28,7 @@ import { StopError } from '../runtime/index.ts'
 import {
   assertControlNotLost,
   assertLiveNotLost,
+  assertSeesAll,
   controlDefinition,
   createPublishedTimes,
   type Generations,
@@ -71,6 +72,7 @@ export const inspectCommon = async (steps: InspectSteps): Promise<Common> => {
   await putTemplate({ method: 'POST', path: `/_index_template/_simulate/${templateNameOf(prefix)}` }, steps)
   const names = [...(await listIndices(steps)).keys()]
   const [control, definition] = controlDefinition(prefix)
+  await assertSeesAll([control], { request })
   if (!names.includes(control)) {
     assertControlNotLost(names, prefix)
     return { generations: undefined, told: [] }

@@ -17,6 +17,7 @@ export const stops = {
   rules_changed: 'the projection was made by another version of the rules',
   group_shared: 'the consumer group has members of another installation',
   access_refused: 'Kafka or Elasticsearch refuses the credentials or a right',
+  documents_hidden: 'a role hides documents or fields of an index from this user',
   write_refused: 'Elasticsearch refuses a document or an index for good, or answers something unexpected',
   content_differs: 'a document that was already written has other content',
   consumer_stopped: 'the Kafka client gave up',

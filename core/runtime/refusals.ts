@@ -83,6 +83,7 @@ const retries = {
   elasticsearch_malformed_record: 'in parts',
   elasticsearch_malformed_end: 'in parts',
   elasticsearch_malformed_index_ids: 'in parts',
+  elasticsearch_malformed_privileges: 'in parts',
   no_live_generation: 'later',
   live_generation_changes: 'later',
   no_position: 'later',
@@ -105,6 +106,7 @@ const retries = {
   indices_not_recorded: 'no',
   indices_replaced: 'no',
   runtime_fields: 'no',
+  documents_hidden: 'no',
 } as const satisfies Record<string, Retry>
 type UnavailableReason = keyof typeof retries
 const retryOf: ReadonlyMap<string | undefined, Retry> = new Map(Object.entries(retries))

@@ -62,7 +62,7 @@ export {
   type Positions,
   readGenerations,
 } from './generations/generations.ts'
-export { assertSameIndices, listIndices, readIndexIds } from './generations/indices.ts'
+export { assertSameIndices, assertSeesAll, listIndices, readIndexIds } from './generations/indices.ts'
 export { firstKeyRulesUntil, knowsKeyRules } from './generations/key-rules.ts'
 export {
   keepPositionsOf,

@@ -164,7 +164,9 @@ export const accessPage = (): string =>
       'A line of the log names the index, the setting, the expected and the given value. Every setting that is not in this table is yours. ' +
       'Another mapping or sort stops the projector, too. The API does not look at settings: it refuses answers that are not complete, whatever the cause. ' +
       'Runtime fields of others can make lists wrong, so while an index has one, the API answers 503 (`runtime_fields`) and the projector stops. ' +
-      'A role with `query` or `field_security` hides documents, and no check sees that: give none to these users.',
+      'A role with `query` or `field_security` hides documents, and Elasticsearch answers with fewer rows and status 200: give none to these users. ' +
+      'The projector stops (`documents_hidden`), the API answers 503 (`documents_hidden`), and the commands that answer from documents end. They ask at their start; projector and API ask again while they run. ' +
+      'A further role that permits `read` on an index without restriction makes it whole again. Elasticsearch tells nothing to an API key with role descriptors: look at them yourself (`GET /_security/api_key`); `npx commission doctor` says *does not tell*.',
     [
       '| setting | expected | otherwise | reason |',
       '|---|---|---|---|',

@@ -85,6 +85,24 @@ export const controlMutants: readonly Mutant[] = [
     replace: "if (ids.get(index) === undefined) throw unavailable('indices_replaced')",
   },
   {
+    name: 'a role that hides documents from the API is not noticed',
+    inside: 'requireSeesAll',
+    find: "if (privileges !== NOTHING_TOLD && hiddenIn(privileges, indices)) throw unavailable('documents_hidden')",
+    replace: 'if (privileges !== NOTHING_TOLD) hiddenIn(privileges, indices)',
+  },
+  {
+    name: 'a role that hides documents from a projector is not noticed',
+    inside: 'assertSeesAll',
+    find: '  if (index === undefined) return true\n',
+    replace: "  if (index !== '') return true\n",
+  },
+  {
+    name: 'a role that may not read an index counts as one that shows all of it',
+    inside: 'hiddenAmong',
+    find: "!hides(entry) && entry.privileges.some(one => one === 'read' || one === 'all')",
+    replace: '!hides(entry)',
+  },
+  {
     name: 'what the API remembers of deleted indices is in answers of those that were made anew',
     inside: 'generationIdOf',
     find: "hash('sha256', ids.join(), 'base64url')",

@@ -21,12 +21,16 @@ export class StartedElasticsearch {
   /** Indices that were restored after their creation. */
   readonly replaced = new Set<string>()
 
+  /** Answers about the own privileges; undefined without security. */
+  privileges: object | undefined
+
   readonly request = sending(async ({ method, path, body, bulk }) => {
     this.asked.push(`${method} ${path}`)
     const [, name = '', operation, id = ''] = path.split('/')
     if (name === '_index_template') {
       return { status: method === 'GET' ? 200 : this.templateStatus, body: { index_templates: this.templates } }
     }
+    if (name === '_security') return { status: this.privileges ? 200 : 400, body: this.privileges ?? {} }
     if (name === '_bulk') {
       // Each update without a change is a read.
       const lines = String(bulk).trimEnd().split('\n')

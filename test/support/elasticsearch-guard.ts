@@ -9,6 +9,7 @@ import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import { type ElasticsearchIndexPrivilege, type ElasticsearchRole, fillIn } from '../../schemas/access.ts'
+import { OWN_PRIVILEGES_PATH } from '../../schemas/stored/hiding-roles.ts'
 import type { CertificateFiles } from '../../services/cluster/certificates.ts'
 import type { Scope } from './scope.ts'
 
@@ -19,6 +20,10 @@ type IndexPrivilege = ElasticsearchIndexPrivilege
 
 export type Guard = { readonly url: string; readonly refused: readonly string[] }
 
+type Told = {
+  /** Returns the entries of the answer about the own privileges, in place of those of the role. */
+  readonly told?: () => readonly object[] | undefined
+}
 type GuardSecurity = {
   /** Of the server. */
   readonly certificate: CertificateFiles
@@ -32,7 +37,7 @@ export const startGuard = async (
   target: string,
   role: ElasticsearchRole,
   values: Readonly<Record<string, string>>,
-  security?: GuardSecurity,
+  { certificate, authorization, told }: Partial<GuardSecurity> & Told = {},
 ): Promise<Guard> => {
   const refused: string[] = []
   const refuse = (answer: ServerResponse, status: number): void => {
@@ -41,7 +46,18 @@ export const startGuard = async (
   }
   const onRequest = async (asked: IncomingMessage, answer: ServerResponse): Promise<void> => {
     const body = await buffer(asked)
-    if (security !== undefined && asked.headers.authorization !== security.authorization()) return refuse(answer, 401)
+    if (authorization !== undefined && asked.headers.authorization !== authorization()) return refuse(answer, 401)
+    if (asked.url === OWN_PRIVILEGES_PATH) {
+      const own = role.indices.map(({ names, privileges }) => ({
+        names: names.map(name => fillIn(name, values)),
+        privileges,
+        allow_restricted_indices: false,
+      }))
+      answer.writeHead(200, { 'content-type': 'application/json', 'x-elastic-product': 'Elasticsearch' })
+      const cluster = role.cluster.map(({ privilege }) => privilege)
+      answer.end(JSON.stringify({ cluster, global: [], indices: told?.() ?? own, applications: [], run_as: [] }))
+      return
+    }
     const missing = neededFor(asked, body)?.filter(needed => !allows(role, needed, values))
     if (missing?.length !== 0) {
       refused.push(`${asked.method} ${asked.url}: ${JSON.stringify(missing ?? 'unknown')}`)
@@ -59,19 +75,16 @@ export const startGuard = async (
     forwarded.end(body)
   }
   const server =
-    security === undefined
+    certificate === undefined
       ? createServer(onRequest)
-      : createTlsServer(
-          { cert: readFileSync(security.certificate.cert), key: readFileSync(security.certificate.key) },
-          onRequest,
-        )
+      : createTlsServer({ cert: readFileSync(certificate.cert), key: readFileSync(certificate.key) }, onRequest)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   scope.onTestFinished(async () => {
     server.closeAllConnections()
     server.close()
   })
   return {
-    url: `${security === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `${certificate === undefined ? 'http' : 'https'}://127.0.0.1:${(server.address() as AddressInfo).port}`,
     refused,
   }
 }

@@ -15,7 +15,7 @@ import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
 import { type Attempt, createAttempt } from './attempts.ts'
 import { checkHealth, checkNodes, checkVersion } from './elasticsearch-cluster.ts'
-import { tryElasticsearchRights } from './elasticsearch-rights.ts'
+import { tryElasticsearchRights, tryHidingRoles } from './elasticsearch-rights.ts'
 import { checkFiles } from './files.ts'
 import {
   exitCodeOf,
@@ -184,6 +184,7 @@ const examineElasticsearch = async (
     return found
   })
   if (!hasAnswered) return
+  await attempt('Elasticsearch: sees all documents', signal => tryHidingRoles(role, values, send, signal))
   if (!role.cluster.some(({ privilege }) => privilege === 'monitor')) {
     const why = 'this identity may not read the state of the cluster, as intended; see those of the projector'
     await attempt('Elasticsearch: cluster', async () => [notTried('Elasticsearch: cluster', why)])

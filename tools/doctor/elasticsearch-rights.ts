@@ -5,7 +5,7 @@
  */
 
 import { StopError } from '../../core/runtime/index.ts'
-import type { Request, Send } from '../../core/store/index.ts'
+import { assertSeesAll, type Request, type Send } from '../../core/store/index.ts'
 import {
   type ElasticsearchIndexPrivilege,
   type ElasticsearchRole,
@@ -60,6 +60,29 @@ export const tryElasticsearchRights = async (
     }
   }
   return findings
+}
+
+const SEES_ALL = 'Elasticsearch: sees all documents'
+const NOT_TOLD =
+  'Elasticsearch does not tell: it has no security, or this is an API key with role descriptors of its own. ' +
+  'Make sure that they have neither query nor field_security (GET /_security/api_key)'
+
+/** A role that hides documents gives short answers with status 200. */
+export const tryHidingRoles = async (
+  { indices }: ElasticsearchRole,
+  values: Values,
+  send: Send,
+  signal: AbortSignal,
+): Promise<Finding[]> => {
+  const names = indices.flatMap(({ names }) => names.flatMap(pattern => exampleNames(pattern, values)))
+  try {
+    const isTold = await assertSeesAll(names, { request: asked => send(asked, signal) })
+    return [isTold ? ok(SEES_ALL) : notTried(SEES_ALL, NOT_TOLD)]
+  } catch (error) {
+    if (!(error instanceof StopError && error.code === 'documents_hidden')) throw error
+    const mend = 'give this user no role with query or field_security for these indices (docs/access.md)'
+    return [failed(SEES_ALL, `${error.code}: ${error.message}`, mend)]
+  }
 }
 
 const DOCUMENT = 'doctor'

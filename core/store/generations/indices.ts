@@ -9,6 +9,7 @@ import {
   type GenerationDocument,
   kinds,
 } from '../../../schemas/stored/documents.ts'
+import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { Ask } from '../elasticsearch/client.ts'
@@ -55,8 +56,29 @@ export const readIndexIds = async (names: readonly string[], steps: Steps): Prom
 
 type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices'>
 
-/** @throws StopError `index_missing`, `index_replaced`: positions say nothing about documents of another copy */
+/**
+ * Asks Elasticsearch whether the user sees all documents of these indices, with all fields.
+ * @returns false if Elasticsearch does not tell: it has no security, or the API key has roles of its own
+ * @throws StopError `documents_hidden`
+ */
+export const assertSeesAll = async (indices: readonly string[], { request }: Pick<Steps, 'request'>) => {
+  const answer = await request({ method: 'GET', path: OWN_PRIVILEGES_PATH }).catch((error: unknown) => {
+    if (error instanceof StopError && ['access_refused', 'write_refused'].includes(error.code)) return undefined
+    throw error
+  })
+  if (answer?.status !== 200) return false
+  const index = hiddenAmong(answer.body, indices)
+  if (index === undefined) return true
+  const what = 'a role of this user has query or field_security; give it only the role of deploy/access/'
+  throw new StopError('documents_hidden', `${index}: ${what}`, { index })
+}
+
+/**
+ * @throws StopError `index_missing`, `index_replaced`: positions say nothing about documents of another copy;
+ *   `documents_hidden`
+ */
 export const assertSameIndices = async ({ generation, indices = {} }: Recorded, steps: Steps): Promise<void> => {
+  await assertSeesAll([controlIndexOf(steps.prefix), ...Object.keys(indices)], steps)
   const ids = await readIndexIds(Object.keys(indices), steps)
   const [replaced] = Object.entries(indices).filter(([name, id]) => ids[name] !== id)
   if (replaced === undefined) return

@@ -35,7 +35,14 @@ import {
   type Request,
 } from '../elasticsearch/client.ts'
 import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
-import { assertSameIndices, generationsAmong, listIndices, projectedIn, readIndexIds } from './indices.ts'
+import {
+  assertSameIndices,
+  assertSeesAll,
+  generationsAmong,
+  listIndices,
+  projectedIn,
+  readIndexIds,
+} from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
 
 export type PrepareSteps = {
@@ -93,7 +100,8 @@ export const assertLiveNotLost = async (
 /**
  * Creates the control index alone. A sandbox shares nothing else: no API reads a sandbox, and it has no API keys.
  * @returns the indices that existed before
- * @throws StopError `index_missing` if it is gone: a new one would say that nothing was projected yet
+ * @throws StopError `index_missing` if it is gone: a new one would say that nothing was projected yet;
+ *   `documents_hidden`
  */
 export const prepareControl = async ({
   request,
@@ -103,6 +111,7 @@ export const prepareControl = async ({
 }: Pick<PrepareSteps, 'request' | 'prefix' | 'replicas' | 'tell'>): Promise<readonly string[]> => {
   const [name, definition] = controlDefinition(prefix, replicas)
   const names = [...(await listIndices({ request, prefix })).keys()]
+  await assertSeesAll([name, ...projectedIn(prefix, names)], { request })
   if (!names.includes(name)) {
     assertControlNotLost(names, prefix)
     await create(name, definition, request)

@@ -7,6 +7,7 @@
  *   is dropped unread, because its reasons quote values.
  */
 import type { Readable } from 'node:stream'
+import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
 import {
   hasRuntimeFields,
   INDEX_ID_FILTER,
@@ -44,7 +45,7 @@ export type MultiGet = (
 ) => Promise<Buffer>
 /**
  * Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out.
- * @throws Refusal `runtime_fields`
+ * @throws Refusal `runtime_fields`; `documents_hidden` if a role hides a part of one of them from this user
  */
 export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
 export type SearchClient = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
@@ -92,6 +93,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
     }
     // Read to the end and dropped, so that the connection can be reused.
     answer.body.on('error', () => undefined).resume()
+    if (request.path === OWN_PRIVILEGES_PATH && tellsNothing.has(answer.statusCode)) return NOTHING_TOLD
     if (answer.statusCode === ELASTICSEARCH_OVERLOADED) return 'overloaded'
     throw new Refusal('unavailable', { reason: `elasticsearch_status_${answer.statusCode}` })
   }
@@ -131,9 +133,31 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       const fields = `${INDEX_ID_FILTER},${RUNTIME_FIELDS_FILTER}`
       const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${fields}`
       const path = `/${names.join()}?${query}`
-      const answer = await read('index_ids', { method: 'GET', path }, signal)
-      return readIndexIds(requireAnswer(answer))
+      const [answer, privileges] = await Promise.all([
+        read('index_ids', { method: 'GET', path }, signal),
+        read('index_ids', { method: 'GET', path: OWN_PRIVILEGES_PATH }, signal),
+      ])
+      const ids = readIndexIds(requireAnswer(answer))
+      requireSeesAll(requireAnswer(privileges), [...ids.keys()])
+      return ids
     },
+  }
+}
+
+/** The statuses without security, for an API key with roles of its own, and behind a proxy that permits no question. */
+const tellsNothing: ReadonlySet<number | null> = new Set([400, 403, 404, 405, 500])
+const NOTHING_TOLD = Buffer.alloc(0)
+
+/** @throws Refusal `documents_hidden`: answers would be short, with status 200 */
+const requireSeesAll = (privileges: Buffer, indices: readonly string[]): void => {
+  if (privileges !== NOTHING_TOLD && hiddenIn(privileges, indices)) throw unavailable('documents_hidden')
+}
+
+const hiddenIn = (privileges: Buffer, indices: readonly string[]): boolean => {
+  try {
+    return hiddenAmong(JSON.parse(privileges.toString('utf8')), indices) !== undefined
+  } catch {
+    throw unavailable('elasticsearch_malformed_privileges')
   }
 }
 

@@ -98,6 +98,22 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
       setting(world, 'test-api-keys', 'translog.durability', 'async')
     },
   ],
+  [
+    'a role hides payouts',
+    'documents_hidden',
+    world => {
+      const whole = { names: ['test-control', 'test-api-*'], privileges: ['read'] }
+      const part = { names: ['*'], privileges: ['all'], query: ['{"term":{"org_id":"org_1"}}'] }
+      world.elasticsearch.privileges = { indices: [whole, part] }
+    },
+  ],
+  [
+    'a role hides the positions',
+    'documents_hidden',
+    world => {
+      world.elasticsearch.privileges = { indices: [{ names: ['test-control'], privileges: ['read'], query: ['{}'] }] }
+    },
+  ],
   ['an index is an alias', 'index_unsuitable', world => world.elasticsearch.aliases.add('test-g1-payouts')],
   ['the projection has other rules', 'rules_changed', world => control(world, 'generation:g1', { rules_version: 99 })],
   ['the keys have other rules', 'rules_changed', world => control(world, 'generation:api-keys', { rules_version: 99 })],
@@ -215,6 +231,7 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/store/generations/prepare.ts write_refused': { times: 1, doctor: WRITES },
   'core/store/generations/indices.ts index_missing': same(2),
   'core/store/generations/indices.ts index_replaced': same(1),
+  'core/store/generations/indices.ts documents_hidden': same(1),
   // A swap that cannot be finished does not stop a projector: `/readyz` says so.
   'core/store/generations/generations.ts index_missing': { times: 5, doctor: WRITES },
   'core/log/kafka/source.ts topic_missing': same(1),

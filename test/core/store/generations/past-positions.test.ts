@@ -31,7 +31,7 @@ const given = () => {
   }
   const answer = async ({ method, path, body }: Request): Promise<Answer> => {
     const [, first = '', operation, id = ''] = path.split('/').map(decodeURIComponent)
-    asked.push(first === '_mget' || first === '_nodes' ? first : (operation ?? ''))
+    asked.push(['_mget', '_nodes', '_security'].includes(first) ? first : (operation ?? ''))
     if (first === '_mget') {
       const docs = (body as { docs: { _id: string }[] }).docs.map(({ _id }) => {
         const _source = documents.get(_id)
@@ -42,6 +42,8 @@ const given = () => {
     if (first === '_nodes') {
       return { status: 200, body: { nodes: { n: state.time === undefined ? {} : { timestamp: state.time } } } }
     }
+    // Without security.
+    if (first === '_security') return { status: 400, body: {} }
     if (operation === '_settings') {
       const of = (uuid: string) => ({ settings: { index: { uuid } } })
       return { status: 200, body: { 'p-control': of('uuid-control'), 'p-g1-reps': of(state.uuid) } }
@@ -59,7 +61,7 @@ test('the clock is read after the positions and the ids of the indices, so that 
   const { asked, publish, steps } = given()
   publish(5, 6)
   await keepPositions(identity, undefined, steps)
-  expect(asked).toEqual(['_mget', '_settings', '_nodes', '_doc'])
+  expect(asked).toEqual(['_mget', '_security', '_settings', '_nodes', '_doc'])
 })
 
 test('past positions have what a projector needs to go on: offset, last record and time of the records', async () => {

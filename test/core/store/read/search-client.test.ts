@@ -3,10 +3,13 @@ import { expect, test } from 'vitest'
 import { ANSWER_BYTES_MAX } from '../../../../core/store/limits.ts'
 import { createSearchClient } from '../../../../core/store/read/search-client.ts'
 
-const answering = (text: string) => {
+const answering = (text: string, privileges?: string, privilegesStatus = privileges === undefined ? 400 : 200) => {
   const outcomes: string[] = []
   const elasticsearch = createSearchClient({
-    transport: async () => ({ statusCode: 200, body: Readable.from([Buffer.from(text)]) }),
+    transport: async ({ path }) =>
+      path.startsWith('/_security/')
+        ? { statusCode: privilegesStatus, body: Readable.from([Buffer.from(privileges ?? '{}')]) }
+        : { statusCode: 200, body: Readable.from([Buffer.from(text)]) },
     otherNodes: 0,
     observe: (_, outcome) => outcomes.push(outcome),
     elapsed: () => 0,
@@ -82,6 +85,37 @@ test('an index with a runtime field is unavailable: searches may read it in plac
   })
   expect([...(await withFields('{}'))]).toEqual([['a', 'x']])
 })
+
+const IDS = '{"a":{"settings":{"index":{"uuid":"x"}}}}'
+
+test('an index of which a role hides documents is unavailable: lists would be short, with status 200', async () => {
+  const withQuery = (names: string) =>
+    answering(IDS, `{"indices":[{"names":["${names}"],"privileges":["read"],"query":["{}"]}]}`).indexIds()
+  const hidden = { code: 'unavailable', reason: 'documents_hidden', retry: 'no' }
+  await expect(withQuery('a*')).rejects.toMatchObject(hidden)
+  expect([...(await withQuery('b*'))]).toEqual([['a', 'x']])
+})
+
+test.each([400, 403, 404, 405, 500])(
+  'if Elasticsearch answers %i to the question about roles, nothing is known, and no failure is counted',
+  async status => {
+    const { indexIds, outcomes } = answering(IDS, '{"error":"no handler found"}', status)
+    expect([...(await indexIds())]).toEqual([['a', 'x']])
+    expect(outcomes).toEqual(['ok', 'ok'])
+  },
+)
+
+test.each([401, 429, 503])('if it answers %i, the check has failed', async status => {
+  await expect(answering(IDS, '{}', status).indexIds()).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test.each(['', '{}', '{"indices":[{"names":"a"}]}', 'null', '[]'])(
+  'privileges that come as %j are unavailable: nothing is known about the roles',
+  async text => {
+    const reason = 'elasticsearch_malformed_privileges'
+    await expect(answering(IDS, text).indexIds()).rejects.toMatchObject({ code: 'unavailable', reason })
+  },
+)
 
 test('a search and a read by id send the routing of their documents, or no routing', async () => {
   const asked: { path: string; body?: string }[] = []

@@ -1,0 +1,54 @@
+/** A role that hides documents, as the security of Elasticsearch tells it. The documents are in a real Elasticsearch. */
+import { expect, test } from 'vitest'
+import { identities } from '../../schemas/access.ts'
+import { commandSettings, runCommand } from '../support/commands.ts'
+import { startGuard } from '../support/elasticsearch-guard.ts'
+import { keyCreated, newId, newKeyText, periodRecorded, repRecorded } from '../support/events.ts'
+import { expectRefused, projectorSettings, startApi, startProcess } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
+import { eventually, type Scope } from '../support/scope.ts'
+import { elasticsearchOf } from '../support/stored.ts'
+
+/** An Elasticsearch whose user has the role of an identity, and from `hide` to `show` another role in place of it. */
+const guarded = async (t: Scope, name: 'api' | 'projector' | 'projection', prefix: string) => {
+  const { cluster, indices } = identities[name].elasticsearch
+  const values = { ELASTICSEARCH_INDEX_PREFIX: prefix }
+  let given: readonly object[] | undefined
+  const { url } = await startGuard(t, elasticsearchOf(prefix), { cluster, indices }, values, { told: () => given })
+  const hide = () => (given = [{ names: [`${prefix}-*`], privileges: ['read'], query: ['{"term":{"org_id":"x"}}'] }])
+  return { url, hide, show: () => (given = undefined) }
+}
+
+test('while a role hides documents, the API answers 503, and the projector and commands do not start', async t => {
+  const [org, key] = [newId('org'), newKeyText()]
+  const records = [
+    keyCreated({ org_id: org, text: key }),
+    repRecorded({ org_id: org }),
+    periodRecorded({ org_id: org }),
+  ]
+  const { topics, prefix } = await startProjection(t, records)
+
+  const ofApi = await guarded(t, 'api', prefix)
+  const api = await startApi(t, prefix, { settings: { ELASTICSEARCH_URL: ofApi.url } })
+  const ask = async () => (await fetch(`${api.url}/reps`, { headers: { authorization: `Bearer ${key}` } })).status
+  const becomes = (status: number) => eventually(async () => expect(await ask()).toBe(status))
+  await becomes(200)
+  ofApi.hide()
+  await becomes(503)
+  expect(await (await fetch(`${api.adminUrl}/readyz`)).text()).toContain('documents_hidden')
+  ofApi.show()
+  await becomes(200)
+
+  const ofProjector = await guarded(t, 'projector', prefix)
+  ofProjector.hide()
+  const settings = projectorSettings({ topics, prefix, settings: { ELASTICSEARCH_URL: ofProjector.url } })
+  const message = await expectRefused(startProcess(t, 'projector/main.ts', settings), 'documents_hidden')
+  expect(message).toContain('a role of this user has query or field_security')
+
+  const ofCommands = await guarded(t, 'projection', prefix)
+  const status = () =>
+    runCommand(['projection', 'status'], { ...commandSettings(topics, prefix), ELASTICSEARCH_URL: ofCommands.url })
+  expect(await status()).toMatchObject({ code: 0 })
+  ofCommands.hide()
+  expect(await status()).toMatchObject({ code: 1, said: expect.stringContaining('a role of this user has query') })
+})
