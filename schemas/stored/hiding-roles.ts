@@ -3,7 +3,7 @@
  * rows and status 200. Only the answer about the user's own privileges tells.
  */
 
-/** Every user may ask for the own privileges. Without security, and for an API key with own roles, the answer is 400. */
+/** Every user may ask this. Without security, and for an API key with roles of its own, the answer is 400. */
 export const OWN_PRIVILEGES_PATH = '/_security/user/_privileges'
 
 type Entry = {

@@ -1,4 +1,4 @@
-/** A role that hides documents, as the security of Elasticsearch tells it. The documents are in a real Elasticsearch. */
+/** A role that hides documents, as the security of Elasticsearch tells it. The documents are in a real one. */
 import { expect, test } from 'vitest'
 import { identities } from '../../schemas/access.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
@@ -9,7 +9,7 @@ import { startProjection } from '../support/projection.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { elasticsearchOf } from '../support/stored.ts'
 
-/** An Elasticsearch whose user has the role of an identity, and from `hide` to `show` another role in place of it. */
+/** An Elasticsearch whose user has the role of an identity, and between `hide` and `show` another one. */
 const guarded = async (t: Scope, name: 'api' | 'projector' | 'projection', prefix: string) => {
   const { cluster, indices } = identities[name].elasticsearch
   const values = { ELASTICSEARCH_INDEX_PREFIX: prefix }
