@@ -58,6 +58,7 @@ const withCopy = (id: string, position: number) => {
     'position:api-keys:0': { position, time: 0, at: 0, last: null, serve_from: 5 },
   }
   const answerOf = ({ path, body }: Asked): object => {
+    if (path.startsWith('/_security/')) return { indices: [] }
     if (path === '/test-*/_settings') {
       const idOf = (name: string) => (name === 'test-api-keys' ? id : name)
       return Object.fromEntries(names.map(name => [name, { settings: { index: { uuid: idOf(name) } } }]))
