@@ -95,8 +95,8 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'Vault opens texts while the directory of receipts is gone',
     inside: 'readFrom',
-    find: "if (!(await canRead(directory))) return { state: 'unavailable' }",
-    replace: 'await canRead(directory)',
+    find: "if (!(await inTurn(() => canRead(directory)))) return { state: 'unavailable' }",
+    replace: 'await inTurn(() => canRead(directory))',
   },
   {
     name: 'the receipt is written although the key in Vault may not be deleted',

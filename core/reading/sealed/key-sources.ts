@@ -6,9 +6,10 @@
 
 import { readFileSync } from 'node:fs'
 import { access, constants } from 'node:fs/promises'
-import { type Read, SettingsError, type sealSettings } from '../../runtime/index.ts'
+import { limitConcurrency, type Read, SettingsError, type sealSettings } from '../../runtime/index.ts'
 import { readSealKey } from './key-directory.ts'
 import type { ReadSealKey } from './key-store.ts'
+import { SEAL_FILES_AT_ONCE } from './limits.ts'
 import { createVault, type Vault } from './vault.ts'
 
 /** Where the keys are, and their receipts. */
@@ -32,16 +33,20 @@ const readCa = (file: string | undefined): string | undefined => {
   }
 }
 
-export const readFrom =
-  ({ directory, vault }: KeySources): ReadSealKey =>
-  async id => {
-    const inDirectory = await readSealKey(directory, id)
+export const readFrom = ({ directory, vault }: KeySources): ReadSealKey => {
+  // HAZARD: each read keeps a thread of the process, for ever if the storage hangs. The log, the audit log and names of
+  // hosts need these threads, too.
+  const inTurn = limitConcurrency(SEAL_FILES_AT_ONCE)
+  const readFile = (id: string) => inTurn(() => readSealKey(directory, id))
+  return async id => {
+    const inDirectory = await readFile(id)
     if (inDirectory.state !== 'unknown' || vault === undefined) return inDirectory
-    if (!(await canRead(directory))) return { state: 'unavailable' }
+    if (!(await inTurn(() => canRead(directory)))) return { state: 'unavailable' }
     const inVault = await vault.read(id)
     // An erasure may have replaced the key by a receipt in between.
-    return inVault.state === 'unknown' ? readSealKey(directory, id) : inVault
+    return inVault.state === 'unknown' ? readFile(id) : inVault
   }
+}
 
 const canRead = (directory: string): Promise<boolean> =>
   access(directory, constants.R_OK | constants.X_OK).then(

@@ -9,6 +9,9 @@ export const SEAL_KEYS_HELD = 10_000
 /** Milliseconds between two log lines that records are refused for the same reason about their seal keys. */
 export const SEAL_REPORT_INTERVAL = 10_000
 
+/** Keys that are read from files at once: half of the four threads that Node has for files and names of hosts. */
+export const SEAL_FILES_AT_ONCE = 2
+
 /** Milliseconds for an answer of Vault on a connection, connections, and bytes of an answer. A key has some 300. */
 export const SEAL_VAULT_TIME_MAX = 2_000
 export const SEAL_VAULT_CONNECTIONS = 16

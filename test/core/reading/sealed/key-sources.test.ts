@@ -1,5 +1,9 @@
-import { rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { closeSync, constants, openSync, rmSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { receiptFileOf } from '../../../../core/reading/sealed/key-directory.ts'
 import { keySourcesOf, readFrom } from '../../../../core/reading/sealed/key-sources.ts'
 import { readSettings, sealSettings } from '../../../../core/runtime/settings.ts'
 import type { Scope } from '../../../support/scope.ts'
@@ -49,6 +53,24 @@ test('Vault opens nothing while the directory of the receipts is gone', async t 
   rmSync(keys.directory, { recursive: true })
   expect(await read('in-vault')).toEqual({ state: 'unavailable' })
   expect(vault.requests).toEqual([])
+})
+
+test('key files on a storage that hangs leave other files readable', async t => {
+  const { directory } = createKeys(t, [])
+  const read = readFrom({ directory, vault: undefined })
+  // Opening a pipe without a writer hangs as a file of such a storage does.
+  const pipes = Array.from({ length: 8 }, (_, index) => join(directory, receiptFileOf(`k${index}`)))
+  execFileSync('mkfifo', pipes)
+  const reads = pipes.map((_, index) => read(`k${index}`))
+  await readFile(import.meta.filename)
+
+  const writers = pipes.map(pipe => openSync(pipe, constants.O_RDWR))
+  for (const pipe of pipes) rmSync(pipe)
+  for (const writer of writers) closeSync(writer)
+  expect((await Promise.all(reads)).map(({ state }) => state)).toEqual([
+    ...['malformed', 'malformed'],
+    ...Array.from({ length: 6 }, () => 'unknown'),
+  ])
 })
 
 test('Vault needs a directory for receipts and a token, and its file of certificates must be there', () => {
