@@ -13,7 +13,7 @@ import type { Address, GenerationLayout } from '../../../schemas/stored/layout.t
 import type { DecidedDocument } from '../../ledger/index.ts'
 import { ELASTICSEARCH_OVERLOADED, StopError, Unanswered } from '../../runtime/index.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
-import { errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
+import { assertPipelineExists, errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
 import { lastOffsetIn } from './last-offset.ts'
 
@@ -150,7 +150,7 @@ const tryToWrite = async (
 /** `again`: the documents to send again. `isTooMuch`: fewer bytes at a time may succeed. */
 type Tried = { readonly again: readonly PackedDocument[]; readonly isTooMuch: boolean }
 
-const ITEM_FIELDS = ['_id', '_index', 'status', 'error.type', 'result', 'executed_pipelines']
+const ITEM_FIELDS = ['_id', '_index', 'status', 'error.type', 'error.reason', 'result', 'executed_pipelines']
   .map(field => `items.*.${field}`)
   .join()
 /**
@@ -233,6 +233,7 @@ const itemOutcomes = (
       return status === ELASTICSEARCH_OVERLOADED ? 'too much' : 'retry'
     }
     if (status === 404) throw new StopError('index_missing', `${index}, while writing`)
+    assertPipelineExists(index, item)
     throw new StopError('write_refused', `status ${status}, ${type ?? 'no type'}`, { index })
   })
 }

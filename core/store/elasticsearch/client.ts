@@ -123,7 +123,7 @@ const blockedIndex = (answer: unknown): string | undefined =>
  * @param answer with an error. This form of a reason quotes no document
  * @throws StopError if the index names an ingest pipeline that does not exist: it takes no document
  */
-const assertPipelineExists = (index: string, answer: unknown): void => {
+export const assertPipelineExists = (index: string, answer: unknown): void => {
   const pipeline = /^pipeline with id \[([^\]\s"]{1,255})\] does not exist$/.exec(reasonOf(answer))?.[1]
   if (pipeline === undefined) return
   const what = `the ingest pipeline ${pipeline} does not exist; remove index.default_pipeline and index.final_pipeline`
@@ -282,7 +282,6 @@ const documentOf = <Source>(
   if (type === 'document_missing_exception') return { _id, found: false }
   if (type !== undefined) {
     if (isTransient(status, item) || !refused.has(status)) throw new Unanswered('elasticsearch', status, type, _index)
-    assertPipelineExists(_index, item)
     throw new StopError('write_refused', `status ${status}, ${type}, while reading`, { index: _index })
   }
   if (result !== 'noop' || typeof _version !== 'number' || (fields !== false && !get?._source)) return undefined

@@ -104,17 +104,6 @@ describe('a read from the primaries', () => {
     )
   })
 
-  test('of an index with a missing pipeline stops and names it', async () => {
-    const refused = failed(400, 'illegal_argument_exception')
-    const error = { ...refused.error, reason: 'pipeline with id [trim] does not exist' }
-    await expect(read(itemsOf(a, { ...refused, error }))).rejects.toThrow(
-      expect.objectContaining({
-        code: 'index_unsuitable',
-        message: expect.stringContaining('test-reps: the ingest pipeline trim does not exist'),
-      }),
-    )
-  })
-
   test('without the source gives none', async () => {
     const send = sending(async () => itemsOf({ ...a, get: undefined }))
     const found = await getFromPrimaries(send, [{ ...addressIn('test-reps', 'a'), _source: false }])
