@@ -167,7 +167,10 @@ export const openCopy = async (steps: CopySteps): Promise<Copy> => {
     for (const was of range(before)) {
       for (const is of range(after)) {
         if (tallyOf(there, was, is).records > tallyOf(given, was, is).records) {
-          throw differs(is, `has more records than ${from.topic}: somebody else publishes to it`)
+          throw differs(
+            is,
+            `has more records than ${from.topic}: another run copies to it, or somebody publishes to it`,
+          )
         }
         compare(was, is)
       }
