@@ -166,7 +166,7 @@ export const accessPage = (): string =>
       'Runtime fields of others can make lists wrong, so while an index has one, the API answers 503 (`runtime_fields`) and the projector stops. ' +
       'A role with `query` or `field_security` hides documents, and Elasticsearch answers with fewer rows and status 200: give none to these users. ' +
       'The projector stops (`documents_hidden`), the API answers 503 (`documents_hidden`), and the commands that answer from documents end. They ask at their start; projector and API ask again while they run. ' +
-      'A further role that permits `read` on an index without restriction makes it whole again. Elasticsearch tells nothing to an API key with role descriptors: look at them yourself (`GET /_security/api_key`); `npx commission doctor` says *does not tell*.',
+      'A further role that permits `read` without restriction makes an index whole again, if its list of indices is another one. Elasticsearch tells nothing of a role that grants no field at all (`"grant": []`), and nothing to an API key with role descriptors: look at them yourself (`GET /_security/api_key`); `npx commission doctor` says *does not tell*.',
     [
       '| setting | expected | otherwise | reason |',
       '|---|---|---|---|',

@@ -21,7 +21,7 @@ import {
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
-import { identityOf, readAll } from './generations.ts'
+import { readAll, recordedIdentityOf } from './generations.ts'
 
 export type UpgradeKeysOptions = {
   /** The offset that an earlier run stored, for a copy from before that run; by default the end of the topic. */
@@ -57,7 +57,7 @@ export const upgradeKeys = async (
   // The positions of the keys change only when a record arrives. So the times of the live generation show whether a
   // projector of another group runs.
   const { live } = await readAll(context)
-  const { partitions } = await identityOf(live, context)
+  const { partitions } = await recordedIdentityOf(live, context)
   const both = [
     [API_KEYS_GENERATION, KEYS_PARTITIONS],
     [live, partitions],

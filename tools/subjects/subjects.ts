@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import type { KeySources } from '../../core/reading/index.ts'
+import { assertSeesAll } from '../../core/store/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
@@ -217,7 +218,12 @@ const findEverywhere = async (subject: Subject, context: SubjectsContext): Promi
 const liveGeneration = async (context: SubjectsContext): Promise<SearchedGeneration> => {
   const { live } = await readAll(context)
   await identityOf(live, context)
-  const found = (await searchedGenerations(context)).find(({ label }) => label === live)
+  const searched = await searchedGenerations(context)
+  await assertSeesAll(
+    searched.flatMap(({ indices }) => indices),
+    { request: context.send },
+  )
+  const found = searched.find(({ label }) => label === live)
   if (found) return found
   throw new CommandError(`generation ${live} is gone`)
 }

@@ -4,8 +4,8 @@ import type { Problem } from './setting-values.ts'
 const readByOthers = [
   {
     name: 'DEBUG',
-    isUnsafe: (value: string) => /\*|elasticsearch/.test(value),
-    expected: 'no * and no elasticsearch in it: the client of Elasticsearch would print records and credentials',
+    isUnsafe: (value: string) => value.split(/[\s,]+/).some(matchesElasticsearch),
+    expected: 'no pattern that means elasticsearch: the client of Elasticsearch would print records and credentials',
   },
   {
     name: 'NODE_TLS_REJECT_UNAUTHORIZED',
@@ -13,6 +13,11 @@ const readByOthers = [
     expected: 'no value: with 0, Node accepts every certificate; …_CA_FILE names a certificate of your own',
   },
 ]
+
+/** Whether a pattern of the package `debug` means the client of Elasticsearch. A minus before it switches it off. */
+const matchesElasticsearch = (pattern: string): boolean =>
+  !pattern.startsWith('-') &&
+  new RegExp(`^${pattern.replace(/\W/g, char => (char === '*' ? '.*' : `\\${char}`))}$`).test('elasticsearch')
 
 export const checkReadByOthers = (
   environment: Readonly<Record<string, string | undefined>>,

@@ -59,7 +59,7 @@ type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices'>
 /**
  * Asks Elasticsearch whether the user sees all documents of these indices, with all fields.
  * @returns false if Elasticsearch does not tell: it has no security, or the API key has roles of its own
- * @throws StopError `documents_hidden`
+ * @throws StopError `documents_hidden`; `write_refused` if its answer has another form
  */
 export const assertSeesAll = async (indices: readonly string[], { request }: Pick<Steps, 'request'>) => {
   const answer = await request({ method: 'GET', path: OWN_PRIVILEGES_PATH }).catch((error: unknown) => {
@@ -67,10 +67,19 @@ export const assertSeesAll = async (indices: readonly string[], { request }: Pic
     throw error
   })
   if (answer?.status !== 200) return false
-  const index = hiddenAmong(answer.body, indices)
+  const index = hiddenIn(answer.body, indices)
   if (index === undefined) return true
   const what = 'a role of this user has query or field_security; give it only the role of deploy/access/'
   throw new StopError('documents_hidden', `${index}: ${what}`, { index })
+}
+
+const hiddenIn = (answer: unknown, indices: readonly string[]): string | undefined => {
+  try {
+    return hiddenAmong(answer, indices)
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error
+    throw new StopError('write_refused', `${OWN_PRIVILEGES_PATH} has an answer of another form`)
+  }
 }
 
 /**

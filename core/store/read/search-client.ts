@@ -145,7 +145,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
 }
 
 /** The statuses without security, for an API key with roles of its own, and behind a proxy that permits no question. */
-const tellsNothing: ReadonlySet<number | null> = new Set([400, 403, 404, 405, 500])
+const tellsNothing: ReadonlySet<number | null> = new Set([400, 403, 404, 405, 410, 501])
 const NOTHING_TOLD = Buffer.alloc(0)
 
 /** @throws Refusal `documents_hidden`: answers would be short, with status 200 */

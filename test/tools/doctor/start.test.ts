@@ -99,6 +99,13 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
     },
   ],
   [
+    'the answer about roles has another form',
+    'write_refused',
+    world => {
+      world.elasticsearch.privileges = { roles: [] }
+    },
+  ],
+  [
     'a role hides payouts',
     'documents_hidden',
     world => {
@@ -232,6 +239,7 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/store/generations/indices.ts index_missing': same(2),
   'core/store/generations/indices.ts index_replaced': same(1),
   'core/store/generations/indices.ts documents_hidden': same(1),
+  'core/store/generations/indices.ts write_refused': same(1),
   // A swap that cannot be finished does not stop a projector: `/readyz` says so.
   'core/store/generations/generations.ts index_missing': { times: 5, doctor: WRITES },
   'core/log/kafka/source.ts topic_missing': same(1),

@@ -96,7 +96,7 @@ test('an index of which a role hides documents is unavailable: lists would be sh
   expect([...(await withQuery('b*'))]).toEqual([['a', 'x']])
 })
 
-test.each([400, 403, 404, 405, 500])(
+test.each([400, 403, 404, 405, 501])(
   'if Elasticsearch answers %i to the question about roles, nothing is known, and no failure is counted',
   async status => {
     const { indexIds, outcomes } = answering(IDS, '{"error":"no handler found"}', status)
