@@ -11,6 +11,7 @@ import type { Usage } from '../../../core/reading/capacity/shares.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
 import { createSearchClient, type Transport } from '../../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../../core/store/read/slice-documents.ts'
+import { OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
 import type { Address } from '../../../schemas/stored/layout.ts'
 import type { Clock } from '../clock.ts'
 import type { Faults } from '../faults.ts'
@@ -110,11 +111,13 @@ const createTransport = (clock: Clock, faults: Faults, elasticsearch: Searched) 
       return { statusCode: faults.random.pick([429, 429, 503]), body: streamOf(Buffer.from(text), false) }
     }
     const answer =
-      body === undefined
-        ? idsAnswer(path.slice(1, path.indexOf('?')).split(','))
-        : path.startsWith('/_mget')
-          ? await reads.multiGet(namesOf(body), never)
-          : await reads.search(targetOf(path), body, never)
+      path === OWN_PRIVILEGES_PATH
+        ? Buffer.from('{"indices":[{"names":["*"],"privileges":["read"]}]}')
+        : body === undefined
+          ? idsAnswer(path.slice(1, path.indexOf('?')).split(','))
+          : path.startsWith('/_mget')
+            ? await reads.multiGet(namesOf(body), never)
+            : await reads.search(targetOf(path), body, never)
     if (typeof answer === 'string') throw new Error('simulated answers are never too large')
     return { statusCode: 200, body: streamOf(answer, faults.happens('loseAnswer')) }
   }
