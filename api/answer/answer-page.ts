@@ -148,7 +148,7 @@ export const answerLater = async (
   if (needsBody(ctx, position, etag)) answerBody(ctx, await body())
 }
 
-/** Sets the headers of every answer. Returns false after answering 304. */
+/** Sets the headers of an answer with records. Returns false after answering 304. */
 const needsBody = (ctx: Context<Answering>, position: ReadPosition, contentTag: string): boolean => {
   const { isFixed, sealState } = ctx.state.form
   const etag = sealState === undefined ? contentTag : tagOf(`${contentTag} ${sealState}`)
