@@ -198,7 +198,7 @@ export const readSettings = <Names extends Settings>(
   }
 
   checkTogether({ names, texts, values: Object.fromEntries(values) }, problems)
-  checkReadByOthers(environment, problems)
+  checkReadByOthers({ names, environment: texts }, problems)
   if (problems.length > 0) throw new SettingsError(problems)
   const settings = Object.fromEntries(values)
   for (const [name, { secret, read }] of Object.entries(names)) {

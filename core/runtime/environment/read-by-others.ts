@@ -1,6 +1,12 @@
 /** Variables of the environment that Node and packages read by themselves, and that would make a process unsafe. */
 import type { Problem } from './setting-values.ts'
 
+type Given = {
+  /** The settings of the program, by name. */
+  readonly names: object
+  readonly environment: Readonly<Record<string, string | undefined>>
+}
+
 const readByOthers = [
   {
     name: 'DEBUG',
@@ -9,7 +15,7 @@ const readByOthers = [
   },
   {
     name: 'NODE_TLS_REJECT_UNAUTHORIZED',
-    isUnsafe: (value: string) => value === '0',
+    isUnsafe: (value: string, given: Given) => value === '0' && usesTls(given),
     expected: 'no value: with 0, Node accepts every certificate; …_CA_FILE names a certificate of your own',
   },
 ]
@@ -19,12 +25,15 @@ const matchesElasticsearch = (pattern: string): boolean =>
   !pattern.startsWith('-') &&
   new RegExp(`^${pattern.replace(/\W/g, char => (char === '*' ? '.*' : `\\${char}`))}$`).test('elasticsearch')
 
-export const checkReadByOthers = (
-  environment: Readonly<Record<string, string | undefined>>,
-  problems: Problem[],
-): void => {
+/** S3 is asked by TLS unless its address says otherwise. */
+const usesTls = ({ names, environment }: Given): boolean =>
+  ('ARCHIVE_S3_ENDPOINT' in names && !environment.ARCHIVE_S3_ENDPOINT?.startsWith('http:')) ||
+  ('KAFKA_SSL' in names && environment.KAFKA_SSL === 'true') ||
+  Object.keys(names).some(name => /(^|,)\s*(https|rediss):/.test(environment[name] ?? ''))
+
+export const checkReadByOthers = (given: Given, problems: Problem[]): void => {
   for (const { name, isUnsafe, expected } of readByOthers) {
-    const value = environment[name] ?? ''
-    if (isUnsafe(value)) problems.push({ name, expected, got: JSON.stringify(value) })
+    const value = given.environment[name] ?? ''
+    if (isUnsafe(value, given)) problems.push({ name, expected, got: JSON.stringify(value) })
   }
 }

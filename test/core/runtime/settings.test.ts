@@ -319,8 +319,10 @@ test('a host of the port of receipts requires the port: without it nothing would
 test('a start is refused with a variable that makes a package print records, or Node accept every certificate', () => {
   for (const value of ['*', 'koa,elastic*', 'elasticsearch', '-koa *search'])
     expect(problemsOf({ DEBUG: value })).toEqual(['DEBUG'])
-  expect(problemsOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' })).toEqual(['NODE_TLS_REJECT_UNAUTHORIZED'])
-  const harmless = { DEBUG: 'koa:* -elasticsearch,testcontainers*', NODE_TLS_REJECT_UNAUTHORIZED: '1' }
+  const anyCertificate = { NODE_TLS_REJECT_UNAUTHORIZED: '0' }
+  for (const tls of [{ KAFKA_SSL: 'true' }, { ELASTICSEARCH_URL: 'https://a:9200' }])
+    expect(problemsOf({ ...anyCertificate, ...tls })).toEqual(['NODE_TLS_REJECT_UNAUTHORIZED'])
+  const harmless = { DEBUG: 'koa:* -elasticsearch,testcontainers*', ...anyCertificate }
   expect(readSettings(names, { ...enough, ...harmless })).toEqual(readSettings(names, enough))
 })
 
