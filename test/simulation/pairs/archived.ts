@@ -220,6 +220,8 @@ const finish = async (
   const broken = areReceiptsWhole(place.keys) ?? (await areNotesWhole(names, place))
   // A receipt that a killed command left half is mended by nobody.
   if (broken !== undefined) return broken
+  // As it asks for: it refuses until the projector has read all events of keys.
+  if (names.includes('rotate')) await world.untilCaughtUp()
   const again = await runAgain(world, starts)
   const told = again.running.map(one => isTold(one, again.running, place, world)).find(found => found !== undefined)
   if (again.failure ?? told) return `run again: ${again.failure ?? told}`
