@@ -73,9 +73,11 @@ test.concurrent('a translog that somebody sets to async while a projector runs i
   const settings = `/${prefix}-*/_settings`
   expect((await call('PUT', settings, { index: { 'translog.durability': 'async' } })).status).toBe(200)
   await eventually(async () => expect((await call('GET', settings)).text).not.toContain('translog'))
-  const told = projector.lines().filter(({ msg }) => msg === 'a setting of an index was put back')
-  expect(told.map(({ index }) => index).sort()).toEqual((await indicesOf(prefix)).toSorted())
-  expect(told).toContainEqual(expect.objectContaining({ setting: 'translog.durability', got: 'async', level: 40 }))
+  const indices = (await indicesOf(prefix)).toSorted()
+  const told = () => projector.lines().filter(({ msg }) => msg === 'a setting of an index was put back')
+  const toldOf = () => told().map(({ index }) => index)
+  await eventually(async () => expect(toldOf().sort()).toEqual(indices))
+  expect(told()).toContainEqual(expect.objectContaining({ setting: 'translog.durability', got: 'async', level: 40 }))
 })
 
 test.concurrent('a field that somebody adds to an index while a projector runs, which searches read in place of ours, stops it', async t => {
