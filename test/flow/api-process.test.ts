@@ -52,7 +52,7 @@ describe('an API process', () => {
       )
       expect(Number(looks?.[1])).toBeGreaterThan(6)
     })
-    expect(api.lines().filter(({ msg }) => String(msg).startsWith('not ready')).length).toBe(1)
+    await eventually(() => expect(api.lines().filter(({ msg }) => String(msg).startsWith('not ready')).length).toBe(1))
     expect(await api.stop()).toEqual({ code: 0, signal: null })
   })
 

@@ -8,7 +8,7 @@ import { partitionOf } from '../support/model-record.ts'
 import { type Projector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { publishBatch } from '../support/publish-batch.ts'
-import { fileScope } from '../support/scope.ts'
+import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, indexNamed } from '../support/stored.ts'
 import type { Topics } from '../support/topics.ts'
 
@@ -90,8 +90,7 @@ describe('a batch above the bound', () => {
     const { value } = (begin?.source.body ?? {}) as { readonly value?: string }
     expect(Buffer.from(value ?? '', 'base64')).toHaveLength(size)
     expect(await namesOf()).toEqual(expect.arrayContaining([`${org_id} rep_1`, `${org_id} rep_2`]))
-    expect(projector.log()).toMatch(
-      new RegExp(`"first":${first},"last":${first + 51},"codec":${codec},"reason":"too_large"`),
-    )
+    const line = new RegExp(`"first":${first},"last":${first + 51},"codec":${codec},"reason":"too_large"`)
+    await eventually(() => expect(projector.log()).toMatch(line))
   })
 })

@@ -59,7 +59,8 @@ const expectFailed = async (code: string): Promise<void> => {
   expect(JSON.parse((await projector.ask('/status')).text)).toMatchObject({ failed: { g2: code } })
   const { text: metrics } = await projector.ask('/metrics')
   expect(metrics).toContain(`commission_generation_failed{generation="g2",code="${code}"} 1`)
-  expect(projector.lines()).toContainEqual(expect.objectContaining({ level: 50, generation: 'g2', code }))
+  const line = { level: 50, generation: 'g2', code }
+  await eventually(() => expect(projector.lines()).toContainEqual(expect.objectContaining(line)))
 }
 const restart = async (scope: Scope): Promise<void> => {
   await projector.stop()

@@ -12,12 +12,14 @@ import { createTopics } from '../support/topics.ts'
 
 const setUp = async (scope: Scope) => {
   const { topics, projector } = await startProjection(scope, [], { settings: { RECEIPTS_PORT: '0' } })
-  return { topics, projector, url: receiptsUrl(projector) }
+  return { topics, projector, url: await receiptsUrl(projector) }
 }
-const receiptsUrl = ({ lines }: Projector): string => {
-  const { address } = lines().find(({ msg }) => msg === 'the port of receipts listens') as { address: { port: number } }
-  return `http://127.0.0.1:${address.port}`
-}
+const receiptsUrl = ({ lines }: Projector): Promise<string> =>
+  eventually(() => {
+    const line = lines().find(({ msg }) => msg === 'the port of receipts listens')
+    expect(line).toBeDefined()
+    return `http://127.0.0.1:${(line as { address: { port: number } }).address.port}`
+  })
 
 test('the port of receipts serves receipts and the AsyncAPI document, and no page of the admin port', async t => {
   const { topics, projector, url } = await setUp(t)

@@ -37,7 +37,7 @@ test.concurrent('a projector with another prefix is refused at its start, and th
   await untilCaughtUp(first)
   // Another projector with the same prefix may join.
   await untilCaughtUp(await startProjector(t, { topics, prefix, groupId }))
-  expect(await readiness(first)).toEqual({ ready: true, reasons: {} })
+  await eventually(async () => expect(await readiness(first)).toEqual({ ready: true, reasons: {} }))
 })
 
 test.concurrent('a partition that no projector of the prefix owns is reported by /readyz and a metric until one owns it again', async t => {
@@ -63,5 +63,6 @@ test.concurrent('a member that names no installation may be of an older version:
   t.onTestFinished(() => member.disconnect())
   const projector = await startProjector(t, { topics, prefix, groupId })
   await eventually(async () => expect((await readiness(projector)).ready).toBe(true))
-  expect(projector.lines()).toContainEqual(expect.objectContaining({ level: 40, group: `${groupId}-g1`, members: 1 }))
+  const line = { level: 40, group: `${groupId}-g1`, members: 1 }
+  await eventually(() => expect(projector.lines()).toContainEqual(expect.objectContaining(line)))
 })

@@ -171,14 +171,15 @@ describe('after an earlier run', () => {
     const projector = await startProjector(t, { topics, prefix })
     await untilCaughtUp(projector)
     const names = Object.keys(definitions()).sort()
-    const told = projector.lines().filter(({ msg }) => msg === 'a setting of an index was put back')
+    const told = () => projector.lines().filter(({ msg }) => msg === 'a setting of an index was put back')
     for (const [setting, expected, got] of [
       ['refresh_interval', '-1', 'nothing (the default)'],
       ['translog.durability', 'request', 'async'],
     ]) {
-      const ofSetting = told.filter(line => line.setting === setting)
-      expect(ofSetting.map(({ index }) => index).sort()).toEqual(names)
-      expect(ofSetting).toContainEqual(expect.objectContaining({ expected, got, level: 40 }))
+      const ofSetting = () => told().filter(line => line.setting === setting)
+      const indices = () => ofSetting().map(({ index }) => index)
+      await eventually(() => expect(indices().sort()).toEqual(names))
+      expect(ofSetting()).toContainEqual(expect.objectContaining({ expected, got, level: 40 }))
     }
     const { text } = await call('GET', `${settings}?flat_settings=true`)
     const found = JSON.parse(text) as Record<string, { settings: Record<string, string> }>

@@ -14,7 +14,7 @@ import {
   untilCaughtUp,
 } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
-import type { Scope } from '../support/scope.ts'
+import { eventually, type Scope } from '../support/scope.ts'
 import { call, createPrefix, indexNamed, indicesOf } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
 
@@ -113,9 +113,11 @@ describe('topics', () => {
     expect(await command.exited, command.log()).toEqual({ code: 0, signal: null })
     const projector = await startProjector(t, { topics: fresh, prefix })
     await untilCaughtUp(projector)
-    expect(warningsOf(projector).map(({ msg }) => msg)).toEqual([
-      'max.message.bytes: expected KAFKA_MAX_MESSAGE_BYTES (9437184) or more, got 1048576: larger records cannot be published',
-    ])
+    await eventually(() =>
+      expect(warningsOf(projector).map(({ msg }) => msg)).toEqual([
+        'max.message.bytes: expected KAFKA_MAX_MESSAGE_BYTES (9437184) or more, got 1048576: larger records cannot be published',
+      ]),
+    )
   })
 
   test('npx commission topics reports differences of an existing topic, and refuses one that would lose records', async t => {
@@ -176,9 +178,9 @@ describe('topics', () => {
     const topics = await createTopics(t, { configuration: { 'message.timestamp.type': 'CreateTime' } })
     const projector = await startProjector(t, { topics, prefix: createPrefix(t) })
     await untilCaughtUp(projector)
-    const warnings = warningsOf(projector)
-    expect(warnings.map(({ topic }) => topic)).toEqual([topics.events, topics.apiKeys])
-    for (const { msg } of warnings) expect(msg).toContain('LogAppendTime')
+    const topicsOf = () => warningsOf(projector).map(({ topic }) => topic)
+    await eventually(() => expect(topicsOf()).toEqual([topics.events, topics.apiKeys]))
+    for (const { msg } of warningsOf(projector)) expect(msg).toContain('LogAppendTime')
   })
 })
 

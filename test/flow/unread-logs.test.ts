@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { expect, inject, test } from 'vitest'
+import { freePort } from '../../services/ports.ts'
 import { useStore } from '../support/api.ts'
 import type { Store } from '../support/documents.ts'
 import { createPipe, type Pipe } from '../support/pipes.ts'
@@ -14,15 +14,6 @@ import { createTopics } from '../support/topics.ts'
 const STOP_WITHIN_MS = 10_000
 /** An API writes its lines every 100 ms. */
 const WRITTEN_WITHIN_MS = 1_000
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
-}
 
 type Started = { readonly port: number; readonly ask: () => Promise<number>; readonly stop: () => Promise<void> }
 
