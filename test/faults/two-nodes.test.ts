@@ -131,13 +131,13 @@ testNodes(
       const { pages } = walkers.soFar()
       await eventually(() => expect(walkers.soFar().pages).toBeGreaterThan(pages + 5))
       await loading.stop()
-      took.lost.push(await expectRecovery(installation))
+      took.lost.push(await expectRecovery(installation, WHOLE_WITHIN_MS))
 
       const again = keepPublishing(t, topics, () => next(FEW))
       await second.restart()
       await whole(first)
       await again.stop()
-      took.back.push(await expectRecovery(installation))
+      took.back.push(await expectRecovery(installation, WHOLE_WITHIN_MS))
     }
     const seconds = (all: readonly number[]): string => all.map(one => (one / 1_000).toFixed(1)).join(', ')
     console.log(`caught up ${seconds(took.lost)} s after the loss, ${seconds(took.back)} s after the return`)
@@ -173,10 +173,10 @@ testNodes(
       const { pages } = many.soFar()
       await eventually(() => expect(many.soFar().pages).toBeGreaterThan(pages + 200))
       await loading.stop()
-      await expectRecovery(installation)
+      await expectRecovery(installation, WHOLE_WITHIN_MS)
       for (const proxy of between) await proxy.heal()
       await whole(first)
-      await expectRecovery(installation)
+      await expectRecovery(installation, WHOLE_WITHIN_MS)
     }
     const walked = await many.stop()
     const unavailable = walked.unavailable + walkers.soFar().unavailable

@@ -278,13 +278,10 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
   }, async t => {
     // Projectors of the tests before were killed: the groups wait for them for the length of a session.
     const groups = mechanismUsers.flatMap(user => [`${user}-api-keys`, `${user}-g1`])
-    await eventually(
-      async () => {
-        const described = await cluster.admin.describeGroups(groups)
-        expect(described.groups.flatMap(({ members }) => members)).toEqual([])
-      },
-      { within: 30_000 },
-    )
+    await eventually(async () => {
+      const described = await cluster.admin.describeGroups(groups)
+      expect(described.groups.flatMap(({ members }) => members)).toEqual([])
+    })
     const projectors = await Promise.all(
       mechanismUsers.map((user, index) =>
         withAdminPort(startAs(t, user, mechanisms[index] ?? 'plain', createPrefix(t))),

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
+import { READ_TIME_MAX } from '../../core/store/limits.ts'
 import type { SearchClient } from '../../core/store/read/search-client.ts'
 import { indexOf } from '../../schemas/stored/documents.ts'
 import { generationIndices } from '../../schemas/stored/mappings.ts'
@@ -183,11 +184,11 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
       expectUnavailable(await ask('/payouts', key))
       expect(logged.at(-1)).toContain('"because":"time_is_up"')
       expect(performance.now() - begun).toBeGreaterThan(2_500)
-      expect(performance.now() - begun).toBeLessThan(4_000)
+      // This is the limit of 3 s, which a unit test checks. Without it there is no answer; a busy machine is late.
+      expect(performance.now() - begun).toBeLessThan(READ_TIME_MAX + 10_000)
     }
     slow.delay('nothing')
-    const { status } = await ask('/payouts', key)
-    expect(status, logged.at(-1)).toBe(200)
+    await eventually(async () => expect((await ask('/payouts', key)).status, logged.at(-1)).toBe(200))
   })
 
   test('if its response breaks off', async (scope: Scope) => {
@@ -226,7 +227,7 @@ describe('a client', () => {
     const between = (real: SearchClient): SearchClient => ({
       ...real,
       search: (_index, _body, signal) => {
-        ended = new Promise(resolve => signal.addEventListener('abort', resolve))
+        ended = new Promise(resolve => signal.addEventListener('abort', () => resolve(signal.reason.message)))
         return new Promise(() => undefined)
       },
     })
@@ -236,11 +237,10 @@ describe('a client', () => {
       headers: { authorization: `Bearer ${key}` },
       signal: leaving.signal,
     }).catch((error: Error) => error.name)
-    const begun = performance.now()
     while (!ended) await new Promise(setImmediate)
     leaving.abort()
-    await ended
-    expect(performance.now() - begun).toBeLessThan(2_000)
+    // Not by the end of its time.
+    expect(await ended).toBe('client_gone')
     expect(await asked).toBe('AbortError')
   })
 })

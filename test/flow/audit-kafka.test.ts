@@ -3,7 +3,8 @@ import { randomBytes } from 'node:crypto'
 import kafkajs from 'kafkajs'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { createTopicLog } from '../../api/audit/topic-log.ts'
-import { createAuditWriter } from '../../api/audit/write-lines.ts'
+import { type AuditWriter, createAuditWriter } from '../../api/audit/write-lines.ts'
+import { AUDIT_WAIT_MAX } from '../../api/limits.ts'
 import { scheduleTimer } from '../../core/runtime/time-limits.ts'
 import { serveApi } from '../support/api.ts'
 import { type AuditLine, createAuditedStore, expectAudited, parseLines, type Read, read } from '../support/audit.ts'
@@ -74,9 +75,24 @@ const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean)
     later: scheduleTimer,
   })
   scope.onTestFinished(() => writer.end())
-  const { port } = await serveApi(scope, prefix, { audit: { writer, isStrict } })
+  /** Milliseconds that each request waited for its line. */
+  const waits: number[] = []
+  const write: AuditWriter['write'] = async line => {
+    const begun = performance.now()
+    const outcome = await writer.write(line)
+    waits.push(performance.now() - begun)
+    return outcome
+  }
+  const { port } = await serveApi(scope, prefix, { audit: { writer: { ...writer, write }, isStrict } })
   const ask = (path: string): Promise<Read> => read(`http://127.0.0.1:${port}/api/v1`, path, key)
-  return { proxy, counted, ask }
+  /** Asks again after a 503: on a busy machine Kafka or Elasticsearch may be too slow for one. */
+  const answered = (path: string): Promise<Read> =>
+    eventually(async () => {
+      const answer = await ask(path)
+      expect(answer.status).toBe(200)
+      return answer
+    })
+  return { proxy, counted, waits, ask, answered }
 }
 
 test('a process writes a record for each answer before it', async scope => {
@@ -84,26 +100,36 @@ test('a process writes a record for each answer before it', async scope => {
   const settings = { AUDIT_LOG: `kafka:${topic}`, AUDIT_STRICT: 'true', KAFKA_BROKERS: inject('kafkaBrokers') }
   const api = await startApi(scope, prefix, { settings })
   const paths = Array.from({ length: 40 }, (_, n) => `/payouts?limit=${1 + n}`)
-  const answers = await Promise.all(paths.map(path => read(api.url, path, key)))
-  expect(new Set(answers.map(({ status }) => status)), reasonsUnavailable(api).join()).toEqual(new Set([200]))
+  const late: Read[] = []
+  const answers = await Promise.all(
+    paths.map(path =>
+      eventually(async () => {
+        const answer = await read(api.url, path, key)
+        // On a busy machine Kafka may be too slow for one: its client asks again.
+        if (answer.status === 503) late.push(answer)
+        expect(answer.status, reasonsUnavailable(api).join()).toBe(200)
+        return answer
+      }),
+    ),
+  )
   await api.kill()
   const found = await lines()
   expectAudited(answers, found)
-  expect(found.length).toBe(answers.length)
+  const idsOf = (all: readonly Read[]) => all.map(({ requestId }) => requestId)
+  const others = found.map(({ request_id }) => request_id).filter(id => !idsOf(answers).includes(id))
+  // A record that came too late for its answer is written once, or not at all.
+  expect(new Set(others).size).toBe(others.length)
+  expect(idsOf(late)).toEqual(expect.arrayContaining(others))
 })
 
 test('strict: without Kafka requests get 503; with Kafka again, each answer has one record', async scope => {
   const { topic, lines } = await createTopic(scope)
-  const { proxy, counted, ask } = await serveThroughProxy(scope, topic, true)
-  const before = await ask('/payouts')
+  const { proxy, counted, ask, answered } = await serveThroughProxy(scope, topic, true)
+  const before = await answered('/payouts')
   await proxy.inject({ kind: 'away' })
   expect((await ask('/payouts')).status).toBe(503)
   await proxy.heal()
-  const after = await eventually(async () => {
-    const answer = await ask('/reps')
-    expect(answer.status).toBe(200)
-    return answer
-  })
+  const after = await answered('/reps')
   expectAudited([before, after], await lines())
   expect(counted.lost).toBeGreaterThan(0)
 })
@@ -112,6 +138,8 @@ test('not strict: without Kafka requests are answered, and their lines are count
   const { topic, lines } = await createTopic(scope)
   const { proxy, counted, ask } = await serveThroughProxy(scope, topic, false)
   const before = await ask('/payouts')
+  // On a busy machine the answer does not wait for its record.
+  await eventually(() => expect(counted.written).toBe(1))
   await proxy.inject({ kind: 'away' })
   const during = await Promise.all(['/payouts', '/reps', '/periods'].map(ask))
   expect(during.map(({ status }) => status)).toEqual([200, 200, 200])
@@ -128,13 +156,14 @@ test('not strict: without Kafka requests are answered, and their lines are count
 
 test('a silent Kafka delays no answer for longer than the wait, and only once', async scope => {
   const { topic } = await createTopic(scope)
-  const { proxy, ask } = await serveThroughProxy(scope, topic, false)
-  await ask('/payouts')
+  const { proxy, waits, answered } = await serveThroughProxy(scope, topic, false)
+  await answered('/payouts')
   await proxy.inject({ kind: 'black-hole' })
-  expect((await ask('/payouts')).status).toBe(200)
-  const begun = performance.now()
-  for (let n = 0; n < 20; n++) expect((await ask('/payouts')).status).toBe(200)
-  expect(performance.now() - begun).toBeLessThan(2_000)
+  waits.length = 0
+  for (let n = 0; n < 21; n++) await answered('/payouts')
+  const [first = 0, ...others] = waits
+  expect(first).toBeLessThan(2 * AUDIT_WAIT_MAX)
+  expect(Math.max(...others)).toBeLessThan(AUDIT_WAIT_MAX / 2)
   await proxy.heal()
 })
 

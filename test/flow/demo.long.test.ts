@@ -40,7 +40,7 @@ test('npm run demo -- --once ends with 0, and leaves no process, file, topic or 
   expect(processes.filter(({ pid }) => isAlive(pid))).toEqual([])
 })
 
-test('Ctrl-C in the middle ends the demo with 130, and leaves nothing behind', { timeout: 3 * minutes }, async () => {
+test('Ctrl-C in the middle ends the demo with 130, and leaves nothing behind', async () => {
   const demo = await startDemo()
   await demo.line('publishing: ')
   expect(await readdir(demo.folder)).toHaveLength(1)
@@ -50,7 +50,7 @@ test('Ctrl-C in the middle ends the demo with 130, and leaves nothing behind', {
   expect(await readdir(demo.folder)).toEqual([])
 })
 
-test('a killed demo takes its projector, its API and its files with it', { timeout: 3 * minutes }, async () => {
+test('a killed demo takes its projector, its API and its files with it', async () => {
   const demo = await startDemo()
   await demo.line('API runs')
   const processes = await processesOf(demo.pid)
@@ -64,9 +64,7 @@ test('a killed demo takes its projector, its API and its files with it', { timeo
   )
 })
 
-test('the death of its projector ends the demo with 1 and shows the end of the log; nothing is left behind', {
-  timeout: 3 * minutes,
-}, async () => {
+test('the death of its projector ends the demo with 1 and shows the end of the log; nothing is left behind', async () => {
   const demo = await startDemo()
   await demo.line('API runs')
   const projector = (await processesOf(demo.pid)).find(({ command }) => command.includes('projector/main.ts'))
@@ -76,7 +74,7 @@ test('the death of its projector ends the demo with 1 and shows the end of the l
   expect(await readdir(demo.folder)).toEqual([])
 })
 
-test('an answer of the API that differs from the expected one is named', { timeout: 3 * minutes }, async () => {
+test('an answer of the API that differs from the expected one is named', async () => {
   const said: string[] = []
   const differences = await runDemo(
     { seed: 3, once: true, years: 1, probes: 2 },

@@ -11,13 +11,13 @@ import { checkpointNow } from '../support/checkpoints.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, type Outgoing, repRecorded } from '../support/events.ts'
 import { createModel } from '../support/model.ts'
-import { reasonsUnavailable, startApi, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startApi, startProcess, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually } from '../support/scope.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import { createTopics, place, type Topics, toMessage } from '../support/topics.ts'
-import { expectWalkedAsModelled, startWalkers, untilWarm } from '../support/walkers.ts'
+import { expectServed, expectWalkedAsModelled, startWalkers, untilWarm } from '../support/walkers.ts'
 
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
@@ -229,7 +229,7 @@ const grows = async (t: { onTestFinished: (release: () => Promise<void>) => void
   expect(follower.times).toEqual(follower.times.toSorted())
   const walked = await walkers.stop()
   expectWalkedAsModelled(walked, model)
-  expect(walked.unavailable, reasonsUnavailable(api).join('\n')).toBe(0)
+  await expectServed(walked, api)
 
   await topics.publish([repRecorded({ org_id: org, id: 'rep_late' })])
   const late = await grow('--json')

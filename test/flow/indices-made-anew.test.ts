@@ -24,7 +24,7 @@ const paths = ['/totals', '/totals?deal_id=deal_1', '/payouts?starting_after=pay
 test.concurrent.for([
   { name: 'more records in as many partitions', partitions: 1, versions: 1 },
   { name: 'fewer records, and more partitions', partitions: 4, versions: 0 },
-])('answers are those of a new API process: $name', { timeout: 120_000 }, async ({ partitions, versions }, t) => {
+])('answers are those of a new API process: $name', async ({ partitions, versions }, t) => {
   const [org, key] = [newId('org'), newKeyText()]
   const records = (amount: string, more: number) => [
     keyCreated({ org_id: org, text: key }),

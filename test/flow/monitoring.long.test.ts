@@ -24,7 +24,7 @@ const panels = readdirSync(DASHBOARDS).flatMap(file =>
 )
 /** The evaluations without an alert that are a quiet time: one a second. */
 const QUIET_EVALUATIONS = 30
-const SOON = { within: 60_000, every: 500 }
+const SOON = { within: 100_000, every: 500 }
 
 const setUp = async (scope: Scope) => {
   const [org, key] = [newId('org'), newKeyText()]

@@ -4,6 +4,8 @@
  */
 import kafkajs, { type Producer } from 'kafkajs'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { STREAMS_STOP_TIMEOUT_MS } from '../../core/projection/limits.ts'
+import { ELASTICSEARCH_TIMEOUT_MS } from '../../core/store/limits.ts'
 import { commandSettings, jsonLines, readHere, runCommand } from '../support/commands.ts'
 import {
   keyCreated,
@@ -134,7 +136,7 @@ test('a receipt for a record that does not exist yet is not_yet, and a waiting r
   await untilWaiting(1)
   const [sent, sentAt] = [await send(repRecorded({ org_id: org, name: 'after' })), performance.now()]
   expect(await asked).toEqual(received(sent, PUBLISHED))
-  expect([sent, performance.now() - sentAt < 10_000]).toEqual([place, true])
+  expect([sent, performance.now() - sentAt < 30_000]).toEqual([place, true])
 })
 
 test('while the projectors are behind, a receipt is not_yet after its wait; then all requests get their receipts', async () => {
@@ -144,7 +146,7 @@ test('while the projectors are behind, a receipt is not_yet after its wait; then
   const begun = performance.now()
   expect(await receipt(refused, 2)).toEqual(received(refused, NOT_YET))
   expect(performance.now() - begun).toBeGreaterThan(1_950)
-  expect(performance.now() - begun).toBeLessThan(6_000)
+  expect(performance.now() - begun).toBeLessThan(20_000)
 
   const many = Array.from({ length: 200 }, (_, index) => receipt(index % 2 === 0 ? applied : refused, 60))
   await untilWaiting(200)
@@ -178,7 +180,7 @@ test('while Elasticsearch is away, a receipt is a 503; a request that waits unti
   await proxy.inject({ kind: 'black-hole' })
   const begun = performance.now()
   expect(await receipt(place, 0)).toEqual(unknown)
-  expect(performance.now() - begun).toBeLessThan(10_000)
+  expect(performance.now() - begun).toBeLessThan(ELASTICSEARCH_TIMEOUT_MS)
   await proxy.heal()
   await untilCaughtUp(projectors[0])
 })
@@ -241,7 +243,7 @@ describe('a request that waits while', () => {
     const begun = performance.now()
     const stopped = projectors[0].stop()
     expect(await asked).toEqual(received(place, NOT_YET))
-    expect(performance.now() - begun).toBeLessThan(3_000)
+    expect(performance.now() - begun).toBeLessThan(STREAMS_STOP_TIMEOUT_MS)
     expect(await stopped).toEqual({ code: 0, signal: null })
     expect(performance.now() - begun).toBeLessThan(10_000)
   })

@@ -108,7 +108,7 @@ test('a rep that is redacted twice is decided as before, and has a receipt of ea
   }
   const onwards = await startProjector(t, { topics: twice, prefix })
   await untilCaughtUp(onwards)
-}, 240_000)
+})
 
 test('copies in both topics are reported, and gone after a redaction; what nobody can read is refused until it is named', async t => {
   const inKeys = { ...named('Canary in Keys'), stream: 'api-keys' } as const
@@ -169,7 +169,7 @@ test('copies in both topics are reported, and gone after a redaction; what nobod
   }
   const going = await startProjector(t, { topics: restored, prefix })
   await untilCaughtUp(going)
-}, 240_000)
+})
 
 test('documents of a redacted record that were written and not published yet are decided anew', async t => {
   const { topics, prefix, projector } = await startProjection(t, [periodRecorded({ org_id: org }), named('Canary')], {

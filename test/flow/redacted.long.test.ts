@@ -223,7 +223,7 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
   expect(answers.map(({ text }) => text).join()).not.toMatch(FORGOTTEN)
   expect(JSON.parse(answers[3]?.text ?? '').data).toMatchObject({ id: 'rep_1', name: '', erased: true })
   expect(answers[0]?.text).toContain('Canary Other')
-}, 180_000)
+})
 
 test.concurrent('a projection that has read a redacted record last adopts the log with the list, and only the log that it names', async t => {
   const topics = await createTopics(t, { partitions: 1 })
@@ -330,4 +330,4 @@ test.concurrent('a projection that has read a redacted record last adopts the lo
   const short = await runCommand(adopt.toSpliced(4, 2), settings)
   const what = /g1 has read partition 0 of \S+ to offset 4, the archive ends at 3\. Nothing is changed/
   expect([short.code, short.said]).toEqual([1, expect.stringMatching(what)])
-}, 240_000)
+})

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs from 'kafkajs'
 import { beforeAll, expect, inject, test } from 'vitest'
+import { STREAMS_STOP_TIMEOUT_MS } from '../../core/projection/limits.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import {
   keyCreated,
@@ -192,7 +193,7 @@ test('a run that waits while its projector stops is answered at once with 503, a
   const begun = performance.now()
   const stopped = projector.stop()
   expect(await asked).toEqual({ status: 503, body: { error: 'the projector is stopping' } })
-  expect(performance.now() - begun).toBeLessThan(3_000)
+  expect(performance.now() - begun).toBeLessThan(STREAMS_STOP_TIMEOUT_MS)
   expect(await stopped).toEqual({ code: 0, signal: null })
   expect(performance.now() - begun).toBeLessThan(10_000)
 })

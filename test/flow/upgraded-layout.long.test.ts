@@ -8,20 +8,13 @@ import { foldAll } from '../support/agreement.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText } from '../support/events.ts'
 import { startProjectorOf } from '../support/other-rules-processes.ts'
-import {
-  type Api,
-  type Projector,
-  reasonsUnavailable,
-  startApi,
-  startProjector,
-  untilCaughtUp,
-} from '../support/processes.ts'
+import { type Api, type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { createPrefix, indicesOf } from '../support/stored.ts'
 import { createStream, organizationsIn } from '../support/streams.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
-import { expectWalkedAsModelled, startWalkers, untilWarm, type Walkers } from '../support/walkers.ts'
+import { expectServed, expectWalkedAsModelled, startWalkers, untilWarm, type Walkers } from '../support/walkers.ts'
 
 const PARTITIONS = 3
 const file = fileScope()
@@ -100,5 +93,5 @@ test('readers notice nothing of a swap to it, a rollback, the next swap, and the
   await untilCaughtUp(projector)
   const walked = await walkers.stop()
   expectWalkedAsModelled(walked, foldAll(topics).model)
-  expect(walked.unavailable, reasonsUnavailable(api).join('\n')).toBe(0)
+  await expectServed(walked, api)
 })

@@ -153,10 +153,7 @@ const anyDocumentsSince = (from: number, decided: readonly Decided[], chances: C
   return documents
 }
 
-/** Takes seconds. The limit allows for a busy machine. */
-const patient = { timeout: 60_000 }
-
-describe('for any history of commission events', patient, () => {
+describe('for any history of commission events', () => {
   const seen = new Map<string, number>()
 
   test('each event is decided according to the contract', async () => {
@@ -218,7 +215,7 @@ describe('for any history of commission events', patient, () => {
   })
 })
 
-describe('for any history of API keys', patient, () => {
+describe('for any history of API keys', () => {
   const keys = fc
     .array(
       fc.record({

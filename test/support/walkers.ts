@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import type { List, Page } from './client.ts'
 import { requireDescribed } from './described.ts'
 import type { Item, Model } from './model.ts'
+import { type Api, reasonsUnavailable } from './processes.ts'
 import type { Random } from './random.ts'
 import { eventually } from './scope.ts'
 
@@ -111,6 +112,19 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
       return soFar()
     },
   }
+}
+
+/**
+ * Expects that no answer to walkers was a 503. On a busy machine the 3 s of a request may be up, seldom: every other
+ * reason counts, and an outage would take the time of many.
+ */
+export const expectServed = async (walked: Walked, ...apis: readonly Api[]): Promise<void> => {
+  if (walked.unavailable === 0) return
+  const reasons = () => reasonsUnavailable(...apis)
+  // A process writes the line of an answer later.
+  await eventually(() => expect(reasons().length).toBeGreaterThanOrEqual(walked.unavailable))
+  expect(reasons().filter(reason => !reason.includes(': time_is_up, '))).toEqual([])
+  expect(walked.unavailable, reasons().join('\n')).toBeLessThanOrEqual(Math.max(1, walked.pages / 50))
 }
 
 /**

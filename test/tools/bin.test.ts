@@ -28,7 +28,7 @@ const project = (scope: Scope) => {
   writeFileSync(join(root, 'tools', 'main.ts'), 'console.log("this Node", ...process.argv.slice(2))\n')
   const run = (version: string) => {
     const words = ['--import', pretend(version), file, 'parked', 'list']
-    const { status, stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 20_000 })
+    const { status, stdout, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8', timeout: 100_000 })
     return { status, stdout, stderr }
   }
   const refusal = (version: string) => ({

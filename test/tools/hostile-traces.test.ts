@@ -17,13 +17,14 @@ const payout = {
   line_items: [],
 }
 
-test('a trace with a new strategy version at each step is explained within 2 s', () => {
+test('a trace with a new strategy version at each step is explained in less than 2 s of CPU', () => {
   const trace = Array.from({ length: 76_000 }, (_, step) => ({ strategy: 's', strategy_version: `${step}` }))
-  const began = performance.now()
+  const began = process.threadCpuUsage()
   const { strategies } = stepOf(undefined, { payout, traceRecorded: true, trace, seq: 0, at: 0 })
   expect(strategies[0]?.versions).toHaveLength(76_000)
-  expect(performance.now() - began).toBeLessThan(2_000)
-}, 5_000)
+  const { user, system } = process.threadCpuUsage(began)
+  expect(user + system).toBeLessThan(2_000_000)
+})
 
 test('a table takes 300,000 rows', () => {
   expect(aligned(Array.from({ length: 300_000 }, (_, row) => [`${row}`])).split('\n')).toHaveLength(300_000)

@@ -253,13 +253,13 @@ test('a stop also closes connections that Node does not track: after CONNECT, or
   await reading(scope, encrypted.port, '')
   await known
   const stopped = Promise.all([stop(large.server, 100), stop(encrypted.server, 100)]).then(() => 'stopped')
-  expect(await Promise.race([stopped, sleep(3_000)])).toBe('stopped')
+  expect(await Promise.race([stopped, sleep(30_000)])).toBe('stopped')
 })
 
 test('a connection that does not complete its TLS handshake is closed', async scope => {
   const { server, port, refusals } = await serve(scope, undefined, { tls })
   for (const bytes of ['', '\x16\x03\x01']) await reading(scope, port, bytes)
   const open = () => new Promise(resolve => server.getConnections((_, count) => resolve(count)))
-  await eventually(async () => expect(await open()).toBe(0), { within: 15_000 })
+  await eventually(async () => expect(await open()).toBe(0))
   expect(refusals()).toBe(0)
-}, 20_000)
+})

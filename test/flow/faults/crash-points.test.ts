@@ -75,13 +75,10 @@ const kill = async (scope: Scope, plan: Plan): Promise<Killed> => {
   await eventually(() => {
     if (projector.exit() === undefined) expect(said(projector), projector.log()).toContain('projecting')
   })
-  await eventually(
-    async () => {
-      if (projector.exit() === undefined) await publish(4)
-      expect(projector.exit(), projector.log()).toBeDefined()
-    },
-    { within: 20_000 },
-  )
+  await eventually(async () => {
+    if (projector.exit() === undefined) await publish(4)
+    expect(projector.exit(), projector.log()).toBeDefined()
+  })
   return { prefix, projector }
 }
 

@@ -34,9 +34,7 @@ const takeAll = async (scope: Scope, port: number): Promise<() => void> => {
   return release
 }
 
-test('a projector without a free file descriptor stays alive, and continues when it has some again', {
-  timeout: 120_000,
-}, async t => {
+test('a projector without a free file descriptor stays alive, and continues when it has some again', async t => {
   const topics = await createTopics(t)
   const prefix = createPrefix(t)
   const [kafka, elasticsearch] = [

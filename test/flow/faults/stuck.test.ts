@@ -11,7 +11,6 @@ import { createTopics, type Topics } from '../../support/topics.ts'
 
 /** Replaces the limit of a minute. Longer than any pause between two retries, in which nothing can move. */
 const STUCK_MS = 2 * RETRY_LAST_MS
-const patiently = { timeout: 120_000 }
 const file = fileScope()
 const org = newId('org')
 let topics: Topics
@@ -37,7 +36,6 @@ const expectAlive = async (projector: Projector): Promise<void> => {
 describe.concurrent('a projector in which nothing moves although Kafka and Elasticsearch answer', () => {
   test.for<Point>(['before decide', 'before write', 'before refresh', 'before publish'])(
     'stops with a code and a place: %s',
-    patiently,
     async (point, t) => {
       const projector = await startCrashing(t, { topics, prefix: createPrefix(t) }, stuckAt(point))
       expect(await expectRefused(projector, 'stuck')).toContain('nothing moves')
@@ -54,7 +52,7 @@ describe.concurrent('a projector in which nothing moves although Kafka and Elast
 })
 
 describe.concurrent('the watchdog does not stop', () => {
-  test('a projector that waits behind an open transaction, however long', patiently, async t => {
+  test('a projector that waits behind an open transaction, however long', async t => {
     const prefix = createPrefix(t)
     const own = await createTopics(t)
     const projector = await startCrashing(t, { topics: own, prefix }, never)
@@ -84,7 +82,7 @@ describe.concurrent('the watchdog does not stop', () => {
     expect(await projector.stop()).toEqual({ code: 0, signal: null })
   })
 
-  test('a projector with waiting records whose Elasticsearch is away, nor when it comes back', patiently, async t => {
+  test('a projector with waiting records whose Elasticsearch is away, nor when it comes back', async t => {
     const prefix = createPrefix(t)
     const own = await createTopics(t)
     const proxy = await startProxy(t, new URL(elasticsearchOf(prefix)).host)

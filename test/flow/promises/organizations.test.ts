@@ -202,15 +202,32 @@ test('keys with every set of permissions see their own organization only, and no
 })
 
 test('a key is refused as an unknown one from its expiry on, on an API that knew it', async () => {
-  const text = newKeyText()
-  const expiring = createClient([api], text)
-  const expires_at = new Date(Date.now() + 4_000).toISOString()
-  await topics.publish([keyCreated({ org_id: ours, id: 'key_expiring', text, expires_at })])
-  await eventually(async () => expect((await expiring.ask('/reps')).status).toBe(200), { within: 3_500 })
-  await eventually(async () => expect((await expiring.ask('/reps')).status).toBe(401), { within: 5_000, every: 10 })
-  expect(Date.now()).toBeGreaterThanOrEqual(Date.parse(expires_at))
-  const never = createClient([api], newKeyText())
-  expect(seenBy(await expiring.ask('/reps'))).toEqual(seenBy(await never.ask('/reps')))
+  const unknown = seenBy(await createClient([api], newKeyText()).ask('/reps'))
+  /** Returns whether the API knew a key before its expiry. */
+  const wasKnown = async (seconds: number): Promise<boolean> => {
+    const text = newKeyText()
+    const expiring = createClient([api], text)
+    const expiry = Date.now() + seconds * 1_000
+    const id = `key_expiring${seconds}`
+    await topics.publish([keyCreated({ org_id: ours, id, text, expires_at: new Date(expiry).toISOString() })])
+    const seen: { readonly status: number; readonly at: number }[] = []
+    await eventually(
+      async () => {
+        const { status } = await expiring.ask('/reps')
+        seen.push({ status, at: Date.now() })
+        expect(Date.now()).toBeGreaterThanOrEqual(expiry)
+      },
+      { every: 10 },
+    )
+    expect(seenBy(await expiring.ask('/reps'))).toEqual(unknown)
+    const first = seen.findIndex(({ status }) => status === 200)
+    if (first === -1) return false
+    for (const { status, at } of seen.slice(first)) if (status === 401) expect(at).toBeGreaterThanOrEqual(expiry)
+    return true
+  }
+  // On a busy machine a key may expire before the API knows it: the next one is valid for longer.
+  let seconds = 4
+  while (!(await wasKnown(seconds))) seconds *= 2
 })
 
 test('a new key works, and a revoked key stops working, within 5 seconds on an API that already knew it', async () => {
@@ -259,13 +276,10 @@ test('an answer includes everything that was published before its Projection-Tim
 test('Projection-Time advances while nothing is published, also without records, and never goes back', async () => {
   for (const one of [client.ours, client.empty]) {
     const times: number[] = []
-    await eventually(
-      async () => {
-        times.push(projectionTime(await one.ask('/reps')))
-        expect(new Set(times).size).toBeGreaterThan(4)
-      },
-      { within: 15_000 },
-    )
+    await eventually(async () => {
+      times.push(projectionTime(await one.ask('/reps')))
+      expect(new Set(times).size).toBeGreaterThan(4)
+    })
     expect(times).toEqual(times.toSorted((a, b) => a - b))
   }
 })

@@ -62,7 +62,7 @@ test('for any order of completion, positions increase strictly and the documents
     }),
     { numRuns: 60 },
   )
-}, 60_000)
+})
 
 /** The story in batches of these sizes. Every second offset is missing, as in a log with transactions. */
 const batchesOf = (sizes: readonly number[]): Batch[] => {

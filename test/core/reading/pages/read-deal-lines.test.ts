@@ -119,7 +119,7 @@ describe('the lines of a deal', () => {
     const few = listOf(Array.from({ length: 20 }, (_, at) => ({ ...one, id: `org_a:payout_${at}`, place: at })))
     expect(await few.sum()).toMatchObject({ lines: [{ amount: '20', line_count: 20 }], isTooMuch: false })
     expect(read).toBeLessThan(40)
-  }, 60_000)
+  })
 
   test.each([
     ['has no line of the deal', (text: string) => text.replace('"deal_id":"deal_1"', '"deal_id":"deal_7"')],
@@ -236,7 +236,7 @@ describe('totals of a deal', () => {
     const [first, second] = added
     expect([first?.isFirst, second?.isFirst, first?.bytes === second?.bytes]).toEqual([true, false, true])
     expect(first?.bytes).toBeGreaterThan(DEAL_BYTES_MAX)
-  }, 60_000)
+  })
 
   test('tell the payouts that were read so far if the request ends before its answer', async () => {
     const end = new AbortController()
