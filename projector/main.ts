@@ -54,7 +54,11 @@ const main = async (): Promise<number> => {
   const client = new Client(elasticsearchConfig(settings, readFileSync))
   try {
     await runProjector(settings, {
-      ...kafkaAccess(kafkaConfig(settings, 'commission-projector', readFileSync), config => new kafkajs.Kafka(config)),
+      ...kafkaAccess(
+        kafkaConfig(settings, 'commission-projector', readFileSync),
+        config => new kafkajs.Kafka(config),
+        Date.now,
+      ),
       elasticsearch: createElasticsearch(
         client,
         createCredentials(() => authOf(settings)),

@@ -115,7 +115,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
   })
   const rebuilding = (settings = readSettings(projectorSettings, process.env, readFileSync)): RebuildSteps => {
     const config = kafkaConfig(settings, 'commission-rebuild', readFileSync)
-    const { kafkaWithConnectHook, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config))
+    const { kafkaWithConnectHook, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config), Date.now)
     return {
       ...kafkaContext(settings),
       kafkaWithConnectHook,
@@ -211,7 +211,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     if (rights.length === 0 || (name === 'api' && auditTopicIn(settings) === undefined)) return checked
     const given = read(kafkaSettings)
     const config = kafkaConfig(given, 'commission-doctor', readFileSync)
-    const { kafka, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config))
+    const { kafka, openLog } = kafkaAccess(config, config => new kafkajs.Kafka(config), Date.now)
     const open = () => openAuthorizedOperations(config, kafka.logger())
     return { ...checked, kafka: { admin: kafka.admin(), open, openLog, messageBytes: given.KAFKA_MAX_MESSAGE_BYTES } }
   }

@@ -2,6 +2,7 @@
 import { createSecureContext } from 'node:tls'
 import kafkajs, { type Kafka, type KafkaConfig } from 'kafkajs'
 import type { kafkaSettings, Read, ReadSettingFile } from '../runtime/index.ts'
+import { measureWithMonotonicClock } from './kafka/patch-clock.ts'
 import { clearBufferOnReconnect, createNotifyingSocketFactory } from './kafka/patch-connections.ts'
 import { namePartitionsOfErrors } from './kafka/patch-partition-errors.ts'
 import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
@@ -51,11 +52,16 @@ export type KafkaAccess = {
   readonly openLog: OpenLog
 }
 
-/** Returns the clients of a process that reads a topic. */
+/**
+ * Returns the clients of a process that reads a topic.
+ * @param now milliseconds since 1970, by the clock of the machine
+ */
 export const kafkaAccess = (
   config: KafkaConfig,
   create: (config: KafkaConfig) => Kafka,
+  now: () => number,
 ): Omit<KafkaAccess, 'admin'> & { readonly kafka: Kafka } => {
+  measureWithMonotonicClock(now)
   const kafka = create(config)
   return {
     kafka,

@@ -28,6 +28,12 @@ export const kafkaMutants: readonly Mutant[] = [
     replace: 'scheduleCheckPendingRequests',
   },
   {
+    name: 'a clock that is set back stops the heartbeats to Kafka',
+    inside: 'measureWithMonotonicClock',
+    find: 'now() - performance.now()',
+    replace: '0',
+  },
+  {
     name: 'connections to a broker that no longer answers stay open',
     inside: 'closeAfterTimeout',
     find: '        void connection.disconnect()\n',

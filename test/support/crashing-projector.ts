@@ -148,7 +148,7 @@ const noFiles = (): Buffer => {
 const options = kafkaConfig(settings, 'commission-projector', noFiles)
 try {
   await runProjector(settings, {
-    ...kafkaAccess(options, config => new kafkajs.Kafka(config)),
+    ...kafkaAccess(options, config => new kafkajs.Kafka(config), Date.now),
     elasticsearch: { send: wrapSend(createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))) },
     log,
     now: Date.now,

@@ -36,7 +36,7 @@ const noFiles = (): Buffer => {
   throw new Error('tests have no certificates')
 }
 const options = kafkaConfig(settings, 'commission-projector', noFiles)
-const access = kafkaAccess(options, config => new kafkajs.Kafka(config))
+const access = kafkaAccess(options, config => new kafkajs.Kafka(config), Date.now)
 const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))
 
 const wrapDeciding = (deciding: Deciding): Deciding => ({
