@@ -14,7 +14,6 @@ export { readDocuments } from './documents/read-documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
 export { assertNoPipeline, pack, WITHOUT_PIPELINES, write } from './documents/write.ts'
 export type {
-  CountAnswer,
   Coverage,
   DocumentAnswer,
   DocumentVersion,

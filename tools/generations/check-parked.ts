@@ -8,7 +8,7 @@ import type { GenerationBody } from '../../core/log/index.ts'
 import { type Answer, type Coverage, getEach, getFromPrimaries, type SearchAnswer } from '../../core/store/index.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
-import { isComplete } from '../documents/shards.ts'
+import { isComplete, isRefreshed } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { lagOf } from '../live.ts'
@@ -102,7 +102,7 @@ async function* parkedOf(
   const path = `/${layoutOf(prefix, live).indexOf('parked')}`
   // No projector refreshes this index. A shard that is not refreshed lacks its last documents.
   const refreshed = await send<Coverage>({ method: 'POST', path: `${path}/_refresh` })
-  if (!isComplete(refreshed)) throw notWhole(generation, refreshed)
+  if (!isRefreshed(refreshed)) throw notWhole(generation, refreshed)
   const should = from.map((gte, partition) => {
     return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte } } }] } }
   })

@@ -7,7 +7,7 @@ import type { Coverage, SearchAnswer } from '../../core/store/index.ts'
 import { controlIndexOf, generationId, indexOf, kinds } from '../../schemas/stored/documents.ts'
 import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
-import { isComplete } from '../documents/shards.ts'
+import { isComplete, isRefreshed } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { REMAINS_MAX } from '../limits.ts'
 
@@ -59,8 +59,8 @@ const readDocumentNames = async ({ send, prefix }: CommandContext): Promise<Docu
     query: { allow_partial_search_results: false },
     body: { size: REMAINS_MAX, _source: false, query: { terms: { kind: ['generation', 'position'] } } },
   })
-  for (const found of [refreshed, answer]) {
-    if (!isComplete(found)) throw new CommandError(`${index} cannot be read whole: ${found.status}`)
+  if (!isRefreshed(refreshed) || !isComplete(answer)) {
+    throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
   }
   const { hits } = answer.body.hits
   if (hits.length >= REMAINS_MAX) {

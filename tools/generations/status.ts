@@ -1,12 +1,12 @@
 /** `commission projection status`: positions of a generation, and parked records; of one organization on request. */
 
 import { assertSameSource, connectAdmin, describeSource, endOfPartition, fetchEnds } from '../../core/log/index.ts'
-import type { Answer, CountAnswer, Coverage, Send, TermsAnswer } from '../../core/store/index.ts'
+import type { Answer, Coverage, Send, TermsAnswer, Total } from '../../core/store/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { listKinds } from '../../schemas/stored/documents.ts'
 import { type GenerationLayout, layoutOf } from '../../schemas/stored/layout.ts'
 import type { KafkaContext } from '../context.ts'
-import { isComplete } from '../documents/shards.ts'
+import { isComplete, isRefreshed } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { identityOf, positionDocumentsOf, readAll, rolesOf } from './generations.ts'
 
@@ -69,7 +69,8 @@ const countParked = async (
   org: string | undefined,
   { send }: KafkaContext,
 ): Promise<Record<string, number>> => {
-  whole(index, await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` }))
+  const refreshed = await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` })
+  if (!isRefreshed(refreshed)) throw notWhole(index, refreshed)
   const query = org === undefined ? { match_all: {} } : { term: { org_id: org } }
   const body = { size: 0, query, aggs: { codes: { terms: { field: 'code', size: 100 } } } }
   const path = `/${index}/_search`
@@ -83,14 +84,14 @@ const countRecords = async (org: string, { searchOf }: GenerationLayout, send: S
   for (const kind of listKinds) {
     const { index, routing, filters } = searchOf([kind], org)
     const query = { bool: { filter: [...filters, { exists: { field: 'seq' } }] } }
-    const path = `/${index}/_count`
-    const answer = await send<CountAnswer>({
+    // Not `_count`: its answer does not tell whether its time was up.
+    const answer = await send<Coverage & Total>({
       method: 'POST',
-      path,
+      path: `/${index}/_search`,
       query: { ...(routing !== undefined && { routing }) },
-      body: { query },
+      body: { size: 0, query, track_total_hits: true },
     })
-    counts[kind] = whole(index, answer).count
+    counts[kind] = whole(index, answer).hits.total.value
   }
   return counts
 }
@@ -98,5 +99,8 @@ const countRecords = async (org: string, { searchOf }: GenerationLayout, send: S
 /** @throws CommandError if a shard does not answer: the count would be too low */
 const whole = <Body extends Coverage>(index: string, answer: Answer<Body>): Body => {
   if (isComplete(answer)) return answer.body
-  throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
+  throw notWhole(index, answer)
 }
+
+const notWhole = (index: string, { status }: Answer): CommandError =>
+  new CommandError(`${index} cannot be read whole: ${status}`)

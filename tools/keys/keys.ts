@@ -5,7 +5,6 @@
  */
 import { randomUUID } from 'node:crypto'
 import { connectAdmin, connectProducer, withRight } from '../../core/log/index.ts'
-import { StopError } from '../../core/runtime/index.ts'
 import { type Answer, type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
 import { KEYS_PARTITION } from '../../schemas/partition.ts'
@@ -18,7 +17,7 @@ import {
 import { type Address, layoutOfKeys } from '../../schemas/stored/layout.ts'
 import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
-import { isComplete } from '../documents/shards.ts'
+import { isComplete, isRefreshed } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionDocumentsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
@@ -202,7 +201,8 @@ export const findKeyEvents = async (
 ): Promise<KeyEvents[]> => {
   const _index = apiKeysIndexOf(prefix)
   // Only operators search this index, so the command refreshes it.
-  requireComplete(await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` }))
+  const refreshed = await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` })
+  if (!isRefreshed(refreshed)) throw notWhole(refreshed)
   const query = { allow_partial_search_results: false }
   const found: ApiKeyDocument[] = []
   for (let isLast = false; !isLast; ) {
@@ -241,11 +241,13 @@ const readHeads = async (
   return heads.map(head => (head.found ? head._source.body : undefined))
 }
 
-/** @throws StopError for an incomplete answer: keys would be missing from the list */
+/** @throws CommandError for an incomplete answer: keys would be missing from the list */
 const requireComplete = <Body extends Coverage>(answer: Answer<Body>): Body => {
   if (isComplete(answer)) return answer.body
-  throw new StopError('index_missing', `a search of keys failed or is not complete: ${answer.status}`)
+  throw notWhole(answer)
 }
+
+const notWhole = ({ status }: Answer): CommandError => new CommandError(`the keys cannot be read whole: ${status}`)
 
 /** @param after the last id of the page before: an organization has an id once */
 const searchOf = (org: string, after: string | undefined): object => ({

@@ -36,7 +36,7 @@ import { type Address, type LayoutSource, layoutOf } from '../../schemas/stored/
 import type { CommandContext } from '../context.ts'
 import type { Fields } from '../documents/as-of.ts'
 import { withRetries } from '../documents/read-retries.ts'
-import { isComplete } from '../documents/shards.ts'
+import { isComplete, isRefreshed } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import {
   LEFTOVERS_HELD,
@@ -275,7 +275,8 @@ const putBackOf = (address: Address, { version, source }: KeptFormDocument['body
 
 const refresh = async (index: string, steps: Steps): Promise<void> => {
   const answer = await withRetries(steps, () => steps.send<Coverage>({ method: 'POST', path: `/${index}/_refresh` }))
-  if (answer.status !== 200) throw new CommandError(`${index} cannot be read: ${answer.status}`)
+  // A shard that is not refreshed lacks its last documents.
+  if (!isRefreshed(answer)) throw new CommandError(`${index} cannot be read: ${answer.status}`)
 }
 
 const isMarked = ({ _source }: StoredPosition): boolean => _source.body.removing === true

@@ -2,7 +2,6 @@
 
 import { detailOf, needsRecord, type RawRecord } from '../../core/ledger/index.ts'
 import { toRawRecord } from '../../core/log/index.ts'
-import { StopError } from '../../core/runtime/index.ts'
 import {
   type Answer,
   type Coverage,
@@ -16,7 +15,8 @@ import {
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import type { GenerationLayout } from '../../schemas/stored/layout.ts'
-import { isComplete } from '../documents/shards.ts'
+import { isComplete, isRefreshed } from '../documents/shards.ts'
+import { CommandError } from '../failures.ts'
 import { CHUNK_RECORDS, SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
 
@@ -167,7 +167,8 @@ const indicesOf = (live: Live): string =>
 
 /** Only operators search these indices, so each command refreshes them. */
 const refresh = async (send: Send, live: Live): Promise<void> => {
-  assertComplete('a refresh', await send<Coverage>({ method: 'POST', path: `/${indicesOf(live)}/_refresh` }))
+  const refreshed = await send<Coverage>({ method: 'POST', path: `/${indicesOf(live)}/_refresh` })
+  if (!isRefreshed(refreshed)) throw notWhole(refreshed)
 }
 
 /** Lists of one value each; a field that the record does not have is missing. */
@@ -184,12 +185,10 @@ const search = async <Body extends Coverage>(send: Send, live: Live, query: obje
     query: { allow_partial_search_results: false },
     body: query,
   })
-  assertComplete('a search', answer)
+  // An incomplete answer would give a wrong count.
+  if (!isComplete(answer)) throw notWhole(answer)
   return answer.body
 }
 
-/** An incomplete answer would give a wrong count. */
-const assertComplete = (what: string, answer: Answer<Coverage>): void => {
-  if (isComplete(answer)) return
-  throw new StopError('index_missing', `${what} of parked records failed or is not complete: ${answer.status}`)
-}
+const notWhole = ({ status }: Answer): CommandError =>
+  new CommandError(`the parked records cannot be read whole: ${status}`)

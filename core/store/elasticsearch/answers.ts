@@ -23,9 +23,6 @@ export type TermsAnswer<Name extends string, Key> = Coverage & {
   >
 }
 
-/** `POST /…/_count`. */
-export type CountAnswer = Coverage & { readonly count: number }
-
 /** An item of `POST /_bulk`. Each part is checked before it is used. */
 export type BulkItem = {
   readonly index?: {

@@ -43,6 +43,7 @@ export type Elasticsearch = { readonly send: Send }
 
 /** The statuses that a retry may mend, of a request or of an item in a bulk response. 0: no response. */
 const retriable = new Set([0, 408, 429, 502, 503, 504])
+const CLOSED = 'index_closed_exception'
 const returnedStatuses = new Set([400, 404, 409, 413])
 
 export const createElasticsearch = (client: Client, credentials: Credentials = noCredentials): Elasticsearch => ({
@@ -112,12 +113,22 @@ export const retryUntilAborted = <Result>(
 /** Whether a retry may succeed. */
 export const isTransient = (status: number, answer: unknown): boolean => retriable.has(status) || isBlock(answer)
 
-/** A read-only index answers 403: a temporary state of the cluster, not a matter of credentials. */
-const isBlock = (answer: unknown): boolean => errorType(answer) === 'cluster_block_exception'
+/**
+ * A read-only index answers 403, and a closed one 400: a temporary state of the cluster, not a matter of credentials or
+ * of the request.
+ */
+const isBlock = (answer: unknown): boolean => blocks.has(errorType(answer))
+const blocks: ReadonlySet<string | undefined> = new Set(['cluster_block_exception', CLOSED])
 
-/** Returns the index that a block is on, from the reason of the error. This form of a reason quotes no document. */
-const blockedIndex = (answer: unknown): string | undefined =>
-  /^index \[([^\]\s"]{1,255})\] blocked by: \[/.exec(reasonOf(answer))?.[1]
+/**
+ * Returns the index that is closed, or that a block is on. A block is named in the reason of the error. This form of a
+ * reason quotes no document.
+ */
+const blockedIndex = (answer: unknown): string | undefined => {
+  if (errorType(answer) !== CLOSED) return /^index \[([^\]\s"]{1,255})\] blocked by: \[/.exec(reasonOf(answer))?.[1]
+  const { index } = (answer as { error: { index?: unknown } }).error
+  return typeof index === 'string' ? index : undefined
+}
 
 /**
  * @param answer with an error. This form of a reason quotes no document

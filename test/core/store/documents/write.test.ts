@@ -108,6 +108,7 @@ describe('a temporary failure is retried only for its documents:', () => {
     503,
     504,
     { status: 403, type: 'cluster_block_exception' },
+    { status: 400, type: 'index_closed_exception' },
     { status: 429, type: 'es_rejected_execution_exception' },
     { status: 503, type: 'unavailable_shards_exception' },
   ])('after %j', async failure => {

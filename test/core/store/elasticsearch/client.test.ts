@@ -105,6 +105,13 @@ describe('a request', () => {
     await expect(refused(status, 'cluster_block_exception').send(request)).rejects.toThrow(Unanswered)
   })
 
+  test('that meets a closed index may work later, and names the index', async () => {
+    const error = { type: 'index_closed_exception', reason: 'closed', index: 'c-control' }
+    const { send } = setUp(new errors.ResponseError(metaOf(400, { error })))
+    const named = new Unanswered('elasticsearch', 400, 'index_closed_exception', 'c-control')
+    await expect(send(request)).rejects.toThrow(named)
+  })
+
   test.each([
     ['index [c-g1-reps] blocked by: [FORBIDDEN/8/index write (api)];', ', index c-g1-reps'],
     ['blocked by: [FORBIDDEN/6/cluster read-only (api)];', ''],

@@ -82,6 +82,7 @@ describe('a read from the primaries', () => {
     [429, 'es_rejected_execution_exception'],
     [503, 'unavailable_shards_exception'],
     [403, 'cluster_block_exception'],
+    [400, 'index_closed_exception'],
     // Of a shard that closes meanwhile.
     [404, 'index_shard_closed_exception'],
     [500, 'already_closed_exception'],

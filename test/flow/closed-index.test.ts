@@ -1,0 +1,33 @@
+/** Indices that somebody closes while a projector runs, as before a restore. */
+import { expect, test } from 'vitest'
+import { createClient } from '../support/client.ts'
+import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
+import { expectNotReady } from '../support/installation.ts'
+import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
+import { startProjection } from '../support/projection.ts'
+import { call, indexNamed, indexWith } from '../support/stored.ts'
+
+test.concurrent.for(['control', 'payouts'] as const)(
+  'projectors wait for a closed index, name it, and lose nothing: %s',
+  async (kind, t) => {
+    const [org, key] = [newId('org'), newKeyText()]
+    const records = [
+      ...[keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org }), periodRecorded({ org_id: org })],
+      payoutCalculated({ org_id: org, id: 'payout_1' }),
+    ]
+    const { topics, prefix, projector } = await startProjection(t, records, { partitions: 1 })
+    const index = indexWith(indexNamed(prefix, kind))
+    await call('POST', `/${index}/_close`)
+    await topics.publish([payoutCalculated({ org_id: org, id: 'payout_2', supersedes_id: 'payout_1' })])
+    const named = new RegExp(`index_closed_exception, index ${index}$`)
+    await expectNotReady(projector, named)
+    const second = await startProjector(t, { topics, prefix, groupId: `${prefix}-second` })
+    await expectNotReady(second, named)
+
+    await call('POST', `/${index}/_open`)
+    await untilCaughtUp(projector)
+    await untilCaughtUp(second)
+    const client = createClient([await startApi(t, prefix)], key)
+    expect((await client.all('payouts')).map(({ id }) => id)).toEqual(['payout_2'])
+  },
+)
