@@ -46,6 +46,7 @@ export type ElasticsearchIndexPrivilege =
   | 'delete_index'
   | 'maintenance'
   | 'view_index_metadata'
+  | 'monitor'
 
 export type ElasticsearchRole = {
   readonly cluster: readonly { readonly privilege: 'monitor' | 'manage_index_templates'; readonly reason: string }[]
@@ -147,8 +148,9 @@ export const identities = {
       indices: [
         {
           names: everything,
-          privileges: ['create_index', 'view_index_metadata', 'read', 'index', 'maintenance'],
-          reason: 'creates and checks its indices; reads, writes and refreshes documents. It deletes nothing',
+          privileges: ['create_index', 'view_index_metadata', 'monitor', 'read', 'index', 'maintenance'],
+          reason:
+            'creates and checks its indices, and reads the ids of their shards; reads, writes and refreshes documents. It deletes nothing',
         },
       ],
     },
@@ -183,7 +185,7 @@ export const identities = {
       indices: [
         {
           names: [control, keys, parkedKeys],
-          privileges: ['read', 'view_index_metadata', 'maintenance'],
+          privileges: ['read', 'view_index_metadata', 'monitor', 'maintenance'],
           reason: 'lists keys, and tells what the projector decided',
         },
       ],
@@ -200,7 +202,7 @@ export const identities = {
       indices: [
         {
           names: everything,
-          privileges: ['read', 'view_index_metadata', 'maintenance'],
+          privileges: ['read', 'view_index_metadata', 'monitor', 'maintenance'],
           reason: 'reads parked records with the pay in them, and foresees the decision on each',
         },
       ],
@@ -228,7 +230,7 @@ export const identities = {
         {
           names: [...everything, ...sandboxes],
           privileges: [
-            ...(['create_index', 'delete_index', 'view_index_metadata'] as const),
+            ...(['create_index', 'delete_index', 'view_index_metadata', 'monitor'] as const),
             ...(['read', 'index', 'delete', 'maintenance'] as const),
           ],
           reason: 'makes, compares and drops generations and sandboxes',
@@ -254,7 +256,7 @@ export const identities = {
       indices: [
         {
           names: everything,
-          privileges: ['create_index', 'view_index_metadata', 'read', 'index', 'maintenance'],
+          privileges: ['create_index', 'view_index_metadata', 'monitor', 'read', 'index', 'maintenance'],
           reason: 'makes a generation, compares it with the live one, and swaps them',
         },
       ],
@@ -276,7 +278,7 @@ export const identities = {
       indices: [
         {
           names: [control, keys, parkedKeys, ofGenerations([...answered, 'parked'])],
-          privileges: ['read', 'view_index_metadata', 'maintenance'],
+          privileges: ['read', 'view_index_metadata', 'monitor', 'maintenance'],
           reason: 'reads a period as the API answers it, the positions of parked records, and keys without their texts',
         },
       ],

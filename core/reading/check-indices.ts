@@ -5,8 +5,8 @@
  *   no revoked key, no position. The ids are checked again while requests are served, at most INDICES_CACHE_TIME
  *   apart. If all indices of the prefix were deleted and made anew, a generation has the name of an earlier one: what
  *   this process remembers of that one is used no more.
- * Can go wrong: the ids differ, were never recorded or cannot be read, or a field was added → `unavailable`, never 401
- *   or a short list.
+ * Can go wrong: the ids differ, were never recorded or cannot be read, a projector found that a shard lost documents,
+ *   or a field was added → `unavailable`, never 401 or a short list.
  */
 
 import {
@@ -59,6 +59,7 @@ export const createCheckIndices = (
     const body = document && smallDocument<GenerationDocument>(document).body
     if (body === undefined) throw unavailable('no_generation')
     if (body.indices === undefined) throw unavailable('indices_not_recorded')
+    if (body.lost !== undefined) throw unavailable('shard_lost')
     const read = indicesReadOf(prefix, generation, body.layout)
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
     return generationIdOf(generation, body.indices)

@@ -12,7 +12,7 @@ export const stops = {
   batch_changed: 'a batch of records is not as the broker stored it: its checksum is wrong at each read',
   position_went_back: 'a published position went back: a snapshot was restored, or `adopt` ran',
   index_missing: 'an index or control document is missing',
-  index_replaced: 'an index was replaced: it was restored from a snapshot, or created again',
+  index_replaced: 'an index was replaced: it was restored from a snapshot, or created again, or a shard lost documents',
   index_unsuitable: 'an index has another mapping or other settings than this version writes',
   rules_changed: 'the projection was made by another version of the rules',
   group_shared: 'the consumer group has members of another installation',

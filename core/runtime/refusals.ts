@@ -105,6 +105,7 @@ const retries = {
   no_generation: 'no',
   indices_not_recorded: 'no',
   indices_replaced: 'no',
+  shard_lost: 'no',
   runtime_fields: 'no',
   documents_hidden: 'no',
 } as const satisfies Record<string, Retry>

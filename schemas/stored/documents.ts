@@ -8,6 +8,7 @@ import type { ParkCode } from '../errors.ts'
 import type { PayrollRecordedData, PeriodData, RepData } from '../events.ts'
 import type { Comparison } from './comparisons.ts'
 import type { SandboxBody } from './sandboxes.ts'
+import type { ShardIds } from './shard-ids.ts'
 
 /**
  * The kinds of documents of one generation. `payroll_files` are the payroll records: payments and voids. Layout 1 has
@@ -287,6 +288,10 @@ export type GenerationDocument = {
     follows?: string
     /** The ids of its indices, by index name; absent until a projector that knows ids has started. */
     indices?: Record<string, string>
+    /** The ids of their primary shards; absent if Elasticsearch does not tell them to a projector's user. */
+    shards?: ShardIds
+    /** A shard that a projector found to be another one than recorded: readers are refused. */
+    lost?: string
     /** Only for a sandbox. */
     sandbox?: SandboxBody
     /** The ends of a redacted log that it was given as its source: its documents before have the texts. */

@@ -62,15 +62,26 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a projector continues on restored indices',
     inside: 'assertSameIndices',
-    find: '  if (replaced === undefined) return\n',
-    replace: '  if (replaced !== null) return\n',
+    find: '  if (replaced !== undefined) {\n',
+    replace: "  if (replaced === '') {\n",
+  },
+  {
+    name: 'a projector continues after a shard lost documents',
+    inside: 'assertSameIndices',
+    find: '  if (lost === undefined) return\n',
+    replace: '  if (lost !== null) return\n',
+  },
+  {
+    name: 'the API serves a shard that lost documents',
+    inside: 'createCheckIndices',
+    find: "    if (body.lost !== undefined) throw unavailable('shard_lost')\n",
+    replace: '',
   },
   {
     name: 'the ids of indices are recorded anew at every start',
     inside: 'recordIndices',
-    find: '  if (identity.indices !== undefined) return identity\n',
-    replace:
-      '  identity = { ...identity, indices: await readIndexIds(names, steps) }\n  if (identity.indices !== undefined) return identity\n',
+    find: 'identity.indices ? identity : await record(',
+    replace: 'identity.indices ? { ...identity, indices: await readIndexIds(names, steps) } : await record(',
   },
   {
     name: 'a restore over a closed index is not recognized',

@@ -92,8 +92,7 @@ export const pairMutants: readonly Mutant[] = [
   },
   {
     name: 'adopt overwrites what another command changed meanwhile',
-    inside: 'replace',
-    file: 'tools/generations/adopt.ts',
+    inside: 'replaceStored',
     find: "{ method: 'PUT', path, query: ifVersion(read), body: document }",
     replace: "{ method: 'PUT', path, query: read && {}, body: document }",
     flow: AFTER_RESTORE,

@@ -20,6 +20,8 @@ export class StartedElasticsearch {
   mayManage = true
   /** Indices that were restored after their creation. */
   readonly replaced = new Set<string>()
+  /** Indices whose shard was allocated without its documents. */
+  readonly lost = new Set<string>()
 
   /** Answers about the own privileges; undefined without security. */
   privileges: object | undefined
@@ -50,6 +52,15 @@ export class StartedElasticsearch {
       const names = [...this.indices.keys()].filter(index => index.startsWith(name.replace('*', '')))
       const settings = (index: string) => ({ index: { uuid: this.replaced.has(index) ? 'another' : `id of ${index}` } })
       return { status: 200, body: Object.fromEntries(names.map(index => [index, { settings: settings(index) }])) }
+    }
+    if (operation === '_stats') {
+      const id = (index: string) => (this.lost.has(index) ? 'another' : `history of ${index}`)
+      const copy = (index: string) => ({
+        routing: { primary: true },
+        commit: { user_data: { history_uuid: id(index) } },
+      })
+      const indices = [...this.indices.keys()].map(index => [index, { shards: { 0: [copy(index)] } }])
+      return { status: 200, body: { indices: Object.fromEntries(indices) } }
     }
     const index = this.indices.get(name)
     if (operation === undefined) return this.#index(method, name, index, body as Index)

@@ -49,6 +49,7 @@ export class SimulatedElasticsearch {
     else if (second === '_search') answer(this.#search(first, request))
     else if (second === '_refresh') this.#refresh(first.split(','), answer)
     else if (second === '_settings') answer(this.#settings(first))
+    else if (second === '_stats') answer(this.#stats(first))
     else if (first === '_nodes') answer({ status: 200, body: { nodes: { node: { timestamp: this.#clock.now() } } } })
     else if (first === '_cluster') answer(this.#health(third))
     else answer(this.#one(request, first, second, third))
@@ -69,11 +70,28 @@ export class SimulatedElasticsearch {
     return { status, body: answer }
   }
 
-  /** Returns settings of all indices whose names match the prefix before the asterisk. */
+  /** Returns the indices whose names match the prefix before the asterisk. */
+  #matching(pattern: string): Index[] {
+    return [...this.indices.values()].filter(({ name }) => name.startsWith(pattern.replace('*', '')))
+  }
+
   #settings(pattern: string): Answer {
-    const named = [...this.indices.values()].filter(({ name }) => name.startsWith(pattern.replace('*', '')))
+    const named = this.#matching(pattern)
     const body = Object.fromEntries(named.map(({ name, uuid }) => [name, { settings: { index: { uuid } } }]))
     return { status: 200, body }
+  }
+
+  #stats(pattern: string): Answer {
+    const named = this.#matching(pattern)
+    const shardsOf = ({ uuid, shards }: Index) => ({
+      shards: Object.fromEntries(
+        Array.from({ length: shards }, (_, shard) => [
+          shard,
+          [{ routing: { primary: true }, commit: { user_data: { history_uuid: `history-of-${uuid}-${shard}` } } }],
+        ]),
+      ),
+    })
+    return { status: 200, body: { indices: Object.fromEntries(named.map(index => [index.name, shardsOf(index)])) } }
   }
 
   #replace(index: Index, address: Address, seen: number | 'nothing', source: string) {

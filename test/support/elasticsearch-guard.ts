@@ -125,6 +125,8 @@ const neededFor = ({ method = '', url = '' }: IncomingMessage, body: Buffer): Ne
       return method === 'PUT' ? each('create_index') : method === 'DELETE' ? each('delete_index') : undefined
     case '_settings':
       return method === 'GET' ? each('view_index_metadata') : undefined
+    case '_stats':
+      return each('monitor')
     case '_search':
     case '_count':
     case '_pit':

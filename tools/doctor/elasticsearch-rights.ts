@@ -101,6 +101,7 @@ const clusterRequests: Readonly<Record<ClusterPrivilege, (values: Values) => Req
 const indexRequests: Readonly<Record<ElasticsearchIndexPrivilege, ((index: string) => Request) | undefined>> = {
   read: index => ({ method: 'GET', path: `/${index}/_doc/${DOCUMENT}` }),
   view_index_metadata: index => ({ method: 'GET', path: `/${index}` }),
+  monitor: index => ({ method: 'GET', path: `/${index}/_stats/get` }),
   maintenance: index => ({ method: 'POST', path: `/${index}/_refresh` }),
   index: index => ({
     method: 'PUT',

@@ -27,15 +27,13 @@ import {
 } from '../../core/log/index.ts'
 import {
   type DocumentAnswer,
-  documentPath,
-  ifVersion,
   type PastPositions,
   readGeneration,
   readIndexIds,
+  readShardIds,
 } from '../../core/store/index.ts'
 import {
   API_KEYS_GENERATION,
-  controlIndexOf,
   type GenerationDocument,
   generationId,
   type PositionDocument,
@@ -44,13 +42,23 @@ import {
   timesId,
 } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
+import { lostAmong, type ShardIds } from '../../schemas/stored/shard-ids.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import { firstToRemove, keepAsWritten, readAllWritten } from '../leftovers/written.ts'
 import { isInTopic } from './compare-positions.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
-import { namesOf, positionDocumentsOf, readAll, recordedIdentityOf, skipBadSpare } from './generations.ts'
+import {
+  changeStored,
+  namesOf,
+  positionDocumentsOf,
+  readAll,
+  readStored,
+  recordedIdentityOf,
+  replaceStored,
+  skipBadSpare,
+} from './generations.ts'
 
 /** Also reads the topics. */
 export type TakeOverContext = KafkaContext & { readonly openCluster: (topic: string) => Promise<LogCluster> }
@@ -68,6 +76,9 @@ export const adopt = async (
 /** Where a generation is read again from. `positions` by partition; without them from the first record. */
 export type Restart = { readonly said: string; readonly positions?: PastPositions['partitions'] }
 
+/** @param lost a shard that lost documents, without a restore */
+export type RestartOf = (identity: GenerationBody, lost: string | undefined) => Promise<Restart>
+
 const fromFirstRecord = async (): Promise<Restart> => ({ said: 'from the first record' })
 
 export type TakenOver = Restart & { readonly generation: string }
@@ -78,7 +89,7 @@ export type TakenOver = Restart & { readonly generation: string }
  *   command ends without a change. For a spare generation, that generation is skipped.
  */
 export const takeOver = async (
-  restartOf: (identity: GenerationBody) => Promise<Restart>,
+  restartOf: RestartOf,
   context: TakeOverContext,
   groupId: string,
 ): Promise<readonly TakenOver[]> => {
@@ -156,7 +167,7 @@ export const takeOver = async (
     const found = await skipBadSpare(name, generations.live, check, context)
     if (found !== undefined) replaced.push(found)
   }
-  for (const { stored, identity, ids, restart, positions } of replaced) {
+  for (const { stored, identity, ids, shards, restart, positions } of replaced) {
     const { from: removedFrom } = await remove(identity, positions, restart)
     const times = await readTimes(identity, context)
     for (const [partition, { last }] of (await positionDocumentsOf(identity, context)).entries()) {
@@ -168,10 +179,12 @@ export const takeOver = async (
       await readAgain(identity, partition, from, end, times[partition]?.taken_back ?? 0, context)
     }
     const none: TimesDocument = { kind: 'times', body: { partitions: {} } }
-    if (Object.keys(times).length > 0) await change<TimesDocument>(timesId(identity.generation), () => none, context)
-    const body = { ...identity, indices: ids }
+    if (Object.keys(times).length > 0)
+      await changeStored<TimesDocument>(timesId(identity.generation), () => none, context)
+    const { lost: _, shards: before, ...kept } = identity
+    const body = { ...kept, indices: ids, ...(shards && { shards }) }
     const document: GenerationDocument = { kind: 'generation', body }
-    if (!(await replace(generationId(identity.generation), stored, document, context))) {
+    if (!(await replaceStored(generationId(identity.generation), stored, document, context))) {
       const what = `${identity.generation} was changed by another command meanwhile`
       throw new CommandError(`${what}: let it end, and run the same again`)
     }
@@ -260,6 +273,7 @@ type Replaced = {
   /** The document of the generation, with the version that was read. */
   readonly stored: DocumentAnswer<GenerationDocument>
   readonly ids: Record<string, string>
+  readonly shards: ShardIds | undefined
   readonly restart: Restart
   readonly positions: Positions
 }
@@ -269,7 +283,7 @@ const FIRST_RECORD = { position: 0, last: null, at: 0 }
 /** Returns undefined if no index of the generation was replaced. */
 const checkIndices = async (
   name: string,
-  restartOf: (identity: GenerationBody) => Promise<Restart>,
+  restartOf: RestartOf,
   context: KafkaContext,
 ): Promise<Omit<Replaced, 'positions'> | undefined> => {
   const { send: request, prefix } = context
@@ -277,11 +291,13 @@ const checkIndices = async (
   if (stored === undefined) throw new CommandError(`there is no generation ${name} (npx commission projection list)`)
   const identity = stored._source.body
   const ids = await readIndexIds(layoutOf(prefix, identity).indices, { request, prefix })
-  const isReplaced = Object.entries(ids).some(([index, id]) => identity.indices?.[index] !== id)
-  if (!isReplaced) return undefined
-  const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity)
+  const shards = await readShardIds(Object.keys(ids), { request, prefix })
+  const isSame = (index: string): boolean => identity.indices?.[index] === ids[index]
+  const lost = lostAmong(identity.shards, shards, isSame) ?? identity.lost
+  if (Object.keys(ids).every(isSame) && lost === undefined) return undefined
+  const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity, lost)
   await refuseWithoutFollowed(identity, restart, context)
-  return { identity, stored, ids, restart }
+  return { identity, stored, ids, shards, restart }
 }
 
 /** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */
@@ -341,7 +357,7 @@ const readAgain = async (
 ): Promise<void> => {
   const id = positionId(generation, partition)
   const { position, last, at } = from
-  const isThere = await change<PositionDocument>(
+  const isThere = await changeStored<PositionDocument>(
     id,
     ({ body: before }) => {
       // Not the offset that was stored before: it may be of another topic, and would never be reached.
@@ -356,42 +372,4 @@ const readAgain = async (
   )
   if (isThere) return
   throw new CommandError(`${id} is not there: somebody drops ${generation}. Let it end, and run the same again`)
-}
-
-type Steps = Pick<KafkaContext, 'send' | 'prefix'>
-
-const readStored = async <Document>(
-  id: string,
-  { send, prefix }: Steps,
-): Promise<DocumentAnswer<Document> | undefined> => {
-  const path = documentPath(controlIndexOf(prefix), id)
-  const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
-  return status === 200 ? body : undefined
-}
-
-/** Changes the present version of a document. @returns whether there is one */
-const change = async <Document extends object>(
-  id: string,
-  make: (now: Document) => Document,
-  steps: Steps,
-): Promise<boolean> => {
-  for (;;) {
-    const stored = await readStored<Document>(id, steps)
-    if (stored === undefined) return false
-    if (await replace(id, stored, make(stored._source), steps)) return true
-  }
-}
-
-/** @returns whether the document still had the version that was read */
-const replace = async (
-  id: string,
-  read: DocumentAnswer<unknown>,
-  document: object,
-  { send, prefix }: Steps,
-): Promise<boolean> => {
-  const path = documentPath(controlIndexOf(prefix), id)
-  const { status } = await send({ method: 'PUT', path, query: ifVersion(read), body: document })
-  if (status === 200) return true
-  if (status === 409) return false
-  throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)
 }

@@ -4,9 +4,11 @@ import { differingField, type GenerationBody, withRight } from '../../core/log/i
 import { StopError } from '../../core/runtime/index.ts'
 import {
   assertSameIndices,
+  type DocumentAnswer,
   documentPath,
   type Generations,
   getEach,
+  ifVersion,
   listPastPositions,
   multiGet,
   type Request,
@@ -242,4 +244,43 @@ export const recordsOf = async (
   const docs = partitions.map(partition => controlAddress(prefix, positionId(generation, partition)))
   const found = await getEach(docs, part => multiGet<PositionDocument>(send, part))
   return found.reduce((sum, document) => sum + (document.found ? document._source.body.position : 0), 0)
+}
+
+type Steps = Pick<CommandContext, 'send' | 'prefix'>
+
+/** Returns a document of the control index with its version; undefined if there is none. */
+export const readStored = async <Document>(
+  id: string,
+  { send, prefix }: Steps,
+): Promise<DocumentAnswer<Document> | undefined> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
+  return status === 200 ? body : undefined
+}
+
+/** Changes the present version of a document. @returns whether there is one */
+export const changeStored = async <Document extends object>(
+  id: string,
+  make: (now: Document) => Document,
+  steps: Steps,
+): Promise<boolean> => {
+  for (;;) {
+    const stored = await readStored<Document>(id, steps)
+    if (stored === undefined) return false
+    if (await replaceStored(id, stored, make(stored._source), steps)) return true
+  }
+}
+
+/** @returns whether the document still had the version that was read */
+export const replaceStored = async (
+  id: string,
+  read: DocumentAnswer<unknown>,
+  document: object,
+  { send, prefix }: Steps,
+): Promise<boolean> => {
+  const path = documentPath(controlIndexOf(prefix), id)
+  const { status } = await send({ method: 'PUT', path, query: ifVersion(read), body: document })
+  if (status === 200) return true
+  if (status === 409) return false
+  throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)
 }

@@ -8,12 +8,11 @@
  * a crash. API keys are few, and are read again from the first record.
  */
 
-import type { GenerationBody } from '../../core/log/index.ts'
 import { readPastPositions } from '../../core/store/index.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { REWIND_MARGIN_MS } from '../limits.ts'
-import { type Restart, type TakeOverContext, takeOver } from './adopt.ts'
+import { type RestartOf, type TakeOverContext, takeOver } from './adopt.ts'
 
 export type RewindOptions = {
   /** When the snapshot began, in milliseconds since 1970: its `start_time`. Of several snapshots the earliest. */
@@ -29,7 +28,7 @@ export const rewind = async (
   if (snapshotStart > context.now()) {
     throw new CommandError(`the snapshot began at ${instantOf(snapshotStart)}: expected a time that is over`)
   }
-  const taken = await takeOver(identity => restartBefore(snapshotStart, identity, context), context, groupId)
+  const taken = await takeOver(restartBefore(snapshotStart, context), context, groupId)
   if (json) {
     const rewound = taken.map(({ generation, positions }) => ({
       generation,
@@ -40,22 +39,24 @@ export const rewind = async (
   return exitCodes.done
 }
 
-/** @throws CommandError if no past positions are old enough */
-const restartBefore = async (
-  snapshotStart: number,
-  identity: GenerationBody,
-  { send, prefix }: KafkaContext,
-): Promise<Restart> => {
-  const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, { send, prefix })
-  if (past !== undefined) {
-    const count = past.partitions.reduce((sum, { position }) => sum + position, 0)
-    return {
-      said: `from its positions of ${instantOf(past.time)} on, after ${count} records`,
-      positions: past.partitions,
+/** Returns the restart before a time. @throws CommandError if no past positions are old enough, or a shard was lost */
+const restartBefore =
+  (snapshotStart: number, { send, prefix }: KafkaContext): RestartOf =>
+  async (identity, lost) => {
+    if (lost !== undefined) {
+      const what = `the shard ${lost} lost documents of any age: no positions of the past are right for it`
+      throw new CommandError(`${what}; to read all again: npx commission projection adopt`)
     }
+    const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, { send, prefix })
+    if (past !== undefined) {
+      const count = past.partitions.reduce((sum, { position }) => sum + position, 0)
+      return {
+        said: `from its positions of ${instantOf(past.time)} on, after ${count} records`,
+        positions: past.partitions,
+      }
+    }
+    const wanted = `no positions of ${identity.generation} are kept from a minute before ${instantOf(snapshotStart)} or earlier`
+    throw new CommandError(`${wanted}; to read it again from the first record: npx commission projection adopt`)
   }
-  const wanted = `no positions of ${identity.generation} are kept from a minute before ${instantOf(snapshotStart)} or earlier`
-  throw new CommandError(`${wanted}; to read it again from the first record: npx commission projection adopt`)
-}
 
 const instantOf = (time: number): string => new Date(time).toISOString()

@@ -11,6 +11,7 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
+import { lostAmong, type ShardIds, shardIdsIn, shardIdsRequest } from '../../../schemas/stored/shard-ids.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { Ask } from '../elasticsearch/client.ts'
 
@@ -54,7 +55,23 @@ export const readIndexIds = async (names: readonly string[], steps: Steps): Prom
   return Object.fromEntries(wanted)
 }
 
-type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices'>
+/** Returns the ids of the primary shards of these and of the control index; undefined without the right `monitor`. */
+export const readShardIds = async (
+  names: readonly string[],
+  { request, prefix }: Steps,
+): Promise<ShardIds | undefined> => {
+  const answer = await withoutRight(request(shardIdsRequest(prefix)))
+  return answer?.status === 200 ? shardIdsIn(answer.body, [...new Set([controlIndexOf(prefix), ...names])]) : undefined
+}
+
+/** Returns undefined if the user has not the right, or Elasticsearch does not know the request. */
+const withoutRight = <Result>(asked: Promise<Result>): Promise<Result | undefined> =>
+  asked.catch((error: unknown) => {
+    if (error instanceof StopError && ['access_refused', 'write_refused'].includes(error.code)) return undefined
+    throw error
+  })
+
+type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices' | 'shards'>
 
 /**
  * Asks Elasticsearch whether the user sees all documents of these indices, with all fields.
@@ -62,10 +79,7 @@ type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices'>
  * @throws StopError `documents_hidden`; `write_refused` if its answer has another form
  */
 export const assertSeesAll = async (indices: readonly string[], { request }: Pick<Steps, 'request'>) => {
-  const answer = await request({ method: 'GET', path: OWN_PRIVILEGES_PATH }).catch((error: unknown) => {
-    if (error instanceof StopError && ['access_refused', 'write_refused'].includes(error.code)) return undefined
-    throw error
-  })
+  const answer = await withoutRight(request({ method: 'GET', path: OWN_PRIVILEGES_PATH }))
   if (answer?.status !== 200) return false
   const index = hiddenIn(answer.body, indices)
   if (index === undefined) return true
@@ -83,18 +97,26 @@ const hiddenIn = (answer: unknown, indices: readonly string[]): string | undefin
 }
 
 /**
+ * @param tellLost called with a shard that is another one than recorded, before the error
  * @throws StopError `index_missing`, `index_replaced`: positions say nothing about documents of another copy;
  *   `documents_hidden`
  */
-export const assertSameIndices = async ({ generation, indices = {} }: Recorded, steps: Steps): Promise<void> => {
-  await assertSeesAll([controlIndexOf(steps.prefix), ...Object.keys(indices)], steps)
-  const ids = await readIndexIds(Object.keys(indices), steps)
-  const [replaced] = Object.entries(indices).filter(([name, id]) => ids[name] !== id)
-  if (replaced === undefined) return
-  const what = `${replaced[0]}, an index of ${generation}`
-  throw new StopError(
-    'index_replaced',
-    `${what}; to take it over: npx commission projection rewind, or npx commission projection adopt`,
-    { generation },
-  )
+export const assertSameIndices = async (
+  { generation, indices = {}, shards }: Recorded,
+  steps: Steps,
+  tellLost: (shard: string) => Promise<unknown> = async () => undefined,
+): Promise<void> => {
+  const names = Object.keys(indices)
+  await assertSeesAll([controlIndexOf(steps.prefix), ...names], steps)
+  const ids = await readIndexIds(names, steps)
+  const replaced = names.find(name => ids[name] !== indices[name])
+  if (replaced !== undefined) {
+    const advice = 'to take it over: npx commission projection rewind, or npx commission projection adopt'
+    throw new StopError('index_replaced', `${replaced}, an index of ${generation}; ${advice}`, { generation })
+  }
+  const lost = shards && lostAmong(shards, await readShardIds(names, steps))
+  if (lost === undefined) return
+  await tellLost(lost)
+  const what = `the shard ${lost} of ${generation} is another one than recorded, and documents may be missing`
+  throw new StopError('index_replaced', `${what}; to read all again: npx commission projection adopt`, { generation })
 }

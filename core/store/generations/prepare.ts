@@ -42,6 +42,7 @@ import {
   listIndices,
   projectedIn,
   readIndexIds,
+  readShardIds,
 } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
 
@@ -196,7 +197,8 @@ export const prepareGeneration = async (
     const rules_version = versionOf(ofEvents, steps)
     const ids = await readIndexIds(Object.keys(indices), steps)
     const made = { generation, ...source, rules_version, ...layout }
-    const body = { ...made, ...(follows !== undefined && { follows }), indices: ids }
+    const shards = await readShardIds(Object.keys(indices), steps)
+    const body = { ...made, ...(follows !== undefined && { follows }), indices: ids, ...(shards && { shards }) }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
   }
   return openGeneration(generation, source, ofEvents, steps)
@@ -214,7 +216,7 @@ export const openGeneration = async (
   const indices = indicesOf(identity, ofEvents, steps)
   for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
   const recorded = await recordIndices(identity, Object.keys(indices), steps)
-  await assertSameIndices(recorded, steps)
+  await assertSameIndices(recorded, steps, shard => recordLost(recorded, shard, steps))
   return recorded
 }
 
@@ -270,17 +272,24 @@ export const indicesOf = (
   ofEvents ? generationIndices(prefix, generation, { shards, replicas }) : apiKeysIndices(prefix, replicas)
 
 /**
- * Records the ids of a generation's indices if they are absent: older versions did not record them, so the first
- * projector that does records those that it finds.
+ * Records the ids of a generation's indices and shards if they are absent: older versions did not record them, so the
+ * first projector that does records those that it finds.
  */
 export const recordIndices = async (
   identity: GenerationBody,
   names: readonly string[],
   steps: Pick<PrepareSteps, 'request' | 'prefix'>,
 ): Promise<GenerationBody> => {
-  if (identity.indices !== undefined) return identity
-  return record(identity, 'indices', () => readIndexIds(names, steps), steps)
+  const known = identity.indices ? identity : await record(identity, 'indices', () => readIndexIds(names, steps), steps)
+  return known.shards ? known : record(known, 'shards', () => readShardIds(names, steps), steps)
 }
+
+/** Tells readers that a shard was lost: the API does not ask for the ids of shards. */
+export const recordLost = (
+  identity: GenerationBody,
+  shard: string,
+  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
+): Promise<GenerationBody> => record(identity, 'lost', async () => shard, steps)
 
 /**
  * Records the id of the topic that a generation was made from, if it is absent: older versions did not record it, and
@@ -298,11 +307,11 @@ export const recordTopicId = async (
   return record(identity, 'topic_id', async () => topic_id, steps)
 }
 
-/** Adds a field to the document of a generation, unless another projector has added it. */
-const record = async <Field extends 'indices' | 'topic_id'>(
+/** Adds a field to the document of a generation, unless another projector has added it, or there is no value. */
+const record = async <Field extends 'indices' | 'shards' | 'lost' | 'topic_id'>(
   identity: GenerationBody,
   field: Field,
-  read: () => Promise<NonNullable<GenerationBody[Field]>>,
+  read: () => Promise<GenerationBody[Field]>,
   { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
 ): Promise<GenerationBody> => {
   const { generation } = identity
@@ -310,8 +319,9 @@ const record = async <Field extends 'indices' | 'topic_id'>(
   // Without its document the generation was dropped. A write without a version would bring the document back.
   if (found === undefined) throw generationMissing(generation, prefix)
   const { body } = found._source
-  if (body[field] !== undefined) return body
-  const recorded = { ...body, [field]: await read() }
+  const value = body[field] === undefined ? await read() : undefined
+  if (value === undefined) return body
+  const recorded = { ...body, [field]: value }
   const { status } = await request({
     method: 'PUT',
     path: documentPath(controlIndexOf(prefix), generationId(generation)),

@@ -13,7 +13,7 @@ import type { Ask, Elasticsearch } from '../elasticsearch/client.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 import { checkIndex, inspectIndex, type TellSetting } from './check-index.ts'
 import { assertSameIndices } from './indices.ts'
-import { controlDefinition, indicesOf } from './prepare.ts'
+import { controlDefinition, indicesOf, recordLost } from './prepare.ts'
 
 type Watched = { readonly identity: GenerationBody; readonly prefix: string }
 
@@ -30,6 +30,7 @@ export const watchIndices = async (
   signal: AbortSignal,
 ): Promise<void> => {
   const request: Ask = asked => elasticsearch.send(asked, signal)
+  const steps = { request, prefix }
   const [control, controlled] = controlDefinition(prefix)
   // Neither the number of shards nor that of copies is compared.
   const own = indicesOf(identity, identity.generation !== API_KEYS_GENERATION, { prefix, shards: 1 })
@@ -41,7 +42,7 @@ export const watchIndices = async (
     await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     try {
-      await assertSameIndices(identity, { request, prefix })
+      await assertSameIndices(identity, steps, shard => recordLost(identity, shard, steps))
       for (const [name, definition] of definitions) await keepSafe(name, definition, request, tell)
     } catch (error) {
       if (!signal.aborted && !(error instanceof Unanswered)) fail(error)

@@ -74,6 +74,7 @@ const faults: readonly (readonly [what: string, code: string, make: (world: Worl
     'index_replaced',
     world => world.elasticsearch.replaced.add('test-api-keys-parked'),
   ],
+  ['a shard was lost', 'index_replaced', world => world.elasticsearch.lost.add('test-g1-payouts')],
   ['the control index was restored', 'index_replaced', world => world.elasticsearch.replaced.add('test-control')],
   [
     'an index has another mapping',
@@ -237,7 +238,7 @@ const refusals: Readonly<Record<string, Row>> = {
   // A cluster that may hold no more shards.
   'core/store/generations/prepare.ts write_refused': { times: 1, doctor: WRITES },
   'core/store/generations/indices.ts index_missing': same(2),
-  'core/store/generations/indices.ts index_replaced': same(1),
+  'core/store/generations/indices.ts index_replaced': same(2),
   'core/store/generations/indices.ts documents_hidden': same(1),
   'core/store/generations/indices.ts write_refused': same(1),
   // A swap that cannot be finished does not stop a projector: `/readyz` says so.

@@ -42,8 +42,11 @@ const stops = (code: string) => expect.objectContaining({ code })
 const layout = layoutOfNew({ shards: 1 })
 const g1 = generationIndices('test', { generation: 'g1', ...layout }, { shards: 1 })
 const all: Record<string, IndexDefinition> = { ...commonIndices('test'), ...g1 }
-const idsOf = (...names: string[]) =>
-  Object.fromEntries(['test-control', ...names].map(name => [name, `id of ${name}`]))
+const idsOf = (...names: string[]) => {
+  const all = ['test-control', ...names]
+  const indices = Object.fromEntries(all.map(name => [name, `id of ${name}`]))
+  return { indices, shards: Object.fromEntries(all.map(name => [`${name}/0`, `history of ${name}`])) }
+}
 const idsOfG1 = idsOf(...Object.keys(g1))
 const idsOfKeys = idsOf('test-api-keys', 'test-api-keys-parked')
 const position = { position: 0, last: null, at: 0, time: 0 }
@@ -60,7 +63,7 @@ describe('a first start', () => {
       'test-control/position:g1:1': { kind: 'position', body: { ...position, serve_from: 0 } },
       'test-control/generation:g1': {
         kind: 'generation',
-        body: { generation: 'g1', ...source, rules_version: RULES_VERSION, ...layout, indices: idsOfG1 },
+        body: { generation: 'g1', ...source, rules_version: RULES_VERSION, ...layout, ...idsOfG1 },
       },
       // Keys are served once the topic is read up to the end that this start found.
       'test-control/position:api-keys:0': { kind: 'position', body: { ...position, serve_from: 5 } },
@@ -71,7 +74,7 @@ describe('a first start', () => {
           ...source,
           partitions: 1,
           rules_version: KEY_RULES_VERSION,
-          indices: idsOfKeys,
+          ...idsOfKeys,
         },
       },
       'test-control/live': { kind: 'live', body: { generation: 'g1' } },
@@ -263,12 +266,23 @@ describe('a later start', () => {
     const elasticsearch = await started()
     for (const id of ['generation:g1', 'generation:api-keys']) {
       const { kind, body } = elasticsearch.control(id) as { kind: string; body: object }
-      elasticsearch.documents.set(`test-control/${id}`, { kind, body: { ...body, indices: undefined } })
+      elasticsearch.documents.set(`test-control/${id}`, {
+        kind,
+        body: { ...body, indices: undefined, shards: undefined },
+      })
     }
     expect(await start(elasticsearch)).toBe('g1')
     expect(elasticsearch.documents).toEqual(whole.documents)
     elasticsearch.replaced.add('test-g1-payouts')
     await expect(start(elasticsearch)).rejects.toThrow(stops('index_replaced'))
+  })
+
+  test('notes a shard that lost documents for the readers, and never another id of it', async () => {
+    const elasticsearch = await started()
+    const { body } = elasticsearch.control('generation:g1') as GenerationDocument
+    elasticsearch.lost.add('test-g1-payouts')
+    for (const _ of [1, 2]) await expect(start(elasticsearch)).rejects.toThrow(stops('index_replaced'))
+    expect(elasticsearch.control('generation:g1')).toMatchObject({ body: { ...body, lost: 'test-g1-payouts/0' } })
   })
 
   test('records no ids for a generation that was dropped meanwhile: its document would come back', async () => {

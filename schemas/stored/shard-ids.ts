@@ -1,0 +1,50 @@
+/**
+ * Identifies the documents of a primary shard by the id of its history. A node that starts again, a replica that
+ * becomes primary and a shard that moves keep it. `allocate_empty_primary` and `allocate_stale_primary` keep the id of
+ * the index but not this one: documents can be missing.
+ */
+
+/** By index name and number of the shard: `payouts/0`. */
+export type ShardIds = Readonly<Record<string, string>>
+
+const fields = ['routing.primary', 'commit.user_data.history_uuid'].map(field => `indices.*.shards.*.${field}`)
+
+/** Any statistics come with the ids; `get` cost least. A pattern matches the indices that the user may ask about. */
+export const shardIdsRequest = (prefix: string) =>
+  ({
+    method: 'GET',
+    path: `/${prefix}-*/_stats/get`,
+    query: { level: 'shards', filter_path: fields.join() },
+  }) as const
+
+type Copy = {
+  readonly routing?: { readonly primary?: boolean }
+  readonly commit?: { readonly user_data?: { readonly history_uuid?: string } }
+}
+type Stats = {
+  readonly indices?: Readonly<Record<string, { readonly shards?: Readonly<Record<string, readonly Copy[]>> }>>
+}
+
+/** Returns the ids of these indices that are there: a shard that is not assigned, or still starts, has none. */
+export const shardIdsIn = (answer: unknown, names: readonly string[]): ShardIds => {
+  const ids: Record<string, string> = {}
+  const { indices = {} } = answer as Stats
+  for (const index of names) {
+    const { shards = {} } = indices[index] ?? {}
+    for (const [shard, copies] of Object.entries(shards)) {
+      const id = copies.find(({ routing }) => routing?.primary)?.commit?.user_data?.history_uuid
+      if (id !== undefined) ids[`${index}/${shard}`] = id
+    }
+  }
+  return ids
+}
+
+/** Returns the first shard of these indices whose id is not the recorded one. Without both ids it is left out. */
+export const lostAmong = (
+  recorded: ShardIds = {},
+  found: ShardIds = {},
+  ofIndex: (index: string) => boolean = () => true,
+): string | undefined =>
+  Object.entries(recorded).find(
+    ([shard, id]) => (found[shard] ?? id) !== id && ofIndex(shard.slice(0, shard.lastIndexOf('/'))),
+  )?.[0]

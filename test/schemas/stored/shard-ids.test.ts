@@ -1,0 +1,30 @@
+import { describe, expect, test } from 'vitest'
+import { lostAmong, shardIdsIn } from '../../../schemas/stored/shard-ids.ts'
+
+const copy = (primary: boolean, id?: string) => ({
+  routing: { primary },
+  ...(id !== undefined && { commit: { user_data: { history_uuid: id } } }),
+})
+
+describe('the ids of shards', () => {
+  test('are those of the primaries of the named indices', () => {
+    const shards = { 0: [copy(false, 'replica'), copy(true, 'x')], 1: [copy(true, 'y')] }
+    const answer = { indices: { a: { shards }, 'of-others': { shards } } }
+    expect(shardIdsIn(answer, ['a', 'missing'])).toEqual({ 'a/0': 'x', 'a/1': 'y' })
+  })
+
+  test('leave out a shard that is not assigned or still starts', () => {
+    const shards = { 0: [copy(true)], 1: [copy(false, 'y')], 2: [] }
+    expect(shardIdsIn({ indices: { a: { shards } } }, ['a'])).toEqual({})
+    expect(shardIdsIn({}, ['a'])).toEqual({})
+  })
+
+  test('tell a shard that is another one than recorded, and none without both ids', () => {
+    const recorded = { 'a/0': 'x', 'a/10': 'y' }
+    expect(lostAmong(recorded, { 'a/0': 'x', 'a/10': 'other' })).toBe('a/10')
+    expect(lostAmong(recorded, { 'a/0': 'x', 'b/0': 'z' })).toBeUndefined()
+    expect(lostAmong(undefined, recorded)).toBeUndefined()
+    expect(lostAmong(recorded, undefined)).toBeUndefined()
+    expect(lostAmong(recorded, { 'a/10': 'other' }, index => index !== 'a')).toBeUndefined()
+  })
+})
