@@ -107,6 +107,7 @@ const retries = {
   indices_replaced: 'no',
   shard_lost: 'no',
   runtime_fields: 'no',
+  index_closed: 'no',
   documents_hidden: 'no',
 } as const satisfies Record<string, Retry>
 type UnavailableReason = keyof typeof retries

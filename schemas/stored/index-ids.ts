@@ -25,14 +25,22 @@ export const indexIdsIn = (answer: unknown): Map<string, string> => {
   )
 }
 
-/** The field of `GET /…` that runtime fields are read from, as a `filter_path`. */
-export const RUNTIME_FIELDS_FILTER = '*.mappings.runtime'
+/** The fields of `GET /…` that `obstacleIn` reads, as a `filter_path`. */
+export const OBSTACLES_FILTER = '*.mappings.runtime,*.settings.index.verified_before_close'
 
-type Mappings = { readonly mappings?: { readonly runtime?: Readonly<Record<string, unknown>> } }
+type Obstructed = {
+  readonly mappings?: { readonly runtime?: Readonly<Record<string, unknown>> }
+  readonly settings?: { readonly index?: { readonly verified_before_close?: string } }
+}
 
 /**
- * Whether an index of the answer has a runtime field. Anybody may add one at any time; searches read it in place of the
- * indexed field of its name, so lists and totals would be wrong. No index of a projector has one.
+ * Why an index of the answer must not be read. Anybody may add a runtime field at any time; searches read it in place
+ * of the indexed field of its name, so lists and totals would be wrong. No index of a projector has one. Elasticsearch
+ * sets `verified_before_close` while an index is closed.
  */
-export const hasRuntimeFields = (answer: object): boolean =>
-  Object.values(answer).some(({ mappings }: Mappings) => Object.keys(mappings?.runtime ?? {}).length > 0)
+export const obstacleIn = (answer: object): 'runtime_fields' | 'index_closed' | undefined => {
+  const indices: Obstructed[] = Object.values(answer)
+  if (indices.some(({ mappings }) => Object.keys(mappings?.runtime ?? {}).length > 0)) return 'runtime_fields'
+  if (indices.some(({ settings }) => settings?.index?.verified_before_close === 'true')) return 'index_closed'
+  return undefined
+}

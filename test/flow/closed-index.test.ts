@@ -5,6 +5,7 @@ import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRec
 import { expectNotReady } from '../support/installation.ts'
 import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
+import { eventually } from '../support/scope.ts'
 import { call, indexNamed, indexWith } from '../support/stored.ts'
 
 test.concurrent.for(['control', 'payouts'] as const)(
@@ -31,3 +32,17 @@ test.concurrent.for(['control', 'payouts'] as const)(
     expect((await client.all('payouts')).map(({ id }) => id)).toEqual(['payout_2'])
   },
 )
+
+test.concurrent('while the index of keys is closed, the API says so: it accepts no key', async t => {
+  const [org, key] = [newId('org'), newKeyText()]
+  const records = [keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })]
+  const { prefix } = await startProjection(t, records, { partitions: 1 })
+  const api = await startApi(t, prefix)
+  const index = `${prefix}-api-keys`
+  await call('POST', `/${index}/_close`)
+  await eventually(async () => expect(await (await fetch(`${api.adminUrl}/readyz`)).text()).toContain('index_closed'))
+  const ask = () => fetch(`${api.url}/reps`, { headers: { authorization: `Bearer ${key}` } })
+  expect((await ask()).status).toBe(503)
+  await call('POST', `/${index}/_open`)
+  await eventually(async () => expect((await ask()).status).toBe(200))
+})

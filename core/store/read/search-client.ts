@@ -8,12 +8,7 @@
  */
 import type { Readable } from 'node:stream'
 import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
-import {
-  hasRuntimeFields,
-  INDEX_ID_FILTER,
-  indexIdsIn,
-  RUNTIME_FIELDS_FILTER,
-} from '../../../schemas/stored/index-ids.ts'
+import { INDEX_ID_FILTER, indexIdsIn, OBSTACLES_FILTER, obstacleIn } from '../../../schemas/stored/index-ids.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { abortRefusal, ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../../runtime/index.ts'
 import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
@@ -45,7 +40,7 @@ export type MultiGet = (
 ) => Promise<Buffer>
 /**
  * Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out.
- * @throws Refusal `runtime_fields`; `documents_hidden` if a role hides a part of one of them from this user
+ * @throws Refusal `runtime_fields`; `index_closed`; `documents_hidden` if a role hides a part of one from this user
  */
 export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
 export type SearchClient = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
@@ -130,7 +125,7 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       return requireAnswer(answer)
     },
     indexIds: async (names, signal) => {
-      const fields = `${INDEX_ID_FILTER},${RUNTIME_FIELDS_FILTER}`
+      const fields = `${INDEX_ID_FILTER},${OBSTACLES_FILTER}`
       const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${fields}`
       const path = `/${names.join()}?${query}`
       const [answer, privileges] = await Promise.all([
@@ -167,18 +162,18 @@ export const requireAnswer = (answer: Buffer | TooMuch): Buffer => {
   return answer
 }
 
-/** @throws Refusal `runtime_fields`. A projector stops at such a field, but perhaps none runs */
+/** @throws Refusal `runtime_fields`, `index_closed`. A projector stops or waits, too, but perhaps none runs */
 const readIndexIds = (answer: Buffer): Map<string, string> => {
-  const { ids, haveRuntimeFields } = parseIndices(answer)
-  if (haveRuntimeFields) throw unavailable('runtime_fields')
+  const { ids, obstacle } = parseIndices(answer)
+  if (obstacle !== undefined) throw unavailable(obstacle)
   return ids
 }
 
 /** Drops the parser's error, because its message quotes the answer. */
-const parseIndices = (answer: Buffer): { ids: Map<string, string>; haveRuntimeFields: boolean } => {
+const parseIndices = (answer: Buffer): { ids: Map<string, string>; obstacle: ReturnType<typeof obstacleIn> } => {
   try {
     const indices: unknown = JSON.parse(answer.toString('utf8'))
-    return { ids: indexIdsIn(indices), haveRuntimeFields: hasRuntimeFields(indices as object) }
+    return { ids: indexIdsIn(indices), obstacle: obstacleIn(indices as object) }
   } catch {
     throw unavailable('elasticsearch_malformed_index_ids')
   }

@@ -86,6 +86,11 @@ test('an index with a runtime field is unavailable: searches may read it in plac
   expect([...(await withFields('{}'))]).toEqual([['a', 'x']])
 })
 
+test('a closed index is unavailable', async () => {
+  const closed = '{"a":{"settings":{"index":{"uuid":"x","verified_before_close":"true"}}}}'
+  await expect(answering(closed).indexIds()).rejects.toMatchObject({ code: 'unavailable', reason: 'index_closed' })
+})
+
 const IDS = '{"a":{"settings":{"index":{"uuid":"x"}}}}'
 
 test('an index of which a role hides documents is unavailable: lists would be short, with status 200', async () => {
