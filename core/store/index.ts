@@ -87,6 +87,7 @@ export {
   readGeneration,
   readPositions,
   recordIndices,
+  recordLost,
   recordTopicId,
   rulesChanged,
 } from './generations/prepare.ts'

@@ -39,6 +39,10 @@ export const shardIdsIn = (answer: unknown, names: readonly string[]): ShardIds 
   return ids
 }
 
+/** Returns the ids to record; undefined if an index has none: its shards start, and would never be compared. */
+export const recordableIds = (ids: ShardIds | undefined, names: readonly string[]): ShardIds | undefined =>
+  names.every(name => ids?.[`${name}/0`] !== undefined) ? ids : undefined
+
 /** Returns the first shard of these indices whose id is not the recorded one. Without both ids it is left out. */
 export const lostAmong = (
   recorded: ShardIds = {},

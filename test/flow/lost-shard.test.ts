@@ -12,7 +12,6 @@ import { call, everythingProjected, indexNamed } from '../support/stored.ts'
 
 test.concurrent.for(['allocate_empty_primary', 'allocate_stale_primary'] as const)(
   'after %s the projector stops and the API refuses, until all records are read again',
-  { timeout: 120_000 },
   async (how, t) => {
     const [org, key] = [newId('org'), newKeyText()]
     const records = [

@@ -4,7 +4,7 @@
  * be answered partially.
  */
 
-import { unavailable } from '../../core/runtime/refusals.ts'
+import { Refusal, unavailable } from '../../core/runtime/refusals.ts'
 import { batchMultiGets } from '../../core/store/read/batch-multi-gets.ts'
 import type { MultiGet, Search } from '../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../core/store/read/slice-documents.ts'
@@ -43,7 +43,13 @@ export const createReads = (clock: Clock, engine: Searched, faults: Faults): Rea
   return {
     search: ({ index: name, routing }, body) => {
       const asked = JSON.parse(body) as Asked
-      const indices = name.split(',').flatMap(index => engine.indices.get(index) ?? [])
+      const names = name.split(',')
+      const indices = names.flatMap(index => engine.indices.get(index) ?? [])
+      if (indices.length < names.length) {
+        return new Promise((_, reject) => {
+          clock.after(faults.delay(), () => reject(new Refusal('unavailable', { reason: 'elasticsearch_status_404' })))
+        })
+      }
       const hits: Hit[] = []
       let failed = 0
       const parts = indices.flatMap(index =>

@@ -124,7 +124,7 @@ export const expectServed = async (walked: Walked, ...apis: readonly Api[]): Pro
   // A process writes the line of an answer later.
   await eventually(() => expect(reasons().length).toBeGreaterThanOrEqual(walked.unavailable))
   expect(reasons().filter(reason => !reason.includes(': time_is_up, '))).toEqual([])
-  expect(walked.unavailable, reasons().join('\n')).toBeLessThanOrEqual(Math.max(1, walked.pages / 50))
+  expect(walked.unavailable, reasons().join('\n')).toBeLessThanOrEqual(5)
 }
 
 /**

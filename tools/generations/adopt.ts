@@ -42,7 +42,7 @@ import {
   timesId,
 } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
-import { lostAmong, type ShardIds } from '../../schemas/stored/shard-ids.ts'
+import { lostAmong, recordableIds, type ShardIds } from '../../schemas/stored/shard-ids.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
@@ -297,7 +297,7 @@ const checkIndices = async (
   if (Object.keys(ids).every(isSame) && lost === undefined) return undefined
   const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity, lost)
   await refuseWithoutFollowed(identity, restart, context)
-  return { identity, stored, ids, shards, restart }
+  return { identity, stored, ids, shards: recordableIds(shards, Object.keys(ids)), restart }
 }
 
 /** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */

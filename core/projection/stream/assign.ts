@@ -44,6 +44,7 @@ import {
   openWritten,
   type PublishedPosition,
   type PublishedTimes,
+  recordLost,
   retryUntilAborted,
   type Send,
 } from '../../store/index.ts'
@@ -344,7 +345,8 @@ export const openPartition = async (
   const [request, replace] = [retried(elasticsearch.send), retried(steps.replace)]
   // First, so that an added partition stops with `source_changed`, not with `index_missing`.
   await verifySource(signal)
-  await assertSameIndices(identity, { request, prefix })
+  const store = { request, prefix }
+  await assertSameIndices(identity, store, shard => recordLost(identity, shard, store))
   const { generation, topic } = identity
   const published = await openPublishedPosition(partition, { index: controlIndex, generation, request, replace, times })
   const { position } = published.current()

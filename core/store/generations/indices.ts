@@ -11,7 +11,13 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
 import { INDEX_ID_FILTER, indexIdsIn } from '../../../schemas/stored/index-ids.ts'
-import { lostAmong, type ShardIds, shardIdsIn, shardIdsRequest } from '../../../schemas/stored/shard-ids.ts'
+import {
+  lostAmong,
+  recordableIds,
+  type ShardIds,
+  shardIdsIn,
+  shardIdsRequest,
+} from '../../../schemas/stored/shard-ids.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { Ask } from '../elasticsearch/client.ts'
 
@@ -64,6 +70,9 @@ export const readShardIds = async (
   return answer?.status === 200 ? shardIdsIn(answer.body, [...new Set([controlIndexOf(prefix), ...names])]) : undefined
 }
 
+export const readRecordableIds = async (names: readonly string[], steps: Steps): Promise<ShardIds | undefined> =>
+  recordableIds(await readShardIds(names, steps), names)
+
 /** Returns undefined if the user has not the right, or Elasticsearch does not know the request. */
 const withoutRight = <Result>(asked: Promise<Result>): Promise<Result | undefined> =>
   asked.catch((error: unknown) => {
@@ -71,7 +80,7 @@ const withoutRight = <Result>(asked: Promise<Result>): Promise<Result | undefine
     throw error
   })
 
-type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices' | 'shards'>
+type Recorded = Pick<GenerationDocument['body'], 'generation' | 'indices' | 'shards' | 'lost'>
 
 /**
  * Asks Elasticsearch whether the user sees all documents of these indices, with all fields.
@@ -102,7 +111,7 @@ const hiddenIn = (answer: unknown, indices: readonly string[]): string | undefin
  *   `documents_hidden`
  */
 export const assertSameIndices = async (
-  { generation, indices = {}, shards }: Recorded,
+  { generation, indices = {}, shards, lost: known }: Recorded,
   steps: Steps,
   tellLost: (shard: string) => Promise<unknown> = async () => undefined,
 ): Promise<void> => {
@@ -114,7 +123,7 @@ export const assertSameIndices = async (
     const advice = 'to take it over: npx commission projection rewind, or npx commission projection adopt'
     throw new StopError('index_replaced', `${replaced}, an index of ${generation}; ${advice}`, { generation })
   }
-  const lost = shards && lostAmong(shards, await readShardIds(names, steps))
+  const lost = known ?? (shards && lostAmong(shards, await readShardIds(names, steps)))
   if (lost === undefined) return
   await tellLost(lost)
   const what = `the shard ${lost} of ${generation} is another one than recorded, and documents may be missing`

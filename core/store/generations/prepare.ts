@@ -42,7 +42,7 @@ import {
   listIndices,
   projectedIn,
   readIndexIds,
-  readShardIds,
+  readRecordableIds,
 } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
 
@@ -197,7 +197,7 @@ export const prepareGeneration = async (
     const rules_version = versionOf(ofEvents, steps)
     const ids = await readIndexIds(Object.keys(indices), steps)
     const made = { generation, ...source, rules_version, ...layout }
-    const shards = await readShardIds(Object.keys(indices), steps)
+    const shards = await readRecordableIds(Object.keys(indices), steps)
     const body = { ...made, ...(follows !== undefined && { follows }), indices: ids, ...(shards && { shards }) }
     await createControl(generationId(generation), { kind: 'generation', body } satisfies GenerationDocument, steps)
   }
@@ -281,15 +281,21 @@ export const recordIndices = async (
   steps: Pick<PrepareSteps, 'request' | 'prefix'>,
 ): Promise<GenerationBody> => {
   const known = identity.indices ? identity : await record(identity, 'indices', () => readIndexIds(names, steps), steps)
-  return known.shards ? known : record(known, 'shards', () => readShardIds(names, steps), steps)
+  return known.shards ? known : record(known, 'shards', () => readRecordableIds(names, steps), steps)
 }
 
-/** Tells readers that a shard was lost: the API does not ask for the ids of shards. */
+/** Tells readers that a shard was lost, unless `adopt` has taken it over: the API does not ask for ids of shards. */
 export const recordLost = (
   identity: GenerationBody,
   shard: string,
   steps: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<GenerationBody> => record(identity, 'lost', async () => shard, steps)
+): Promise<GenerationBody> =>
+  record(
+    identity,
+    'lost',
+    async ({ shards }) => (shards?.[shard] === identity.shards?.[shard] ? shard : undefined),
+    steps,
+  )
 
 /**
  * Records the id of the topic that a generation was made from, if it is absent: older versions did not record it, and
@@ -311,7 +317,7 @@ export const recordTopicId = async (
 const record = async <Field extends 'indices' | 'shards' | 'lost' | 'topic_id'>(
   identity: GenerationBody,
   field: Field,
-  read: () => Promise<GenerationBody[Field]>,
+  read: (now: GenerationBody) => Promise<GenerationBody[Field]>,
   { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
 ): Promise<GenerationBody> => {
   const { generation } = identity
@@ -319,7 +325,7 @@ const record = async <Field extends 'indices' | 'shards' | 'lost' | 'topic_id'>(
   // Without its document the generation was dropped. A write without a version would bring the document back.
   if (found === undefined) throw generationMissing(generation, prefix)
   const { body } = found._source
-  const value = body[field] === undefined ? await read() : undefined
+  const value = body[field] === undefined ? await read(body) : undefined
   if (value === undefined) return body
   const recorded = { ...body, [field]: value }
   const { status } = await request({

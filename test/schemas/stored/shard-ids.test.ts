@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { lostAmong, shardIdsIn } from '../../../schemas/stored/shard-ids.ts'
+import { lostAmong, recordableIds, shardIdsIn } from '../../../schemas/stored/shard-ids.ts'
 
 const copy = (primary: boolean, id?: string) => ({
   routing: { primary },
@@ -17,6 +17,13 @@ describe('the ids of shards', () => {
     const shards = { 0: [copy(true)], 1: [copy(false, 'y')], 2: [] }
     expect(shardIdsIn({ indices: { a: { shards } } }, ['a'])).toEqual({})
     expect(shardIdsIn({}, ['a'])).toEqual({})
+  })
+
+  test('are recorded only once each index has them', () => {
+    const ids = { 'a/0': 'x', 'b/0': 'y' }
+    expect(recordableIds(ids, ['a', 'b'])).toBe(ids)
+    expect(recordableIds(ids, ['a', 'c'])).toBeUndefined()
+    expect(recordableIds(undefined, ['a'])).toBeUndefined()
   })
 
   test('tell a shard that is another one than recorded, and none without both ids', () => {
