@@ -248,7 +248,7 @@ export const recordsOf = async (
 
 type Steps = Pick<CommandContext, 'send' | 'prefix'>
 
-/** Returns a document of the control index with its version; undefined if there is none. */
+/** Reads a document of the control index. @returns undefined if there is none */
 export const readStored = async <Document>(
   id: string,
   { send, prefix }: Steps,
