@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import kafkajs from 'kafkajs'
 import { beforeAll, expect, inject, test } from 'vitest'
 import { createTopicLog } from '../../api/audit/topic-log.ts'
-import { type AuditWriter, createAuditWriter } from '../../api/audit/write-lines.ts'
+import { type AuditLog, type AuditWriter, createAuditWriter } from '../../api/audit/write-lines.ts'
 import { AUDIT_WAIT_MAX } from '../../api/limits.ts'
 import { scheduleTimer } from '../../core/runtime/time-limits.ts'
 import { serveApi } from '../support/api.ts'
@@ -57,7 +57,7 @@ const createTopic = async (scope: Scope, configEntries: { name: string; value: s
 const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean) => {
   const proxy = await startProxy(scope, inject('kafkaBrokers').split(',')[0] ?? '')
   const counted = { written: 0, lost: 0 }
-  const auditLog = createTopicLog(topic, () =>
+  const topicLog = createTopicLog(topic, () =>
     kafkaThrough(proxy, 'audit').producer({
       idempotent: true,
       maxInFlightRequests: 1,
@@ -65,6 +65,15 @@ const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean)
       retry: { retries: 2, initialRetryTime: 50, maxRetryTime: 100 },
     }),
   )
+  /** A write begins when this is done. */
+  const gate = { opened: Promise.resolve() }
+  const auditLog: AuditLog = {
+    ...topicLog,
+    write: async lines => {
+      await gate.opened
+      return topicLog.write(lines)
+    },
+  }
   const writer = createAuditWriter({
     auditLog,
     isStrict,
@@ -77,7 +86,9 @@ const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean)
   scope.onTestFinished(() => writer.end())
   /** Milliseconds that each request waited for its line. */
   const waits: number[] = []
+  const counts = { lines: 0 }
   const write: AuditWriter['write'] = async line => {
+    counts.lines++
     const begun = performance.now()
     const outcome = await writer.write(line)
     waits.push(performance.now() - begun)
@@ -92,7 +103,7 @@ const serveThroughProxy = async (scope: Scope, topic: string, isStrict: boolean)
       expect(answer.status).toBe(200)
       return answer
     })
-  return { proxy, counted, waits, ask, answered }
+  return { proxy, counted, counts, gate, waits, ask, answered }
 }
 
 test('a process writes a record for each answer before it', async scope => {
@@ -169,11 +180,16 @@ test('a silent Kafka delays no answer for longer than the wait, and only once', 
 
 test('a topic that takes small batches only gets smaller ones: after some refusals no line is lost', async scope => {
   const { topic, lines } = await createTopic(scope, [{ name: 'max.message.bytes', value: '4000' }])
-  const { counted, ask } = await serveThroughProxy(scope, topic, false)
-  /** Returns how many lines of answers at the same time are lost. */
+  const { counted, counts, gate, ask } = await serveThroughProxy(scope, topic, false)
+  /** Returns how many lines are lost of answers whose lines wait together. */
   const lostAtOnce = async (): Promise<number> => {
     const before = { ...counted }
-    await Promise.all(Array.from({ length: 60 }, () => ask('/payouts')))
+    const lines = counts.lines + 60
+    const opened = Promise.withResolvers<void>()
+    gate.opened = opened.promise
+    const asked = Promise.all(Array.from({ length: 60 }, () => ask('/payouts')))
+    await eventually(() => expect(counts.lines).toBe(lines)).finally(opened.resolve)
+    await asked
     await eventually(() => expect(counted.written + counted.lost).toBe(before.written + before.lost + 60))
     return counted.lost - before.lost
   }
