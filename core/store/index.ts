@@ -71,6 +71,7 @@ export {
 } from './generations/past-positions.ts'
 export {
   assertControlNotLost,
+  assertIntactIndices,
   assertLiveNotLost,
   controlDefinition,
   indicesOf,
@@ -87,7 +88,6 @@ export {
   readGeneration,
   readPositions,
   recordIndices,
-  recordLost,
   recordTopicId,
   rulesChanged,
 } from './generations/prepare.ts'

@@ -25,7 +25,7 @@ import {
   readLog,
   type Source,
 } from '../../core/log/index.ts'
-import { type DocumentAnswer, documentPath, ifVersion, listPastPositions } from '../../core/store/index.ts'
+import { type DocumentAnswer, documentPath, listPastPositions } from '../../core/store/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
@@ -39,7 +39,7 @@ import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { assertArchived, assertInTopic } from '../generations/compare-positions.ts'
 import { waitUntilNobodyWrites } from '../generations/drop.ts'
-import { namesOf, readAll, skipBadSpare } from '../generations/generations.ts'
+import { expectStored, namesOf, readAll, replaceUnchanged, skipBadSpare } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { hasLeftovers, type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import type { ArchiveSteps } from './archive.ts'
@@ -296,7 +296,7 @@ export const divideNames = async (
   steps: ControlSteps,
 ): Promise<{ readonly names: readonly string[]; readonly unchanged: readonly string[] }> => {
   const isToAdopt = async (name: string): Promise<boolean> => {
-    const { body } = (await readStored<GenerationDocument>(generationId(name), steps))._source
+    const { body } = (await expectStored<GenerationDocument>(generationId(name), steps))._source
     const [wanted, archived] = [sources[streamOf(name)], manifests[streamOf(name)]]
     if (body.topic !== wanted.topic) {
       const what = `${name} was made from topic ${body.topic}, not ${wanted.topic}`
@@ -322,18 +322,11 @@ const assertEqual = (what: string, expected: string | number, got: string | numb
   if (expected !== got) throw new CommandError(`${what}: expected ${expected}, got ${got}`)
 }
 
-const readStored = async <Document>(id: string, { send, prefix }: ControlSteps): Promise<DocumentAnswer<Document>> => {
-  const path = documentPath(controlIndexOf(prefix), id)
-  const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
-  if (status === 200) return body
-  throw new CommandError(`${id} is not under ${prefix}: Elasticsearch answers ${status}`)
-}
-
 const readAdopted = async (name: string, partitions: number, steps: AdoptSourceSteps): Promise<Adopted> => {
-  const generation = await readStored<GenerationDocument>(generationId(name), steps)
+  const generation = await expectStored<GenerationDocument>(generationId(name), steps)
   const positions: DocumentAnswer<PositionDocument>[] = []
   for (let partition = 0; partition < partitions; partition++)
-    positions.push(await readStored<PositionDocument>(positionId(name, partition), steps))
+    positions.push(await expectStored<PositionDocument>(positionId(name, partition), steps))
   return { stream: streamOf(name), generation, positions }
 }
 
@@ -357,7 +350,7 @@ const changeSource = async (
     const serve_from = Math.min(position._source.body.serve_from, partitions[partition]?.end ?? 0)
     const body = { ...position._source.body, last: changed, serve_from, source }
     const document: PositionDocument = { kind: 'position', body }
-    await replace(positionId(identity.generation, partition), position, document, steps)
+    await replaceUnchanged(positionId(identity.generation, partition), position, document, steps)
   }
   const ends = redaction?.list.partitions.filter(one => one.stream === stream).map(({ end }) => end)
   const redactedTo = ends === undefined ? {} : { redacted_to: ends }
@@ -366,7 +359,7 @@ const changeSource = async (
     kind: 'generation',
     body: { ...identity, cluster_id, ...known, ...redactedTo },
   }
-  await replace(generationId(identity.generation), generation, document, steps)
+  await replaceUnchanged(generationId(identity.generation), generation, document, steps)
   const log = redaction ? 'the redacted log of cluster' : 'cluster'
   const before = identity.cluster_id === cluster_id ? 'another topic of this name' : identity.cluster_id
   steps.say(`${identity.generation} has ${log} ${cluster_id} as its source now; it had ${before}`)
@@ -380,17 +373,4 @@ const forgetPastPositions = async (generation: string, { send, prefix }: AdoptSo
     if (status !== 200 && status !== 404)
       throw new CommandError(`${id} cannot be deleted: Elasticsearch answers ${status}`)
   }
-}
-
-const replace = async <Document extends object>(
-  id: string,
-  read: DocumentAnswer<Document>,
-  document: Document,
-  { send, prefix }: AdoptSourceSteps,
-): Promise<void> => {
-  const path = documentPath(controlIndexOf(prefix), id)
-  const { status } = await send({ method: 'PUT', path, query: ifVersion(read), body: document })
-  if (status === 200) return
-  if (status === 409) throw new CommandError(`${id} was changed meanwhile: stop all projectors, and run the same again`)
-  throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)
 }

@@ -24,7 +24,7 @@ import {
 } from '../limits.ts'
 import type { Document, Fields } from './as-of.ts'
 import { type RetryContext, withRetries } from './read-retries.ts'
-import { hasFailedShards, isComplete } from './shards.ts'
+import { hasFailedShards, wholeAnswer } from './shards.ts'
 import { countFitting } from './sizes.ts'
 
 /** Longer than the retries of a page. */
@@ -72,9 +72,9 @@ export async function* scan<Source extends Fields = Fields>(
         ...(after && { search_after: after }),
       },
     })
-    if (!isComplete(answer)) throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
-    pit = answer.body.pit_id
-    return answer.body.hits.hits
+    const body = wholeAnswer(index, answer)
+    pit = body.pit_id
+    return body.hits.hits
   }
 
   try {

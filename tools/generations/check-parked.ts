@@ -5,10 +5,10 @@
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'
-import { type Answer, type Coverage, getEach, getFromPrimaries, type SearchAnswer } from '../../core/store/index.ts'
+import { type Coverage, getEach, getFromPrimaries, type SearchAnswer } from '../../core/store/index.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
-import { isComplete, isRefreshed } from '../documents/shards.ts'
+import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { lagOf } from '../live.ts'
@@ -100,9 +100,10 @@ async function* parkedOf(
 ): AsyncGenerator<readonly Hit[]> {
   const { generation } = live
   const path = `/${layoutOf(prefix, live).indexOf('parked')}`
-  // No projector refreshes this index. A shard that is not refreshed lacks its last documents.
+  const what = `the records that ${generation} parked`
+  // No projector refreshes this index.
   const refreshed = await send<Coverage>({ method: 'POST', path: `${path}/_refresh` })
-  if (!isRefreshed(refreshed)) throw notWhole(generation, refreshed)
+  assertRefreshed(what, refreshed)
   const should = from.map((gte, partition) => {
     return { bool: { filter: [{ term: { partition } }, { range: { offset: { gte } } }] } }
   })
@@ -121,15 +122,11 @@ async function* parkedOf(
         ...(after && { search_after: after }),
       },
     })
-    if (!isComplete(answer)) throw notWhole(generation, answer)
-    const { hits } = answer.body.hits
+    const { hits } = wholeAnswer(what, answer).hits
     yield hits
     after = hits.at(-1)?.sort
     if (hits.length < SEARCH_HITS) return
   }
 }
-
-const notWhole = (generation: string, { status }: Answer): CommandError =>
-  new CommandError(`the records that ${generation} parked cannot be read completely: ${status}`)
 
 type Hit = { readonly _id: string; readonly sort: readonly [partition: number, offset: number] }

@@ -255,7 +255,16 @@ export const readStored = async <Document>(
 ): Promise<DocumentAnswer<Document> | undefined> => {
   const path = documentPath(controlIndexOf(prefix), id)
   const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
-  return status === 200 ? body : undefined
+  if (status === 200) return body
+  if (status === 404) return undefined
+  throw new CommandError(`${id} cannot be read: Elasticsearch answers ${status}`)
+}
+
+/** As `readStored`. @throws CommandError if there is none */
+export const expectStored = async <Document>(id: string, steps: Steps): Promise<DocumentAnswer<Document>> => {
+  const stored = await readStored<Document>(id, steps)
+  if (stored) return stored
+  throw new CommandError(`${id} is not under ${steps.prefix}`)
 }
 
 /** Changes the present version of a document. @returns whether there is one */
@@ -283,4 +292,15 @@ export const replaceStored = async (
   if (status === 200) return true
   if (status === 409) return false
   throw new CommandError(`${id} cannot be written: Elasticsearch answers ${status}`)
+}
+
+/** As `replaceStored`. @throws CommandError if the document has another version by now */
+export const replaceUnchanged = async (
+  id: string,
+  read: DocumentAnswer<unknown>,
+  document: object,
+  steps: Steps,
+): Promise<void> => {
+  if (await replaceStored(id, read, document, steps)) return
+  throw new CommandError(`${id} was changed meanwhile: stop all projectors, and run the same again`)
 }

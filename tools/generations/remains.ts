@@ -7,7 +7,7 @@ import type { Coverage, SearchAnswer } from '../../core/store/index.ts'
 import { controlIndexOf, generationId, indexOf, kinds } from '../../schemas/stored/documents.ts'
 import type { GenerationLayout } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
-import { isComplete, isRefreshed } from '../documents/shards.ts'
+import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { REMAINS_MAX } from '../limits.ts'
 
@@ -53,16 +53,14 @@ const readDocumentNames = async ({ send, prefix }: CommandContext): Promise<Docu
   const index = controlIndexOf(prefix)
   const refreshed = await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` })
   if (refreshed.status === 404) return []
+  assertRefreshed(index, refreshed)
   const answer = await send<SearchAnswer<{ readonly _id: string }>>({
     method: 'POST',
     path: `/${index}/_search`,
     query: { allow_partial_search_results: false },
     body: { size: REMAINS_MAX, _source: false, query: { terms: { kind: ['generation', 'position'] } } },
   })
-  if (!isRefreshed(refreshed) || !isComplete(answer)) {
-    throw new CommandError(`${index} cannot be read whole: ${answer.status}`)
-  }
-  const { hits } = answer.body.hits
+  const { hits } = wholeAnswer(index, answer).hits
   if (hits.length >= REMAINS_MAX) {
     throw new CommandError(`${index} has ${REMAINS_MAX} positions of generations or more: this command reads fewer`)
   }

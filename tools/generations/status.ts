@@ -1,13 +1,13 @@
 /** `commission projection status`: positions of a generation, and parked records; of one organization on request. */
 
 import { assertSameSource, connectAdmin, describeSource, endOfPartition, fetchEnds } from '../../core/log/index.ts'
-import type { Answer, Coverage, Send, TermsAnswer, Total } from '../../core/store/index.ts'
+import type { Coverage, Send, TermsAnswer, Total } from '../../core/store/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { listKinds } from '../../schemas/stored/documents.ts'
 import { type GenerationLayout, layoutOf } from '../../schemas/stored/layout.ts'
 import type { KafkaContext } from '../context.ts'
-import { isComplete, isRefreshed } from '../documents/shards.ts'
-import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
+import { type ExitCode, exitCodes } from '../failures.ts'
 import { identityOf, positionDocumentsOf, readAll, rolesOf } from './generations.ts'
 
 export type StatusOptions = {
@@ -70,11 +70,11 @@ const countParked = async (
   { send }: KafkaContext,
 ): Promise<Record<string, number>> => {
   const refreshed = await send<Coverage>({ method: 'POST', path: `/${index}/_refresh` })
-  if (!isRefreshed(refreshed)) throw notWhole(index, refreshed)
+  assertRefreshed(index, refreshed)
   const query = org === undefined ? { match_all: {} } : { term: { org_id: org } }
   const body = { size: 0, query, aggs: { codes: { terms: { field: 'code', size: 100 } } } }
   const path = `/${index}/_search`
-  const { aggregations } = whole(index, await send<TermsAnswer<'codes', string>>({ method: 'POST', path, body }))
+  const { aggregations } = wholeAnswer(index, await send<TermsAnswer<'codes', string>>({ method: 'POST', path, body }))
   return Object.fromEntries(aggregations.codes.buckets.map(({ key, doc_count }) => [key, doc_count]))
 }
 
@@ -91,16 +91,7 @@ const countRecords = async (org: string, { searchOf }: GenerationLayout, send: S
       query: { ...(routing !== undefined && { routing }) },
       body: { size: 0, query, track_total_hits: true },
     })
-    counts[kind] = whole(index, answer).hits.total.value
+    counts[kind] = wholeAnswer(index, answer).hits.total.value
   }
   return counts
 }
-
-/** @throws CommandError if a shard does not answer: the count would be too low */
-const whole = <Body extends Coverage>(index: string, answer: Answer<Body>): Body => {
-  if (isComplete(answer)) return answer.body
-  throw notWhole(index, answer)
-}
-
-const notWhole = (index: string, { status }: Answer): CommandError =>
-  new CommandError(`${index} cannot be read whole: ${status}`)

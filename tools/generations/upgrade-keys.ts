@@ -8,11 +8,10 @@
 
 import { KEY_RULES_VERSION } from '../../core/ledger/index.ts'
 import { assertSameSource, connectAdmin, describeSource, endOfPartition, fetchEnds } from '../../core/log/index.ts'
-import { type DocumentAnswer, documentPath, ifVersion } from '../../core/store/index.ts'
+import type { DocumentAnswer } from '../../core/store/index.ts'
 import { KEYS_PARTITION, KEYS_PARTITIONS } from '../../schemas/partition.ts'
 import {
   API_KEYS_GENERATION,
-  controlIndexOf,
   type GenerationDocument,
   generationId,
   type PositionDocument,
@@ -21,7 +20,7 @@ import {
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
-import { readAll, recordedIdentityOf } from './generations.ts'
+import { expectStored, readAll, recordedIdentityOf, replaceStored } from './generations.ts'
 
 export type UpgradeKeysOptions = {
   /** The offset that an earlier run stored, for a copy from before that run; by default the end of the topic. */
@@ -76,15 +75,10 @@ export const upgradeKeys = async (
     )
   }
   const body = { ...identity, rules_version: KEY_RULES_VERSION, first_rules_until: until }
-  const { status } = await context.send({
-    method: 'PUT',
-    path: documentPath(controlIndexOf(context.prefix), generationId(API_KEYS_GENERATION)),
-    query: ifVersion(seen),
-    body: { kind: 'generation', body } satisfies GenerationDocument,
-  })
-  // Another command was faster, or our earlier attempt succeeded and its answer was lost.
-  if (status === 409) throw new CommandError('somebody else changed it meanwhile: run it again')
-  if (status !== 200) throw new CommandError(`it cannot be written: Elasticsearch answers ${status}`)
+  const document: GenerationDocument = { kind: 'generation', body }
+  // Changed: another command was faster, or an earlier attempt of this one succeeded and its answer was lost.
+  if (!(await replaceStored(generationId(API_KEYS_GENERATION), seen, document, context)))
+    throw new CommandError('somebody else changed it meanwhile: run it again')
   say(
     `version 2 of the rules decides about API keys from offset ${until} on. Keep this number: after a restore of an older copy, run`,
   )
@@ -94,14 +88,7 @@ export const upgradeKeys = async (
 }
 
 const readGenerationOfKeys = async (context: KafkaContext): Promise<DocumentAnswer<GenerationDocument>> =>
-  readStored<GenerationDocument>(generationId(API_KEYS_GENERATION), context)
+  expectStored<GenerationDocument>(generationId(API_KEYS_GENERATION), context)
 
 const readPositionOfKeys = async (context: KafkaContext): Promise<number> =>
-  (await readStored<PositionDocument>(positionId(API_KEYS_GENERATION, KEYS_PARTITION), context))._source.body.position
-
-const readStored = async <Document>(id: string, { send, prefix }: KafkaContext): Promise<DocumentAnswer<Document>> => {
-  const path = documentPath(controlIndexOf(prefix), id)
-  const { status, body } = await send<DocumentAnswer<Document>>({ method: 'GET', path })
-  if (status === 200) return body
-  throw new CommandError(`there is no projection of API keys under ${prefix} (${id}: Elasticsearch answers ${status})`)
-}
+  (await expectStored<PositionDocument>(positionId(API_KEYS_GENERATION, KEYS_PARTITION), context))._source.body.position

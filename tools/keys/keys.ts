@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { connectAdmin, connectProducer, withRight } from '../../core/log/index.ts'
-import { type Answer, type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
+import { type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
 import { KEYS_PARTITION } from '../../schemas/partition.ts'
 import {
@@ -17,7 +17,7 @@ import {
 import { type Address, layoutOfKeys } from '../../schemas/stored/layout.ts'
 import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
-import { isComplete, isRefreshed } from '../documents/shards.ts'
+import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionDocumentsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
@@ -201,14 +201,14 @@ export const findKeyEvents = async (
 ): Promise<KeyEvents[]> => {
   const _index = apiKeysIndexOf(prefix)
   // Only operators search this index, so the command refreshes it.
-  const refreshed = await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` })
-  if (!isRefreshed(refreshed)) throw notWhole(refreshed)
+  assertRefreshed('the keys', await send<Coverage>({ method: 'POST', path: `/${_index}/_refresh` }))
   const query = { allow_partial_search_results: false }
   const found: ApiKeyDocument[] = []
   for (let isLast = false; !isLast; ) {
     const body = searchOf(org, found.at(-1)?.key_id)
     const request = { method: 'POST', path: `/${_index}/_search`, query, body } as const
-    const { hits } = requireComplete(await send<SearchAnswer<{ readonly _source: ApiKeyDocument }>>(request)).hits
+    const answer = await send<SearchAnswer<{ readonly _source: ApiKeyDocument }>>(request)
+    const { hits } = wholeAnswer('the keys', answer).hits
     for (const { _source } of hits) found.push(_source)
     isLast = hits.length < KEYS_PAGE
   }
@@ -240,14 +240,6 @@ const readHeads = async (
   const heads = await getEach(docs, part => multiGet<ApiKeyHeadDocument>(send, part))
   return heads.map(head => (head.found ? head._source.body : undefined))
 }
-
-/** @throws CommandError for an incomplete answer: keys would be missing from the list */
-const requireComplete = <Body extends Coverage>(answer: Answer<Body>): Body => {
-  if (isComplete(answer)) return answer.body
-  throw notWhole(answer)
-}
-
-const notWhole = ({ status }: Answer): CommandError => new CommandError(`the keys cannot be read whole: ${status}`)
 
 /** @param after the last id of the page before: an organization has an id once */
 const searchOf = (org: string, after: string | undefined): object => ({

@@ -13,7 +13,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { keptIdIn } from '../../schemas/stored/documents.ts'
 import type { Address, GenerationLayout, IndexKind } from '../../schemas/stored/layout.ts'
 import { type RetryContext, withRetries } from '../documents/read-retries.ts'
-import { hasFailedShards, isComplete } from '../documents/shards.ts'
+import { hasFailedShards, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { LEFTOVERS_PAGE } from '../limits.ts'
 
@@ -68,9 +68,9 @@ export async function* findLeftovers(
           },
         }),
       )
-      if (!isComplete(answer)) throw new CommandError(`${indices} cannot be read whole: ${answer.status}`)
-      pit = answer.body.pit_id
-      const { hits } = answer.body.hits
+      const body = wholeAnswer(indices, answer)
+      pit = body.pit_id
+      const { hits } = body.hits
       const found = hits.flatMap((hit): Leftover[] => {
         const { _index, _id, _routing: routing, _version: version, _seq_no, _primary_term } = hit
         const kind = layout.kindOf(_index, _id)

@@ -36,7 +36,7 @@ import { type Address, type LayoutSource, layoutOf } from '../../schemas/stored/
 import type { CommandContext } from '../context.ts'
 import type { Fields } from '../documents/as-of.ts'
 import { withRetries } from '../documents/read-retries.ts'
-import { isComplete, isRefreshed } from '../documents/shards.ts'
+import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import {
   LEFTOVERS_HELD,
@@ -239,8 +239,7 @@ const putBackAll = async (removal: Removal, steps: Steps): Promise<boolean> => {
         body: { size: LEFTOVERS_REMOVED_AT_ONCE, _source: false, query: { term: { org_id: KEPT_FORMS } } },
       }),
     )
-    if (!isComplete(answer)) throw new CommandError(`${indices} cannot be read whole: ${answer.status}`)
-    const both = answer.body.hits.hits.map(hit => {
+    const both = wholeAnswer(indices, answer).hits.hits.map(hit => {
       const id = keptIdIn(hit._id)
       const kind = id === undefined ? undefined : layout.kindOf(hit._index, id)
       if (id === undefined || kind === undefined) throw new CommandError(`${hit._index} has a form of no document`)
@@ -275,8 +274,7 @@ const putBackOf = (address: Address, { version, source }: KeptFormDocument['body
 
 const refresh = async (index: string, steps: Steps): Promise<void> => {
   const answer = await withRetries(steps, () => steps.send<Coverage>({ method: 'POST', path: `/${index}/_refresh` }))
-  // A shard that is not refreshed lacks its last documents.
-  if (!isRefreshed(answer)) throw new CommandError(`${index} cannot be read: ${answer.status}`)
+  assertRefreshed(index, answer)
 }
 
 const isMarked = ({ _source }: StoredPosition): boolean => _source.body.removing === true

@@ -3,7 +3,6 @@
 import { detailOf, needsRecord, type RawRecord } from '../../core/ledger/index.ts'
 import { toRawRecord } from '../../core/log/index.ts'
 import {
-  type Answer,
   type Coverage,
   firstKeyRulesUntil,
   multiGet,
@@ -15,8 +14,7 @@ import {
 import { type ParkCode, parkCodes } from '../../schemas/errors.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import type { GenerationLayout } from '../../schemas/stored/layout.ts'
-import { isComplete, isRefreshed } from '../documents/shards.ts'
-import { CommandError } from '../failures.ts'
+import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CHUNK_RECORDS, SEARCH_HITS } from '../limits.ts'
 import type { Live, LiveStream } from '../live.ts'
 
@@ -167,8 +165,7 @@ const indicesOf = (live: Live): string =>
 
 /** Only operators search these indices, so each command refreshes them. */
 const refresh = async (send: Send, live: Live): Promise<void> => {
-  const refreshed = await send<Coverage>({ method: 'POST', path: `/${indicesOf(live)}/_refresh` })
-  if (!isRefreshed(refreshed)) throw notWhole(refreshed)
+  assertRefreshed('the parked records', await send<Coverage>({ method: 'POST', path: `/${indicesOf(live)}/_refresh` }))
 }
 
 /** Lists of one value each; a field that the record does not have is missing. */
@@ -185,10 +182,5 @@ const search = async <Body extends Coverage>(send: Send, live: Live, query: obje
     query: { allow_partial_search_results: false },
     body: query,
   })
-  // An incomplete answer would give a wrong count.
-  if (!isComplete(answer)) throw notWhole(answer)
-  return answer.body
+  return wholeAnswer('the parked records', answer)
 }
-
-const notWhole = ({ status }: Answer): CommandError =>
-  new CommandError(`the parked records cannot be read whole: ${status}`)

@@ -38,13 +38,12 @@ import {
 import { type Retrying, StopError } from '../../runtime/index.ts'
 import {
   type Ask,
-  assertSameIndices,
+  assertIntactIndices,
   type Elasticsearch,
   openPublishedPosition,
   openWritten,
   type PublishedPosition,
   type PublishedTimes,
-  recordLost,
   retryUntilAborted,
   type Send,
 } from '../../store/index.ts'
@@ -346,7 +345,7 @@ export const openPartition = async (
   // First, so that an added partition stops with `source_changed`, not with `index_missing`.
   await verifySource(signal)
   const store = { request, prefix }
-  await assertSameIndices(identity, store, shard => recordLost(identity, shard, store))
+  await assertIntactIndices(identity, store)
   const { generation, topic } = identity
   const published = await openPublishedPosition(partition, { index: controlIndex, generation, request, replace, times })
   const { position } = published.current()

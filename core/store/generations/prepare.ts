@@ -216,7 +216,7 @@ export const openGeneration = async (
   const indices = indicesOf(identity, ofEvents, steps)
   for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
   const recorded = await recordIndices(identity, Object.keys(indices), steps)
-  await assertSameIndices(recorded, steps, shard => recordLost(recorded, shard, steps))
+  await assertIntactIndices(recorded, steps)
   return recorded
 }
 
@@ -284,18 +284,18 @@ export const recordIndices = async (
   return known.shards ? known : record(known, 'shards', () => readRecordableIds(names, steps), steps)
 }
 
-/** Tells readers that a shard was lost, unless `adopt` has taken it over: the API does not ask for ids of shards. */
-export const recordLost = (
+/**
+ * As `assertSameIndices`. Also tells readers that a shard was lost, unless `adopt` has taken it over: the API does not
+ * ask for ids of shards.
+ */
+export const assertIntactIndices = (
   identity: GenerationBody,
-  shard: string,
   steps: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<GenerationBody> =>
-  record(
-    identity,
-    'lost',
-    async ({ shards }) => (shards?.[shard] === identity.shards?.[shard] ? shard : undefined),
-    steps,
-  )
+): Promise<void> =>
+  assertSameIndices(identity, steps, shard => {
+    const isRecorded = (now: GenerationBody): boolean => now.shards?.[shard] === identity.shards?.[shard]
+    return record(identity, 'lost', async now => (isRecorded(now) ? shard : undefined), steps)
+  })
 
 /**
  * Records the id of the topic that a generation was made from, if it is absent: older versions did not record it, and

@@ -12,8 +12,7 @@ import { type RetryOptions, Unanswered } from '../../runtime/index.ts'
 import type { Ask, Elasticsearch } from '../elasticsearch/client.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 import { checkIndex, inspectIndex, type TellSetting } from './check-index.ts'
-import { assertSameIndices } from './indices.ts'
-import { controlDefinition, indicesOf, recordLost } from './prepare.ts'
+import { assertIntactIndices, controlDefinition, indicesOf } from './prepare.ts'
 
 type Watched = { readonly identity: GenerationBody; readonly prefix: string }
 
@@ -42,7 +41,7 @@ export const watchIndices = async (
     await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     try {
-      await assertSameIndices(identity, steps, shard => recordLost(identity, shard, steps))
+      await assertIntactIndices(identity, steps)
       for (const [name, definition] of definitions) await keepSafe(name, definition, request, tell)
     } catch (error) {
       if (!signal.aborted && !(error instanceof Unanswered)) fail(error)

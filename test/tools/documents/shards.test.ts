@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hasFailedShards, isComplete, isRefreshed } from '../../../tools/documents/shards.ts'
+import { assertRefreshed, hasFailedShards, wholeAnswer } from '../../../tools/documents/shards.ts'
 
 test.each([
   [true, 200, { _shards: { failed: 0 } }],
@@ -12,8 +12,10 @@ test.each([
   [false, 503, { _shards: { failed: 0 } }],
   // Not an answer of a search.
   [false, 200, {}],
-])('an answer is complete (%s) if all shards took part in time: %d %j', (expected, status, body) => {
-  expect(isComplete({ status, body })).toBe(expected)
+])('an answer is whole (%s) if all shards took part in time: %d %j', (expected, status, body) => {
+  const read = () => wholeAnswer('payouts', { status, body })
+  if (expected) expect(read()).toBe(body)
+  else expect(read).toThrow(/^payouts cannot be read whole: /)
 })
 
 test.each([
@@ -24,7 +26,15 @@ test.each([
   [false, 400, { _shards: { failed: 0 } }],
   [false, 200, {}],
 ])('an index is refreshed (%s) if no copy of a shard failed: %d %j', (expected, status, body) => {
-  expect(isRefreshed({ status, body })).toBe(expected)
+  const assertion = () => assertRefreshed('payouts', { status, body })
+  if (expected) assertion()
+  else expect(assertion).toThrow(/^payouts cannot be read whole: /)
+})
+
+test('the error of an answer that is not whole tells a refusal from a shard that is away', () => {
+  const errorOf = (status: number) => () => wholeAnswer('payouts', { status, body: { _shards: { failed: 1 } } })
+  expect(errorOf(200)).toThrow('payouts cannot be read whole: a shard is away, or the time was up')
+  expect(errorOf(503)).toThrow('payouts cannot be read whole: Elasticsearch answers 503')
 })
 
 test('shards have failed only if the answer has their number, whatever its status', () => {

@@ -131,7 +131,7 @@ describe('a swap', () => {
         : its.context.send(request),
     )
     await expect(swap(toG2, { ...its.context, send })).rejects.toThrow(
-      'the records that g1 parked cannot be read completely',
+      'the records that g1 parked cannot be read whole',
     )
     expect(its.state.live.generation).toBe('g1')
   })
