@@ -377,5 +377,6 @@ test('follow() with a short time for requests asks without a wait that would tak
     expect(id).toBe('payout_1')
     break
   }
-  expect(seconds).toEqual(['0'])
+  // On a busy machine a request may take longer, and the client asks again.
+  expect(new Set(seconds)).toEqual(new Set(['0']))
 })

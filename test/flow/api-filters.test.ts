@@ -1,6 +1,7 @@
 /** Lists of one rep, one period, one deal, or several of them. */
 import { describe, expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'
+import { inTime } from '../support/in-time.ts'
 import type { Item } from '../support/model.ts'
 import { fileScope } from '../support/scope.ts'
 import { totalsOf } from '../support/totals.ts'
@@ -43,11 +44,13 @@ const shared = (async () => {
   store.payout(other, 0, { id: 'payout_other', rep: 'rep_9', period: 'period_9', lines })
   await store.publish(other, 1)
   const key = await store.key(org)
-  const { port } = await serveApi(scope, store.prefix)
+  const { port, logged } = await serveApi(scope, store.prefix)
+  const headers = { authorization: `Bearer ${key}` }
   const ask = async (path: string) => {
-    const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
-      headers: { authorization: `Bearer ${key}` },
-    })
+    const answer = await inTime(
+      () => fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers }),
+      () => logged.map(line => JSON.parse(line)),
+    )
     return { status: answer.status, json: JSON.parse(await answer.text()) }
   }
   const walk = async (list: string, query: string, limit: number): Promise<string[]> => {

@@ -39,7 +39,7 @@ test.concurrent.for([
   const { prefix, projector } = await startProjection(t, records('10.50', 1), { partitions: 1 })
   const api = await startApi(t, prefix)
   const client = createClient([api], key)
-  for (const path of paths) expect((await client.ask(path)).status).toBe(200)
+  for (const path of paths) expect((await client.askInTime(path)).status).toBe(200)
 
   await projector.stop()
   await call('DELETE', `/${(await indicesOf(prefix)).join()}`)
@@ -49,8 +49,8 @@ test.concurrent.for([
   await untilCaughtUp(anew)
 
   const fresh = createClient([await startApi(t, prefix)], key)
-  const expected = await Promise.all(paths.map(async path => (await fresh.ask(path)).text))
+  const expected = await Promise.all(paths.map(async path => (await fresh.askInTime(path)).text))
   expect(expected[0]).toContain('"owed_amount":"99.99"')
-  const answers = () => Promise.all(paths.map(async path => (await client.ask(path)).text))
+  const answers = () => Promise.all(paths.map(async path => (await client.askInTime(path)).text))
   await eventually(async () => expect(await answers()).toEqual(expected))
 })

@@ -93,10 +93,10 @@ test.for(amounts.map((amount, place) => [amount, place] as const))(
 
 test('every amount in the bytes of an answer is a string', async () => {
   for (const path of ['/payouts?limit=200', '/payroll_files?limit=200', '/statements/payout_2a']) {
-    const { text } = await client.ask(path)
+    const { text } = await client.askInTime(path)
     const found = [...text.matchAll(/"(?:net_|earned_|output_)?amount":(.)/g)].map(([, first]) => first)
     expect(found.length).toBeGreaterThan(5)
     expect(new Set(found)).toEqual(new Set(['"']))
   }
-  expect((await client.ask('/payouts/payout_2a')).text).toContain(`"net_amount":"${amounts[2]}"`)
+  expect((await client.askInTime('/payouts/payout_2a')).text).toContain(`"net_amount":"${amounts[2]}"`)
 })

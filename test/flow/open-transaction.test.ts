@@ -23,7 +23,7 @@ test('Projection-Time stands still behind a transaction of a stranger, until it 
   const { topics, prefix } = await startProjection(t, records, { partitions: 2 })
   const api = await startApi(t, prefix)
   const read = async (org: string) => {
-    const { status, headers, text } = await createClient([api], keys.get(org) ?? '').ask('/changes')
+    const { status, headers, text } = await createClient([api], keys.get(org) ?? '').askInTime('/changes')
     expect(status).toBe(200)
     const changes = JSON.parse(text).data as readonly { readonly published_at: string }[]
     return { time: String(headers.get('projection-time')), changes }

@@ -68,11 +68,10 @@ test('a publisher that waits at the port of receipts is answered when the projec
   await eventually(async () =>
     expect((await projector.ask('/metrics')).text).toMatch(/^commission_receipts_waiting 2$/m),
   )
-  const begun = performance.now()
+  // They wait for 60 s. A projector that does not end within 9 s ends with code 1.
   const stopped = projector.stop()
   expect([await asked, await run]).toEqual([expect.objectContaining({ state: 'not_yet' }), 503])
   expect(await stopped).toEqual({ code: 0, signal: null })
-  expect(performance.now() - begun).toBeLessThan(10_000)
 })
 
 test('a port of receipts in use stops the projector before anything is written', async t => {

@@ -63,7 +63,7 @@ beforeAll(async () => {
   otherClient = createClient([api], otherText)
 })
 
-const dataOf = async (path: string, from = client) => JSON.parse((await from.ask(path)).text).data
+const dataOf = async (path: string, from = client) => JSON.parse((await from.askInTime(path)).text).data
 const subjects = (...args: string[]): Promise<Ran> =>
   runCommand(['subjects', ...args], { ...commandSettings(topics, prefix), SEAL_KEYS_DIR: keys.directory })
 
@@ -97,10 +97,10 @@ describe('a client', () => {
 
   test('may not keep an answer with a sealed text for ever, also not one as of a change', async () => {
     for (const path of withSealed) {
-      const { headers } = await client.ask(`${path}?as_of=payroll_2`)
+      const { headers } = await client.askInTime(`${path}?as_of=payroll_2`)
       expect([path, headers.get('cache-control')]).toEqual([path, 'private, no-cache'])
     }
-    const plain = await client.ask('/reps/rep_3?as_of=payroll_2')
+    const plain = await client.askInTime('/reps/rep_3?as_of=payroll_2')
     expect(plain.headers.get('cache-control')).toContain('immutable')
   })
 
@@ -162,7 +162,7 @@ test('while a key is missing without a receipt, its records are refused, never s
   expect((await otherClient.ask('/reps/rep_2')).status).toBe(503)
   // Other records are answered.
   expect((await otherClient.ask('/reps/rep_1')).status).toBe(200)
-  expect((await client.ask('/reps')).status).toBe(200)
+  expect((await client.askInTime('/reps')).status).toBe(200)
   expect((await otherClient.ask('/reps?ids=rep_1')).status).toBe(200)
   expect((await otherClient.ask('/reps?ids=rep_1,rep_2')).status).toBe(503)
   const lost = await subjects('erase', other, 'rep_2', '--confirm', 'rep_2')
@@ -174,7 +174,7 @@ test('while a key is missing without a receipt, its records are refused, never s
 test('an erased person is empty and marked in every answer, with another tag; others keep their bytes', async () => {
   const withRep = ['/reps/rep_2', '/reps', '/changes', '/reps/rep_2?as_of=rep_2.1', '/reps?ids=rep_1,rep_2']
   const paths = [...withRep, '/reps/rep_1', '/reps?ids=rep_3,rep_1', '/payouts']
-  const before = new Map(await Promise.all(paths.map(async path => [path, await client.ask(path)] as const)))
+  const before = new Map(await Promise.all(paths.map(async path => [path, await client.askInTime(path)] as const)))
   const stored = await everythingProjected(prefix)
   const dry = await subjects('erase', org, 'rep_2')
   expect([dry.code, dry.said]).toEqual([0, expect.stringContaining('--confirm rep_2')])
@@ -190,7 +190,7 @@ test('an erased person is empty and marked in every answer, with another tag; ot
   await eventually(async () => expect(await dataOf('/reps/rep_2')).toEqual(gone))
   for (const path of withRep) {
     const tag = before.get(path)?.headers.get('etag') ?? ''
-    const now = await client.ask(path, { 'if-none-match': tag })
+    const now = await client.askInTime(path, { 'if-none-match': tag })
     expect([path, now.status]).toEqual([path, 200])
     expect(now.headers.get('etag')).not.toBe(tag)
     expect(now.text).toBe(
@@ -199,10 +199,10 @@ test('an erased person is empty and marked in every answer, with another tag; ot
         ?.text.replace('"name":"Canary Two","email":null', '"name":"","email":null')
         .replace(/("id":"rep_2","name":"".*?"departed_on":null)/, '$1,"erased":true'),
     )
-    expect((await client.ask(path, { 'if-none-match': now.headers.get('etag') ?? '' })).status).toBe(304)
+    expect((await client.askInTime(path, { 'if-none-match': now.headers.get('etag') ?? '' })).status).toBe(304)
   }
   for (const path of paths.slice(withRep.length)) {
-    const now = await client.ask(path)
+    const now = await client.askInTime(path)
     expect([now.text, now.headers.get('etag')]).toEqual([before.get(path)?.text, before.get(path)?.headers.get('etag')])
   }
   expect(await everythingProjected(prefix)).toEqual(stored)

@@ -56,7 +56,7 @@ test('a wrong time counts for its record only: the other organization is read as
   const api = await startApi(t, prefix)
   const clientOf = (org: string) => createClient([api], keys.get(org) ?? '')
   const ask = async (org: string, path: string) => {
-    const { status, text } = await clientOf(org).ask(path)
+    const { status, text } = await clientOf(org).askInTime(path)
     return { status, json: JSON.parse(text) }
   }
   const publishedTimes = async (org: string): Promise<string[]> =>

@@ -1,6 +1,7 @@
 /** An ordinary client of the API: reads records by id and walks lists, over one address or several in turn. */
 import { expect } from 'vitest'
 import { requireDescribed } from './described.ts'
+import { inTime } from './in-time.ts'
 import type { Item } from './model.ts'
 import type { Api } from './processes.ts'
 
@@ -13,6 +14,8 @@ export type Answer = { readonly status: number; readonly headers: Headers; reado
 export type Client = {
   /** Requests a path from the next address in turn. */
   readonly ask: (path: string, headers?: Record<string, string>) => Promise<Answer>
+  /** As `ask`, and again while the time of each request is up. All of the following do so, too. */
+  readonly askInTime: (path: string, headers?: Record<string, string>) => Promise<Answer>
   readonly page: (list: List, query?: { limit?: number; starting_after?: string }) => Promise<Page>
   /** Returns one record, which must exist. */
   readonly read: (path: string) => Promise<Item>
@@ -21,8 +24,8 @@ export type Client = {
   readonly all: (list: List, limit?: number) => Promise<readonly Item[]>
 }
 
-/** @param retryOptions milliseconds during which 503 answers are retried; 0 for no retry */
-export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, retryOptions = 0): Client => {
+/** @param retryOptions milliseconds during which reads are retried after a 503 for any other reason; 0 for no retry */
+export const createClient = (apis: readonly Pick<Api, 'url' | 'lines'>[], key: string, retryOptions = 0): Client => {
   let turn = 0
   const ask: Client['ask'] = async (path, headers = {}) => {
     const url = apis[turn++ % apis.length]?.url
@@ -32,10 +35,15 @@ export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, ret
     await requireDescribed({ method: 'GET', path: `/api/v1${path}`, headers: given }, got)
     return got
   }
+  const askInTime: Client['askInTime'] = (path, headers) =>
+    inTime(
+      () => ask(path, headers),
+      () => apis.flatMap(api => api.lines()),
+    )
   const askPatiently = async (path: string): Promise<Answer> => {
     const began = performance.now()
     for (;;) {
-      const answer = await ask(path)
+      const answer = await askInTime(path)
       if (answer.status !== 503 || performance.now() - began >= retryOptions) return answer
       await new Promise(resolve => setTimeout(resolve, 100))
     }
@@ -60,6 +68,7 @@ export const createClient = (apis: readonly Pick<Api, 'url'>[], key: string, ret
   }
   return {
     ask,
+    askInTime,
     page,
     walk,
     read: async path => ((await json(path)) as { data: Item }).data,

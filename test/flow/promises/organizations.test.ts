@@ -109,7 +109,7 @@ const refusedFor = (permissions: readonly string[], needed: string): string => {
 
 test("9. A key sees its own organization's records only; nothing it sends can tell an unknown id from someone else's.", async () => {
   for (const path of everyPath) {
-    const [own, other] = [await client.ours.ask(path), await client.theirs.ask(path)]
+    const [own, other] = [await client.ours.askInTime(path), await client.theirs.askInTime(path)]
     expect(own.text).not.toMatch(/theirs|forged|4444/)
     expect(other.text).not.toMatch(/ours|forged|2222/)
     for (const org of [ours, theirs]) expect(own.text + other.text).not.toContain(org)
@@ -132,7 +132,7 @@ test("9. A key sees its own organization's records only; nothing it sends can te
     ['/periods?starting_after=period_4', '/periods?starting_after=period_9'],
   ] as const
   for (const [ofAnother, ofNobody] of alike) {
-    const [one, other] = [await client.ours.ask(ofAnother), await client.ours.ask(ofNobody)]
+    const [one, other] = [await client.ours.askInTime(ofAnother), await client.ours.askInTime(ofNobody)]
     expect([400, 404]).toContain(one.status)
     expect(seenBy(one)).toEqual(seenBy(other))
   }
@@ -154,22 +154,22 @@ const seenWithoutTime = (answer: Answer): unknown => {
 
 test('an organization without records answers every id as unknown, and its lists are empty', async () => {
   for (const list of lists) {
-    const page = await client.empty.ask(`/${list}`)
+    const page = await client.empty.askInTime(`/${list}`)
     expect(page.text).toBe('{"data":[],"has_more":false,"next_cursor":""}')
   }
   for (const path of everyPath.filter(path => /^\/\w+\/\w+$/.test(path))) {
-    expect((await client.empty.ask(path)).status).toBe(404)
+    expect((await client.empty.askInTime(path)).status).toBe(404)
   }
   const answers = await Promise.all(
-    ['payout_1', 'payout_4', 'payout_9'].map(id => client.empty.ask(`/payouts?starting_after=${id}`)),
+    ['payout_1', 'payout_4', 'payout_9'].map(id => client.empty.askInTime(`/payouts?starting_after=${id}`)),
   )
   for (const answer of answers)
-    expect(seenBy(answer)).toEqual(seenBy(await client.ours.ask('/payouts?starting_after=payout_9')))
+    expect(seenBy(answer)).toEqual(seenBy(await client.ours.askInTime('/payouts?starting_after=payout_9')))
 })
 
 test('a key that may not read gets the same answer for existing, missing and impossible records', async () => {
   const paths = [...everyPath, '/payouts/payout_9', '/payouts/x', '/nowhere', '/payouts?limit=0']
-  const answers = await Promise.all(paths.map(path => client.mayNotRead.ask(path)))
+  const answers = await Promise.all(paths.map(path => client.mayNotRead.askInTime(path)))
   for (const answer of answers) {
     expect(answer.status).toBe(403)
     expect(answer.text).toBe(answers[0]?.text)
@@ -192,7 +192,7 @@ test('keys with every set of permissions see their own organization only, and no
     await Promise.all(
       paths.map(async path => {
         const needed = neededFor(path)
-        const [got, all] = [await one.ask(path), await whole.ask(path)]
+        const [got, all] = [await one.askInTime(path), await whole.askInTime(path)]
         if (permissions.includes(needed)) expect(seenWithoutTime(got)).toEqual(seenWithoutTime(all))
         else expect([got.status, got.text]).toEqual([403, refusedFor(permissions, needed)])
         expect(got.text).not.toMatch(org === ours ? /theirs|forged|4444/ : /ours|forged|2222/)
@@ -202,7 +202,7 @@ test('keys with every set of permissions see their own organization only, and no
 })
 
 test('a key is refused as an unknown one from its expiry on, on an API that knew it', async () => {
-  const unknown = seenBy(await createClient([api], newKeyText()).ask('/reps'))
+  const unknown = seenBy(await createClient([api], newKeyText()).askInTime('/reps'))
   /** Returns whether the API knew a key before its expiry. */
   const wasKnown = async (seconds: number): Promise<boolean> => {
     const text = newKeyText()
@@ -213,13 +213,13 @@ test('a key is refused as an unknown one from its expiry on, on an API that knew
     const seen: { readonly status: number; readonly at: number }[] = []
     await eventually(
       async () => {
-        const { status } = await expiring.ask('/reps')
+        const { status } = await expiring.askInTime('/reps')
         seen.push({ status, at: Date.now() })
         expect(Date.now()).toBeGreaterThanOrEqual(expiry)
       },
       { every: 10 },
     )
-    expect(seenBy(await expiring.ask('/reps'))).toEqual(unknown)
+    expect(seenBy(await expiring.askInTime('/reps'))).toEqual(unknown)
     const first = seen.findIndex(({ status }) => status === 200)
     if (first === -1) return false
     for (const { status, at } of seen.slice(first)) if (status === 401) expect(at).toBeGreaterThanOrEqual(expiry)
@@ -233,14 +233,16 @@ test('a key is refused as an unknown one from its expiry on, on an API that knew
 test('a new key works, and a revoked key stops working, within 5 seconds on an API that already knew it', async () => {
   const text = newKeyText()
   const later = createClient([api], text)
-  expect((await later.ask('/reps')).status).toBe(401)
+  expect((await later.askInTime('/reps')).status).toBe(401)
   await topics.publish([keyCreated({ org_id: ours, id: 'key_3', text })])
-  await eventually(async () => expect((await later.ask('/reps')).status).toBe(200), { within: 5_000 })
+  await untilCaughtUp(projector)
+  await eventually(async () => expect((await later.askInTime('/reps')).status).toBe(200), { within: 5_000 })
 
   await topics.publish([keyRevoked({ org_id: ours, id: 'key_3' })])
-  await eventually(async () => expect((await later.ask('/reps')).status).toBe(401), { within: 5_000 })
+  await untilCaughtUp(projector)
+  await eventually(async () => expect((await later.askInTime('/reps')).status).toBe(401), { within: 5_000 })
   // The other keys of both organizations still work.
-  for (const one of [client.ours, client.theirs, client.empty]) expect((await one.ask('/reps')).status).toBe(200)
+  for (const one of [client.ours, client.theirs, client.empty]) expect((await one.askInTime('/reps')).status).toBe(200)
 })
 
 test('a revoked key gets the same answer as an unknown one', async () => {
@@ -249,7 +251,7 @@ test('a revoked key gets the same answer as an unknown one', async () => {
   await untilCaughtUp(projector)
   const [revoked, never] = [createClient([api], text), createClient([api], newKeyText())]
   for (const path of ['/payouts', '/payouts/payout_1', '/nowhere']) {
-    expect(seenBy(await revoked.ask(path))).toEqual(seenBy(await never.ask(path)))
+    expect(seenBy(await revoked.askInTime(path))).toEqual(seenBy(await never.askInTime(path)))
   }
 })
 
@@ -263,7 +265,7 @@ test('an answer includes everything that was published before its Projection-Tim
     const published = Date.now()
     const answer = await eventually(
       async () => {
-        const answer = await client.ours.ask('/reps?limit=200')
+        const answer = await client.ours.askInTime('/reps?limit=200')
         expect(projectionTime(answer)).toBeGreaterThan(published)
         return answer
       },
@@ -277,7 +279,7 @@ test('Projection-Time advances while nothing is published, also without records,
   for (const one of [client.ours, client.empty]) {
     const times: number[] = []
     await eventually(async () => {
-      times.push(projectionTime(await one.ask('/reps')))
+      times.push(projectionTime(await one.askInTime('/reps')))
       expect(new Set(times).size).toBeGreaterThan(4)
     })
     expect(times).toEqual(times.toSorted((a, b) => a - b))

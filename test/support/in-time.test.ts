@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { inTime } from './in-time.ts'
+
+/** An API that answers with these statuses, one after the other, each 503 for its reason. */
+const apiWith = (answers: readonly (readonly [status: number, because?: string])[]) => {
+  const lines: { request_id: string; because: string | undefined }[] = []
+  const left = [...answers]
+  const ask = async () => {
+    const [status = 500, because] = left.shift() ?? []
+    const request_id = String(lines.length)
+    lines.push({ request_id, because })
+    return { status, headers: new Headers({ 'x-request-id': request_id }) }
+  }
+  return { ask, lines: () => lines, left }
+}
+
+test('a request whose time is up is sent again, until it is answered', async () => {
+  const api = apiWith([[503, 'time_is_up'], [503, 'elasticsearch_timed_out'], [404], [200]])
+  expect(await inTime(api.ask, api.lines)).toMatchObject({ status: 404 })
+  expect(api.left).toEqual([[200]])
+})
+
+test('a request that is refused for another reason is not sent again', async () => {
+  const api = apiWith([[503, 'time_is_up'], [503, 'index_closed'], [200]])
+  expect(await inTime(api.ask, api.lines)).toMatchObject({ status: 503 })
+  expect(api.left).toEqual([[200]])
+})
