@@ -145,9 +145,9 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     for (let at = 0; at < (await summaries.count()); at++) await summaries.nth(at).click()
     await page.locator('tr.response').nth(operations.length).waitFor()
     await page.addStyleTag({ content: 'pre { display: none !important }' })
-    const lines = (await page.locator('body').innerText()).split('\n')
-    expect(lines.length).toBeGreaterThan(300)
-    expect(lines.filter(text => text.includes('`'))).toEqual([])
+    const lines = async () => (await page.locator('body').innerText()).split('\n')
+    await expect.poll(async () => (await lines()).length).toBeGreaterThan(300)
+    expect((await lines()).filter(text => text.includes('`'))).toEqual([])
   })
 
   // The last one: the API cannot answer afterwards.

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import { refusals } from '../../schemas/errors.ts'
 import { openapi } from '../../schemas/reference/openapi.ts'
-import { serveApi, useStore } from '../support/api.ts'
+import { sendBytes, serveApi, useStore } from '../support/api.ts'
 import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
@@ -170,17 +170,11 @@ describe('a connection', () => {
   ])('that %s gets a 408 within 10 s', async (_, bytes) => {
     const { port } = await shared
     const begun = performance.now()
-    const text = await new Promise<string>((resolve, reject) => {
-      const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
-      let received = ''
-      socket
-        .on('data', data => (received += data))
-        .on('close', () => resolve(received))
-        .on('error', reject)
-    })
+    const text = await sendBytes(port, bytes)
     expectRefusal(readAnswers(text)[0], '408 request_timeout')
     expect(performance.now() - begun).toBeGreaterThan(8_000)
-    expect(performance.now() - begun).toBeLessThan(12_000)
+    // A busy machine may be late. If the server looked for such connections every 30 s, the answer would be later.
+    expect(performance.now() - begun).toBeLessThan(25_000)
   })
 
   test.concurrent('that sends its headers slowly also gets a 408', async () => {
@@ -189,7 +183,8 @@ describe('a connection', () => {
       const socket = connect(port, '127.0.0.1', () => socket.write('GET /api/v1/payouts HTTP/1.1\r\n'))
       const drip = setInterval(() => socket.writable && socket.write('X-A: b\r\n'), 500)
       let received = ''
-      socket.on('data', data => (received += data)).on('error', reject)
+      // A byte that arrives after the answer resets the connection.
+      socket.on('data', data => (received += data)).on('error', error => (received === '' ? reject(error) : undefined))
       socket.on('close', () => {
         clearInterval(drip)
         resolve(received)

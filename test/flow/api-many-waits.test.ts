@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { CONNECTIONS_MAX, WAITS } from '../../core/reading/limits.ts'
 import { ANSWERS_HELD_MAX, SMALL_ANSWER_BYTES, SMALL_ANSWERS_RESERVE } from '../../core/store/limits.ts'
 import { type Answer, listed, type ServedApi, serveApi, useStore } from '../support/api.ts'
+import { patient } from '../support/patient.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 
 const FOLLOWERS = 700
@@ -45,7 +46,8 @@ test('a process has room for a follower of each of 700 organizations', () => {
 test('followers of 700 organizations begin to wait at the same moment: all wait, and each gets the change of its own', async t => {
   const { store, keys, publishTo } = await shared
   const api = await serveApi(t, store.prefix)
-  const follow = keys.map((key, n) => api.ask(`/changes?wait=60&starting_after=payout_${n}`, key))
+  const ask = patient(api)
+  const follow = keys.map((key, n) => ask(`/changes?wait=60&starting_after=payout_${n}`, key))
   await untilWaiting(api, FOLLOWERS)
   // A request that waits holds no bytes of answers, no read and no search.
   expect(api.budget.held()).toBe(0)

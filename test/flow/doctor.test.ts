@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { generationId, type PositionDocument, positionId, writtenId } from '../../schemas/stored/documents.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
+import { examine } from '../support/examine.ts'
 import { startProjection } from '../support/projection.ts'
 import { call, createPrefix, indexNamed, indexWith, indicesOf, store, storedById } from '../support/stored.ts'
 import { createTopics } from '../support/topics.ts'
@@ -18,7 +19,7 @@ test('before the first start it fails for missing topics only, and leaves nothin
   const topics = await createTopics(t)
   const names = { KAFKA_EVENTS_TOPIC: `${topics.events}-missing`, KAFKA_API_KEYS_TOPIC: `${topics.apiKeys}-missing` }
   const settings = { ...commandSettings(topics, prefix), ...names }
-  const ran = await runCommand(['doctor', '--json'], settings)
+  const ran = await examine(['--json'], settings)
   expect(ran, ran.said).toMatchObject({ code: 1 })
   const failed = documentIn(ran.out).checks.filter(({ outcome }) => outcome === 'failed')
   expect(failed.map(({ check }) => check)).toEqual(Object.values(names).map(name => `topic ${name}`))
@@ -29,7 +30,7 @@ test('before the first start it fails for missing topics only, and leaves nothin
 test('of a running installation it finds no fault, warns of one copy, and says so in lines', async t => {
   const { topics, prefix } = await startProjection(t, [repRecorded({ org_id: newId('org') })])
   const indices = await indicesOf(prefix)
-  const ran = await runCommand(['doctor'], commandSettings(topics, prefix))
+  const ran = await examine([], commandSettings(topics, prefix))
   expect(ran, `${ran.out}${ran.said}`).toMatchObject({ code: 0 })
   const lines = ran.out.toString().split('\n')
   for (const generation of ['g1', 'api-keys']) {
@@ -50,7 +51,7 @@ test('it finds the restored index with which a projector ends at its start, and 
   const indices = { ...document.body.indices, [indexNamed(prefix, 'api-keys')]: 'another' }
   await store(control, id, { ...document, body: { ...document.body, indices } })
   await call('PUT', `/${indexWith(indexNamed(prefix, 'reps'))}/_settings`, { index: { refresh_interval: null } })
-  const ran = await runCommand(['doctor', 'projector', '--json'], commandSettings(topics, prefix))
+  const ran = await examine(['projector', '--json'], commandSettings(topics, prefix))
   const { checks } = documentIn(ran.out)
   const failed = checks.filter(({ outcome }) => outcome === 'failed')
   expect([ran.code, failed.map(({ detail }) => detail)]).toEqual([
@@ -71,7 +72,7 @@ test('it reads the last known record of each partition, and says source_changed 
   await projector.stop()
   const control = indexNamed(prefix, 'control')
   const detailsOfFailed = async (): Promise<readonly string[]> => {
-    const ran = await runCommand(['doctor', 'projector', '--json'], commandSettings(topics, prefix))
+    const ran = await examine(['projector', '--json'], commandSettings(topics, prefix))
     return documentIn(ran.out)
       .checks.filter(({ outcome }) => outcome === 'failed')
       .map(({ detail }) => detail)
