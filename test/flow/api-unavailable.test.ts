@@ -176,7 +176,7 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
   test('within 3 s if its headers or its body are slow, and the read is aborted', async (scope: Scope) => {
     const { store, key } = await shared
     const slow = await frontOf(scope, inject('elasticsearchUrl'))
-    const { ask, logged } = await serveApi(scope, store.prefix, { url: slow.url })
+    const { ask, logged } = await serveApi(scope, store.prefix, { url: slow.url, hasReadTime: true })
     expect((await ask('/payouts', key)).status).toBe(200)
     for (const how of ['headers', 'body'] as const) {
       slow.delay(how)

@@ -10,7 +10,8 @@ import type { Audit } from '../../api/audit/audit-reads.ts'
 import { createLog } from '../../api/http/log.ts'
 import { createApiServer, listen, stop } from '../../api/http/server.ts'
 import { type ShareLimits, usualShares } from '../../core/reading/capacity/shares.ts'
-import type { SigningKey } from '../../core/runtime/index.ts'
+import { type Schedule, type SigningKey, scheduleTimer } from '../../core/runtime/index.ts'
+import { READ_TIME_MAX } from '../../core/store/limits.ts'
 import { createAnswerBudget } from '../../core/store/read/answer-budget.ts'
 import { createSearchClient, type SearchClient } from '../../core/store/read/search-client.ts'
 import { clientOptions } from '../../core/store/read/search-client-options.ts'
@@ -41,6 +42,8 @@ type Options = {
   now?: () => number
   checkpointKey?: SigningKey
   audit?: Audit
+  /** Requests have the time of a client, as in a process. By default they have a minute: a busy machine is slow. */
+  hasReadTime?: boolean
   /** Address of Elasticsearch; by default the one of this test run. */
   url?: string
 }
@@ -51,6 +54,9 @@ export const useStore = async (scope: Scope, options?: Parameters<typeof createS
   scope.onTestFinished(async () => void (await store.remove()))
   return store
 }
+
+const patient: Schedule = (milliseconds, call) =>
+  scheduleTimer(milliseconds === READ_TIME_MAX ? 60_000 : milliseconds, call)
 
 export const serveApi = async (scope: Scope, prefix: string, options: Options = {}) => {
   const client = new Client(clientOptions([options.url ?? inject('elasticsearchUrl')], undefined, undefined))
@@ -83,6 +89,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     observe: () => undefined,
     onRateLimited: () => undefined,
     elapsed,
+    later: options.hasReadTime ? scheduleTimer : patient,
     random: Math.random,
     now: options.now ?? Date.now,
     checkpointKey: options.checkpointKey,
