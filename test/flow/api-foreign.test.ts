@@ -1,6 +1,7 @@
 /** Ten thousand requests of one organization for records of another: each record seems not to exist. */
 import { expect, test } from 'vitest'
 import { type Answer, serveApi, useStore } from '../support/api.ts'
+import { patient } from '../support/patient.ts'
 import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
@@ -43,7 +44,7 @@ const shared = (async () => {
     await store.publish(org, seq + 1)
   }
   const key = await store.key('org_ours')
-  return { key, api: await serveApi(scope, store.prefix) }
+  return { key, ask: patient(await serveApi(scope, store.prefix)) }
 })()
 
 /** Every id in every place where an id is allowed. */
@@ -72,7 +73,7 @@ const comparable = ({ status, headers, text }: Answer) => {
 }
 
 test('a record of another organization gets the same bytes as one that does not exist, at every path and parameter', async () => {
-  const { key, api } = await shared
+  const { key, ask } = await shared
   expect(probes.length).toBeGreaterThanOrEqual(10_000)
   const counts: Record<number, number> = {}
   const unknown: Record<string, Promise<unknown>> = {}
@@ -80,8 +81,8 @@ test('a record of another organization gets the same bytes as one that does not 
     await Promise.all(
       probes.slice(from, from + AT_ONCE).map(async path => {
         const nobodys = ofNobody(path)
-        unknown[nobodys] ??= api.ask(nobodys, key).then(comparable)
-        const foreign = await api.ask(path, key)
+        unknown[nobodys] ??= ask(nobodys, key).then(comparable)
+        const foreign = await ask(path, key)
         expect(comparable(foreign), path).toEqual(await unknown[nobodys])
         expect([400, 404], path).toContain(foreign.status)
         counts[foreign.status] = (counts[foreign.status] ?? 0) + 1
@@ -93,9 +94,9 @@ test('a record of another organization gets the same bytes as one that does not 
 })
 
 test('our own records are found at the same places; other methods and conditions reveal nothing either', async () => {
-  const { key, api } = await shared
+  const { key, ask } = await shared
   for (const path of probes.filter((_, place) => place % 97 === 0)) {
-    const own = await api.ask(ours(path), key)
+    const own = await ask(ours(path), key)
     const kinds = /^\/(payout|rep|period|payroll)[a-z_]*[/?].*?\b(payout|rep|period|payroll)_o/.exec(ours(path))
     // Only changes of reps and periods have an ordinal after the id. Cursors of lists have none.
     if (kinds && kinds[1] === kinds[2] && !path.endsWith('.1') && !/history|as_of/.test(path)) {
@@ -107,7 +108,7 @@ test('our own records are found at the same places; other methods and conditions
       { headers: { 'if-none-match': '*' } },
       { headers: { range: 'bytes=0-10' } },
     ]) {
-      const [foreign, unknown] = [await api.ask(path, key, more), await api.ask(ofNobody(path), key, more)]
+      const [foreign, unknown] = [await ask(path, key, more), await ask(ofNobody(path), key, more)]
       expect(comparable(foreign), path).toEqual(comparable(unknown))
     }
   }

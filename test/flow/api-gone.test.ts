@@ -31,11 +31,37 @@ const ask = (api: Api, path: string, key: string, signal: AbortSignal | null = n
 
 const goneLogged = (api: Api): number => api.lines().filter(({ because }) => because === 'client_gone').length
 
-const taken = async (gate: Gate): Promise<HeldMultiGet> => {
-  await eventually(() => expect(gate.held.length).toBeGreaterThan(0), { every: 5 })
-  const held = gate.held.shift()
-  if (!held) throw new Error('nothing is held')
-  return held
+/**
+ * Holds the read of one request, and then those that five others share. Three of them leave.
+ * Returns undefined if a request ended first, because its time was up.
+ */
+const arrange = async (gate: Gate, api: Api, keyOf: (n: number) => string, concerns?: (index: string) => boolean) => {
+  let ended = 0
+  const request = (n: number) => ask(api, `/payouts/payout_${n}`, keyOf(n)).finally(() => ended++)
+  gate.hold(true, concerns)
+  const first = request(0)
+  await eventually(() => expect(gate.held.length + ended).toBeGreaterThan(0), { every: 5 })
+  const alone = gate.held.shift()
+  const logged = goneLogged(api)
+  const leaving = new AbortController()
+  const gone = [1, 2, 3].map(n => ask(api, `/payouts/payout_${n}`, keyOf(n), leaving.signal).catch(() => undefined))
+  const stayed = [4, 5].map(request)
+  // Requests sent before share one or a few multi-gets.
+  const together: HeldMultiGet[] = []
+  await eventually(() => {
+    together.push(...gate.held.splice(0))
+    const documents = together.reduce((sum, held) => sum + held.documents, 0)
+    expect(ended > 0 || documents >= 6, `${documents} documents`).toBe(true)
+  })
+  leaving.abort()
+  await Promise.all(gone)
+  await eventually(() => expect(ended > 0 || goneLogged(api) === logged + 3).toBe(true))
+  gate.hold(false)
+  together.push(...gate.held.splice(0))
+  if (alone !== undefined && ended === 0) return { first, alone, together, stayed }
+  for (const held of alone === undefined ? together : [alone, ...together]) await held.pass()
+  await Promise.all([first, ...stayed])
+  return undefined
 }
 
 /** Failures of Elasticsearch for a shared request whose clients have partly left. */
@@ -50,31 +76,20 @@ describe('a client that leaves a shared request does not end the process', () =>
   for (const [failure, fail] of Object.entries(failures)) {
     test.each(['a valid key', 'unknown keys'])(`when Elasticsearch ${failure}, with %s`, async kind => {
       const { key, gate, api } = await shared
-      expect((await ask(api, '/payouts/payout_0', key)).status).toBe(200)
-      const keyOf = (n: number): string => (kind === 'a valid key' ? key : newKey(n))
-      gate.hold(true)
-      const first = ask(api, '/payouts/payout_0', keyOf(0))
-      const alone = await taken(gate)
-      const logged = goneLogged(api)
-      const leaving = new AbortController()
-      const gone = [1, 2, 3].map(n => ask(api, `/payouts/payout_${n}`, keyOf(n), leaving.signal).catch(() => undefined))
-      const stayed = [4, 5].map(n => ask(api, `/payouts/payout_${n}`, keyOf(n)))
-      // Requests sent before share one or a few multi-gets.
-      const together: HeldMultiGet[] = []
-      await eventually(() => {
-        together.push(...gate.held.splice(0))
-        expect(together.reduce((sum, { documents }) => sum + documents, 0)).toBeGreaterThanOrEqual(6)
+      const isValid = kind === 'a valid key'
+      const keyOf = (n: number): string => (isValid ? key : newKey(n))
+      const { first, alone, together, stayed } = await eventually(async () => {
+        expect((await ask(api, '/payouts/payout_0', key)).status).toBe(200)
+        // A valid key is looked up again after 2 s.
+        const arranged = await arrange(gate, api, keyOf, index => !isValid || !index.includes('-api-keys'))
+        return arranged ?? expect.unreachable('a request ended early')
       })
-      leaving.abort()
-      await Promise.all(gone)
-      await eventually(() => expect(goneLogged(api)).toBe(logged + 3))
-      gate.hold(false)
       const before = gate.count()
       for (const held of together) await fail(held)
       const answers = await Promise.all(stayed)
       await alone.pass()
       // A valid key is cached for 2 s. An unknown one gets a 401 if its look-up worked after all.
-      for (const { status } of answers) expect([kind === 'a valid key' ? 200 : 401, 503]).toContain(status)
+      for (const { status } of answers) expect([isValid ? 200 : 401, 503]).toContain(status)
       // On a busy machine its time may be up.
       expect([200, 401, 503]).toContain((await first).status)
       // If Elasticsearch is overloaded, one response answers all.
@@ -83,7 +98,7 @@ describe('a client that leaves a shared request does not end the process', () =>
         // The ids of the indices may be read meanwhile.
         expect(gate.count()).toBeLessThanOrEqual(before + 1)
       }
-      expect((await ask(api, '/payouts/payout_0', key)).status, api.log()).toBe(200)
+      await eventually(async () => expect((await ask(api, '/payouts/payout_0', key)).status, api.log()).toBe(200))
       expect(api.exit()).toBeUndefined()
       expect(api.log()).not.toContain('"level":50')
     })

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { LARGE_ANSWERS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
 import { serveApi, useStore } from '../support/api.ts'
-import { fileScope } from '../support/scope.ts'
+import { wasLate } from '../support/patient.ts'
+import { eventually, fileScope } from '../support/scope.ts'
 
 const org = 'org_large'
 const LINES = 10_000
@@ -49,7 +50,8 @@ test.each([
   'with several clients that request large %s without a pause, at least one of each four requests is answered',
   async (_, path, keysUsed) => {
     const store = await shared
-    const { port, usage } = await serveApi(scope, store.prefix)
+    const api = await serveApi(scope, store.prefix)
+    const { port, usage } = api
     const keys = await Promise.all(Array.from({ length: keysUsed }, () => store.key(org)))
     let [turn, slowest] = [0, 0]
     const ask = async () => {
@@ -57,13 +59,14 @@ test.each([
       const began = performance.now()
       const answer = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers })
       const bytes = (await answer.arrayBuffer()).byteLength
-      if (answer.status !== 200) return answer.status
-      expect(bytes).toBeGreaterThan(LINES * 600)
-      slowest = Math.max(slowest, performance.now() - began)
+      if (answer.status === 200) expect(bytes).toBeGreaterThan(LINES * 600)
+      // The others wait for this one.
+      if (answer.status === 200 || wasLate(api, answer.headers.get('x-request-id')))
+        slowest = Math.max(slowest, performance.now() - began)
       return answer.status
     }
     // The first answer of a process takes several times as long: nothing is compiled yet.
-    expect(await ask()).toBe(200)
+    await eventually(async () => expect(await ask()).toBe(200))
     slowest = 0
     const statuses = await askWithoutPause(4, 24, ask)
     expect(new Set(statuses)).toContain(200)

@@ -109,17 +109,21 @@ describe('an API process', () => {
     async signal => {
       const { onTestFinished } = await import('vitest')
       const store = await useStore({ onTestFinished })
-      const api = await startApi({ onTestFinished }, store.prefix)
-      const { port } = new URL(api.url)
-      const idle = connect(Number(port), '127.0.0.1')
-      const half = connect(Number(port), '127.0.0.1', () => half.write('GET /api/v1/pay'))
-      for (const socket of [idle, half]) socket.on('error', () => undefined)
-      expect((await fetch(`${api.url}/payouts`)).status).toBe(401)
-      const begun = performance.now()
-      process.kill(api.pid, signal)
-      expect(await api.exited).toEqual({ code: 0, signal: null })
-      expect(performance.now() - begun).toBeLessThan(10_000)
-      for (const socket of [idle, half]) socket.destroy()
+      const stopOne = async (): Promise<void> => {
+        const api = await startApi({ onTestFinished }, store.prefix)
+        const { port } = new URL(api.url)
+        const idle = connect(Number(port), '127.0.0.1')
+        const half = connect(Number(port), '127.0.0.1', () => half.write('GET /api/v1/pay'))
+        for (const socket of [idle, half]) socket.on('error', () => undefined)
+        expect((await fetch(`${api.url}/payouts`)).status).toBe(401)
+        const begun = performance.now()
+        process.kill(api.pid, signal)
+        expect(await api.exited).toEqual({ code: 0, signal: null })
+        expect(performance.now() - begun).toBeLessThan(10_000)
+        for (const socket of [idle, half]) socket.destroy()
+      }
+      // Half a request may hold the stop for 8 s, and after 9 s the process ends by force: a busy machine may be late.
+      await eventually(stopOne)
     },
   )
 })

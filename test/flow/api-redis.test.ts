@@ -35,6 +35,15 @@ const serve = async (test: Scope, url: string, rate: Rate) => {
   return { ...api, told, alone: () => alone }
 }
 
+/** Asks again if Redis was too slow for a request, as on a busy machine. @param alone counts such requests */
+const unlessAlone = <Result>(alone: () => unknown, ask: () => Promise<Result>): Promise<Result> =>
+  eventually(async () => {
+    const before = alone()
+    const result = await ask()
+    expect(alone()).toEqual(before)
+    return result
+  })
+
 describe.skipIf(redisProgram === undefined)('with a Redis', () => {
   test('all processes together admit exactly the limit of requests per key', async t => {
     const redis = await createRedis(t)
@@ -42,10 +51,13 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
     const rate = { requests: 30, windowSeconds: 3_600 }
     const apis = await Promise.all([1, 2, 3].map(() => serve(t, redis.url, rate)))
     for (const { told } of apis) await eventually(() => expect(told).toEqual([true]))
-    const keys = await Promise.all([1, 2].map(async () => (await shared).key('org_shared')))
-    for (const key of keys) {
-      const asked = Array.from({ length: 20 }, () => apis.map(({ ask }) => ask('/payouts', key))).flat()
-      const answers = await Promise.all(asked)
+    const askTogether = async (): Promise<readonly Answer[]> => {
+      const key = await (await shared).key('org_shared')
+      return Promise.all(Array.from({ length: 20 }, () => apis.map(({ ask }) => ask('/payouts', key))).flat())
+    }
+    const countedAlone = () => apis.map(({ alone }) => alone())
+    for (let round = 0; round < 2; round++) {
+      const answers = await unlessAlone(countedAlone, askTogether)
       expect(statuses(answers)).toEqual({ 200: 30, 429: 30 })
       for (const { status, headers } of answers) {
         const wait = headers.get('retry-after')
@@ -53,7 +65,6 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
         else expect(wait).toBeNull()
       }
     }
-    expect(apis.map(({ alone }) => alone())).toEqual([0, 0, 0])
   })
 
   test('a large answer is charged to all processes', async t => {
@@ -108,16 +119,21 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
       await redis.start()
       const rate = { requests: 1_000, windowSeconds: 3_600 }
       const { ask, told, alone } = await serve(scope, redis.url, rate)
-      const key = await (await shared).key('org_shared')
+      const { key: keyOf } = await shared
       await eventually(() => expect(told).toEqual([true]))
-      expect(left(await ask('/payouts', key))).toBe(999)
+      const key = await unlessAlone(alone, async () => {
+        const key = await keyOf('org_shared')
+        expect(left(await ask('/payouts', key))).toBe(999)
+        return key
+      })
+      const before = { alone: alone(), told: told.length }
       if (sickness === 'killed') await redis.kill()
       else redis.freeze()
       const answers: Answer[] = []
       for (let time = 0; time < 40; time++) answers.push(await ask('/payouts', key))
       expect(statuses(answers)).toEqual({ 200: 40 })
-      expect(told).toEqual([true, false])
-      expect(alone()).toBe(40)
+      expect(told.slice(before.told - 1)).toEqual([true, false])
+      expect(alone() - before.alone).toBe(40)
       expect(answers.map(left)).toEqual(Array.from({ length: 40 }, (_, time) => 999 - time))
       if (sickness === 'killed') await redis.start()
       else redis.thaw()
@@ -127,7 +143,7 @@ describe.skipIf(redisProgram === undefined)('with a Redis', () => {
         expect(alone()).toBe(counted)
       })
       // On a busy machine an answer may be too late once more.
-      expect(told.slice(0, 3)).toEqual([true, false, true])
+      expect(told.slice(before.told - 1, before.told + 2)).toEqual([true, false, true])
       expect(told).toEqual(told.map((_, place) => place % 2 === 0))
       expect(told.at(-1)).toBe(true)
     },

@@ -1,13 +1,14 @@
 /** How much of an API one key and one organization may use at once, so that others keep their share. */
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
 import { usualShares } from '../../core/reading/capacity/shares.ts'
 import { IN_FLIGHT_OF_KEY, READS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
 import { ANSWERS_HELD_MAX, SMALL_ANSWER_BYTES, SMALL_ANSWERS_RESERVE } from '../../core/store/limits.ts'
 import type { SearchClient } from '../../core/store/read/search-client.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
-import { type Answer, refusedWith, type ServedApi, serveApi, useStore } from '../support/api.ts'
+import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { readSlowly, requestOf } from '../support/hostile-clients.ts'
+import { patient } from '../support/patient.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 
@@ -44,31 +45,42 @@ const statuses = (answers: readonly Answer[]): Record<number, number> => {
   return counts
 }
 
-/** Asks again when the time of a request is up: this machine is slow. Any other refusal is the answer. */
-const patient =
-  ({ ask, logged }: Pick<ServedApi, 'ask' | 'logged'>): ServedApi['ask'] =>
-  async (...given) => {
-    for (;;) {
-      const answer = await ask(...given)
-      const id = answer.headers.get('x-request-id') ?? ''
-      if (!logged.some(line => line.includes(id) && line.includes('"because":"time_is_up"'))) return answer
-    }
-  }
-
 test('an organization with hundreds of slow lists leaves reads to others: they get no 503', async (test: Scope) => {
   const store = await shared
   const slow = await startProxy(test, inject('elasticsearchUrl').replace('http://', ''))
-  const api = await serveApi(test, store.prefix, { url: `http://${slow.address}` })
+  // From a flood on, searches wait until one of its requests is above the limit, however slowly they come.
+  let above = Promise.withResolvers<void>()
+  above.resolve()
+  const between = (real: SearchClient): SearchClient => ({
+    ...real,
+    search: (...given) => above.promise.then(() => real.search(...given)),
+  })
+  const api = await serveApi(test, store.prefix, { url: `http://${slow.address}`, between })
   const { ask, usage } = api
   const keys = [await store.key(A), await store.key(A), await store.key(A)]
   const other = await store.key(B)
   for (const key of [...keys, other]) expect((await patient(api)('/payouts', key)).status).toBe(200)
   await slow.inject({ kind: 'latency', milliseconds: 400 }, line => line.includes('_search'))
-  const greedy = Promise.all(Array.from({ length: 260 }, (_, n) => ask('/payouts?limit=50', keys[n % 3])))
+  const flood = async (): Promise<Answer[]> => {
+    above = Promise.withResolvers()
+    const askOne = async (n: number): Promise<Answer> => {
+      const answer = await ask('/payouts?limit=50', keys[n % 3])
+      if (answer.status === 429) above.resolve()
+      return answer
+    }
+    const answers = await Promise.all(Array.from({ length: 260 }, (_, n) => askOne(n)))
+    above.resolve()
+    return answers.filter(({ status }) => status !== 200)
+  }
+  const greedy = (async () => {
+    const refused = await flood()
+    while (new Set(refused.map(({ status }) => status)).size < 2) refused.push(...(await flood()))
+    return refused
+  })()
   await eventually(() => expect(usage().reads.held).toBe(READS_OF_ORGANIZATION.permits), { every: 1 })
   const answers = await Promise.all(Array.from({ length: 10 }, () => patient(api)('/payouts?limit=50', other)))
   expect(statuses(answers)).toEqual({ 200: 10 })
-  const refused = (await greedy).filter(({ status }) => status !== 200)
+  const refused = await greedy
   expect(new Set(refused.map(({ status }) => status))).toEqual(new Set([429, 503]))
   for (const { headers } of refused) expect(headers.get('retry-after')).toMatch(/^[1-3]$/)
   await slow.heal()
@@ -82,11 +94,14 @@ test('an organization whose clients take no byte of their answers leaves others 
   const { port, budget, usage } = api
   const keys = [await store.key(SLOW), await store.key(SLOW)]
   const other = await store.key(PAGES)
-  for (let n = 0; n < 12; n++) {
+  const takeNothing = (_: unknown, n: number) =>
     readSlowly(test, { port, request: requestOf('/payouts?limit=200', keys[n % 2] ?? ''), bytesPerSecond: 0 })
-  }
+  let readers = Array.from({ length: 12 }, takeNothing)
   // Two pages of nearly 16 MiB are in delivery, and nothing is read.
   await eventually(() => {
+    // On a busy machine the time of one may be up: until there are two, those that were refused ask again.
+    if (budget.held() <= 1.75 * PAGE_BYTES_MAX)
+      readers = readers.map((reader, n) => (reader.firstLine().includes(' 503 ') ? takeNothing(reader, n) : reader))
     expect(budget.held()).toBeGreaterThan(1.75 * PAGE_BYTES_MAX)
     expect(usage()).toMatchObject({ reads: { held: 0, waiting: 0 }, large_answers: { held: 0, waiting: 0 } })
   })
@@ -142,24 +157,29 @@ describe('concurrent requests', () => {
 
   test('are limited per key and per organization; one more gets a 429 with Retry-After at once, and is counted', async (test: Scope) => {
     const store = await shared
-    const held = holding()
-    const { ask, usage } = await serveApi(test, store.prefix, { between: held.between, shares: few })
-    const [first, second, other] = [await store.key(A), await store.key(A), await store.key(B)]
-    const running = [first, first, first, second, second].map(key => ask('/payouts', key))
-    await eventually(() => expect(held.count()).toBe(5), { every: 1 })
-    for (const [key, because] of [
-      [first, 'under_way_of_key'],
-      [second, 'under_way_of_organization'],
-    ]) {
-      const refused = await ask('/payouts', key)
-      expect([refused.status, refusedWith(refused).code, because]).toEqual([429, 'rate_limited', because])
-      expect(refused.headers.get('retry-after')).toMatch(/^[1-3]$/)
-      expect(refused.headers.get('ratelimit')).toMatch(/^"default";r=\d+;t=\d+$/)
+    const limited = async () => {
+      const held = holding()
+      const { ask, usage } = await serveApi(test, store.prefix, { between: held.between, shares: few })
+      const [first, second, other] = [await store.key(A), await store.key(A), await store.key(B)]
+      const running = [first, first, first, second, second].map(key => ask('/payouts', key))
+      await eventually(() => expect(held.count()).toBe(5), { every: 1 })
+      for (const [key, because] of [
+        [first, 'under_way_of_key'],
+        [second, 'under_way_of_organization'],
+      ]) {
+        const refused = await ask('/payouts', key)
+        expect([refused.status, refusedWith(refused).code, because]).toEqual([429, 'rate_limited', because])
+        expect(refused.headers.get('retry-after')).toMatch(/^[1-3]$/)
+        expect(refused.headers.get('ratelimit')).toMatch(/^"default";r=\d+;t=\d+$/)
+      }
+      const beside = ask('/payouts', other)
+      await eventually(() => expect(held.count()).toBe(6), { every: 1 })
+      held.go()
+      expect(statuses(await Promise.all([...running, beside]))).toEqual({ 200: 6 })
+      return { ask, usage, first }
     }
-    const beside = ask('/payouts', other)
-    await eventually(() => expect(held.count()).toBe(6), { every: 1 })
-    held.go()
-    expect(statuses(await Promise.all([...running, beside]))).toEqual({ 200: 6 })
+    // On a busy machine, the time of those that are held may be up too early.
+    const { ask, usage, first } = await eventually(limited)
     await eventually(() => expect(usage().requests.held).toBe(0), { every: 1 })
     expect((await ask('/payouts', first)).status).toBe(200)
   })
@@ -184,20 +204,28 @@ describe('concurrent requests', () => {
   test('are counted until their client has the answer or has left, and not only until the answer is ready', async (test: Scope) => {
     const store = await shared
     const key = await store.key(LARGE)
-    const { ask, port, usage } = await serveApi(test, store.prefix, { shares: few })
-    const sockets = Array.from({ length: 3 }, () => {
-      const socket = connect(port, '127.0.0.1')
-      socket.pause().on('error', () => undefined)
-      socket.write(`GET /api/v1/payouts/payout_0 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`)
-      return socket
-    })
-    // All answers are ready, so no read is running. The clients take no bytes.
+    const api = await serveApi(test, store.prefix, { shares: few })
+    const { ask, port, usage } = api
+    /** Takes the first bytes of its answer only. On a busy machine it may have to ask again. */
+    const occupy = (): Promise<Socket> =>
+      new Promise(resolve => {
+        const socket = connect(port, '127.0.0.1').setEncoding('latin1')
+        socket
+          .on('error', () => undefined)
+          .on('data', (text: string) => {
+            if (text.startsWith('HTTP/1.1 503')) return void socket.write(requestOf('/payouts/payout_0', key))
+            if (text.startsWith('HTTP/1.1 200')) resolve(socket.pause())
+          })
+        socket.write(requestOf('/payouts/payout_0', key))
+      })
+    const sockets = await Promise.all([occupy(), occupy(), occupy()])
+    // All answers are ready, so no read is running.
     await eventually(() => expect(usage()).toMatchObject({ requests: { held: 3 }, reads: { held: 0 } }))
     expect((await ask('/payouts/payout_0', key)).status).toBe(429)
     expect(usage().requests.held).toBe(3)
     for (const socket of sockets) socket.destroy()
     await eventually(() => expect(usage().requests.held).toBe(0))
-    expect((await ask('/payouts/payout_0', key)).status).toBe(200)
+    expect((await patient(api)('/payouts/payout_0', key)).status).toBe(200)
   })
 
   test('of clients that leave at any time are all given back', async (test: Scope) => {

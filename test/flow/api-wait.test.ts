@@ -98,7 +98,7 @@ test('when the time is up, the page is empty, and the same cursor can wait again
 
 test('a change of another organization of the same partition ends no wait', async t => {
   const { ask, ids, change, untilWaiting } = await setUp(t)
-  const short = ask('wait=2&starting_after=payout_1')
+  const short = ask('wait=10&starting_after=payout_1')
   const long = ask('wait=60&starting_after=payout_1')
   await untilWaiting(2)
   await change(other)
@@ -111,7 +111,7 @@ test('a change of another organization of the same partition ends no wait', asyn
 test('a change that the filter leaves out ends no wait', async t => {
   const { ask, ids, change, untilWaiting } = await setUp(t)
   const ofRep = ask('wait=60&rep_id=rep_7')
-  const ofPeriod = ask('wait=2&rep_id=rep_7&period_id=period_9')
+  const ofPeriod = ask('wait=10&rep_id=rep_7&period_id=period_9')
   await untilWaiting(2)
   await change(org)
   await change(org, { rep: 'rep_8', period: 'period_9' })
@@ -187,7 +187,7 @@ test('Projection-Time does not go back when a wait ends after another answer', a
   const { store, ask, untilWaiting } = await setUp(t)
   const times: string[] = []
   const keep = (answer: Answer): void => void times.push(answer.headers.get('Projection-Time') ?? '')
-  const waits = Array.from({ length: 5 }, (_, n) => ask(`wait=${1 + n}&starting_after=payout_1`).then(keep))
+  const waits = Array.from({ length: 5 }, (_, n) => ask(`wait=${10 + n}&starting_after=payout_1`).then(keep))
   await untilWaiting(5)
   let time = 1_700_000_010_000
   let isOver = false
@@ -293,7 +293,7 @@ test('a key that is revoked while its request waits gets no page', async t => {
 
 test('while Elasticsearch is away, a request waits on; when its time is up, it gets 503', async t => {
   const { ask, ids, state, change, untilWaiting } = await setUp(t)
-  const short = ask('wait=2&starting_after=payout_1')
+  const short = ask('wait=10&starting_after=payout_1')
   const long = ask('wait=60&starting_after=payout_1')
   await untilWaiting(2)
   state.isAway = true

@@ -11,6 +11,7 @@ import {
   leftBehind,
   memoryOf,
   startExplorer,
+  untilRead,
 } from '../support/explorer.ts'
 import { keys, LARGE, recalculated } from '../support/explorer-records.ts'
 import { startApi } from '../support/processes.ts'
@@ -40,6 +41,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     await page.getByText('99,999,999,999,999,999,999,999,999.01').first().waitFor()
 
     // The picture says the same in words.
+    await untilRead(page)
     const said = await page.locator('svg.bars g > title').allTextContents()
     expect(said).toEqual([
       'January 2026: Owed 1,300,010.25, Paid 1,000,000.00, Open 300,010.25',
@@ -120,6 +122,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(results).toEqual(calculation_trace.map(({ output_amount }) => output_amount))
     expect(await steps.nth(1).innerText()).toContain('half-even, version 3')
     const paid = page.locator('.paid-and-open')
+    await paid.waitFor()
     expect(await paid.locator('.amount').allInnerTexts()).toEqual(['1,000,000.00', '300,010.25'])
     const facts = (await page.locator('.facts').first().innerText()).replaceAll(/\s+/g, ' ')
     expect(facts).toContain('Owed 1,300,010.25 EUR Paid 1,000,000.00 EUR Open 300,010.25 EUR')
@@ -141,6 +144,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     expect(differences).toHaveLength(1)
     expect(asDecimals(await columnOf(page, 'History', 'Difference'))).toEqual(differences)
     const compared = page.getByRole('table', { name: 'Compare two payouts' })
+    await compared.locator('tbody tr').first().waitFor()
     expect((await compared.locator('tbody tr').allInnerTexts()).map(row => row.replace(/\s+/g, ' '))).toEqual([
       'Deal 17 changed deal_17 1,300,000.0000 1,300,010.2500 +10.2500',
       'Advance removed – −65,432.5 – +65,432.5000',
@@ -191,6 +195,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     await expect.poll(() => columnOf(page, 'Current payouts', 'Owed')).toEqual(['1300010.25'])
     await page.getByText('1 shown: all. The latest period first.').waitFor()
     const [sum] = (await (await clientOf(keys.whole)).totals({ dealId: 'deal_17' })).line_totals ?? []
+    await page.locator('.sums .amount').first().waitFor()
     const shownSum = await page.locator('.sums .amount').allInnerTexts()
     expect(asDecimals(shownSum.map(text => text.replaceAll(',', '')))).toEqual([sum?.amount])
     expect(asDecimals(await columnOf(page, 'Current payouts', 'Of the deal'))).toEqual(['1300010.25'])

@@ -35,7 +35,9 @@ test('while a role hides documents, the API answers 503, and the projector and c
   await becomes(200)
   ofApi.hide()
   await becomes(503)
-  expect(await (await fetch(`${api.adminUrl}/readyz`)).text()).toContain('documents_hidden')
+  const readiness = async () => (await fetch(`${api.adminUrl}/readyz`)).text()
+  await eventually(async () => expect(await readiness()).toContain('documents_hidden'))
+  await becomes(503)
   ofApi.show()
   await becomes(200)
 

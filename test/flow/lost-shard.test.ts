@@ -35,7 +35,8 @@ test.concurrent.for(['allocate_empty_primary', 'allocate_stale_primary'] as cons
     const said = await expectRefused(projector, 'index_replaced')
     expect(said).toContain(`the shard ${indexNamed(prefix, 'payouts')}/0 of g1 is another one than recorded`)
     await eventually(async () => expect((await ask()).status).toBe(503))
-    expect(await (await fetch(`${api.adminUrl}/readyz`)).text()).toContain('shard_lost')
+    const readiness = async () => (await fetch(`${api.adminUrl}/readyz`)).text()
+    await eventually(async () => expect(await readiness()).toContain('shard_lost'))
 
     const projection = (...args: string[]) =>
       runCommand(['projection', ...args, '--json'], commandSettings(topics, prefix))

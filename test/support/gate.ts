@@ -16,12 +16,14 @@ export type Gate = {
   /** The held multi-gets, oldest first. A test that takes one must answer it. */
   readonly held: HeldMultiGet[]
   readonly count: () => number
-  readonly hold: (holds: boolean) => void
+  /** @param concerns of which index one document of a held multi-get must be; by default of any */
+  readonly hold: (holds: boolean, concerns?: (index: string) => boolean) => void
 }
 
 export const startGate = async (scope: Scope, elasticsearch: string): Promise<Gate> => {
   const held: HeldMultiGet[] = []
   let holds = false
+  let concerned = (_index: string): boolean => true
   let count = 0
 
   const serve = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
@@ -38,8 +40,9 @@ export const startGate = async (scope: Scope, elasticsearch: string): Promise<Ga
     }
     if (!req.url?.startsWith('/_mget')) return pass()
     count++
-    if (!holds) return pass()
-    held.push({ documents: JSON.parse(body).docs.length, pass, answer: send })
+    const { docs }: { docs: { _index: string }[] } = JSON.parse(body)
+    if (!holds || !docs.some(({ _index }) => concerned(_index))) return pass()
+    held.push({ documents: docs.length, pass, answer: send })
   }
 
   const server = createServer((req, res) => void serve(req, res).catch(() => res.destroy()))
@@ -49,8 +52,9 @@ export const startGate = async (scope: Scope, elasticsearch: string): Promise<Ga
     url: `http://127.0.0.1:${port}`,
     held,
     count: () => count,
-    hold: value => {
+    hold: (value, concerns = () => true) => {
       holds = value
+      concerned = concerns
     },
   }
 }
