@@ -55,7 +55,7 @@ export const useStore = async (scope: Scope, options?: Parameters<typeof createS
   return store
 }
 
-const patient: Schedule = (milliseconds, call) =>
+const withLongReads: Schedule = (milliseconds, call) =>
   scheduleTimer(milliseconds === READ_TIME_MAX ? 60_000 : milliseconds, call)
 
 export const serveApi = async (scope: Scope, prefix: string, options: Options = {}) => {
@@ -89,7 +89,7 @@ export const serveApi = async (scope: Scope, prefix: string, options: Options = 
     observe: () => undefined,
     onRateLimited: () => undefined,
     elapsed,
-    later: options.hasReadTime ? scheduleTimer : patient,
+    later: options.hasReadTime ? scheduleTimer : withLongReads,
     random: Math.random,
     now: options.now ?? Date.now,
     checkpointKey: options.checkpointKey,
