@@ -8,7 +8,7 @@ import { freePort } from '../../services/ports.ts'
 import { expectProjectedAsModelled } from '../support/agreement.ts'
 import { createClient } from '../support/client.ts'
 import { keyCreated, newKeyText, type Outgoing } from '../support/events.ts'
-import { expectServedAsModelled, RECOVERY_MS } from '../support/installation.ts'
+import { expectServedAsModelled, RECOVERY_SHARED_MS } from '../support/installation.ts'
 import { readLog } from '../support/log.ts'
 import { startOwnServer } from '../support/own-services.ts'
 import { type Positions, watchPositions } from '../support/positions.ts'
@@ -79,7 +79,7 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
       }
       if (!kills) continue
       const goesOn = target === 'API' ? readsOn : publishesOn
-      const again = eventually(goesOn, { within: hold + RECOVERY_MS, every: 20 })
+      const again = eventually(goesOn, { within: hold + RECOVERY_SHARED_MS, every: 20 })
       const what = target === 'API' ? 'kill → first page' : 'kill → every partition publishes again'
       recovered.push(again.then(() => took(what, performance.now() - killed)))
     }
@@ -108,7 +108,7 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
     const ofApi = fetch(`${api.current().adminUrl}/readyz`).then(answer => answer.text())
     expect((await Promise.all([...answers, ofApi])).join()).not.toContain('"ready":false')
   }
-  await eventually(ready, { within: RECOVERY_MS })
+  await eventually(ready, { within: RECOVERY_SHARED_MS })
   took('the end → caught up and ready', performance.now() - healed)
   const walked = await walkers.stop()
   await positions.stop()
@@ -116,7 +116,7 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
   const log = await readLog(topics)
   const model = await expectProjectedAsModelled(prefix, { ...topics, published: () => log })
   // The last fault has just ended: 503 answers are retried, as the walkers do.
-  await expectServedAsModelled([api.current()], keys, model, 50, RECOVERY_MS)
+  await expectServedAsModelled([api.current()], keys, model, 50, RECOVERY_SHARED_MS)
   expectWalkedAsModelled(walked, model)
 
   say(`${done} faults; ${log.length} records in the log; the whole state agrees with the model`)
@@ -129,9 +129,9 @@ export const runRig = async (scope: Scope, { seed, seconds, say }: RigOptions): 
 
 const passed = (milliseconds: number): Promise<void> => new Promise(resolve => setTimeout(resolve, milliseconds))
 
-/** Waits for a condition on the positions, at most as long as operators are promised. */
+/** Waits for a condition on the positions. */
 const within = (positions: Positions, hold: (latest: readonly number[]) => boolean): Promise<void> =>
-  eventually(() => expect(positions.latest()).toSatisfy(hold), { within: RECOVERY_MS, every: 20 })
+  eventually(() => expect(positions.latest()).toSatisfy(hold), { within: RECOVERY_SHARED_MS, every: 20 })
 
 const startRig = async (scope: Scope, seed: number, seconds: number) => {
   const random = createRandom(seed + 1)

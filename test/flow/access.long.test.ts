@@ -156,7 +156,10 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     const api = await startApi(t, prefix)
     expect(await payoutsIn(api, key)).toEqual(['payout_1'])
     expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
-    expect(projector.lines().filter(({ level }) => Number(level) >= 40)).toEqual([])
+    // Kafka or Elasticsearch may be slow: that is a warning, and the projector tries again.
+    const again = 'does not work; trying again'
+    const bad = projector.lines().filter(({ level, msg }) => Number(level) >= 40 && msg !== again)
+    expect(bad).toEqual([])
   })
 
   test('with the rights and the roles of the table, the processes and all commands do their work', {
@@ -246,7 +249,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
   test('a projector continues after its first token has ended, with the token that the file has by then', async t => {
     const prefix = createPrefix(t)
     const user = 'projector-2'
-    const seconds = 20
+    const seconds = 60
     const ends = Date.now() + seconds * 1_000
     const projector = await withAdminPort(startAs(t, user, 'oauthbearer', prefix, seconds))
     await untilCaughtUp(projector)

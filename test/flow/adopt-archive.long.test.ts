@@ -34,7 +34,7 @@ type Answers = Map<string, string>
 /** Reads every page of every list and of the feed, every record, and lists as of several moments. */
 const readEverything = async (api: Api, key: string): Promise<Answers> => {
   const answers: Answers = new Map()
-  const { ask } = createClient([api], key)
+  const { askInTime: ask } = createClient([api], key)
   const read = async (path: string) => {
     const { status, headers, text } = await ask(path)
     answers.set(path, `${status} ${headers.get('etag')} ${text}`)
@@ -61,7 +61,7 @@ const readEverything = async (api: Api, key: string): Promise<Answers> => {
 }
 
 const expectSameAnswers = async (api: Api, key: string, answers: Answers): Promise<void> => {
-  const { ask } = createClient([api], key)
+  const { askInTime: ask } = createClient([api], key)
   for (const [path, before] of answers) {
     const { status, headers, text } = await ask(path)
     expect(`${status} ${headers.get('etag')} ${text}`, path).toBe(before)

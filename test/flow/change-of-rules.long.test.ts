@@ -4,6 +4,7 @@
  */
 import { beforeAll, expect, test } from 'vitest'
 import { positionId } from '../../schemas/stored/documents.ts'
+import { createClient, type List } from '../support/client.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import {
   keyCreated,
@@ -75,10 +76,8 @@ const payout = (id: string, period: number, rest: object = {}): Outgoing =>
   payoutCalculated({ org_id: org, id, period_id: `period_${period}`, ...rest })
 const payment = (id: string, period: number, payout_id: string): Outgoing =>
   payrollRecorded({ org_id: org, id, period_id: `period_${period}`, payout_id })
-const ids = async (list: string): Promise<string[]> => {
-  const answer = await fetch(`${api.url}/${list}?limit=200`, { headers: { authorization: `Bearer ${text}` } })
-  expect(answer.status).toBe(200)
-  return ((await answer.json()) as { data: { id: string }[] }).data.map(({ id }) => id)
+const ids = async (list: List): Promise<string[]> => {
+  return (await createClient([api], text).page(list, { limit: 200 })).data.map(({ id }) => String(id))
 }
 
 test('a projector with another version of the rules stops and says so if no generation has its rules', async () => {

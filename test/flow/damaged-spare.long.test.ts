@@ -55,10 +55,10 @@ const expectFailed = async (code: string): Promise<void> => {
     const ready = await projector.ask('/readyz')
     expect(JSON.parse(ready.text), projector.log()).toEqual({ ready: true, reasons: {}, failed: { g2: code } })
     expect(ready.status).toBe(200)
+    expect(JSON.parse((await projector.ask('/status')).text)).toMatchObject({ failed: { g2: code } })
+    const { text: metrics } = await projector.ask('/metrics')
+    expect(metrics).toContain(`commission_generation_failed{generation="g2",code="${code}"} 1`)
   })
-  expect(JSON.parse((await projector.ask('/status')).text)).toMatchObject({ failed: { g2: code } })
-  const { text: metrics } = await projector.ask('/metrics')
-  expect(metrics).toContain(`commission_generation_failed{generation="g2",code="${code}"} 1`)
   const line = { level: 50, generation: 'g2', code }
   await eventually(() => expect(projector.lines()).toContainEqual(expect.objectContaining(line)))
 }

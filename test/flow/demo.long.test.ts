@@ -93,9 +93,7 @@ test('an answer of the API that differs from the expected one is named', async (
   expect(said.join('\n')).toContain('DIFFERENCES between what was published and what the API returned')
 })
 
-test('the API returns what docs/publishing.md publishes; published again, all records are duplicates', {
-  timeout: minutes,
-}, async () => {
+test('the API returns what docs/publishing.md publishes; published again, all records are duplicates', async () => {
   const { signal } = new AbortController()
   const { environment, node, elasticsearchAt } = partsOf([])
   const names = namesFor(crypto.randomUUID().slice(0, 8))

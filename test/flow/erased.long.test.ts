@@ -115,8 +115,8 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   const client = createClient([api], text)
   const paths = ['/reps', '/payroll_files', '/changes', '/reps/rep_1', '/reps/rep_1?as_of=payroll_1']
   const ofOthers = ['/reps/rep_2', '/reps/rep_3', '/payouts', '/periods', '/reps/rep_2?as_of=payroll_1']
-  const answersOfOthers = () => Promise.all(ofOthers.map(async path => [path, (await client.ask(path)).text]))
-  const before = await Promise.all(paths.map(path => client.ask(path)))
+  const answersOfOthers = () => Promise.all(ofOthers.map(async path => [path, (await client.askInTime(path)).text]))
+  const before = await Promise.all(paths.map(path => client.askInTime(path)))
   const beforeOfOthers = await answersOfOthers()
   for (const { text } of before.slice(0, 3)) expect(SECRETS.some(secret => text.includes(secret))).toBe(true)
 
@@ -141,9 +141,9 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   expect(report).toMatchObject({ generations: [{ generation: 'g1', versions: 1, labels: 1, parked: 1 }] })
   const [receipt] = jsonLines(await run('subjects', 'erase', org, 'rep_1', '--confirm', 'rep_1', '--json'))
   expect(receipt).toMatchObject({ key_id: 'k1', sealed_texts: 4 })
-  await eventually(async () => expect((await client.ask('/reps/rep_1')).text).toContain('"erased":true'))
+  await eventually(async () => expect((await client.askInTime('/reps/rep_1')).text).toContain('"erased":true'))
   for (const path of paths) {
-    const { status, text } = await client.ask(path)
+    const { status, text } = await client.askInTime(path)
     expect([path, status, SECRETS.filter(secret => text.includes(secret)), text.includes('"erased":true')]).toEqual([
       ...[path, 200, [], true],
     ])
@@ -152,7 +152,7 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   expect([grown.code, grown.said]).toEqual([1, expect.stringContaining('forgotten since: rep_1. Make a copy anew: ')])
   expect(grown.said).not.toMatch(/canary/i)
   rmSync(join(folder, 'copy'), { recursive: true })
-  expect((await client.ask('/reps')).text).toContain('"name":"Bo"')
+  expect((await client.askInTime('/reps')).text).toContain('"name":"Bo"')
   expect(await answersOfOthers()).toEqual(beforeOfOthers)
 
   // A copy from before is still proved.

@@ -39,7 +39,7 @@ const setUp = async (scope: Scope) => {
       periodRecorded({ org_id: org, id: period }),
       payoutCalculated({ org_id: org, id: newId('payout'), period_id: period }),
     ])
-    const answers = [await client.ask('/payouts'), await client.ask('/payouts/payout_0')]
+    const answers = [await client.askInTime('/payouts'), await client.askInTime('/payouts/payout_0')]
     expect(answers.map(({ status }) => status)).toEqual([200, 404])
   }
   await use()

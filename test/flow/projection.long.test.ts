@@ -1,6 +1,7 @@
 /** `commission projection`, as an operator runs it, beside a projector and an API. The tests depend on their order. */
 import { beforeAll, expect, test } from 'vitest'
 import { checkpointNow } from '../support/checkpoints.ts'
+import { createClient } from '../support/client.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newKeyText, type Outgoing } from '../support/events.ts'
 import { createModel, type Model } from '../support/model.ts'
@@ -50,7 +51,7 @@ beforeAll(async () => {
 })
 
 /** The answers of an API process to a request of every route for records, all sent at once. */
-const answersOf = async ({ url }: Api): Promise<Record<string, { readonly status: number; readonly text: string }>> => {
+const answersOf = async (of: Api): Promise<Record<string, { readonly status: number; readonly text: string }>> => {
   const [org = ''] = organizations
   const { everyPayout, reps, periods, payroll_files } = model.view(org)
   const [payout, rep, period, payment] = [everyPayout, reps, periods, payroll_files].map(records => records[0]?.id)
@@ -68,10 +69,10 @@ const answersOf = async ({ url }: Api): Promise<Record<string, { readonly status
     `/reps?as_of=${payout}`,
     ...['/reps', '/periods', '/payouts', '/payroll_files', '/changes', '/totals'],
   ]
-  const headers = { authorization: `Bearer ${keys.get(org)}` }
+  const client = createClient([of], keys.get(org) ?? '')
   const answers = paths.map(async path => {
-    const answer = await fetch(`${url}${path}`, { headers })
-    return [path, { status: answer.status, text: await answer.text() }] as const
+    const { status, text } = await client.askInTime(path)
+    return [path, { status, text }] as const
   })
   return Object.fromEntries(await Promise.all(answers))
 }
@@ -109,7 +110,7 @@ test('at first there is one generation; its status shows the position of each pa
 
 test('a rebuild that was killed continues where it stopped, and ends with the same documents', async () => {
   const slow = startProcess(file, 'tools/main.ts', settings(), {
-    parameters: ['projection', 'rebuild', '--max-rate', '100'],
+    parameters: ['projection', 'rebuild', '--max-rate', '10'],
   })
   const positions = async () =>
     (

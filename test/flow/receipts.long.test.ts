@@ -4,7 +4,6 @@
  */
 import kafkajs, { type Producer } from 'kafkajs'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
-import { STREAMS_STOP_TIMEOUT_MS } from '../../core/projection/limits.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../core/store/limits.ts'
 import { commandSettings, jsonLines, readHere, runCommand } from '../support/commands.ts'
 import {
@@ -240,11 +239,9 @@ describe('a request that waits while', () => {
     const place = later(await send(repRecorded({ org_id: org, name: 'stop' })), 100)
     const asked = receipt(place, 60)
     await untilWaiting(1)
-    const begun = performance.now()
     const stopped = projectors[0].stop()
+    // It waits for 60 s. A projector that does not end within 9 s ends with code 1.
     expect(await asked).toEqual(received(place, NOT_YET))
-    expect(performance.now() - begun).toBeLessThan(STREAMS_STOP_TIMEOUT_MS)
     expect(await stopped).toEqual({ code: 0, signal: null })
-    expect(performance.now() - begun).toBeLessThan(10_000)
   })
 })

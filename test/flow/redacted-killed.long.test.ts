@@ -9,7 +9,7 @@ import { expect, test } from 'vitest'
 import { contentOf, logOf, newDirectory, settingsOf, timestampTypeOf } from '../support/archives.ts'
 import { runCommand } from '../support/commands.ts'
 import { payrollRecorded, periodRecorded, repRecorded } from '../support/events.ts'
-import type { Scope } from '../support/scope.ts'
+import { eventually, type Scope } from '../support/scope.ts'
 import { createTopics, place, type Topics, toMessage } from '../support/topics.ts'
 
 const org = 'org_a'
@@ -33,6 +33,10 @@ const publishTwo = async (t: Scope): Promise<Topics> => {
   const transaction = await producer.transaction()
   await transaction.send({ topic: topics.events, messages: [toMessage(place(named('rep_1', 'canary.aborted'), 1))] })
   await transaction.abort()
+  // Kafka writes the end of a transaction after it has answered. Without a wait, the next record can come before it.
+  await eventually(async () =>
+    expect(await topics.admin.fetchTopicOffsets(topics.events)).toMatchObject([{ high: '5' }]),
+  )
   await topics.publish([paid('payroll_1', 'rep_1', 'canary.konto'), named('rep_1', 'canary.married')])
   return topics
 }

@@ -2,10 +2,9 @@
  * A log that is restored without the texts of one person, which were published in the open: the same decisions at the
  * same offsets, other texts in exactly these fields, and a rebuild after which no document has the texts.
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { recordHash } from '../../core/ledger/event/raw-record.ts'
@@ -217,7 +216,7 @@ test.concurrent('a redacted log is decided as before, and differs in exactly the
   const api = await startApi(t, prefix, { settings: { SEAL_KEYS_DIR: keys.directory } })
   const client = createClient([api], text)
   const answers = await Promise.all(
-    ['/reps', '/changes', '/payroll_files', '/reps/rep_1'].map(path => client.ask(path)),
+    ['/reps', '/changes', '/payroll_files', '/reps/rep_1'].map(path => client.askInTime(path)),
   )
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   expect(answers.map(({ text }) => text).join()).not.toMatch(FORGOTTEN)
@@ -300,11 +299,12 @@ test.concurrent('a projection that has read a redacted record last adopts the lo
   await topics.admin.deleteTopics({ topics: Object.values(named) })
   await eventually(async () => expect(await topics.admin.listTopics()).not.toContain(named.events))
   await createTopics(t, { partitions: 1, named })
-  const args = ['tools/main.ts', 'restore', '--from', directory, ...redact]
-  const killed = spawn(process.execPath, args, { env: settings, stdio: 'ignore' })
-  await eventually(async () => expect(existsSync(join(keys.directory, receipt))).toBe(true), { every: 5 })
-  killed.kill('SIGKILL')
-  await once(killed, 'close')
+  const preload = `--import ${pathToFileURL(join(import.meta.dirname, '../support/kill-preload.ts')).href}`
+  const afterReceipt = { STEPS_FILE: `${directory}-steps`, KILL_AFTER: '^link .*erased\\.json$' }
+  t.onTestFinished(async () => rmSync(`${directory}-steps`, { force: true }))
+  const killing = { ...settings, ...afterReceipt, NODE_OPTIONS: preload }
+  const killed = await runCommand(['restore', '--from', directory, ...redact], killing)
+  expect(killed.code, killed.said).toBe(null)
   expect(JSON.parse(receiptText())).toMatchObject({ state: 'begun', rep: 'rep_1' })
   const ends = () => topics.admin.fetchTopicOffsets(named.events)
   const before = await ends()

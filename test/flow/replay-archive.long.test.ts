@@ -156,7 +156,7 @@ test('a damaged archive is refused by name, and nothing is made', async t => {
 
 test('a replay that was stopped or killed continues, also from Kafka, and an archive that is too short does not continue it', async t => {
   const begin = async (name: string) => {
-    const parameters = ['projection', 'replay', '--name', name, '--from-archive', directory, '--max-rate', '150']
+    const parameters = ['projection', 'replay', '--name', name, '--from-archive', directory, '--max-rate', '10']
     const running = startProcess(file, 'tools/main.ts', withoutKafka(), { parameters })
     await eventually(async () => {
       const reached = await positions(name).catch(() => [0])

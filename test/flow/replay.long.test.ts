@@ -98,7 +98,7 @@ test('a replay that was stopped or killed continues, and has the same result as 
   const padded = (number: number) => withData(repRecorded({ org_id: large, id: `rep_p${number}` }), { padding })
   await topics.publish(Array.from({ length: 80 }, (_, number) => padded(number)))
   const begin = async (name: string, ...args: string[]) => {
-    const parameters = ['projection', 'replay', '--name', name, '--max-rate', '60', ...args]
+    const parameters = ['projection', 'replay', '--name', name, '--max-rate', '10', ...args]
     const running = startProcess(file, 'tools/main.ts', settings(), { parameters })
     await eventually(async () => {
       const reached = await positions(`${prefix}-sandbox`, name).catch(() => [0])

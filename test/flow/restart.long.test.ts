@@ -40,12 +40,11 @@ const undisturbed = async (t: Scope, { topics }: Awaited<ReturnType<typeof prepa
   return everythingProjected(prefix)
 }
 
+/** A projector that does not end within 9 s ends with code 1. */
 const expectCleanStop = async (projector: Projector): Promise<void> => {
-  const began = performance.now()
   // As from a terminal: the process gets the signal directly and once more from npm.
   process.kill(projector.pid, 'SIGTERM')
   expect(await projector.stop(), projector.log()).toEqual({ code: 0, signal: null })
-  expect(performance.now() - began).toBeLessThan(10_000)
 }
 
 test.concurrent('a projector that is stopped and started again in the middle of a stream continues where it stopped', async t => {

@@ -5,7 +5,6 @@
 import { randomBytes } from 'node:crypto'
 import kafkajs from 'kafkajs'
 import { beforeAll, expect, inject, test } from 'vitest'
-import { STREAMS_STOP_TIMEOUT_MS } from '../../core/projection/limits.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import {
   keyCreated,
@@ -190,10 +189,8 @@ test('after a swap the receipt of a run is that of the new generation', async ()
 test('a run that waits while its projector stops is answered at once with 503, and the projector stops in time', async () => {
   const asked = receipt(0, 'from=100000&to=100001&wait=60')
   await untilWaiting(1)
-  const begun = performance.now()
   const stopped = projector.stop()
+  // It waits for 60 s. A projector that does not end within 9 s ends with code 1.
   expect(await asked).toEqual({ status: 503, body: { error: 'the projector is stopping' } })
-  expect(performance.now() - begun).toBeLessThan(STREAMS_STOP_TIMEOUT_MS)
   expect(await stopped).toEqual({ code: 0, signal: null })
-  expect(performance.now() - begun).toBeLessThan(10_000)
 })

@@ -66,8 +66,10 @@ test('the API opens texts with keys of Vault, refuses while Vault is away, and f
 
   // A key is asked for once in 2 s, whatever the number of requests.
   const before = vault.requests.length
+  const began = performance.now()
   await Promise.all(Array.from({ length: 50 }, () => client.ask('/reps')))
-  expect(vault.requests.length - before).toBeLessThanOrEqual(4)
+  const times = 2 + Math.floor((performance.now() - began) / 2_000)
+  expect(vault.requests.length - before).toBeLessThanOrEqual(2 * times)
 
   // The keys of a page are read a few at once, so that those of other organizations need not wait.
   const clientOfMany = createClient([api], textOfMany)

@@ -10,11 +10,10 @@ import { commandSettings, jsonLines, type Ran, runCommand } from '../support/com
 import { newId, repRecorded } from '../support/events.ts'
 import { partitionOf } from '../support/model-record.ts'
 import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
-import { startProjection } from '../support/projection.ts'
 import { publishUnreadable } from '../support/publish-batch.ts'
 import { createRandom, seedOfRun } from '../support/random.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
-import { allStored, everythingProjected, type Stored } from '../support/stored.ts'
+import { allStored, createPrefix, everythingProjected, type Stored } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
@@ -71,7 +70,8 @@ const publishUnread = async (form: 'zstd' | 'gzip' | 'lz4', on = topics): Promis
 }
 
 beforeAll(async () => {
-  ;({ topics, prefix, projector } = await startProjection(file, [], { partitions: PARTITIONS }))
+  topics = await createTopics(file, { partitions: PARTITIONS })
+  prefix = createPrefix(file)
   organizations = await publishMixed(file, topics, createRandom(seed), 3)
   await publishUnread('zstd')
   await publishMixed(file, topics, createRandom(seed + 1), 3)
@@ -84,6 +84,8 @@ beforeAll(async () => {
   }
   unread.sort()
   await topics.publish([repRecorded({ org_id: org })])
+  // Now, so that it reads all of them within the minute that has few lines.
+  projector = await startProjector(file, { topics, prefix })
   await untilCaughtUp(projector)
 })
 

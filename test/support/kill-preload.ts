@@ -1,7 +1,7 @@
 /**
  * Loaded with `--import`: writes each step of a command that changes something to the file STEPS_FILE, and kills the
- * process (SIGKILL) at the step number KILL_AT_STEP. A step is a change of a file, or a request to Kafka that changes a
- * topic: once before it is sent, and once after.
+ * process (SIGKILL) at the step number KILL_AT_STEP, or at the one after the first step that matches KILL_AFTER. A step
+ * is a change of a file, or a request to Kafka that changes a topic: once before it is sent, and once after.
  */
 import { appendFileSync } from 'node:fs'
 import files from 'node:fs/promises'
@@ -9,13 +9,15 @@ import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
 import { basename } from 'node:path'
 
-const { STEPS_FILE: file, KILL_AT_STEP: killAt } = process.env
+const { STEPS_FILE: file, KILL_AT_STEP: killAt, KILL_AFTER: killAfter } = process.env
 if (file === undefined) throw new Error('STEPS_FILE: expected the path of a file, got nothing')
 
 let steps = 0
+let isLast = false
 const step = (name: string): void => {
-  if (killAt === String(steps++)) process.kill(process.pid, 'SIGKILL')
+  if (killAt === String(steps++) || isLast) process.kill(process.pid, 'SIGKILL')
   appendFileSync(file, `${name}\n`)
+  isLast = killAfter !== undefined && new RegExp(killAfter).test(name)
 }
 
 const { open, rename, link, rm } = files

@@ -51,6 +51,8 @@ type Exchange = { readonly asked: Asked; readonly sick: Sick | undefined }
 
 /** Of a slow line. */
 const SLICES_PER_SECOND = 20
+/** A slice that passes late on a busy machine delays no later one. A line that was idle for longer saves no time. */
+const LATE_MS = 200
 
 /** @param target as `host:port` */
 export const startProxy = async (
@@ -66,6 +68,8 @@ export const startProxy = async (
   let sick: Sick | undefined
   let last: Sick | undefined
   let healing = Promise.withResolvers<void>()
+  /** When the last slice to a socket was due. */
+  const due = new WeakMap<Socket, number>()
 
   /** Passes a chunk on, under the faults that act on chunks. */
   const heldUp = async (to: Socket, piece: Buffer, exchange: Exchange | undefined): Promise<void> => {
@@ -76,7 +80,10 @@ export const startProxy = async (
       const bytes = fault.bytesPerSecond / SLICES_PER_SECOND
       for (let from = 0; from < piece.length; from += bytes) {
         const slice = piece.subarray(from, from + bytes)
-        await sleep((slice.length / fault.bytesPerSecond) * 1_000)
+        const last = Math.max(due.get(to) ?? 0, performance.now() - LATE_MS)
+        const next = last + (slice.length / fault.bytesPerSecond) * 1_000
+        due.set(to, next)
+        await sleep(Math.max(0, next - performance.now()))
         await write(to, slice)
       }
       return

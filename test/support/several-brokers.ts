@@ -2,7 +2,7 @@
 import { beforeAll, expect } from 'vitest'
 import type { Service } from '../../services/service.ts'
 import { expectProjectedAsModelled } from './agreement.ts'
-import { expectServedAsModelled, type Installation, RECOVERY_MS, startInstallation } from './installation.ts'
+import { expectServedAsModelled, type Installation, RECOVERY_SHARED_MS, startInstallation } from './installation.ts'
 import { readLog } from './log.ts'
 import { startOwnCluster, startOwnServer } from './own-services.ts'
 import { type Projector, startProjector, untilCaughtUp } from './processes.ts'
@@ -141,11 +141,10 @@ function* endless(next: Installation['next']) {
 
 /**
  * Waits until each partition has published a record that was sent from now on, and clients read. Returns milliseconds.
- * @param within as promised to operators by default
  */
 export const untilMoving = async (
   { positions, publisher, walkers }: Pick<Loaded, 'positions' | 'publisher' | 'walkers'>,
-  within = RECOVERY_MS,
+  within = RECOVERY_SHARED_MS,
 ): Promise<number> => {
   const began = performance.now()
   const { pages } = walkers.soFar()

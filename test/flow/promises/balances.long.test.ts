@@ -111,7 +111,7 @@ const expectSequences = async (): Promise<void> => {
     const cursor = changes[begin - 1]
     const after = random.chance(0.5) && cursor ? `starting_after=${cursor.id}` : `after=${begin}`
     const path = `/changes?limit=7&${after}${filter}&as_of=${changes[last - 1]?.id}`
-    const page: Page = JSON.parse((await client.ask(path)).text)
+    const page: Page = JSON.parse((await client.askInTime(path)).text)
     const wanted = changes
       .slice(begin, last)
       .filter(({ record }) => filter === '' || record.rep_id === rep_id)
@@ -122,7 +122,7 @@ const expectSequences = async (): Promise<void> => {
     ).toEqual(wanted.map(({ id, sequence }) => [id, sequence]))
     expect(page.next_cursor, path).toBe(wanted.at(-1)?.id ?? cursor?.id ?? '')
   }
-  const beyond = await client.ask(`/changes?after=${changes.length + 1}`)
+  const beyond = await client.askInTime(`/changes?after=${changes.length + 1}`)
   expect(beyond.status).toBe(400)
 }
 

@@ -35,7 +35,7 @@ const clients = new Map<string, Client>()
 
 type Fetched = { readonly status: number; readonly json: { data: unknown; error?: unknown } & Record<string, unknown> }
 const get = async (org: string, path: string): Promise<Fetched> => {
-  const { status, text } = await (clients.get(org) as Client).ask(path)
+  const { status, text } = await (clients.get(org) as Client).askInTime(path)
   return { status, json: JSON.parse(text) }
 }
 const withQuery = (path: string, query: Record<string, string | number | undefined>): string => {

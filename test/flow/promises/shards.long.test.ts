@@ -63,7 +63,9 @@ const shardsOf = async (index: string): Promise<number[]> =>
 const walk = async (org: string, path: string, limit: number): Promise<Item[]> => {
   const records: Item[] = []
   for (let cursor = '', more = true; more; ) {
-    const { status, text } = await clientOf(org).ask(`${path}?limit=${limit}${cursor && `&starting_after=${cursor}`}`)
+    const { status, text } = await clientOf(org).askInTime(
+      `${path}?limit=${limit}${cursor && `&starting_after=${cursor}`}`,
+    )
     expect([path, status]).toEqual([path, 200])
     const { data, has_more, next_cursor } = JSON.parse(text) as { data: Item[]; has_more: boolean; next_cursor: string }
     records.push(...data)
