@@ -5,8 +5,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type AccessIdentity, type IdentityName, identities, type KafkaRight } from '../../schemas/access.ts'
 import { findJdk } from '../../services/jvm.ts'
-import { runCommand } from '../support/commands.ts'
 import { startGuard } from '../support/elasticsearch-guard.ts'
+import { examine } from '../support/examine.ts'
 import { startProcess, withAdminPort } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { type SecureCluster, startSecureCluster } from '../support/secure-cluster.ts'
@@ -84,18 +84,11 @@ const settingsOf = (user: string, prefix: string, url = elasticsearchOf(prefix))
   ELASTICSEARCH_INDEX_PREFIX: prefix,
 })
 type Check = { readonly check: string; readonly outcome: string; readonly detail: string; readonly mend?: string }
-/** Without an answer in its time, a check says nothing about a right: it is made again, as on any busy machine. */
-const examine = (name: IdentityName, settings: Readonly<Record<string, string>>) =>
-  eventually(
-    async () => {
-      const ran = await runCommand(['doctor', name, '--json'], settings)
-      expect(ran.out.length, ran.said).toBeGreaterThan(0)
-      const { checks }: { checks: readonly Check[] } = JSON.parse(ran.out.toString())
-      expect(checks.filter(({ detail }) => detail.startsWith('no answer within '))).toEqual([])
-      return { code: ran.code, failed: checks.filter(({ outcome }) => outcome === 'failed'), checks }
-    },
-    { within: 240_000 },
-  )
+const findingsOf = async (name: IdentityName, settings: Readonly<Record<string, string>>) => {
+  const ran = await examine([name, '--json'], settings)
+  const { checks }: { checks: readonly Check[] } = JSON.parse(ran.out.toString())
+  return { code: ran.code, failed: checks.filter(({ outcome }) => outcome === 'failed'), checks }
+}
 const guardOf = (t: Parameters<typeof startGuard>[0], name: IdentityName, prefix: string, without?: string) => {
   const { elasticsearch }: AccessIdentity = identities[name]
   const { cluster: onCluster, indices } = elasticsearch ?? { cluster: [], indices: [] }
@@ -110,7 +103,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured serv
   test.for(names)('%s with its rights has no fault', async (name, t) => {
     const prefix = createPrefix(t)
     const { url } = await guardOf(t, name, prefix)
-    const { code, failed } = await examine(name, settingsOf(name, prefix, url))
+    const { code, failed } = await findingsOf(name, settingsOf(name, prefix, url))
     expect({ code, failed }).toEqual({ code: 0, failed: [] })
     expect(await indicesOf(prefix)).toEqual([])
   })
@@ -122,7 +115,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured serv
     await eventually(async () => expect(await projector.ask('/readyz')).toMatchObject({ status: 200 }))
     for (const name of names) {
       const { url } = await guardOf(t, name, prefix)
-      const { code, failed, checks } = await examine(name, settingsOf(name, prefix, url))
+      const { code, failed, checks } = await findingsOf(name, settingsOf(name, prefix, url))
       expect({ name, code, failed }).toEqual({ name, code: 0, failed: [] })
       const found = checks.filter(({ check }) => check === 'projection').map(({ detail }) => detail)
       expect(found, name).toEqual(projections[name] ?? [])
@@ -132,7 +125,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured serv
   test.for(lacking)('$name without $what says so', async ({ name, right, user }, t) => {
     const prefix = createPrefix(t)
     const { url } = await guardOf(t, name, prefix)
-    const { code, failed } = await examine(name, settingsOf(user, prefix, url))
+    const { code, failed } = await findingsOf(name, settingsOf(user, prefix, url))
     expect(code).toBe(1)
     const found = failed.filter(({ check }) => check.startsWith(`Kafka: ${right.operation} on `))
     expect(found).toHaveLength(1)
@@ -151,7 +144,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured serv
   ])('a projector without the privilege %s says so', async (privilege, t) => {
     const prefix = createPrefix(t)
     const { url } = await guardOf(t, 'projector', prefix, privilege)
-    const { code, failed } = await examine('projector', settingsOf('projector', prefix, url))
+    const { code, failed } = await findingsOf('projector', settingsOf('projector', prefix, url))
     expect(code).toBe(1)
     const rights = failed.filter(({ mend }) => mend?.includes('elasticsearch-roles/projector.json'))
     // `monitor` is a privilege on the cluster, and one on indices.
