@@ -1,6 +1,6 @@
 /** The errors that end a command, and their exit codes. Messages never quote a record. */
 import kafkajs from 'kafkajs'
-import { nameOf, SettingsError, StopError, Unanswered } from '../core/runtime/index.ts'
+import { errorLocation, SettingsError, StopError, Unanswered } from '../core/runtime/index.ts'
 
 export { type ExitCode, exitCodes } from './exit-codes.ts'
 
@@ -12,7 +12,7 @@ export class CommandError extends Error {
 /** Codes of errors of sockets. Like those of an open file, they have a system call and no path. */
 const connectionErrors = /^E(?:ADDR|CONN|HOST|NET|NOTFOUND|PIPE|TIMEDOUT)/
 
-/** The message of our own errors; the class of others, because their messages can quote a record. */
+/** The message of our own errors; the class and place of others, because their messages can quote a record. */
 export const messageOf = (error: unknown): string => {
   // The first error is the cause. The second one is of a cleanup after it.
   if (error instanceof SuppressedError) return `${messageOf(error.suppressed)}; after that ${messageOf(error.error)}`
@@ -24,7 +24,9 @@ export const messageOf = (error: unknown): string => {
     // The errors of an open file have no path.
     if (!connectionErrors.test(`${error.code}`)) return `a file cannot be used: ${error.code}`
   }
-  return error instanceof kafkajs.KafkaJSError ? messageOfKafka(error) : `a defect: ${nameOf(error)}`
+  if (error instanceof kafkajs.KafkaJSError) return messageOfKafka(error)
+  const { error: name, at } = errorLocation(error)
+  return ['a defect:', name, ...at.slice(0, 1)].join(' ')
 }
 
 /** After its last attempt, the client wraps the error of this attempt. */

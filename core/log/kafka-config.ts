@@ -6,7 +6,7 @@ import { measureWithMonotonicClock } from './kafka/patch-clock.ts'
 import { clearBufferOnReconnect, createNotifyingSocketFactory } from './kafka/patch-connections.ts'
 import { namePartitionsOfErrors } from './kafka/patch-partition-errors.ts'
 import { checkOnlyPendingRequests } from './kafka/patch-queue.ts'
-import { passOnRefusedRights } from './kafka/patch-refusals.ts'
+import { passOnRefusedRights, refuseNoMetadata } from './kafka/patch-refusals.ts'
 import { closeAfterTimeout } from './kafka/patch-timeouts.ts'
 import { askForTopicIds } from './kafka/patch-topic-ids.ts'
 import type { SourceAdmin } from './kafka/source.ts'
@@ -28,6 +28,7 @@ export const kafkaConfig = (
   clearBufferOnReconnect()
   checkOnlyPendingRequests()
   passOnRefusedRights()
+  refuseNoMetadata()
   closeAfterTimeout()
   askForTopicIds()
   namePartitionsOfErrors()

@@ -26,4 +26,7 @@ export const errorLocation = (error: unknown): ErrorLocation => {
 
 /** Removes the folder of the installation from a frame. */
 const withoutFolder = (frame: string): string =>
-  frame.trim().replace(/file:\/\/.*\/(api|projector|commands|schemas|node_modules)\//, '$1/')
+  frame.trim().replace(frame.includes('/node_modules/') ? TO_PACKAGE : TO_ROOM, '$1/')
+
+const TO_PACKAGE = /(?:file:\/\/)?\/.*\/(node_modules)\//
+const TO_ROOM = /(?:file:\/\/)?\/.*\/(api|bench|client|core|demo|projector|schemas|services|tools)\//

@@ -13,7 +13,7 @@ test.runIf(existsSync('/dev/full'))('an error of an open file has its code, and 
 
 test('an error of a connection is not taken for one of a file', () => {
   const error = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET', syscall: 'read' })
-  expect(messageOf(error)).toBe('a defect: Error')
+  expect(messageOf(error)).toMatch(/^a defect: Error at .*failures\.test\.ts:/)
 })
 
 test('an error of Kafka says whether it answers, also after the last attempt of the client', () => {

@@ -24,6 +24,16 @@ test('frames name files from the folder of the installation on, with and without
   expect(errorLocation(error).at).toEqual(['at main (projector/main.ts:24:9)', 'at async projector/main.ts:82:20'])
 })
 
+test.each([
+  ['file:///srv/tools/app/core/store/write.ts', 'core/store/write.ts'],
+  ['file:///srv/app/tools/commands/main.ts', 'tools/commands/main.ts'],
+  ['/srv/app/node_modules/kafkajs/src/api/admin.js', 'node_modules/kafkajs/src/api/admin.js'],
+])('a frame of %s names %s', (file, named) => {
+  const error = new Error('payout_1')
+  error.stack = `Error: payout_1\n    at main (${file}:24:9)`
+  expect(errorLocation(error).at).toEqual([`at main (${named}:24:9)`])
+})
+
 test('an error without a stack has no frames', () => {
   const error = new Error('payout_1')
   delete error.stack

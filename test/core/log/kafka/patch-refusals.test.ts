@@ -1,11 +1,15 @@
 import { createRequire } from 'node:module'
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { passOnRefusedRights } from '../../../../core/log/kafka/patch-refusals.ts'
+import { passOnRefusedRights, refuseNoMetadata } from '../../../../core/log/kafka/patch-refusals.ts'
 
 type Ask = () => Promise<unknown>
 const { prototype } = createRequire(import.meta.url)('kafkajs/src/cluster/brokerPool') as {
   prototype: { withBroker(ask: Ask): Promise<unknown> }
+}
+
+const cluster = createRequire(import.meta.url)('kafkajs/src/cluster/index') as {
+  prototype: { metadata(): Promise<object | null> }
 }
 
 /** Asks three brokers. */
@@ -33,4 +37,23 @@ test('a broker that answers counts, also after another one refused', async () =>
 
 test('other errors stay silent: the client looks again', async () => {
   expect(await askAll(() => Promise.reject(new kafkajs.KafkaJSConnectionError('gone')))).toBeNull()
+})
+
+/** Asks for metadata, with the first answer of any broker. */
+const askForMetadata = (answer: object | null): Promise<object | null> => {
+  refuseNoMetadata()
+  refuseNoMetadata()
+  const brokerPool = { refreshMetadataIfNecessary: async () => undefined, withBroker: async () => answer }
+  return cluster.prototype.metadata.call({ brokerPool, retrier: (ask: Ask) => ask() } as never)
+}
+
+test('metadata that no broker answers is an error of the client, which is no defect', async () => {
+  const refused = await askForMetadata(null).catch((error: unknown) => error)
+  expect(refused).toBeInstanceOf(kafkajs.KafkaJSConnectionError)
+  expect(refused).toMatchObject({ retriable: true })
+})
+
+test('metadata that a broker answers is passed on', async () => {
+  const answer = { clusterId: 'cluster' }
+  expect(await askForMetadata(answer)).toBe(answer)
 })
