@@ -11,7 +11,7 @@ const startingProcesses = {
   pool: 'forks' as const,
   // The Kafka client sets timers with a negative delay; Node's warning about them is noise.
   execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-  hookTimeout: 120_000,
+  hookTimeout: 300_000,
   // A poll ends when its condition holds: a second, the default, is a timed test on a busy machine.
   expect: { poll: { timeout: 60_000 } },
 }
