@@ -16,6 +16,12 @@ export const kafkaMutants: readonly Mutant[] = [
     replace: 'refused',
   },
   {
+    name: 'metadata that no broker answers is a field of null, a defect',
+    inside: 'refuseNoMetadata',
+    find: '    if (answer === null) throw',
+    replace: '    if (answer === undefined) throw',
+  },
+  {
     name: 'a request that waits for another one on its connection is never sent',
     inside: 'checkOnlyPendingRequests',
     find: 'if (this.pending.length > 0) scheduleCheckPendingRequests',
