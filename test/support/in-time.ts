@@ -1,4 +1,4 @@
-/** Reads on a busy machine: the API gives a request a few seconds, and says 503 then. That is no fault of what it reads. */
+/** Reads on a busy machine: the API gives a request few seconds, and says 503 then. Its records have no fault. */
 import { expect } from 'vitest'
 import type { LogLine } from './processes.ts'
 import { eventually } from './scope.ts'
