@@ -10,7 +10,7 @@ const LINE_WITHIN = 5_000
 /** The time of a request or of its search was up. */
 export const LATE: readonly string[] = ['time_is_up', 'elasticsearch_timed_out', 'elasticsearch_timeout']
 /** Also: it waited for its turn behind others of its organization. */
-const SLOW: readonly (string | undefined)[] = [...LATE, 'reads_of_organization', 'large_answers']
+export const SLOW: readonly string[] = [...LATE, 'reads_of_organization', 'large_answers']
 
 /**
  * Sends a request again while the time of each is up. Returns every other answer, also a 503 for another reason.
