@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { refusals } from '../../schemas/errors.ts'
 import { openapi } from '../../schemas/reference/openapi.ts'
 import { sendBytes, serveApi, useStore } from '../support/api.ts'
-import { wasLate } from '../support/patient.ts'
+import { wasLate } from '../support/in-time.ts'
 import { seedOfRun } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
 

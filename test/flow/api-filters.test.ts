@@ -1,7 +1,7 @@
 /** Lists of one rep, one period, one deal, or several of them. */
 import { describe, expect, test } from 'vitest'
 import { serveApi, useStore } from '../support/api.ts'
-import { inTime } from '../support/in-time.ts'
+import { inTime, loggedBy } from '../support/in-time.ts'
 import type { Item } from '../support/model.ts'
 import { fileScope } from '../support/scope.ts'
 import { totalsOf } from '../support/totals.ts'
@@ -44,12 +44,12 @@ const shared = (async () => {
   store.payout(other, 0, { id: 'payout_other', rep: 'rep_9', period: 'period_9', lines })
   await store.publish(other, 1)
   const key = await store.key(org)
-  const { port, logged } = await serveApi(scope, store.prefix)
+  const api = await serveApi(scope, store.prefix)
   const headers = { authorization: `Bearer ${key}` }
   const ask = async (path: string) => {
     const answer = await inTime(
-      () => fetch(`http://127.0.0.1:${port}/api/v1${path}`, { headers }),
-      () => logged.map(line => JSON.parse(line)),
+      () => fetch(`http://127.0.0.1:${api.port}/api/v1${path}`, { headers }),
+      () => loggedBy(api),
     )
     return { status: answer.status, json: JSON.parse(await answer.text()) }
   }

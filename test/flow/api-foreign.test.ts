@@ -1,7 +1,7 @@
 /** Ten thousand requests of one organization for records of another: each record seems not to exist. */
 import { expect, test } from 'vitest'
 import { type Answer, serveApi, useStore } from '../support/api.ts'
-import { patient } from '../support/patient.ts'
+import { patient } from '../support/in-time.ts'
 import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()

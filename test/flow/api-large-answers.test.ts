@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { LARGE_ANSWERS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
 import { serveApi, useStore } from '../support/api.ts'
-import { wasLate } from '../support/patient.ts'
+import { loggedBy, wasLate } from '../support/in-time.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 
 const org = 'org_large'
@@ -72,7 +72,8 @@ test.each([
     expect(new Set(statuses)).toContain(200)
     // A request waits for its turn only so long: while a slow machine makes one answer, the others are refused again.
     const waits = Math.max(1, Math.ceil(slowest / LARGE_ANSWERS_OF_ORGANIZATION.waitMax))
-    expect(longestRefusal(statuses)).toBeLessThan(4 * waits)
+    const reasons = loggedBy(api).flatMap(({ because }) => because ?? [])
+    expect(longestRefusal(statuses), `${statuses}, the slowest ${slowest} ms, ${reasons}`).toBeLessThan(4 * waits)
     expect(usage()).toMatchObject({ reads: { held: 0, waiting: 0 }, large_answers: { held: 0, waiting: 0 } })
   },
 )

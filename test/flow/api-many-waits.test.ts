@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { CONNECTIONS_MAX, WAITS } from '../../core/reading/limits.ts'
 import { ANSWERS_HELD_MAX, SMALL_ANSWER_BYTES, SMALL_ANSWERS_RESERVE } from '../../core/store/limits.ts'
 import { type Answer, listed, type ServedApi, serveApi, useStore } from '../support/api.ts'
-import { patient } from '../support/patient.ts'
+import { patient } from '../support/in-time.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 
 const FOLLOWERS = 700

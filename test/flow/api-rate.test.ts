@@ -3,7 +3,7 @@ import { READS_IN_FLIGHT_MAX } from '../../core/store/limits.ts'
 import type { SearchClient } from '../../core/store/read/search-client.ts'
 import { newKeyText } from '../../tools/keys/key-text.ts'
 import { listed, refusedWith, serveApi, useStore } from '../support/api.ts'
-import { patient } from '../support/patient.ts'
+import { patient } from '../support/in-time.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 
 const scope = fileScope()

@@ -8,7 +8,7 @@ import type { SearchClient } from '../../core/store/read/search-client.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import { type Answer, refusedWith, serveApi, useStore } from '../support/api.ts'
 import { readSlowly, requestOf } from '../support/hostile-clients.ts'
-import { patient } from '../support/patient.ts'
+import { patient } from '../support/in-time.ts'
 import { startProxy } from '../support/proxy.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 

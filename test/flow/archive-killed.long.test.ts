@@ -51,7 +51,7 @@ const killedAt = async (
   await closed
 }
 
-/** What is new goes into an archive within a minute, if the machine has time for it. */
+/** New records go into an archive within a minute. A busy machine may need longer. */
 const FLUSHED = { within: 200_000, every: 1_000 }
 
 // At the same time, because the archives that follow mostly wait; the longest first.

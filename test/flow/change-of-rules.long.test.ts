@@ -76,9 +76,8 @@ const payout = (id: string, period: number, rest: object = {}): Outgoing =>
   payoutCalculated({ org_id: org, id, period_id: `period_${period}`, ...rest })
 const payment = (id: string, period: number, payout_id: string): Outgoing =>
   payrollRecorded({ org_id: org, id, period_id: `period_${period}`, payout_id })
-const ids = async (list: List): Promise<string[]> => {
-  return (await createClient([api], text).page(list, { limit: 200 })).data.map(({ id }) => String(id))
-}
+const ids = async (list: List): Promise<string[]> =>
+  (await createClient([api], text).page(list, { limit: 200 })).data.map(({ id }) => String(id))
 
 test('a projector with another version of the rules stops and says so if no generation has its rules', async () => {
   const refused = await startProjectorOf(file, { topics, prefix, groupId: `${prefix}-other` }, NEW)

@@ -42,7 +42,7 @@ type Options = {
   now?: () => number
   checkpointKey?: SigningKey
   audit?: Audit
-  /** Requests have the time of a client, as in a process. By default they have a minute: a busy machine is slow. */
+  /** A request has `READ_TIME_MAX`, as in a process. By default it has a minute: a busy machine is slow. */
   hasReadTime?: boolean
   /** Address of Elasticsearch; by default the one of this test run. */
   url?: string

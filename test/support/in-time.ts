@@ -1,5 +1,6 @@
 /** Reads on a busy machine: the API gives a request few seconds, and says 503 then. Its records have no fault. */
 import { expect } from 'vitest'
+import type { ServedApi } from './api.ts'
 import type { LogLine } from './processes.ts'
 import { eventually } from './scope.ts'
 
@@ -13,12 +14,13 @@ export const LATE: readonly string[] = ['time_is_up', 'elasticsearch_timed_out',
 export const SLOW: readonly string[] = [...LATE, 'reads_of_organization', 'large_answers']
 
 /**
- * Sends a request again while the time of each is up. Returns every other answer, also a 503 for another reason.
+ * Sends a request again while the API is slow. Returns every other answer, also a 503 for another reason.
  * @param lines the log of the API, which has the reasons
  */
 export const inTime = async <Answer extends { readonly status: number; readonly headers: Headers }>(
   ask: () => Promise<Answer>,
   lines: () => readonly LogLine[],
+  reasons = SLOW,
 ): Promise<Answer> => {
   const began = performance.now()
   for (;;) {
@@ -29,6 +31,25 @@ export const inTime = async <Answer extends { readonly status: number; readonly 
     const wasWritten = eventually(() => expect(findLine()).toBeDefined(), { within: LINE_WITHIN })
     await wasWritten.catch(() => undefined)
     const line = findLine()
-    if (line !== undefined && !SLOW.includes(String(line.because))) return answer
+    if (line !== undefined && !reasons.includes(String(line.because))) return answer
   }
 }
+
+type Logged = Pick<ServedApi, 'logged'>
+
+export const loggedBy = ({ logged }: Logged): readonly LogLine[] => logged.map(line => JSON.parse(line))
+
+/** Whether an answer is the refusal of a request whose time was up. @param id its X-Request-Id */
+export const wasLate = (api: Logged, id: string | null | undefined): boolean =>
+  typeof id === 'string' &&
+  loggedBy(api).some(({ request_id, because }) => request_id === id && LATE.includes(String(because)))
+
+/** Requests to an API of this process, sent again while the time of each is up. */
+export const patient =
+  (api: Pick<ServedApi, 'ask'> & Logged): ServedApi['ask'] =>
+  (...given) =>
+    inTime(
+      () => api.ask(...given),
+      () => loggedBy(api),
+      LATE,
+    )

@@ -14,16 +14,15 @@ import { loadKafkajs } from './load-kafkajs.ts'
 
 type Ask = (given: object) => Promise<unknown>
 type BrokerPool = { withBroker(ask: Ask): Promise<unknown> }
-
 type Cluster = { metadata(wanted?: object): Promise<object | null> }
 
-let repaired = false
-let answered = false
+let passesOn = false
+let refuses = false
 
 /** Must be called before the first connection. Idempotent. */
 export const passOnRefusedRights = (): void => {
-  if (repaired) return
-  repaired = true
+  if (passesOn) return
+  passesOn = true
   const { prototype } = loadKafkajs<{ readonly prototype: BrokerPool }>('cluster/brokerPool')
   const { withBroker } = prototype
   prototype.withBroker = async function (ask) {
@@ -43,8 +42,8 @@ export const passOnRefusedRights = (): void => {
 
 /** Must be called before the first request for metadata. Idempotent. */
 export const refuseNoMetadata = (): void => {
-  if (answered) return
-  answered = true
+  if (refuses) return
+  refuses = true
   const { prototype } = loadKafkajs<{ readonly prototype: Cluster }>('cluster/index')
   const { metadata } = prototype
   prototype.metadata = async function (wanted) {
