@@ -19,6 +19,7 @@ import { INDEX_ID_FILTER, indexIdsIn } from '../../schemas/stored/index-ids.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
 import { documentText, type Payout, payoutBodies, type Replaced, sha256 } from './bodies.ts'
+import { fetchFromElasticsearch } from './elasticsearch-requests.ts'
 
 export type Store = Awaited<ReturnType<typeof createStore>>
 
@@ -48,7 +49,7 @@ export const createStore = async (url: string, options: Options = {}) => {
   const written = new Set<string>()
 
   const call = async (method: string, path: string, body?: string, type = 'application/json'): Promise<string> => {
-    const answer = await fetch(`${url}${path}`, {
+    const answer = await fetchFromElasticsearch(`${url}${path}`, {
       method,
       headers: { 'content-type': type },
       ...(body === undefined ? {} : { body }),

@@ -19,6 +19,7 @@ import {
   timesId,
   withTime,
 } from '../../schemas/stored/documents.ts'
+import { fetchFromElasticsearch } from './elasticsearch-requests.ts'
 import { layoutOfFresh } from './layout.ts'
 import type { Scope } from './scope.ts'
 
@@ -206,7 +207,7 @@ export const call = (method: string, path: string, body?: object): Promise<Calle
 const callAt = async (addresses: string, method: string, path: string, body?: object): Promise<Called> => {
   const [address = '', ...others] = addresses.split(',')
   try {
-    const answer = await fetch(`${address}${path}`, {
+    const answer = await fetchFromElasticsearch(`${address}${path}`, {
       method,
       ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     })
