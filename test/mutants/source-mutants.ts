@@ -186,10 +186,22 @@ export const sourceMutants: readonly Mutant[] = [
     replace: 'this.#latest = clocks.reached -',
   },
   {
+    name: 'a time that another owner published after the clocks were read is taken back',
+    inside: 'IncludedTime.isAhead',
+    find: ' && time <= this.#known',
+    replace: '',
+  },
+  {
+    name: 'the published time counts as known that came while the ends were read',
+    inside: 'watchEnds',
+    find: 'writtenOf(partition, ends), publishedUntil)',
+    replace: 'writtenOf(partition, ends))',
+  },
+  {
     name: 'a time is published although records are behind an open transaction',
     inside: 'PartitionFlow.sawEnd',
-    find: 'this.#included.sawEnd(written, clocks)',
-    replace: 'this.#included.sawEnd(Math.min(written, end), clocks)',
+    find: 'this.#included.sawEnd(written, clocks, known)',
+    replace: 'this.#included.sawEnd(Math.min(written, end), clocks, known)',
   },
   {
     name: 'an end that is not known is an observation, which no position reaches',

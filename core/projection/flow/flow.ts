@@ -126,12 +126,18 @@ export class PartitionFlow {
   /**
    * The partition ended at `end` after the clocks were read. Without clocks, no time can be published.
    * @param written the end with open transactions: what is behind one was published, and nobody can read it yet
+   * @param known the published time as it was known when the clocks were read
    */
-  sawEnd(end: number, clocks: ClockReading | undefined, written = end): void {
+  sawEnd(
+    end: number,
+    clocks: ClockReading | undefined,
+    written = end,
+    known = this.#parts.store.published.current().time,
+  ): void {
     this.#end = Math.max(end, this.#readTo)
     if (clocks === undefined) return
     // An end that is not known is no observation: no position would reach it, and those before are still good.
-    if (Number.isFinite(written)) this.#included.sawEnd(written, clocks)
+    if (Number.isFinite(written)) this.#included.sawEnd(written, clocks, known)
     const { position } = this.#parts.store.published.current()
     if (position < end || this.#closed) return
     const time = this.#included.reachedAt(position)

@@ -19,24 +19,30 @@ export class IncludedTime {
   #last: Seen | undefined
   #behind = 0
   #latest = Number.POSITIVE_INFINITY
+  #known = 0
 
   /** @param onRecordsBehind called with the milliseconds that the broker's clock is behind; 0 when it agrees again */
   constructor(onRecordsBehind: (milliseconds: number) => void) {
     this.#onRecordsBehind = onRecordsBehind
   }
 
-  sawEnd(end: number, clocks: ClockReading): void {
+  /** @param known the published time as it was known when the clocks were read */
+  sawEnd(end: number, clocks: ClockReading, known: number): void {
+    this.#known = known
     this.#last = { end, time: clocks.reached }
     this.#latest = clocks.latest - this.#behind + CLOCKS_APART_MS
     // Keep only the oldest and the newest observation. The position reaches the oldest first. The newest has the latest
     // time.
-    const [oldest] = this.#seen.filter(({ time }) => !this.isAhead(time))
+    const [oldest] = this.#seen.filter(({ time }) => time <= this.#latest)
     this.#seen = [...(oldest ? [oldest] : []), { end, time: clocks.reached - this.#behind }]
   }
 
-  /** Whether a time is ahead of every clock: the clocks were ahead when it was published. */
+  /**
+   * Whether a published time is ahead of every clock: the clocks were ahead when it was published. The clocks were read
+   * a while ago, longer if this process stood still. A time that another owner has published since then is no proof.
+   */
   isAhead(time: number): boolean {
-    return time > this.#latest
+    return time > this.#latest && time <= this.#known
   }
 
   /** A record appended after an observation is younger. If its timestamp is older, the broker's clock is behind. */

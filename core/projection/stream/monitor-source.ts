@@ -125,13 +125,13 @@ const watchEnds = async (
       for (const { publishedUntil } of before)
         if (publishedUntil > 0) metrics.observeAge(Math.max(0, now() - publishedUntil) / 1000)
       const ends = await streamLog.ends()
-      for (const { partition, flow, publishedTo } of before) {
+      for (const { partition, flow, publishedTo, publishedUntil } of before) {
         assertNotTruncated(identity.topic, partition, publishedTo, ends)
         const end = endOfPartition(partition, ends)
         const wanted = endWithin(partition, end, bounds)
         // Records after a bound are not included, so no time can be published.
         if (assignment.isTrusted(partition) && verification.isFresh())
-          flow.sawEnd(wanted, wanted === end ? reading : undefined, writtenOf(partition, ends))
+          flow.sawEnd(wanted, wanted === end ? reading : undefined, writtenOf(partition, ends), publishedUntil)
         void committer.offer(partition, publishedTo)
       }
       looks.readAt = elapsed()

@@ -143,6 +143,21 @@ describe('when clocks disagree', () => {
     expect(published()).toMatchObject({ position: 37, time: 3_000 })
   })
 
+  test('a time that another owner published after the clocks were read is not taken back: this process stood still', async () => {
+    const { flow, look, take, story, parts, published } = await caughtUp()
+    await look(100_000)
+    flow.sawEnd(3, both(100_400))
+    await parts.store.published.advance({ time: 120_000 })
+    await take(repsOf(2, 1))
+    // The clocks were read before this process stood still, and the ends after it.
+    flow.sawEnd(3, both(100_800), 3, 100_400)
+    await everythingRuns()
+    expect(published()).toMatchObject({ position: 3, time: 120_000 })
+    flow.sawEnd(3, both(101_200))
+    await everythingRuns()
+    expect(story.filter(step => step.startsWith('take'))).toEqual(['take back to 101200'])
+  })
+
   test('observations made while both clocks were ahead are dropped', async () => {
     const { flow, look, take, published } = await caughtUp()
     await look(10_000)

@@ -14,9 +14,12 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered(
   const failures: unknown[] = []
   const stopping = new AbortController()
   let isAway = false
+  const seen: unknown[][] = []
+  /** Milliseconds by which another owner moves each published time while the ends are read. */
+  const during = { published: 0 }
   const flows = publishedUntil.map((until, partition) => {
     const progress = { publishedTo: 0, publishedUntil: until }
-    return [partition, { progress, sawEnd: () => undefined }] as const
+    return [partition, { progress, sawEnd: (...saw: unknown[]) => void seen.push(saw) }] as const
   })
   const watched = {
     stream: 'events',
@@ -29,6 +32,7 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered(
   } as unknown as MonitoredStream
   const ends = async () => {
     if (isAway) throw error
+    for (const [, { progress }] of flows) progress.publishedUntil += during.published
     return publishedUntil.map((_, partition) => ({ partition, start: 0, end: 0 }))
   }
   const context = {
@@ -55,7 +59,7 @@ const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered(
   const goesAway = (): void => {
     isAway = true
   }
-  return { clock, ages, reasons, running, goesAway, context }
+  return { clock, ages, reasons, seen, during, running, goesAway, context }
 }
 
 test('while nothing is published, each look at Kafka observes the age of each partition', async () => {
@@ -68,6 +72,13 @@ test('while nothing is published, each look at Kafka observes the age of each pa
   const later = ENDS_INTERVAL_MS / 1_000
   // The second partition has published nothing yet.
   expect(ages.slice(0, 4)).toEqual([2, 1, 2 + later, 1 + later])
+})
+
+test('a flow learns the time that was published when the clocks were read, not while the ends were read', async () => {
+  const { clock, seen, during, running } = setUp([1_000])
+  during.published = 60_000
+  await running(() => clock.move(0))
+  expect(seen.map(([, , , known]) => known)).toEqual([1_000])
 })
 
 test('while Kafka does not answer, the age is observed and grows', async () => {
