@@ -14,6 +14,11 @@ const readByOthers = [
     expected: 'no pattern that means elasticsearch: the client of Elasticsearch would print records and credentials',
   },
   {
+    name: 'KAFKAJS_LOG_LEVEL',
+    isUnsafe: (value: string, { names }: Given) => 'KAFKA_BROKERS' in names && /^(error|warn|info|debug)$/i.test(value),
+    expected: 'no value: the client of Kafka would print lines of its own among those of the program, also content',
+  },
+  {
     name: 'NODE_TLS_REJECT_UNAUTHORIZED',
     isUnsafe: (value: string, given: Given) => value === '0' && usesTls(given),
     expected: 'no value: with 0, Node accepts every certificate; …_CA_FILE names a certificate of your own',

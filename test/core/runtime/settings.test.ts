@@ -316,13 +316,15 @@ test('a host of the port of receipts requires the port: without it nothing would
   expect(readSettings(projectorSettings, environment)).toMatchObject({ RECEIPTS_HOST: '0.0.0.0', RECEIPTS_PORT: 9466 })
 })
 
-test('a start is refused with a variable that makes a package print records, or Node accept every certificate', () => {
+test('a start is refused with a variable that makes a package print lines of its own, or Node accept every certificate', () => {
   for (const value of ['*', 'koa,elastic*', 'elasticsearch', '-koa *search'])
     expect(problemsOf({ DEBUG: value })).toEqual(['DEBUG'])
+  for (const value of ['ERROR', 'info', 'Debug'])
+    expect(problemsOf({ KAFKAJS_LOG_LEVEL: value })).toEqual(['KAFKAJS_LOG_LEVEL'])
   const anyCertificate = { NODE_TLS_REJECT_UNAUTHORIZED: '0' }
   for (const tls of [{ KAFKA_SSL: 'true' }, { ELASTICSEARCH_URL: 'https://a:9200' }])
     expect(problemsOf({ ...anyCertificate, ...tls })).toEqual(['NODE_TLS_REJECT_UNAUTHORIZED'])
-  const harmless = { DEBUG: 'koa:* -elasticsearch,testcontainers*', ...anyCertificate }
+  const harmless = { DEBUG: 'koa:* -elasticsearch,testcontainers*', KAFKAJS_LOG_LEVEL: 'nothing', ...anyCertificate }
   expect(readSettings(names, { ...enough, ...harmless })).toEqual(readSettings(names, enough))
 })
 
