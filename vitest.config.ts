@@ -26,7 +26,8 @@ const flowLong = { ...flow, maxWorkers: 3 }
 // Tests that kill, freeze and starve processes: each file uses both cores, or waits for minutes.
 const oneFileAtATime = { ...startingProcesses, maxWorkers: 1, testTimeout: 300_000 }
 
-const simulation = { environment: 'node', maxWorkers: '100%', testTimeout: 600_000 }
+// Long: a thousand schedules take 2 to 5 minutes, and on a busy machine more than twice as long.
+const simulation = { environment: 'node', maxWorkers: '100%', testTimeout: 1_800_000 }
 
 // Projects run one after the other, in this order: tests that measure seconds need the cores for themselves. Projects
 // that start no services run together.

@@ -6,10 +6,11 @@
 import { randomUUID } from 'node:crypto'
 import files, { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createSecureContext, Server as TlsServer } from 'node:tls'
+import { Server as TlsServer } from 'node:tls'
 import { Client } from '@elastic/elasticsearch'
+import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import { credentialsOf } from '../core/log/index.ts'
+import { kafkaConfig } from '../core/log/index.ts'
 import {
   encryptedShares,
   holdKeys,
@@ -244,24 +245,18 @@ const start = async (): Promise<void> => {
 }
 
 /** Returns the functions that create clients for the audit. @throws SettingsError */
-const openKafka = async () => {
+const openKafka = () => {
   const settings = readSettings(kafkaSettings, process.env, readFileSync)
   const { AUDIT_LOG: target } = readSettings(apiSettings, process.env, readFileSync)
   if ([settings.KAFKA_EVENTS_TOPIC, settings.KAFKA_API_KEYS_TOPIC].some(topic => target === `kafka:${topic}`)) {
     const expected = 'a topic of its own: events and API keys are read from these topics'
     throw new SettingsError([{ name: 'AUDIT_LOG', expected, got: JSON.stringify(target) }])
   }
-  // Imported only here: an API without an audit topic needs no client of Kafka.
-  const { default: kafkajs } = await import('kafkajs')
-  const noToken = (message: string) => new kafkajs.KafkaJSError(message, { retriable: true })
   const config = {
-    clientId: 'commission-api',
-    brokers: settings.KAFKA_BROKERS,
-    logLevel: kafkajs.logLevel.NOTHING,
+    ...kafkaConfig(settings, 'commission-api', readFileSync),
     connectionTimeout: AUDIT_KAFKA_TIMEOUT,
     requestTimeout: AUDIT_KAFKA_TIMEOUT,
     retry: { initialRetryTime: 100, maxRetryTime: 1_000, retries: AUDIT_KAFKA_RETRIES },
-    ...credentialsOf(settings, { readFile: readFileSync, requirePair: createSecureContext, noToken }),
   }
   const kafka = () => new kafkajs.Kafka(config)
   return {

@@ -262,6 +262,11 @@ describe('only programs', () => {
     expect(find(others, 'code', /new (?:kafkajs\.)?(?:Kafka|Client)\(/)).toEqual([])
   })
 
+  test('and their clients of Kafka have the options of one function, which repairs kafkajs', () => {
+    const configured = product.filter(({ path }) => path !== 'core/log/kafka-config.ts')
+    expect(find(configured, 'code', /\blogLevel: kafkajs\b|new kafkajs\.Kafka\((?!config\)|kafkaConfig\()/)).toEqual([])
+  })
+
   test('use the process, the clock and Math.random', () => {
     expect(find(others, 'code', /\bprocess\.|\bDate\.now\b|\bMath\.random\b/)).toEqual([])
   })

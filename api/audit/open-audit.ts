@@ -14,7 +14,7 @@ type Parts = {
   readonly isStrict: boolean
   readonly stdout: OutputStream
   /** Reads the settings of Kafka. @throws SettingsError if they are wrong */
-  readonly openKafka: () => Promise<AuditKafka>
+  readonly openKafka: () => AuditKafka
   /** Called if the settings of the topic cannot be read. */
   readonly onUnchecked: (reason: string) => void
   readonly onLines: OnLines
@@ -45,7 +45,7 @@ const openLog = async (
   if (target === 'stdout') return createOutputLog(stdout)
   if (target.startsWith(TOPIC)) {
     const topic = target.slice(TOPIC.length)
-    const kafka = await openKafka()
+    const kafka = openKafka()
     await checkTopic(topic, kafka.admin(), onUnchecked)
     return createTopicLog(topic, kafka.producer)
   }

@@ -41,7 +41,6 @@ export {
 } from './kafka/source.ts'
 export { keptRecord, toRawRecord } from './kafka/stored-record.ts'
 export { type KafkaAccess, kafkaAccess, kafkaConfig } from './kafka-config.ts'
-export { credentialsOf } from './kafka-credentials.ts'
 export { asUnanswered, untilKafkaAnswers } from './kafka-retry.ts'
 export { type AppendedBatch, appendInTransactions, type LogTransactions } from './records/append-in-transactions.ts'
 export { appendLog, type LogAppender } from './records/append-log.ts'
