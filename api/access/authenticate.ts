@@ -10,7 +10,8 @@
  *   A key that was valid in this process before is always looked up, and counts nothing. Any other key takes a try of
  *   its address when its look-up begins, and gives it back unless the key is unknown, even if its clients leave. A key
  *   that queues takes none: after a start, any number of valid keys of one address come at once. For an address outside
- *   its networks, a key counts as unknown. Without a try left, a key goes through a lane of few look-ups. Until this
+ *   its networks, a key counts as unknown. Without a try left, a key goes through a lane of few look-ups: many clients
+ *   can share an address (a load balancer, an office), so a well-formed key is never refused for it alone. Until this
  *   lane is full, no other client of the address is refused because of the tries. If keys cannot be looked up, or too
  *   many look-ups wait, it rejects with `unavailable`, which counts nothing.
  */

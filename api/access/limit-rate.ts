@@ -4,11 +4,12 @@
  * Promises: a request needs the permission of its route. For the totals of one rep or one deal it needs those of the
  *   records that are added, too, and for a checkpoint that of totals. For an unknown path, any permission is enough. A
  *   key without permissions gets 403 for every path. A request counts one unit when it starts. Its answer adds one unit
- *   for each further RATE_UNIT_BYTES begun, so that large answers cost more. Totals of a deal and checkpoints cost as
- *   much as what they read. If a read is refused because it is large, the bytes that arrived count instead. If the
- *   client leaves before its answer is made, those that were reserved for its reads, or added up, count. Every answer
- *   from here on shows the units left. A 304 to an entity tag that the client has refunds the unit. If a sum was made
- *   for it, the payouts of the sum count.
+ *   for each further RATE_UNIT_BYTES begun, so that large answers cost more. A client can foresee bytes, but not
+ *   time. The end of a window forgives an overdraft: the last unit may pay for a large page. Totals of a deal and
+ *   checkpoints cost as much as what they read. If a read is refused because it is large, the bytes that arrived count
+ *   instead. If the client leaves before its answer is made, those that were reserved for its reads, or added up,
+ *   count. Every answer from here on shows the units left. A 304 to an entity tag that the client has refunds the
+ *   unit. If a sum was made for it, the payouts of the sum count.
  */
 import { RateLimiterRes } from 'rate-limiter-flexible'
 import { hasParameter, type KeyHolder } from '../../core/reading/index.ts'

@@ -1,6 +1,7 @@
 /**
  * Makes a generation beside the live one: the same topic from its first record, by the same steps, until it has caught
- * up. A stopped rebuild continues at its positions. Several processes share the partitions.
+ * up. A stopped rebuild continues at its positions. Several processes share the partitions. They are not projectors, so
+ * that a rebuild does not slow the live generation down.
  */
 
 import { Registry } from 'prom-client'

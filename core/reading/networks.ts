@@ -2,7 +2,7 @@
  * In: the networks of a key. Out: whether an address is in one of them.
  * Promises: an IPv4 address in IPv6 form (`::ffff:192.0.2.1`) counts as IPv4, so that it is in no network of IPv6. An
  *   address that is not known is in no network.
- * Can go wrong: a text is no network → undefined, never a list without it.
+ * Can go wrong: a text is no network → undefined, never a list without it: no key works from everywhere by mistake.
  */
 import { BlockList, isIP } from 'node:net'
 import { isIPv6Network, isNetwork } from '../../schemas/values.ts'

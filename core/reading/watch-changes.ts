@@ -6,7 +6,7 @@
  *   only if one has moved, one search finds the organizations with a change since. One search for each of them serves
  *   all their filters. No change is overlooked: a waiter keeps the position up to which a search found nothing, and the
  *   next search begins there. Few requests wait: a bounded number of each organization, and of the process. Above it,
- *   a request does not wait, and reads its page.
+ *   a request does not wait, and reads its page: a refusal would look like an error.
  * Can go wrong: a look fails → waiters wait on. A waiter whose time is up after failed looks reads the page itself, and
  *   its refusal says why. The live generation changes → its waiters read the page: new rules can change the past. A
  *   restored copy was adopted → the same: it may have lacked changes.

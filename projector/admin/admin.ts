@@ -5,7 +5,8 @@
  *   the reasons), `/metrics`, `/status` (per partition what is searchable, the end, the lag, the parked records), and
  *   the paths for publishers.
  * - The port of receipts has the paths for publishers only: `/receipts/…` (the outcome of a record or of a run) and
- *   `/asyncapi.json` (the topics and events).
+ *   `/asyncapi.json` (the topics and events, no user name and no secret). It asks for no key: it tells nothing of a
+ *   record but its outcome, and a publisher has credentials for Kafka, not for the API.
  */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'

@@ -1,7 +1,7 @@
 /**
  * Receipts: report the outcome of a record to its publisher. Any projector answers for any partition; nothing is
- * stored. In: a record's location in Kafka, and how long to wait. Out: published (applied or a duplicate), parked with
- * its code, or not yet.
+ * stored, because a document or a message for each event would cost every event something. In: a record's location in
+ * Kafka, and how long to wait. Out: published (applied or a duplicate), parked with its code, or not yet.
  * Promises: a parked record is never reported as published. All waiting requests share one read of Elasticsearch, with
  * a pause after each. A request is answered when its time is over, and at once when the projector stops.
  * Can go wrong: Elasticsearch does not answer (a later read may succeed); too many requests wait.

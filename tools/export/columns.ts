@@ -23,7 +23,8 @@ export type Column = {
 const DECIMAL_DIGITS_MAX = 38
 const DECIMAL_BYTES = 16
 /**
- * Decimal places of an amount column, unless an amount has more. Nearly all exports have this type. If types differed,
+ * Decimal places of an amount column, unless an amount has more. Nearly all exports have this type: the least scale of
+ * each would differ, and a null of a second column would be missing in a sum. If types differed,
  * DuckDB would read several exports together as the type of the first, and would round the others.
  */
 const DECIMAL_SCALE = 10

@@ -29,7 +29,7 @@ import { createForecaster, type Forecast, type Forecaster, targetPartition } fro
 
 export type PublishAgainOptions = {
   readonly publish: boolean
-  /** Also publishes an older rep or period over a newer one. */
+  /** Also publishes an older rep or period over a newer one, which needs human judgement. */
   readonly force: boolean
   readonly waitSeconds: number
 }

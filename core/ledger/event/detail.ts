@@ -2,7 +2,9 @@
  * Says in one sentence why a record is parked, for receipts, `parked` and `validate`. In: its code, and
  * the record. Out: the field or the rule, what was expected and what was given.
  * Promises: pure; never without a sentence; nothing of the content: names of fields of the schema, positions, sizes,
- *   types and the values that a schema allows.
+ *   types and the values that a schema allows, because the texts go to terminals, logs and tickets.
+ * It is made each time somebody asks, and not stored: `verify` compares documents, and versions say the same in other
+ * words.
  */
 import type { ParkCode } from '../../../schemas/errors.ts'
 import { eventSchemas, type Stream } from '../../../schemas/events.ts'

@@ -10,7 +10,8 @@
  *   encoded, and `unpack.ts` reads it.
  * - After an out-of-range fetch it jumps to the end silently: `assign.ts` notices that the batch begins at another
  *   offset than it sought.
- * - It reads over the holes of a compacted log: each batch names the first missing offset.
+ * - It reads over the holes of a compacted log, which neither its settings nor its first offset show: each batch names
+ *   the first missing offset.
  * - It fetches by the name of a topic, which another topic may have by then: `patch-topic-ids.ts`.
  * - It starts at the committed offset: every partition is paused in the assignment event, and sought before it resumes.
  * - Some errors of a sick Kafka end it for good: `patch-retries.ts`.

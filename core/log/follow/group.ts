@@ -5,7 +5,7 @@
  * Promises: each of our members names its installation (index prefix and Elasticsearch cluster) in its member metadata.
  * Can go wrong: the group has members of another installation: `group_shared`. The two would take partitions from each
  * other, and both would look ready. A member of a version that names no installation counts as ours: a rolling upgrade
- * has such members.
+ * has such members. Only a start stops for them: a new member must not be able to end a running projector.
  */
 import kafkajs, { type Admin, type PartitionAssigner } from 'kafkajs'
 import { type Retrying, StopError } from '../../runtime/index.ts'

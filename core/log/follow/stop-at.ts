@@ -1,7 +1,7 @@
 /**
  * Ends a stream at a bound although its topic continues. Promises: no record at or after a partition's bound is taken,
  * and every record before it is. The position ends exactly at the bound, also if a batch extends past it. A partition
- * at its bound is paused.
+ * at its bound is paused. The bound is decided at the start of a replay, and stored with its options.
  */
 
 import type { Batch } from '../../ledger/index.ts'

@@ -1,6 +1,7 @@
 /**
  * The generations: the live one, those that projectors keep up, the one being made, and the one to go back to. One
- * document holds them all, and each write is conditional on the version that was read.
+ * document holds them all, and each write is conditional on the version that was read: a state in the document of each
+ * generation could contradict the others for a while.
  */
 import type { Comparison } from '../../../schemas/stored/comparisons.ts'
 import {

@@ -2,9 +2,10 @@
  * Moves the published position of a partition: the point up to which readers may see. In: a searchable position, or a
  * time at which everything in the partition was published. Out: nothing, once Elasticsearch has stored it. The time of
  * a position that stands still goes to the document of all times (`publish-times.ts`). Beside it: the document of the
- * last written record.
+ * last written record. Position, last record and time change together, while two owners may write for a moment.
  * Promises: a position and its time never go back, even with several owners. Each write is conditional on the version
- * that was read, and merges what another owner wrote. Only a time ahead of all clocks is taken back, which is counted.
+ * that was read, and merges what another owner wrote. A stored position that went back is not merged: that would pass
+ * over documents that a restored copy lacks. Only a time ahead of all clocks is taken back, which is counted.
  */
 import {
   isLaterTime,
