@@ -1,4 +1,4 @@
-/** Indices that somebody closes while a projector runs, as before a restore. */
+/** Indices that somebody closes or blocks while a projector runs, as before a restore. */
 import { expect, test } from 'vitest'
 import { createClient } from '../support/client.ts'
 import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
@@ -32,6 +32,22 @@ test.concurrent.for(['control', 'payouts'] as const)(
     expect((await client.all('payouts')).map(({ id }) => id)).toEqual(['payout_2'])
   },
 )
+
+test.concurrent('while nobody may look at an index, projectors name it, and records go on', async t => {
+  const [org, text] = [newId('org'), newKeyText()]
+  const { topics, prefix, projector } = await startProjection(t, [keyCreated({ org_id: org, text })], { partitions: 1 })
+  const index = indexWith(indexNamed(prefix, 'payouts'))
+  const setBlock = async (isBlocked: true | null) => {
+    const { status } = await call('PUT', `/${index}/_settings`, { 'index.blocks.metadata': isBlocked })
+    expect(status).toBe(200)
+  }
+  await setBlock(true)
+  await expectNotReady(projector, new RegExp(`cluster_block_exception, index ${index}$`), /^elasticsearch watch$/)
+  await topics.publish([repRecorded({ org_id: org })])
+  await untilCaughtUp(projector)
+  await setBlock(null)
+  await eventually(async () => expect((await projector.ask('/readyz')).status, projector.log()).toBe(200))
+})
 
 test.concurrent('while the index of keys is closed, the API says so: it accepts no key', async t => {
   const [org, key] = [newId('org'), newKeyText()]

@@ -229,4 +229,11 @@ export const controlMutants: readonly Mutant[] = [
     find: 'if (!(error instanceof Unanswered)) return fail(error)',
     replace: 'if (error instanceof StopError) return fail(error)',
   },
+  {
+    name: 'a check of the indices that is refused for now stops the projector',
+    inside: 'watchIndices',
+    find: "retryUntilAborted('watch', signal, { retryOptions, health }, () => elasticsearch.send(asked, signal))",
+    replace: 'elasticsearch.send(asked, signal)',
+    flow: 'test/flow/closed-index.test.ts',
+  },
 ]

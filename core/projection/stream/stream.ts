@@ -183,7 +183,9 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
   const isOurs = (): boolean => assignment.flows().some(([partition]) => partition === 0)
   const keeping = { ...context, send: context.elasticsearch.send, isOurs }
   const watching = Promise.all([
-    ...[monitorSource, watchIndices].map(watch => watch(watched, context, stopping.signal)),
+    monitorSource(watched, context, stopping.signal),
+    // Not `context.health`: while the check waits, records can go on, and the watchdog must see if they do not.
+    watchIndices(watched, given, stopping.signal),
     keepsPositions(options) ? keepPositionsOf(options, keeping, stopping.signal) : undefined,
     reading.watch(stopping.signal),
   ])

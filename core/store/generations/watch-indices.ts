@@ -3,32 +3,33 @@
  * Promises: every IDENTIFY_INTERVAL_MS the indices are those that were recorded, with the mappings of this version and
  *   without a setting with which documents are lost, hidden or changed: others can change both at any time. A
  *   translog that was set to `async` is set back. The settings that lose nothing are checked at a start only.
- * Can go wrong: as at a start. Elasticsearch does not answer: the check is left out.
+ * Can go wrong: as at a start. Elasticsearch does not answer, or an index has `blocks.metadata`: the check waits, and
+ *   `/readyz` says so.
  */
 import { API_KEYS_GENERATION } from '../../../schemas/stored/documents.ts'
 import type { IndexDefinition } from '../../../schemas/stored/mappings.ts'
 import type { GenerationBody } from '../../log/index.ts'
-import { type RetryOptions, Unanswered } from '../../runtime/index.ts'
-import type { Ask, Elasticsearch } from '../elasticsearch/client.ts'
+import type { Retrying } from '../../runtime/index.ts'
+import { type Ask, type Elasticsearch, retryUntilAborted } from '../elasticsearch/client.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 import { checkIndex, inspectIndex, type TellSetting } from './check-index.ts'
 import { assertIntactIndices, controlDefinition, indicesOf } from './prepare.ts'
 
 type Watched = { readonly identity: GenerationBody; readonly prefix: string }
 
-type WatchContext = {
+type WatchContext = Retrying & {
   readonly elasticsearch: Elasticsearch
-  readonly retryOptions: Pick<RetryOptions, 'sleep'>
   readonly fail: (error: unknown) => void
   readonly warn?: (details: Readonly<Record<string, string | number>>, message: string) => void
 }
 
 export const watchIndices = async (
   { identity, prefix }: Watched,
-  { elasticsearch, retryOptions, fail, warn = () => undefined }: WatchContext,
+  { elasticsearch, retryOptions, health, fail, warn = () => undefined }: WatchContext,
   signal: AbortSignal,
 ): Promise<void> => {
-  const request: Ask = asked => elasticsearch.send(asked, signal)
+  const request: Ask = asked =>
+    retryUntilAborted('watch', signal, { retryOptions, health }, () => elasticsearch.send(asked, signal))
   const steps = { request, prefix }
   const [control, controlled] = controlDefinition(prefix)
   // Neither the number of shards nor that of copies is compared.
@@ -44,7 +45,7 @@ export const watchIndices = async (
       await assertIntactIndices(identity, steps)
       for (const [name, definition] of definitions) await keepSafe(name, definition, request, tell)
     } catch (error) {
-      if (!signal.aborted && !(error instanceof Unanswered)) fail(error)
+      if (!signal.aborted) fail(error)
     }
   }
 }
