@@ -46,5 +46,8 @@ export const DISCONNECT_TIMEOUT_MS = 500
 /** Hours of parked records that the status page counts. */
 export const PARKED_LATELY_HOURS = 24
 
+/** Milliseconds that the status page waits for Kafka and Elasticsearch, before it says what this process knows. */
+export const STATUS_PAGE_READ_MS = 3_000
+
 /** Records that wait, above which the status page calls a projector late: as the alert. */
 export const LONG_LAG = 10_000

@@ -16,12 +16,17 @@ import {
   type ErrorLocation,
   errorLocation,
   type Health,
+  Refusal,
   runbooksPage,
   STATUS_PAGE_POLICY,
   StopError,
+  scheduleTimer,
+  waitOrAbort,
+  withTimeLimit,
 } from '../../core/runtime/index.ts'
 import type { ClockState } from '../../core/store/index.ts'
 import type { FailedSpare } from '../keep-up.ts'
+import { STATUS_PAGE_READ_MS } from '../limits.ts'
 import { answerReceipt, notKnownNow, RECEIPT_PATHS, type ReceiptSteps } from './answer-receipt.ts'
 import type { ParkedLately, PartitionStatus } from './status.ts'
 import { projectorPage } from './status-page.ts'
@@ -119,7 +124,7 @@ const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>
   [
     '/',
     async ({ health, live, failed, clocks, ages, status, parkedLately, now }) => {
-      const [partitions, parked] = await Promise.all([status(), parkedLately()])
+      const [partitions, parked] = await Promise.all([inTime(status()), inTime(parkedLately())])
       const state = { reasons: health.reasons(), live: live(), failed: failed(), clocks: clocks() }
       return forPeople(projectorPage({ ...state, partitions, parked, ages: ages.list() }, now()))
     },
@@ -144,6 +149,13 @@ const answers = new Map<string, (steps: AdminSteps) => Answer | Promise<Answer>>
     },
   ],
 ])
+
+/** Returns undefined if the read takes too long, as while Kafka or Elasticsearch stands still. */
+const inTime = <Result>(read: Promise<Result>): Promise<Result | undefined> =>
+  withTimeLimit(STATUS_PAGE_READ_MS, scheduleTimer, signal => waitOrAbort(read, signal)).catch((error: unknown) => {
+    if (error instanceof Refusal) return undefined
+    throw error
+  })
 
 const forPeople = (body: string): Answer => ({
   code: 200,

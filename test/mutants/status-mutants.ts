@@ -26,4 +26,16 @@ export const statusMutants: readonly Mutant[] = [
     find: 'building: body.building ?? null',
     replace: 'building: null',
   },
+  {
+    name: 'the last age that was known is shown as that of now',
+    inside: 'agePicture',
+    find: 'const newest = samples.at(-1)?.age',
+    replace: 'const newest = known.at(-1)',
+  },
+  {
+    name: 'the page of the projector waits for a server that stands still',
+    inside: 'answers',
+    find: 'inTime(status())',
+    replace: 'status()',
+  },
 ]

@@ -43,12 +43,14 @@ const GAP_MS = 20 * AGE_INTERVAL_MS
 /** Returns HTML. @param of says whose age it is, as a sentence begins @param now the right end of the picture */
 export const agePicture = (of: string, samples: readonly Sample[], now: number): string => {
   const known = samples.flatMap(({ age }) => age ?? [])
-  const [first, last] = [samples[0], samples.findLast(({ age }) => age !== undefined)]
-  if (first === undefined || last?.age === undefined)
+  const [first] = samples
+  if (first === undefined || known.length === 0)
     return `<p class="quiet">${asText(of)}: not known yet. It is drawn here while this process runs.</p>`
   const [low, high] = [Math.min(...known), Math.max(...known)]
   const span = Math.max(now - first.at, AGE_INTERVAL_MS)
-  const words = `${of}: now ${ageText(last.age)}; between ${ageText(low)} and ${ageText(high)} in the last ${ageText(span)}.`
+  const newest = samples.at(-1)?.age
+  const present = newest === undefined ? 'now not known' : `now ${ageText(newest)}`
+  const words = `${of}: ${present}; between ${ageText(low)} and ${ageText(high)} in the last ${ageText(span)}.`
   const point = ({ at, age = 0 }: Sample): string =>
     `${round((1 - (now - at) / span) * WIDTH)} ${round(HEIGHT - (age / Math.max(high, 1)) * (HEIGHT - 4) - 2)}`
   const curve = samples

@@ -92,6 +92,19 @@ test('its page says whether it is ready, what else is wrong, and where each part
   expect(calm).toContain('Nothing is wrong that this process can see.')
 })
 
+test('its page waits for no server that stands still: it says why the projector does not work', async () => {
+  const { ask } = await start({
+    health: { reasons: () => ({ kafka: 'does not answer' }) },
+    status: () => new Promise(() => undefined),
+    parkedLately: () => new Promise(() => undefined),
+  })
+  const { status, body } = await ask('/')
+  expect(status).toBe(200)
+  expect(body).toContain('<li>kafka: does not answer.')
+  expect(body).toContain('The positions cannot be read now.')
+  expect(body).toContain('The parked records cannot be read now.')
+})
+
 test('it stays ready if a generation that is not live has failed, and gives its code', async () => {
   const { ask } = await start({ failed: () => [{ generation: 'g2', code: 'index_missing' }] })
   const failed = { g2: 'index_missing' }

@@ -36,6 +36,11 @@ test('the picture says in words what it shows, and has a gap where nothing was k
   expect(picture).toContain('d="M0 30L0 30L200 2M600 44L600 44"')
 })
 
+test('an age that cannot be read now is not said to be the last one', () => {
+  const samples = [2_000, undefined].map((age, at) => ({ at: at * 3_000, age }))
+  expect(agePicture('Age', samples, 3_000)).toContain('Age: now not known; between 2.0 s and 2.0 s in the last 3.0 s.')
+})
+
 test('without an age there is a sentence in place of the picture', () => {
   expect(agePicture('Age', [], 0)).toBe(
     '<p class="quiet">Age: not known yet. It is drawn here while this process runs.</p>',
