@@ -257,6 +257,13 @@ export const clusterSettingRules: readonly SettingRule[] = [
     isFine: atLeast(10_000),
     reason: 'sums of large projections would be refused',
   },
+  {
+    setting: 'search.max_keep_alive',
+    consequence: 'warn',
+    expected: '15m or more',
+    isFine: lastsAtLeast(900_000),
+    reason: 'commands that read or compare all documents would be refused',
+  },
 ]
 
 export type FoundSetting = {

@@ -27,8 +27,14 @@ import { type RetryContext, withRetries } from './read-retries.ts'
 import { hasFailedShards, wholeAnswer } from './shards.ts'
 import { countFitting } from './sizes.ts'
 
-/** Longer than the retries of a page. */
-const KEEP_ALIVE = '15m'
+/** Longer than the retries of a page. `search.max_keep_alive` of the cluster must permit it. */
+export const KEEP_ALIVE = '15m'
+
+/** Says why no point in time was opened. */
+export const cannotOpen = (indices: string, status: number): string => {
+  const why = status === 400 ? `; search.max_keep_alive must be ${KEEP_ALIVE} or more` : ''
+  return `${indices} cannot be read: Elasticsearch answers ${status}${why}`
+}
 
 type Hit<Source> = { readonly _id: string; readonly _source?: Source; readonly sort: readonly unknown[] }
 type Page<Source> = SearchAnswer<Hit<Source>> & { readonly pit_id: string }
@@ -54,7 +60,7 @@ export async function* scan<Source extends Fields = Fields>(
       query: { keep_alive: KEEP_ALIVE, ...routed },
     }),
   )
-  if (opened.status !== 200) throw new CommandError(`${index} cannot be read: ${opened.status}`)
+  if (opened.status !== 200) throw new CommandError(cannotOpen(index, opened.status))
   let pit = opened.body.id
 
   const search: Search<Source> = async (size, after, sizesOnly) => {

@@ -13,6 +13,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { keptIdIn } from '../../schemas/stored/documents.ts'
 import type { Address, GenerationLayout, IndexKind } from '../../schemas/stored/layout.ts'
 import { type RetryContext, withRetries } from '../documents/read-retries.ts'
+import { cannotOpen, KEEP_ALIVE } from '../documents/scan.ts'
 import { hasFailedShards, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { LEFTOVERS_PAGE } from '../limits.ts'
@@ -45,6 +46,7 @@ export async function* findLeftovers(
   const opened = await withRetries(reading, () =>
     send<{ readonly id: string }>({ method: 'POST', path: `/${indices}/_pit`, query: { keep_alive: KEEP_ALIVE } }),
   )
+  if (opened.status === 400) throw new CommandError(cannotOpen(indices, opened.status))
   if (opened.status !== 200) throw new CommandError(dropped(indices, opened.status))
   let pit = opened.body.id
   try {
@@ -88,8 +90,6 @@ export async function* findLeftovers(
     await send({ method: 'DELETE', path: '/_pit', body: { id: pit } }).catch(() => undefined)
   }
 }
-
-const KEEP_ALIVE = '15m'
 
 type Hit = DocumentVersion & {
   readonly _index: string

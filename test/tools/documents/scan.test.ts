@@ -2,9 +2,11 @@
 import { expect, test } from 'vitest'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import { AnswerTooLong } from '../../../core/store/elasticsearch/client.ts'
+import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { nextSize, scan } from '../../../tools/documents/scan.ts'
 import { portionsOf } from '../../../tools/documents/sizes.ts'
 import { CommandError } from '../../../tools/failures.ts'
+import { findLeftovers } from '../../../tools/leftovers/find-leftovers.ts'
 import { SCAN_BYTES, SCAN_LOADED_BYTES, SCAN_SIZES } from '../../../tools/limits.ts'
 import { sending } from '../../support/answering.ts'
 
@@ -53,6 +55,19 @@ test('a response exceeds its limit only for one larger document; each document c
   expect(await read()).toEqual(idsOf(sizes))
   for (const bytes of answered) expect(bytes <= SCAN_BYTES || bytes === 11 * MiB).toBe(true)
   expect(open()).toBe(0)
+})
+
+test('a cluster that permits no point in time for so long is named with its setting, also when leftovers are sought', async () => {
+  const send = sending(async ({ path }) =>
+    path.includes('/_pit') ? { status: 400, body: {} } : { status: 200, body: { _shards: { failed: 0 } } },
+  )
+  const reading = { send, sleep: async () => undefined }
+  const why = 'cannot be read: Elasticsearch answers 400; search.max_keep_alive must be 15m or more'
+  const target = { index: 'i', routing: undefined, filters: [], records: [] }
+  await expect(scan(target, reading).next()).rejects.toThrow(new CommandError(`i ${why}`))
+  const layout = layoutOf('c', { generation: 'g1', topic: 't', layout: 2 })
+  const leftovers = findLeftovers({ layout, isOfKeys: false }, [0], reading)
+  await expect(leftovers.next()).rejects.toThrow(new CommandError(`${layout.indices.join()} ${why}`))
 })
 
 test('small documents are read in large pages', async () => {
