@@ -108,6 +108,7 @@ const retries = {
   shard_lost: 'no',
   runtime_fields: 'no',
   index_closed: 'no',
+  reads_blocked: 'no',
   documents_hidden: 'no',
 } as const satisfies Record<string, Retry>
 type UnavailableReason = keyof typeof retries

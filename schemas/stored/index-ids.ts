@@ -26,21 +26,23 @@ export const indexIdsIn = (answer: unknown): Map<string, string> => {
 }
 
 /** The fields of `GET /…` that `obstacleIn` reads, as a `filter_path`. */
-export const OBSTACLES_FILTER = '*.mappings.runtime,*.settings.index.verified_before_close'
+export const OBSTACLES_FILTER = '*.mappings.runtime,*.settings.index.verified_before_close,*.settings.index.blocks.read'
 
 type Obstructed = {
   readonly mappings?: { readonly runtime?: Readonly<Record<string, unknown>> }
-  readonly settings?: { readonly index?: { readonly verified_before_close?: string } }
+  readonly settings?: { readonly index?: { readonly verified_before_close?: string; readonly blocks?: ReadBlock } }
 }
+type ReadBlock = { readonly read?: string }
 
 /**
  * Why an index of the answer must not be read. Anybody may add a runtime field at any time; searches read it in place
  * of the indexed field of its name, so lists and totals would be wrong. No index of a projector has one. Elasticsearch
- * sets `verified_before_close` while an index is closed.
+ * sets `verified_before_close` while an index is closed. With `blocks.read` it refuses searches of the index.
  */
-export const obstacleIn = (answer: object): 'runtime_fields' | 'index_closed' | undefined => {
+export const obstacleIn = (answer: object): 'runtime_fields' | 'index_closed' | 'reads_blocked' | undefined => {
   const indices: Obstructed[] = Object.values(answer)
   if (indices.some(({ mappings }) => Object.keys(mappings?.runtime ?? {}).length > 0)) return 'runtime_fields'
   if (indices.some(({ settings }) => settings?.index?.verified_before_close === 'true')) return 'index_closed'
+  if (indices.some(({ settings }) => settings?.index?.blocks?.read === 'true')) return 'reads_blocked'
   return undefined
 }

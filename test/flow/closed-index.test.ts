@@ -49,6 +49,21 @@ test.concurrent('while nobody may look at an index, projectors name it, and reco
   await eventually(async () => expect((await projector.ask('/readyz')).status, projector.log()).toBe(200))
 })
 
+test.concurrent('while an index that answers are read from has blocks.read, /readyz of the API says so', async t => {
+  const [org, key] = [newId('org'), newKeyText()]
+  const records = [keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })]
+  const { prefix } = await startProjection(t, records, { partitions: 1 })
+  const api = await startApi(t, prefix)
+  const setBlock = (isBlocked: true | null) =>
+    call('PUT', `/${indexWith(indexNamed(prefix, 'reps'))}/_settings`, { 'index.blocks.read': isBlocked })
+  expect((await setBlock(true)).status).toBe(200)
+  const readiness = async () => (await fetch(`${api.adminUrl}/readyz`)).text()
+  await eventually(async () => expect(await readiness()).toContain('reads_blocked'))
+  expect((await setBlock(null)).status).toBe(200)
+  const ask = () => fetch(`${api.url}/reps`, { headers: { authorization: `Bearer ${key}` } })
+  await eventually(async () => expect((await ask()).status).toBe(200))
+})
+
 test.concurrent('while the index of keys is closed, the API says so: it accepts no key', async t => {
   const [org, key] = [newId('org'), newKeyText()]
   const records = [keyCreated({ org_id: org, text: key }), repRecorded({ org_id: org })]

@@ -40,7 +40,8 @@ export type MultiGet = (
 ) => Promise<Buffer>
 /**
  * Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out.
- * @throws Refusal `runtime_fields`; `index_closed`; `documents_hidden` if a role hides a part of one from this user
+ * @throws Refusal `runtime_fields`; `index_closed`; `reads_blocked`; `documents_hidden` if a role hides a part of one
+ *   from this user
  */
 export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
 export type SearchClient = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
@@ -162,7 +163,7 @@ export const requireAnswer = (answer: Buffer | TooMuch): Buffer => {
   return answer
 }
 
-/** @throws Refusal `runtime_fields`, `index_closed`. A projector stops or waits, too, but perhaps none runs */
+/** @throws Refusal: see `obstacleIn`. A projector stops or waits, too, but perhaps none runs */
 const readIndexIds = (answer: Buffer): Map<string, string> => {
   const { ids, obstacle } = parseIndices(answer)
   if (obstacle !== undefined) throw unavailable(obstacle)

@@ -91,6 +91,13 @@ test('a closed index is unavailable', async () => {
   await expect(answering(closed).indexIds()).rejects.toMatchObject({ code: 'unavailable', reason: 'index_closed' })
 })
 
+test('an index that Elasticsearch does not let read is unavailable', async () => {
+  const blocked = (read: string) => answering(`{"a":{"settings":{"index":{"uuid":"x","blocks":{"read":"${read}"}}}}}`)
+  const refused = { code: 'unavailable', reason: 'reads_blocked', retry: 'no' }
+  await expect(blocked('true').indexIds()).rejects.toMatchObject(refused)
+  expect([...(await blocked('false').indexIds())]).toEqual([['a', 'x']])
+})
+
 const IDS = '{"a":{"settings":{"index":{"uuid":"x"}}}}'
 
 test('an index of which a role hides documents is unavailable: lists would be short, with status 200', async () => {
