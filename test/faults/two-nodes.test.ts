@@ -45,7 +45,7 @@ const startNodes = async (scope: Scope): Promise<Nodes> => {
   const cluster = {
     'discovery.type': 'multi-node',
     'discovery.seed_hosts': one.proxy.address,
-    // As in docs/generations.md: a node without a master must not answer from its old data.
+    // As in docs/scale.md: a node without a master must not answer from its old data.
     'cluster.no_master_block': 'all',
     // Shards are small here: many recoveries at the same time are faster than two.
     'cluster.routing.allocation.node_concurrent_recoveries': '8',

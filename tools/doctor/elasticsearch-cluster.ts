@@ -85,7 +85,7 @@ const checkMasterBlock = (nodes: readonly NodeStats[], value: unknown): Finding 
   if (masters < 2)
     return ok(check, `${value}: with one node that may be master, no node can be cut off from the others`)
   const detail = `expected all, got ${value}: a node that is cut off from the others answers with old data`
-  return warning(check, detail, 'set cluster.no_master_block: all on every node (docs/operating.md)')
+  return warning(check, detail, 'set cluster.no_master_block: all on every node (docs/scale.md)')
 }
 
 /** The node read its clock between the request and the answer: that is the accuracy. */

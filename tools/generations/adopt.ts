@@ -341,7 +341,7 @@ const refuseWithoutFollowed = async (
 }
 
 const WITHOUT_FOLLOWED =
-  'rewind goes back less far, to a snapshot from after the swap. Do not project again from the first record: what was parked there would be paid beside its corrections (docs/generations.md, "When the followed generation is gone")'
+  'rewind goes back less far, to a snapshot from after the swap. Do not project again from the first record: what was parked there would be paid beside its corrections (docs/generations.md, "When g1 was dropped after a change of the rules")'
 
 const readTimes = async ({ generation }: GenerationBody, context: KafkaContext) =>
   (await readStored<TimesDocument>(timesId(generation), context))?._source.body.partitions ?? {}
