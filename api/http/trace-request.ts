@@ -2,7 +2,7 @@
  * In: a request, with `traceparent` if the client sent one. Out: one span for the request, if an OpenTelemetry SDK is
  *   loaded with `--import`. Without one, nothing.
  * Promises: a span has the method, the pattern of the route, the status and the request id. It has no target, header,
- *   key, organization or record: others read the spans. Each company has its own SDK, and one is large: none is here.
+ *   key, organization or record: others read the spans. An SDK is large, and each company has its own: none is here.
  */
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import type { Arrived, KnownSoFar, Step } from './request.ts'

@@ -23,9 +23,9 @@ export type Column = {
 const DECIMAL_DIGITS_MAX = 38
 const DECIMAL_BYTES = 16
 /**
- * Decimal places of an amount column, unless an amount has more. Nearly all exports have this type: the least scale of
- * each would differ, and a null of a second column would be missing in a sum. If types differed,
- * DuckDB would read several exports together as the type of the first, and would round the others.
+ * Decimal places of an amount column, unless an amount has more. Nearly all exports have this type. With the least
+ * scale of each export, types would differ: DuckDB would read several exports together as the type of the first, and
+ * would round the others. A second column for large amounts would have nulls, and sums of one column would lack them.
  */
 const DECIMAL_SCALE = 10
 const DAY_MS = 86_400_000

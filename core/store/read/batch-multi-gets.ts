@@ -3,7 +3,7 @@
  * While one multi-get is in flight, others wait a few milliseconds and are then sent together. So nothing waits at low
  * load, and there are few multi-gets at high load. A document that several requests need is read once. Requests that
  * read records are batched apart from those that read small documents only, so that these wait for no record.
- * Each request reads the position anew: sending and waking were most of its CPU.
+ * Each request reads the position anew. Sent alone, these reads were most of the CPU of a request.
  * Promises: no document is read before its request asked for it. Each request gets its documents in its order, as if
  *   it was the only one. Nothing is sent for a request that has ended. No rejection is unhandled. Requests go together
  *   only for an answer that has room among the small ones: a large record travels alone, and counts for the request
