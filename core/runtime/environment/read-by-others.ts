@@ -16,7 +16,8 @@ const readByOthers = [
   {
     name: 'KAFKAJS_LOG_LEVEL',
     isUnsafe: (value: string, { names }: Given) => 'KAFKA_BROKERS' in names && /^(error|warn|info|debug)$/i.test(value),
-    expected: 'no value: the client of Kafka would print lines of its own among those of the program, also content',
+    expected:
+      'no value, or NOTHING: the client of Kafka would print lines of its own, and content of records with debug',
   },
   {
     name: 'NODE_TLS_REJECT_UNAUTHORIZED',
