@@ -11,20 +11,22 @@ const startingProcesses = {
   pool: 'forks' as const,
   // The Kafka client sets timers with a negative delay; Node's warning about them is noise.
   execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-  hookTimeout: 300_000,
+  // No promise: tests that take two or three minutes on a quiet machine take more than five on a busy one.
+  hookTimeout: 900_000,
+  testTimeout: 900_000,
   // A poll ends when its condition holds: a second, the default, is a timed test on a busy machine.
   expect: { poll: { timeout: 60_000 } },
 }
 const sharedServices = { globalSetup: ['test/support/global-services.ts'] }
 
 // Every test of these starts processes. More of them at once take as long together, and each of them takes longer.
-const flow = { ...startingProcesses, ...sharedServices, maxWorkers: 2, maxConcurrency: 2, testTimeout: 300_000 }
+const flow = { ...startingProcesses, ...sharedServices, maxWorkers: 2, maxConcurrency: 2 }
 
 // These wait longer, for leases and time limits: the third one takes the cores meanwhile.
 const flowLong = { ...flow, maxWorkers: 3 }
 
 // Tests that kill, freeze and starve processes: each file uses both cores, or waits for minutes.
-const oneFileAtATime = { ...startingProcesses, maxWorkers: 1, testTimeout: 300_000 }
+const oneFileAtATime = { ...startingProcesses, maxWorkers: 1 }
 
 // Long: a thousand schedules take 2 to 5 minutes, and on a busy machine more than twice as long.
 const simulation = { environment: 'node', maxWorkers: '100%', testTimeout: 1_800_000 }

@@ -262,8 +262,8 @@ describe.concurrent('a service that starts two minutes after the projector', () 
       expect(Object.keys((await readiness(projector)).reasons)).toContain(which)
 
       await startProxy(t, services[which].address.replace('http://', ''), { port })
-      await eventually(async () => expect((await readiness(projector)).ready).toBe(true), { within: 30_000 })
-      await untilCaughtUp(projector, { within: 30_000 })
+      await eventually(async () => expect((await readiness(projector)).ready).toBe(true))
+      await untilCaughtUp(projector)
       await expectProjectedAsModelled(prefix, topics)
     },
   )

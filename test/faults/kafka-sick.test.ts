@@ -50,7 +50,7 @@ test.concurrent.for(sicknesses)(
 
     await begin(kafka)
     const notReady = { ready: false, reasons: { kafka: 'does not answer' } }
-    await eventually(async () => expect(await readiness(projector)).toMatchObject(notReady), { within: 10_000 })
+    await eventually(async () => expect(await readiness(projector)).toMatchObject(notReady))
     const most = await expectAliveAndNotReady(projector, seconds)
 
     await heal(kafka)

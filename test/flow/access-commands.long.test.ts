@@ -24,13 +24,13 @@ import {
   periodRecorded,
   repRecorded,
 } from '../support/events.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import { startApi, startProcess, untilCaughtUp, withAdminPort } from '../support/processes.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 import { type SecureCluster, startSecureCluster } from '../support/secure-cluster.ts'
 import { createPrefix, elasticsearchOf } from '../support/stored.ts'
 import { place, toMessage } from '../support/topics.ts'
 
-const START_MS = 300_000
 const PARTITIONS = 2
 const file = fileScope()
 const [org, key] = [newId('org'), newKeyText()]
@@ -134,13 +134,13 @@ beforeAll(async () => {
   file.onTestFinished(() => rm(folder, { recursive: true, force: true }))
   archive = join(folder, 'archive')
   expect(await runCommand(['archive', '--to', archive], settingsOf('admin', values))).toMatchObject({ code: 0 })
-}, START_MS)
+})
 
 /** Returns why the API, which serves nevertheless, loses lines of its audit log, or does not know its topic. */
 const complaintOfAudit = async (t: Scope, user: string, message: string): Promise<string> => {
   const settings = { ...settingsOf(user, values), AUDIT_LOG: `kafka:${values.AUDIT_TOPIC}` }
   const api = await startApi(t, prefix, { settings })
-  const answer = await fetch(`${api.url}/reps`, { headers: { authorization: `Bearer ${key}` } })
+  const answer = await fetchInTime(api, '/reps', key)
   expect(answer.status).toBe(200)
   return eventually(() => {
     const line = api.lines().find(({ msg }) => msg === message)

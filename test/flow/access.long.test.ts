@@ -17,6 +17,7 @@ import {
   periodRecorded,
   repRecorded,
 } from '../support/events.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import {
   type Api,
   expectRefused,
@@ -32,7 +33,6 @@ import { type Mechanism, mechanisms, type SecureCluster, startSecureCluster } fr
 import { createPrefix, elasticsearchOf } from '../support/stored.ts'
 import { place, toMessage } from '../support/topics.ts'
 
-const START_MS = 300_000
 const PARTITIONS = 2
 const file = fileScope()
 const topics = { KAFKA_EVENTS_TOPIC: 'secured.events', KAFKA_API_KEYS_TOPIC: 'secured.api-keys' }
@@ -88,7 +88,7 @@ beforeAll(async () => {
   for (const user of [...mechanismUsers, 'revoked']) await cluster.allow(user, ofProjector, valuesOf(user))
   for (const { user, rights } of lacking) await cluster.allow(user, rights, valuesOf(user))
   for (const user of ofOthers) await cluster.allow(user, rightsOf(user), valuesOf('projector-0'))
-}, START_MS)
+})
 
 const settingsOf = (user: string, mechanism: Mechanism, prefix: string, tokenSeconds?: number) => ({
   ...cluster.settings(user, mechanism, tokenSeconds),
@@ -125,7 +125,7 @@ const records = ['/reps/rep_1', '/periods/period_1', '/payouts/payout_9', '/stat
 const readPaths = [...lists, ...records, '/payouts/payout_9/history', '/payouts?as_of=payout_9']
 
 const payoutsIn = async (api: Api, key: string): Promise<string[]> => {
-  const answer = await fetch(`${api.url}/payouts`, { headers: { authorization: `Bearer ${key}` } })
+  const answer = await fetchInTime(api, '/payouts', key)
   const { data } = (await answer.json()) as { data: { id: string }[] }
   return data.map(({ id }) => id)
 }
@@ -162,9 +162,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     expect(bad).toEqual([])
   })
 
-  test('with the rights and the roles of the table, the processes and all commands do their work', {
-    timeout: START_MS,
-  }, async t => {
+  test('with the rights and the roles of the table, the processes and all commands do their work', async t => {
     const prefix = createPrefix(t)
     const org = newId('org')
     const guards: Guard[] = []
@@ -232,8 +230,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     const { groups } = await cluster.admin.listGroups()
     expect(groups.map(({ groupId }) => groupId)).not.toContain('projector-0-g1')
     for (const path of readPaths) {
-      const headers = { authorization: `Bearer ${key}` }
-      expect((await fetch(`${api.url}${path}`, { headers })).status, path).toBe(200)
+      expect((await fetchInTime(api, path, key)).status, path).toBe(200)
     }
     expect(await payoutsIn(api, key)).toEqual(['payout_9'])
     // Elasticsearch accepts only new keys from now on.
@@ -276,9 +273,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     )
   })
 
-  test('projectors continue while the brokers restart one after the other, and a topic stays writable', {
-    timeout: START_MS,
-  }, async t => {
+  test('projectors continue while the brokers restart one after the other, and a topic stays writable', async t => {
     // Projectors of the tests before were killed: the groups wait for them for the length of a session.
     const groups = mechanismUsers.flatMap(user => [`${user}-api-keys`, `${user}-g1`])
     await eventually(async () => {
@@ -302,7 +297,7 @@ describe.skipIf((await findJdk(process.env)).jdk === undefined)('on secured brok
     }
   })
 
-  test('the demo passes with the rights of the table', { timeout: START_MS }, async t => {
+  test('the demo passes with the rights of the table', async t => {
     // The names are those of its run. At its end it deletes its topics.
     const ofRun = ofDemo.flatMap(rightsOf).flatMap(right => {
       const one = { ...right, resource: { ...right.resource, pattern: 'prefixed', name: 'demo-' } } as const

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { type Agent, startAgent, startByHand } from '../support/agents.ts'
 import { line, payoutCalculated, payoutRecorded, repRecorded } from '../support/events.ts'
 import { keys, LARGE, org_id, records } from '../support/explorer-records.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import { startApi } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { fileScope } from '../support/scope.ts'
@@ -36,7 +37,7 @@ const setUp = async () => {
   const api = await startApi(scope, prefix, { settings: { SEAL_KEYS_DIR: seals.directory } })
   /** The data of the API itself. */
   const ask = async <Data = readonly Fields[]>(path: string, key = keys.whole): Promise<Data> => {
-    const answer = await fetch(`${api.url}${path}`, { headers: { authorization: `Bearer ${key}` } })
+    const answer = await fetchInTime(api, path, key)
     expect([path, answer.status]).toEqual([path, 200])
     return JSON.parse(await answer.text()).data
   }

@@ -15,7 +15,6 @@ import {
   watchInstallation,
 } from '../support/watched-installation.ts'
 
-const START_MS = 120_000
 type Name = keyof typeof apiFaults
 type Declare = (name: string, run: () => Promise<void>) => void
 const tried = new Set<Name>()
@@ -35,7 +34,7 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
     const shared = redisProgram === undefined ? {} : { REDIS_URL: redis.url }
     const api = { ...rejectsOnSignal, ...shared, ELASTICSEARCH_URL: `http://${elasticsearch.address}` }
     watched = await watchInstallation(scope, { api })
-  }, START_MS)
+  })
 
   const fault = (name: Name, stepsOf: () => FaultSteps, declare: Declare = test): void => {
     tried.add(name)
@@ -71,7 +70,8 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
       await eventually(async () => expect(await isShared()).toBe(true))
       await redis.kill()
     },
-    meanwhile: async () => expect(await watched.ask()).toBe(200),
+    // It is counted, and reads no record: on a busy machine a slow read would be an alert, too.
+    meanwhile: async () => expect(await watched.ask('/nowhere')).toBe(404),
   })
   fault('Redis is killed', killRedis, test.skipIf(redisProgram === undefined))
 

@@ -22,7 +22,6 @@ import {
   watchInstallation,
 } from '../support/watched-installation.ts'
 
-const START_MS = 120_000
 const preload = `--import=${join(import.meta.dirname, '../support/wrong-clock.ts')}`
 type Name = keyof typeof projectorFaults
 const tried = new Set<Name>()
@@ -49,7 +48,7 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
     }
     watched = await watchInstallation(scope, { projector })
     running = watched.projector
-  }, START_MS)
+  })
 
   const fault = (name: Name, stepsOf: () => FaultSteps): void => {
     tried.add(name)
@@ -137,15 +136,19 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
   fault('the projector is killed and started again, three times', () => {
     const { prometheus, topics, prefix, settings } = watched
     const started = async () => (await prometheus.query('process_start_time_seconds{job="projector"}'))[0]?.value ?? 0
+    const restart = async () => {
+      const before = await started()
+      await running.kill()
+      running = startProcess(scope, 'projector/main.ts', projectorSettings({ topics, prefix, settings }))
+      await eventually(async () => expect(await started()).toBeGreaterThan(before), SOON)
+    }
+    // On a busy machine three starts may take longer than the window of the rule: then others follow.
     return {
       begin: async () => {
-        for (let time = 0; time < 3; time++) {
-          const before = await started()
-          await running.kill()
-          running = startProcess(scope, 'projector/main.ts', projectorSettings({ topics, prefix, settings }))
-          await eventually(async () => expect(await started()).toBeGreaterThan(before), SOON)
-        }
+        await restart()
+        await restart()
       },
+      meanwhile: restart,
     }
   })
 

@@ -16,6 +16,7 @@ import { writeTables } from '../../tools/export/tables.ts'
 import { commandSettings } from '../support/commands.ts'
 import { installDuckdb, queryDuckdb } from '../support/duckdb.ts'
 import type { Outgoing } from '../support/events.ts'
+import { curlInTime } from '../support/in-time.ts'
 import type { Item } from '../support/model.ts'
 import { startApi, untilCaughtUp } from '../support/processes.ts'
 import { pythonProgram } from '../support/programs.ts'
@@ -44,7 +45,7 @@ beforeAll(async () => {
     (a, b) => Number(b.stream === 'api-keys') - Number(a.stream === 'api-keys'),
   )
   await topics.publish(keysFirst.map(({ stream, message }) => ({ stream, ...message }) as Outgoing))
-  await untilCaughtUp(projector, { within: 120_000 })
+  await untilCaughtUp(projector)
   const folder = mkdtempSync(join(tmpdir(), 'commission-guide-'))
   file.onTestFinished(async () => rmSync(folder, { recursive: true }))
   const API_CHECKPOINT_KEY_FILE = join(folder, 'checkpoint.key')
@@ -140,7 +141,7 @@ test('the job of the guide replays an archive without Kafka, and its page names 
 })
 
 test('every request of docs/reading.md gets the answer that the page shows', async () => {
-  const { code, out, said } = await run(blocksOf('reading.md').join('').replaceAll('\n', '\necho\n'), {})
+  const { code, out, said } = await run(curlInTime(blocksOf('reading.md').join('')).replaceAll('\n', '\necho\n'), {})
   expect({ code, said }).toEqual({ code: 0, said: '' })
   const answers = out
     .trim()

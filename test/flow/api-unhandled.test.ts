@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { useStore } from '../support/api.ts'
 import { rejectsOnSignal, throwsOnSignal } from '../support/defects.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import { startApi } from '../support/processes.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 
@@ -10,7 +11,7 @@ const start = async (scope: Scope, settings: Readonly<Record<string, string>>) =
   await store.publish('org_unhandled', 1)
   const key = await store.key('org_unhandled')
   const api = await startApi(scope, store.prefix, { settings })
-  const ask = async () => (await fetch(`${api.url}/reps`, { headers: { authorization: `Bearer ${key}` } })).status
+  const ask = async () => (await fetchInTime(api, '/reps', key)).status
   return { api, ask }
 }
 

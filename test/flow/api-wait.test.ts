@@ -85,13 +85,18 @@ test('when the time is up, the page is empty, and the same cursor can wait again
   const { ask, reads, store } = await setUp(t)
   const first = await ask('wait=1&starting_after=payout_1')
   expect(listed(first)).toEqual({ data: [], has_more: false, next_cursor: 'payout_1' })
-  await store.publish(org, 1, 1_700_000_005_000)
-  const searches = reads.searches
-  const again = await ask('wait=1&starting_after=payout_1')
+  let time = 1_700_000_005_000
+  // On a busy machine the last look may be too old when the time is up: then the page is read.
+  const again = await eventually(async () => {
+    await store.publish(org, 1, ++time)
+    const searches = reads.searches
+    const answer = await ask('wait=1&starting_after=payout_1')
+    expect(reads.searches).toBe(searches)
+    // The time is that of the last look, not of an earlier wait.
+    expect(answer.headers.get('Projection-Time')).toBe(new Date(time).toISOString())
+    return answer
+  })
   expect(again.text).toBe(first.text)
-  expect(reads.searches).toBe(searches)
-  // The time is that of the last look, not of an earlier wait.
-  expect(again.headers.get('Projection-Time')).toBe(new Date(1_700_000_005_000).toISOString())
   // The tag is that of the same page without a wait.
   expect((await ask('starting_after=payout_1')).headers.get('ETag')).toBe(again.headers.get('ETag'))
 })
@@ -206,7 +211,7 @@ test('Projection-Time does not go back when a wait ends after another answer', a
 test('one search for an organization serves the filters of all who wait', async t => {
   const { api, change, ask, ids, reads, untilWaiting } = await setUp(t)
   const REPS = 30
-  const waiting = Array.from({ length: REPS }, (_, n) => ask(`wait=20&starting_after=payout_1&rep_id=rep_${100 + n}`))
+  const waiting = Array.from({ length: REPS }, (_, n) => ask(`wait=60&starting_after=payout_1&rep_id=rep_${100 + n}`))
   const ofPeriod = ask('wait=60&starting_after=payout_1&period_id=period_7')
   await untilWaiting(REPS + 1)
   const searches = reads.searches

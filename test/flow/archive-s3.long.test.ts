@@ -26,8 +26,7 @@ const seed = seedOfRun()
 console.log(`seed ${seed}`)
 const address = (prefix: string): string => `s3://archives/${prefix}`
 
-// Several tests run ten commands each: on a busy machine a command takes ten seconds.
-describe.skipIf(goProgram === undefined)('an archive in S3', { timeout: 300_000 }, () => {
+describe.skipIf(goProgram === undefined)('an archive in S3', () => {
   let s3: S3Server
   beforeAll(async () => {
     s3 = await startS3(file)

@@ -21,9 +21,7 @@ const services = { KAFKA_BROKERS: inject('kafkaBrokers'), ELASTICSEARCH_URL: inj
 const root = join(import.meta.dirname, '..', '..')
 const minutes = 60_000
 
-test('npm run demo -- --once ends with 0, and leaves no process, file, topic or index behind', {
-  timeout: 5 * minutes,
-}, async () => {
+test('npm run demo -- --once ends with 0, and leaves no process, file, topic or index behind', async () => {
   const demo = await startDemo('--once')
   await demo.line('API runs')
   const processes = await processesOf(demo.pid)

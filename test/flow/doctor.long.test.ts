@@ -12,7 +12,6 @@ import { eventually, fileScope } from '../support/scope.ts'
 import { type SecureCluster, startSecureCluster } from '../support/secure-cluster.ts'
 import { createPrefix, elasticsearchOf, indicesOf } from '../support/stored.ts'
 
-const START_MS = 300_000
 const file = fileScope()
 const topics = { KAFKA_EVENTS_TOPIC: 'examined.events', KAFKA_API_KEYS_TOPIC: 'examined.api-keys' }
 const AUDIT_TOPIC = 'examined.audit'
@@ -73,7 +72,7 @@ beforeAll(async () => {
     const others = rightsOf(name).filter(one => one !== right)
     if (others.length > 0) await cluster.allow(user, others, valuesOf())
   }
-}, START_MS)
+})
 
 const valuesOf = () => ({ ...topics, KAFKA_GROUP_ID: 'examined', AUDIT_TOPIC })
 const settingsOf = (user: string, prefix: string, url = elasticsearchOf(prefix)) => ({

@@ -188,7 +188,7 @@ test('the texts of an erased person are found nowhere, and nothing else changes'
   expect(filesWith(folder, PARKED_OPEN).some(isOfElasticsearch)).toBe(true)
   expect(filesWith(folder, name1.slice(-40)).some(isOfElasticsearch)).toBe(true)
   expect(filesWith(folder, prefix)).toEqual(expect.arrayContaining(heaps))
-}, 300_000)
+})
 
 const isOfKafka = (file: string): boolean => file.endsWith('.log') && file.includes('events')
 /** Stored fields: alone, or in a compound file of a small segment. */

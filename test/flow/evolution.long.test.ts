@@ -18,6 +18,7 @@ import {
   periodRecorded,
   repRecorded,
 } from '../support/events.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import { type Api, type Projector, startApi, startProjector } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { fileScope } from '../support/scope.ts'
@@ -61,7 +62,7 @@ const ofNext = (...args: string[]): Promise<Ran> =>
   runCommand(args, { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix, ...NEXT })
 
 const get = async (path: string) => {
-  const answer = await fetch(`${api.url}${path}`, { headers: { authorization: `Bearer ${text}` } })
+  const answer = await fetchInTime(api, path, text)
   expect(answer.status).toBe(200)
   return answer.json() as Promise<Record<string, never>>
 }

@@ -98,7 +98,6 @@ test.each([
   [1, 6],
 ])(
   'from %i to %i partitions: walkers, followers, and all answers as of a moment are as before',
-  { timeout: 600_000 },
   async (before, after) => {
     const t = { onTestFinished: (release: () => Promise<void>) => releases.push(release) }
     const releases: (() => Promise<void>)[] = []

@@ -5,6 +5,7 @@ import { createFolder } from '../support/audit.ts'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { newId, repRecorded } from '../support/events.ts'
 import { readFromKafka } from '../support/in-kafka.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import { type Api, type Projector, startApi } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { eventually, fileScope } from '../support/scope.ts'
@@ -30,8 +31,8 @@ beforeAll(async () => {
 })
 
 const keys = (...args: string[]): Promise<Ran> => runCommand(['keys', ...args], commandSettings(topics, prefix))
-const ask = async ({ url }: Api, key: string) =>
-  fetch(`${url}/reps`, { headers: { authorization: `Bearer ${key}` } }).then(async answer => ({
+const ask = async (api: Api, key: string) =>
+  fetchInTime(api, '/reps', key).then(async answer => ({
     status: answer.status,
     text: await answer.text(),
   }))
@@ -133,7 +134,7 @@ test('a key can read a part of the API until its expiry; rotate makes the next o
   expect(rotated.said).toContain(`npx commission keys revoke --org ${org} --id ${id}`)
   for (const api of apis) {
     for (const key of [first, next]) expect((await ask(api, String(key?.key))).status).toBe(200)
-    const payouts = await fetch(`${api.url}/payouts`, { headers: { authorization: `Bearer ${next?.key}` } })
+    const payouts = await fetchInTime(api, '/payouts', String(next?.key))
     expect([payouts.status, await payouts.text()]).toEqual([403, expect.stringContaining('payouts:read')])
   }
   const listed = (await keys('list', '--org', org)).out.toString()

@@ -30,8 +30,6 @@ import { createTopics, type Topics } from '../support/topics.ts'
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 
-/** Milliseconds of a test. Commands wait until projectors had time to stop, and a minute for deleted versions. */
-const TIME_MAX = 300_000
 const GHOST = 'payout_ghost'
 const large = { net_amount: '999999.00', earned_amount: '999999.00' }
 
@@ -116,7 +114,6 @@ const cases = [
 
 test.concurrent.for(cases)(
   'adopt removes $what that the archive does not have, on $where',
-  { timeout: TIME_MAX },
   async ({ point, where }, t) => {
     const { topics, prefix, org, directory, projected } = await setUp(t)
     // Otherwise adopt waits a minute, as for the keys below.
@@ -140,27 +137,23 @@ test.concurrent.for(cases)(
   },
 )
 
-test.concurrent(
-  'a key that no log has is removed, and one that no log revokes is named and valid again',
-  async t => {
-    const { topics, prefix, org, directory, projected } = await setUp(t)
-    const lost = [
-      keyCreated({ org_id: org, id: 'key_ghost', text: newKeyText() }),
-      keyRevoked({ org_id: org, id: 'key_1' }),
-    ]
-    await writeAndKill(t, topics, prefix, lost, 'before publish')
-    expect(await everythingProjected(prefix)).not.toEqual(projected)
-    const restored = await bringBack(t, topics, directory)
-    const adopted = await adopt(restored, prefix, directory)
-    expect(adopted.code, adopted.said).toBe(0)
-    expect(adopted.said).toContain(`key_1 of ${org} is not revoked in the log`)
-    expect(await everythingProjected(prefix)).toEqual(projected)
-    const next = await startProjector(t, { topics: restored, prefix })
-    await restored.publish([
-      keyRevoked({ org_id: org, id: 'key_1' }),
-      keyCreated({ org_id: org, id: 'key_ghost', text: newKeyText() }),
-    ])
-    await untilCaughtUp(next)
-  },
-  TIME_MAX,
-)
+test.concurrent('a key that no log has is removed, and one that no log revokes is named and valid again', async t => {
+  const { topics, prefix, org, directory, projected } = await setUp(t)
+  const lost = [
+    keyCreated({ org_id: org, id: 'key_ghost', text: newKeyText() }),
+    keyRevoked({ org_id: org, id: 'key_1' }),
+  ]
+  await writeAndKill(t, topics, prefix, lost, 'before publish')
+  expect(await everythingProjected(prefix)).not.toEqual(projected)
+  const restored = await bringBack(t, topics, directory)
+  const adopted = await adopt(restored, prefix, directory)
+  expect(adopted.code, adopted.said).toBe(0)
+  expect(adopted.said).toContain(`key_1 of ${org} is not revoked in the log`)
+  expect(await everythingProjected(prefix)).toEqual(projected)
+  const next = await startProjector(t, { topics: restored, prefix })
+  await restored.publish([
+    keyRevoked({ org_id: org, id: 'key_1' }),
+    keyCreated({ org_id: org, id: 'key_ghost', text: newKeyText() }),
+  ])
+  await untilCaughtUp(next)
+})

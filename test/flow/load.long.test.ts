@@ -9,6 +9,7 @@ import { makeOrganizations } from '../../demo/data/organization.ts'
 import { Exact } from '../../schemas/money.ts'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { type Outgoing, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import type { Item } from '../support/model.ts'
 import { startApi, untilCaughtUp } from '../support/processes.ts'
 import { pythonProgram } from '../support/programs.ts'
@@ -41,16 +42,16 @@ const setUp = async () => {
   const { topics, prefix, projector } = await startProjection(scope, [], { partitions: 1 })
   const publish = async (records: readonly Outgoing[]) => {
     await topics.publish(records)
-    await untilCaughtUp(projector, { within: 120_000 })
+    await untilCaughtUp(projector)
   }
   await publish(all.slice(0, half))
-  const { url } = await startApi(scope, prefix)
+  const api = await startApi(scope, prefix)
+  const { url } = api
   const folder = mkdtempSync(join(tmpdir(), 'commission-load-'))
   scope.onTestFinished(async () => rmSync(folder, { recursive: true, force: true }))
   const KEY = organization.keys.reading.text
   const env = { ...process.env, API: url, KEY, RUNTIME__DLTHUB_TELEMETRY: 'false', DLT_DATA_DIR: join(folder, 'dlt') }
-  const ask = async (path: string) =>
-    JSON.parse(await (await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${KEY}` } })).text()).data
+  const ask = async (path: string) => JSON.parse(await (await fetchInTime(api, path, KEY)).text()).data
   return {
     ...{ folder, ask, api: url, key: KEY, organization: organization.id, settings: commandSettings(topics, prefix) },
     publishRest: () => publish([...all.slice(half), ...large]),

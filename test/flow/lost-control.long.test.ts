@@ -2,6 +2,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, type Ran, runCommand } from '../support/commands.ts'
 import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import {
   type Api,
   expectRefused,
@@ -34,7 +35,7 @@ const projection = async (...args: string[]): Promise<Ran> => {
   expect(ran, ran.said).toMatchObject({ code: 0 })
   return ran
 }
-const reps = (api: Api): Promise<Response> => fetch(`${api.url}/reps`, { headers: { authorization: `Bearer ${text}` } })
+const reps = (api: Api): Promise<Response> => fetchInTime(api, '/reps', text)
 
 test('a projector that finds no control index beside a later generation stops, and creates nothing', async t => {
   await projection('rebuild')

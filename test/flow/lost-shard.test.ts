@@ -5,6 +5,7 @@
 import { expect, test } from 'vitest'
 import { commandSettings, runCommand } from '../support/commands.ts'
 import { keyCreated, newId, newKeyText, payoutCalculated, periodRecorded, repRecorded } from '../support/events.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import { expectRefused, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { eventually } from '../support/scope.ts'
@@ -24,7 +25,7 @@ test.concurrent.for(['allocate_empty_primary', 'allocate_stale_primary'] as cons
     const { topics, prefix, projector } = await startProjection(t, records, { partitions: 1 })
     const api = await startApi(t, prefix)
     const ask = async () => {
-      const answer = await fetch(`${api.url}/payouts`, { headers: { authorization: `Bearer ${key}` } })
+      const answer = await fetchInTime(api, '/payouts', key)
       return { status: answer.status, text: await answer.text() }
     }
     const projected = await everythingProjected(prefix)

@@ -94,5 +94,5 @@ describe.skipIf(prometheusProgram === undefined)('a real Prometheus', () => {
     await eventually(async () => {
       expect(await prometheus.alerts()).toContainEqual({ name: 'CommissionProjectorAbsent', state: 'pending' })
     }, SOON)
-  }, 900_000)
+  })
 })

@@ -83,8 +83,6 @@ const roles = async (): Promise<Record<string, unknown>> =>
   Object.fromEntries(jsonLines(await projection('list', '--json')).map(({ generation, roles }) => [generation, roles]))
 
 const kinds = ['reps', 'periods', 'payouts', 'statements', 'payroll_files', 'chains', 'parked']
-/** A command starts, and makes the indices of a generation: on a busy machine each takes a minute. */
-const LONG = { within: 200_000 }
 const everything = async (generation: string) =>
   Object.fromEntries(
     await Promise.all(kinds.map(async kind => [kind, await allStored(`${prefix}-${generation}-${kind}`)] as const)),
@@ -116,7 +114,7 @@ test('a rebuild that was killed continues where it stopped, and ends with the sa
     (
       await Promise.all([0, 1, 2].map(partition => call('GET', `/${prefix}-control/_doc/position:g2:${partition}`)))
     ).map(({ text }) => (JSON.parse(text) as { _source?: { body: { position: number } } })._source?.body.position ?? 0)
-  await eventually(async () => expect(Math.max(...(await positions())), slow.log()).toBeGreaterThan(20), LONG)
+  await eventually(async () => expect(Math.max(...(await positions())), slow.log()).toBeGreaterThan(20))
   await slow.kill()
   expect(await roles()).toEqual({ g1: ['live'], g2: ['building'] })
   expect((await projection('swap', 'g2')).said).toContain('still being made')
@@ -158,7 +156,7 @@ test('an API process answers every route, before it gets no more requests', asyn
   for (const [path, { status }] of Object.entries(await answersOf(idle))) expect([path, status]).toEqual([path, 200])
 })
 
-test('walkers do not notice a swap and a rollback during recalculations', { timeout: 300_000 }, async t => {
+test('walkers do not notice a swap and a rollback during recalculations', async t => {
   const walkers = startWalkers({ apis: () => [api], keys, random: createRandom(seed + 1), walkers: 6, every: 5 })
   let publishing = true
   // Ten records for ten pages: a walk ends only if it reads faster than its list grows.

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { commandSettings } from '../support/commands.ts'
+import { curlInTime } from '../support/in-time.ts'
 import { startApi, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 
@@ -33,7 +34,7 @@ test('one payout is published, replaced, read now and as of its own moment, with
   await untilCaughtUp(projector)
 
   for (const { request, answer } of examples) {
-    const { stdout } = await promisify(execFile)('sh', ['-c', request], { env })
+    const { stdout } = await promisify(execFile)('sh', ['-c', curlInTime(request)], { env })
     expect(stdout).toBe(answer)
   }
 })

@@ -216,14 +216,18 @@ test('a wrong request is answered with the expected and the received value', asy
 
 describe('a request that waits while', () => {
   test('another generation is made live, and the previous one dropped, gets the receipt of the new one', async () => {
-    const place = later(await send(repRecorded({ org_id: org, name: 'g1' })), 1)
-    const asked = receipt(place, 60)
-    await untilWaiting(1)
     const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix }
-    for (const args of [['rebuild'], ['verify', 'g1', 'g2'], ['swap', 'g2'], ['drop', 'g1']]) {
+    const projection = async (...args: string[]) => {
       const ran = await runCommand(['projection', ...args], settings)
       expect(ran, ran.said).toMatchObject({ code: 0 })
     }
+    await projection('rebuild')
+    await projection('verify', 'g1', 'g2')
+    const place = later(await send(repRecorded({ org_id: org, name: 'g1' })), 1)
+    const asked = receipt(place, 60)
+    await untilWaiting(1)
+    await projection('swap', 'g2')
+    await projection('drop', 'g1')
     expect(await waiting(projectors[0])).toBe(1)
     expect(await send(payrollRecorded({ org_id: org, rep_id: 'rep_none' }))).toEqual(place)
     expect(await asked).toEqual(

@@ -190,6 +190,6 @@ test('documents of a redacted record that were written and not published yet are
   expect(stored.status).toBe(200)
   const restored = await redactorOf(t, topics, prefix).redact()
   const going = await startProjector(t, { topics: restored, prefix })
-  await untilCaughtUp(going, { within: 150_000 })
+  await untilCaughtUp(going)
   expect(JSON.stringify(await everythingProjected(prefix))).not.toContain('Canary')
-}, 360_000)
+})

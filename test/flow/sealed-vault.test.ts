@@ -58,9 +58,9 @@ test('the API opens texts with keys of Vault, refuses while Vault is away, and f
   const vaultSaid = { because: 'seal_keys_unavailable', vault: 'GET transit/export/encryption-key/+/1: status 403' }
   await eventually(async () => expect(api.lines()).toContainEqual(expect.objectContaining(vaultSaid)))
   writeFileSync(tokenFile, 'api-token\n')
-  const nameOf = async (rep: string) => JSON.parse((await client.ask(`/reps/${rep}`)).text).data?.name
+  const nameOf = async (rep: string) => JSON.parse((await client.askInTime(`/reps/${rep}`)).text).data?.name
   await eventually(async () => expect(await nameOf('rep_1')).toBe('Canary One'))
-  expect(JSON.parse((await client.ask('/reps')).text).data.map((rep: { name: string }) => rep.name)).toEqual([
+  expect(JSON.parse((await client.askInTime('/reps')).text).data.map((rep: { name: string }) => rep.name)).toEqual([
     ...['Canary One', 'Canary Two', 'Canary Three'],
   ])
 
@@ -100,7 +100,7 @@ test('the API opens texts with keys of Vault, refuses while Vault is away, and f
   expect([erased.code, jsonLines(erased)], erased.said).toEqual([0, [expect.objectContaining({ key_id: 'k1' })]])
   expect([...vault.keys.keys()]).toEqual(['k2', ...many])
   await eventually(async () =>
-    expect(JSON.parse((await client.ask('/reps/rep_1')).text).data).toMatchObject({ name: '', erased: true }),
+    expect(JSON.parse((await client.askInTime('/reps/rep_1')).text).data).toMatchObject({ name: '', erased: true }),
   )
   expect(await nameOf('rep_2')).toBe('Canary Two')
   expect(await everythingProjected(prefix)).toEqual(stored)

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { expect, inject, test } from 'vitest'
+import { READ_TIME_MAX } from '../../core/store/limits.ts'
 import { freePort } from '../../services/ports.ts'
 import { useStore } from '../support/api.ts'
 import type { Store } from '../support/documents.ts'
@@ -112,11 +113,19 @@ test('an API with an unread log answers thousands of requests, and later logs ho
   const { port, stop } = await startApiOn(store, scope, pipe)
   // Logs a line per request, because it has a key, and reads nothing.
   const url = `http://127.0.0.1:${port}/api/v1/nowhere`
-  const lines = 30_000
-  for (let n = 0; n < lines; n += 50) {
-    const answers = await Promise.all(Array.from({ length: 50 }, () => fetch(url, { method: 'HEAD', headers })))
-    expect(answers.every(({ status }) => status === 404)).toBe(true)
-    await Promise.all(answers.map(answer => answer.arrayBuffer()))
+  let lines = 0
+  const statusOf = async (): Promise<number> => {
+    lines++
+    const began = performance.now()
+    const answer = await fetch(url, { method: 'HEAD', headers })
+    await answer.arrayBuffer()
+    // On a busy machine the look-up of the key may take too long.
+    const wasLate = answer.status === 503 && performance.now() - began >= READ_TIME_MAX
+    return wasLate ? statusOf() : answer.status
+  }
+  while (lines < 30_000) {
+    const statuses = await Promise.all(Array.from({ length: 50 }, statusOf))
+    expect(new Set(statuses)).toEqual(new Set([404]))
   }
   let log = ''
   const dropped = await eventually(
@@ -133,4 +142,4 @@ test('an API with an unread log answers thousands of requests, and later logs ho
   expect(answered + dropped).toBeLessThanOrEqual(lines)
   expect(log.match(/"dropped"/g)).toHaveLength(1)
   await stop()
-}, 300_000)
+})

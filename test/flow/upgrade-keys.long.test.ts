@@ -7,6 +7,7 @@ import { expect, inject, test } from 'vitest'
 import { API_KEYS_GENERATION, controlIndexOf, generationId } from '../../schemas/stored/documents.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
 import { dataOf, keyCreated, newId, newKeyText } from '../support/events.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import { startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
@@ -14,9 +15,7 @@ import { createTopics } from '../support/topics.ts'
 
 const file = fileScope()
 
-test('with all projectors stopped, the rules for keys are raised from the end of the topic on, once', {
-  timeout: 300_000,
-}, async () => {
+test('with all projectors stopped, the rules for keys are raised from the end of the topic on, once', async () => {
   const org = newId('org')
   const topics = await createTopics(file)
   const prefix = createPrefix(file)
@@ -43,8 +42,7 @@ test('with all projectors stopped, the rules for keys are raised from the end of
   ])
   await untilCaughtUp(projector)
   const api = await startApi(file, prefix)
-  const ask = async (text: string): Promise<number> =>
-    (await fetch(`${api.url}/reps`, { headers: { authorization: `Bearer ${text}` } })).status
+  const ask = async (text: string): Promise<number> => (await fetchInTime(api, '/reps', text)).status
   expect([await ask(texts.before), await ask(texts.expiring), await ask(texts.parked)]).toEqual([200, 200, 401])
   const refused = await command('keys', 'create', '--org', org, '--name', 'x', '--permission', 'reps:read')
   expect(refused).toMatchObject({ code: 1, said: expect.stringContaining('upgrade-keys') })

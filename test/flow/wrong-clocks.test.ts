@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { keyCreated, newId, repRecorded } from '../support/events.ts'
+import { fetchInTime } from '../support/in-time.ts'
 import { type Projector, startApi, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createPrefix, readPosition, storePosition } from '../support/stored.ts'
@@ -85,7 +86,7 @@ test('a published time in the future is taken back without a rebuild, and an API
   await storePosition(prefix, 'g1', 0, { ...(await readPosition(prefix, 'g1', 0)), time: ahead })
 
   const api = await startApi(t, prefix)
-  const ask = (path: string) => fetch(`${api.url}${path}`, { headers: { authorization: `Bearer ${text}` } })
+  const ask = (path: string) => fetchInTime(api, path, text)
   const timeOf = async () => Date.parse((await ask('/reps')).headers.get('projection-time') ?? '')
   expect(await timeOf()).toBe(ahead)
   const future = await ask(`/reps?as_of=${new Date(ahead - HOUR / 2).toISOString()}`)

@@ -1,7 +1,7 @@
 /** Reads on a busy machine: the API gives a request few seconds, and says 503 then. Its records have no fault. */
 import { expect } from 'vitest'
 import type { ServedApi } from './api.ts'
-import type { LogLine } from './processes.ts'
+import type { Api, LogLine } from './processes.ts'
 import { eventually } from './scope.ts'
 
 /** Milliseconds during which a request whose time was up is sent again. */
@@ -34,6 +34,16 @@ export const inTime = async <Answer extends { readonly status: number; readonly 
     if (line !== undefined && !reasons.includes(String(line.because))) return answer
   }
 }
+
+/** A request to an API process, sent again while its time is up. */
+export const fetchInTime = (api: Pick<Api, 'url' | 'lines'>, path: string, key: string): Promise<Response> =>
+  inTime(
+    () => fetch(`${api.url}${path}`, { headers: { authorization: `Bearer ${key}` } }),
+    () => api.lines(),
+  )
+
+/** The curl of a page that asks an API process again while it says 503. A refused answer is not printed. */
+export const curlInTime = (page: string): string => page.replaceAll('curl -s ', 'curl -sf --retry 30 --retry-delay 1 ')
 
 type Logged = Pick<ServedApi, 'logged'>
 

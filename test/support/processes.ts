@@ -170,18 +170,12 @@ export const projectorSettings = ({ topics, prefix, groupId, settings }: Project
 })
 
 /** Waits until everything in Kafka is published to readers. */
-export const untilCaughtUp = async (
-  projector: Projector,
-  { within = 90_000 }: { readonly within?: number } = {},
-): Promise<void> =>
-  eventually(
-    async () => {
-      const status = await projector.status()
-      expect(status.length, projector.log()).toBeGreaterThan(0)
-      expect(status.map(({ lag }) => lag)).toEqual(status.map(() => 0))
-    },
-    { within },
-  )
+export const untilCaughtUp = async (projector: Projector, options: { readonly within?: number } = {}): Promise<void> =>
+  eventually(async () => {
+    const status = await projector.status()
+    expect(status.length, projector.log()).toBeGreaterThan(0)
+    expect(status.map(({ lag }) => lag)).toEqual(status.map(() => 0))
+  }, options)
 
 // --- the API
 

@@ -11,10 +11,10 @@ export const fileScope = (): Scope => {
   return { onTestFinished: release => taken.defer(release) }
 }
 
-export const RELEASE_TIMEOUT_MS = 60_000
+export const RELEASE_TIMEOUT_MS = 300_000
 
 /** Retries an assertion until it holds: the only way to wait in tests. Times in milliseconds. */
 export const eventually = <Result>(
   assertion: () => Result | Promise<Result>,
-  { within = 90_000, every = 50 } = {},
+  { within = 240_000, every = 50 } = {},
 ): Promise<Result> => vi.waitFor(assertion, { timeout: within, interval: every })

@@ -59,7 +59,7 @@ beforeAll(async () => {
   await projector.stop()
   await expectProjectedAsModelled(prefix, topics)
   undisturbed = await everythingProjected(prefix)
-}, 600_000)
+})
 
 /** One after the other: the order of the stream matters. */
 let publishing: Promise<unknown> = Promise.resolve()

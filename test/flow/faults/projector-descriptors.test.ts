@@ -57,6 +57,7 @@ test('a projector without a free file descriptor stays alive, and continues when
   // Its connections break, their descriptors are taken too, and it cannot open new ones.
   await elasticsearch.inject({ kind: 'away' })
   const after = await takeAll(t, portOf(projector))
+  await eventually(() => expect(openIn(projector)).toBeGreaterThanOrEqual(DESCRIPTORS))
   const asked = elasticsearch.asked().length
   await elasticsearch.heal()
   await publish()

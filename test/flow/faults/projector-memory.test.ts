@@ -39,7 +39,7 @@ const peakMiB = async ({ pid }: Projector): Promise<number> => {
 
 const expectCaughtUpWithin = async (projector: Projector, mebibytes: number, what: string): Promise<void> => {
   await Promise.race([
-    untilCaughtUp(projector, { within: 150_000 }),
+    untilCaughtUp(projector),
     projector.exited.then(exit => {
       throw new Error(`it ended: ${JSON.stringify(exit)} ${projector.log().slice(-2_000)}`)
     }),

@@ -25,7 +25,6 @@ const PARTITIONS = 3
 const seed = seedOfRun()
 console.log(`seed ${seed}`)
 /** Many processes start here at the same time, on machines with few cores. */
-const patiently = { timeout: 360_000 }
 
 const prepare = async (t: Scope, salt: number) => {
   const random = createRandom(seed + salt)
@@ -67,120 +66,107 @@ const membersOf = async ({ topics, prefix }: Prepared) =>
   (await topics.admin.describeGroups([`${prefix}-g1`])).groups[0]?.members ?? []
 
 describe.concurrent('while events arrive', () => {
-  test(
-    'three projectors that start and stop every few seconds for two minutes lose nothing, and walkers see no gap',
-    patiently,
-    async t => {
-      const its = await prepare(t, 30)
-      const { topics, stream, prefix, random, organizations } = its
-      const keys = new Map(organizations.map(org => [org, newKeyText()]))
-      await topics.publish([
-        ...stream.take(30),
-        ...organizations.map(org => keyCreated({ org_id: org, id: 'key_walker', text: keys.get(org) ?? '' })),
-      ])
-      await untilCaughtUp(await startProjector(t, { topics, prefix, groupId: `${prefix}-first` }))
-      const api = await startApi(t, prefix)
-      const walkers = startWalkers({ apis: () => [api], keys, random, walkers: 1 })
+  test('three projectors that start and stop every few seconds for two minutes lose nothing, and walkers see no gap', async t => {
+    const its = await prepare(t, 30)
+    const { topics, stream, prefix, random, organizations } = its
+    const keys = new Map(organizations.map(org => [org, newKeyText()]))
+    await topics.publish([
+      ...stream.take(30),
+      ...organizations.map(org => keyCreated({ org_id: org, id: 'key_walker', text: keys.get(org) ?? '' })),
+    ])
+    await untilCaughtUp(await startProjector(t, { topics, prefix, groupId: `${prefix}-first` }))
+    const api = await startApi(t, prefix)
+    const walkers = startWalkers({ apis: () => [api], keys, random, walkers: 1 })
 
-      const until = performance.now() + 120_000
-      let starts = 0
-      const instance = async (): Promise<void> => {
-        while (performance.now() < until) {
-          const projector = await startProjector(t, { topics, prefix })
-          starts++
-          await passed(1_000 + random.below(8_000))
-          await expectCleanStop(projector)
-        }
+    const until = performance.now() + 120_000
+    let starts = 0
+    const instance = async (): Promise<void> => {
+      while (performance.now() < until) {
+        const projector = await startProjector(t, { topics, prefix })
+        starts++
+        await passed(1_000 + random.below(8_000))
+        await expectCleanStop(projector)
       }
-      const publisher = async (): Promise<void> => {
-        while (performance.now() < until) {
-          await topics.publish(stream.take(1 + random.below(4)))
-          await passed(random.below(200))
-        }
+    }
+    const publisher = async (): Promise<void> => {
+      while (performance.now() < until) {
+        await topics.publish(stream.take(1 + random.below(4)))
+        await passed(random.below(200))
       }
-      await Promise.all([instance(), instance(), instance(), publisher()])
-      console.log(`${starts} starts and stops, ${topics.published().length} records, ${walkers.soFar().pages} pages`)
-      expect(starts).toBeGreaterThan(12)
-      // Every stopped projector has left the group: the next one does not wait for it.
-      expect(await membersOf(its)).toEqual([])
+    }
+    await Promise.all([instance(), instance(), instance(), publisher()])
+    console.log(`${starts} starts and stops, ${topics.published().length} records, ${walkers.soFar().pages} pages`)
+    expect(starts).toBeGreaterThan(12)
+    // Every stopped projector has left the group: the next one does not wait for it.
+    expect(await membersOf(its)).toEqual([])
 
-      const last = await startProjector(t, { topics, prefix })
-      await untilCaughtUp(last)
-      const walked = await walkers.stop()
-      await expectCleanStop(last)
-      expectWalkedAsModelled(walked, await expectAsUndisturbed(t, its))
-    },
-  )
+    const last = await startProjector(t, { topics, prefix })
+    await untilCaughtUp(last)
+    const walked = await walkers.stop()
+    await expectCleanStop(last)
+    expectWalkedAsModelled(walked, await expectAsUndisturbed(t, its))
+  })
 
-  test(
-    'a projector that is killed twenty times while it catches up gets further each time, and loses nothing',
-    patiently,
-    async t => {
-      const its = await prepare(t, 20)
-      const { topics, stream, prefix, organizations } = its
-      const [org = ''] = organizations
-      const padding = { extra: 'x'.repeat(30_000) }
-      // Much to read and little to decide: no start may reach the end.
-      const some = () => [
-        ...stream.take(60),
-        ...Array.from({ length: 60 }, () => withData(repRecorded({ org_id: org }), padding)),
-      ]
-      for (let more = 0; more < 4; more++) await topics.publish(some())
-      const positions = [0]
-      for (let round = 0; round < 20; round++) {
-        // Kafka keeps a killed member until its session timeout: a new group does not wait for it.
-        const projector = await startProjector(t, { topics, prefix, groupId: `${prefix}-${round}` })
-        const before = await sumOfPositions(prefix)
-        const published = topics.publish(some())
-        await eventually(async () => expect(await sumOfPositions(prefix)).toBeGreaterThan(before), { every: 2 })
-        expect(await projector.kill()).toEqual({ code: null, signal: 'SIGKILL' })
-        await published
-        positions.push(await sumOfPositions(prefix))
-      }
-      expect(positions).toEqual([...new Set(positions)].toSorted((a, b) => a - b))
-      const last = await startProjector(t, { topics, prefix })
-      await untilCaughtUp(last)
-      await expectCleanStop(last)
-      await expectAsUndisturbed(t, its)
-    },
-  )
+  test('a projector that is killed twenty times while it catches up gets further each time, and loses nothing', async t => {
+    const its = await prepare(t, 20)
+    const { topics, stream, prefix, organizations } = its
+    const [org = ''] = organizations
+    const padding = { extra: 'x'.repeat(30_000) }
+    // Much to read and little to decide: no start may reach the end.
+    const some = () => [
+      ...stream.take(60),
+      ...Array.from({ length: 60 }, () => withData(repRecorded({ org_id: org }), padding)),
+    ]
+    for (let more = 0; more < 4; more++) await topics.publish(some())
+    const positions = [0]
+    for (let round = 0; round < 20; round++) {
+      // Kafka keeps a killed member until its session timeout: a new group does not wait for it.
+      const projector = await startProjector(t, { topics, prefix, groupId: `${prefix}-${round}` })
+      const before = await sumOfPositions(prefix)
+      const published = topics.publish(some())
+      await eventually(async () => expect(await sumOfPositions(prefix)).toBeGreaterThan(before), { every: 2 })
+      expect(await projector.kill()).toEqual({ code: null, signal: 'SIGKILL' })
+      await published
+      positions.push(await sumOfPositions(prefix))
+    }
+    expect(positions).toEqual([...new Set(positions)].toSorted((a, b) => a - b))
+    const last = await startProjector(t, { topics, prefix })
+    await untilCaughtUp(last)
+    await expectCleanStop(last)
+    await expectAsUndisturbed(t, its)
+  })
 
-  test(
-    'an old and a new process with the same rules take turns; one with other rules refuses to start and disturbs nobody',
-    patiently,
-    async t => {
-      const its = await prepare(t, 40)
-      const { topics, stream, prefix } = its
-      let running = await startProjector(t, { topics, prefix })
-      for (let version = 0; version < 3; version++) {
-        await topics.publish(stream.take(40))
-        const next = await startProjector(t, { topics, prefix })
-        await topics.publish(stream.take(40))
-        await eventually(async () => expect((await next.ask('/readyz')).status, next.log()).toBe(200))
-        await topics.publish(stream.take(40))
-        await expectCleanStop(running)
-        running = next
-      }
-      // Changes the rules version of the stored generation: for this program it now has other rules.
-      const control = indexNamed(prefix, 'control')
-      const generation = (await storedById(control, generationId('g1'))) ?? {}
-      const body = { ...(generation.body as object), rules_version: 99 }
-      await store(control, generationId('g1'), { ...generation, body })
-      const other = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix }))
-      expect(await expectRefused(other, 'rules_changed')).toContain('version 99')
-
+  test('an old and a new process with the same rules take turns; one with other rules refuses to start and disturbs nobody', async t => {
+    const its = await prepare(t, 40)
+    const { topics, stream, prefix } = its
+    let running = await startProjector(t, { topics, prefix })
+    for (let version = 0; version < 3; version++) {
       await topics.publish(stream.take(40))
-      await untilCaughtUp(running)
+      const next = await startProjector(t, { topics, prefix })
+      await topics.publish(stream.take(40))
+      await eventually(async () => expect((await next.ask('/readyz')).status, next.log()).toBe(200))
+      await topics.publish(stream.take(40))
       await expectCleanStop(running)
-      await expectAsUndisturbed(t, its)
-    },
-  )
+      running = next
+    }
+    // Changes the rules version of the stored generation: for this program it now has other rules.
+    const control = indexNamed(prefix, 'control')
+    const generation = (await storedById(control, generationId('g1'))) ?? {}
+    const body = { ...(generation.body as object), rules_version: 99 }
+    await store(control, generationId('g1'), { ...generation, body })
+    const other = startProcess(t, 'projector/main.ts', projectorSettings({ topics, prefix }))
+    expect(await expectRefused(other, 'rules_changed')).toContain('version 99')
+
+    await topics.publish(stream.take(40))
+    await untilCaughtUp(running)
+    await expectCleanStop(running)
+    await expectAsUndisturbed(t, its)
+  })
 })
 
 describe.concurrent('a projector that is frozen for longer than its session, while another takes over its partitions', () => {
   test.for<Point>(['before write', 'amid bulk request', 'before publish'])(
     'continues %s and changes nothing',
-    patiently,
     async (point, t) => {
       const its = await prepare(t, point.length)
       const { topics, stream, prefix, random } = its

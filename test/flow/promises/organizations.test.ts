@@ -230,17 +230,30 @@ test('a key is refused as an unknown one from its expiry on, on an API that knew
   while (!(await wasKnown(seconds))) seconds *= 2
 })
 
+/** Waits for a status. No request that begins more than five seconds after the first one has another. */
+const expectWithinFiveSeconds = async (client: Client, status: number): Promise<void> => {
+  const first = performance.now()
+  const late: number[] = []
+  await eventually(async () => {
+    const isLate = performance.now() - first > 5_000
+    const answer = await client.askInTime('/reps')
+    if (isLate) late.push(answer.status)
+    expect(answer.status).toBe(status)
+  })
+  expect(late.filter(other => other !== status)).toEqual([])
+}
+
 test('a new key works, and a revoked key stops working, within 5 seconds on an API that already knew it', async () => {
   const text = newKeyText()
   const later = createClient([api], text)
   expect((await later.askInTime('/reps')).status).toBe(401)
   await topics.publish([keyCreated({ org_id: ours, id: 'key_3', text })])
   await untilCaughtUp(projector)
-  await eventually(async () => expect((await later.askInTime('/reps')).status).toBe(200), { within: 5_000 })
+  await expectWithinFiveSeconds(later, 200)
 
   await topics.publish([keyRevoked({ org_id: ours, id: 'key_3' })])
   await untilCaughtUp(projector)
-  await eventually(async () => expect((await later.askInTime('/reps')).status).toBe(401), { within: 5_000 })
+  await expectWithinFiveSeconds(later, 401)
   // The other keys of both organizations still work.
   for (const one of [client.ours, client.theirs, client.empty]) expect((await one.askInTime('/reps')).status).toBe(200)
 })
