@@ -26,6 +26,7 @@ export {
   type Answer,
   AnswerTooLong,
   type Ask,
+  causeType,
   createElasticsearch,
   type DocumentAddress,
   documentPath,

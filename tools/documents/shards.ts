@@ -1,5 +1,5 @@
 /** Whether all shards took part in an answer of Elasticsearch: if not, a list would be short, or a count too low. */
-import type { Answer, Coverage } from '../../core/store/index.ts'
+import { type Answer, type Coverage, causeType } from '../../core/store/index.ts'
 import { CommandError } from '../failures.ts'
 
 /** Of a search. Elasticsearch does not count a shard that no node has as failed. */
@@ -25,8 +25,9 @@ export const assertRefreshed = (what: string, answer: Answer<Coverage>): void =>
   if (!isRefreshed(answer)) throw notWhole(what, answer)
 }
 
-const notWhole = (what: string, { status }: Answer): CommandError => {
-  const why = status === 200 ? 'a shard is away, or the time was up' : `Elasticsearch answers ${status}`
+const notWhole = (what: string, { status, body }: Answer): CommandError => {
+  const got = [status, causeType(body)].filter(part => part !== undefined).join(', ')
+  const why = status === 200 ? 'a shard is away, or the time was up' : `Elasticsearch answers ${got}`
   return new CommandError(`${what} cannot be read whole: ${why}`)
 }
 

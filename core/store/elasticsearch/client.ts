@@ -153,6 +153,17 @@ export const errorType = (answer: unknown): string | undefined => {
   return typeof type === 'string' ? type : undefined
 }
 
+/**
+ * Returns the type of the innermost error. The outer one of a search says only that the search failed:
+ * `too_many_buckets_exception`, for example, is the cause of a `search_phase_execution_exception`.
+ */
+export const causeType = (answer: unknown): string | undefined => {
+  const { error } = (answer ?? {}) as { error?: { caused_by?: unknown; root_cause?: unknown } }
+  const roots: unknown = error?.root_cause
+  const inner = error?.caused_by ?? (Array.isArray(roots) ? roots[0] : undefined)
+  return errorType({ error: inner }) ?? errorType(answer)
+}
+
 /** The path of a document that is not routed, as those of the control index. Its id may have any character. */
 export const documentPath = (index: string, id: string): string => `/${index}/_doc/${encodeURIComponent(id)}`
 

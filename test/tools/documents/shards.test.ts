@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Coverage } from '../../../core/store/elasticsearch/answers.ts'
 import { assertRefreshed, hasFailedShards, wholeAnswer } from '../../../tools/documents/shards.ts'
 
 test.each([
@@ -35,6 +36,17 @@ test('the error of an answer that is not whole tells a refusal from a shard that
   const errorOf = (status: number) => () => wholeAnswer('payouts', { status, body: { _shards: { failed: 1 } } })
   expect(errorOf(200)).toThrow('payouts cannot be read whole: a shard is away, or the time was up')
   expect(errorOf(503)).toThrow('payouts cannot be read whole: Elasticsearch answers 503')
+})
+
+test.each([
+  { caused_by: { type: 'too_many_buckets_exception' }, root_cause: [] },
+  { root_cause: [{ type: 'too_many_buckets_exception' }] },
+])('the error of a refused search names the cause, and quotes nothing: %j', inner => {
+  const error = { type: 'search_phase_execution_exception', reason: 'canary', ...inner }
+  const body: Coverage & { readonly error: object } = { error }
+  expect(() => wholeAnswer('payouts', { status: 400, body })).toThrow(
+    /^payouts cannot be read whole: Elasticsearch answers 400, too_many_buckets_exception$/,
+  )
 })
 
 test('shards have failed only if the answer has their number, whatever its status', () => {
