@@ -59,19 +59,27 @@ const shownRows = (figure: Figure): { readonly rows: readonly FigureRow[]; reado
 }
 
 /**
- * Replaces `{{machine}}` and each figure's placeholder, such as `{{replay}}`, in the template.
- * @throws Error for a figure without a placeholder, or a placeholder without a figure
+ * Replaces the machine and each figure in the page: what is between `<!--replay-->` and `<!--/replay-->`. The other text
+ * is written by hand.
+ * @throws Error for a figure without its markers, or markers without a figure
  */
-export const renderPage = (template: string, machine: Machine, figures: readonly Figure[]): string => {
+export const renderPage = (page: string, machine: Machine, figures: readonly Figure[]): string => {
   for (const name of ['machine', ...figureNames]) {
-    if (!template.includes(`{{${name}}}`)) throw new Error(`the template has no {{${name}}}`)
+    if (!generated(name).test(page)) throw new Error(`the page has no <!--${name}--> and <!--/${name}-->`)
   }
-  return template.replace(/\{\{(\w*)\}\}/g, (placeholder, name: string) => {
-    if (name === 'machine') return reportMachine(machine)
-    if (!isFigure(name)) throw new Error(`the template has ${placeholder}, and there is no such figure`)
-    const measured = figures.filter(figure => figure.name === name)
-    return measured.length === 0 ? 'Not measured in this run.' : renderFigures(measured)
-  })
+  return page.replace(
+    generated('\\w+'),
+    (_, name: string) => `<!--${name}-->\n\n${contentOf(name, machine, figures)}\n\n<!--/${name}-->`,
+  )
+}
+
+const generated = (name: string): RegExp => new RegExp(`<!--(${name})-->.*?<!--/\\1-->`, 'gs')
+
+const contentOf = (name: string, machine: Machine, figures: readonly Figure[]): string => {
+  if (name === 'machine') return reportMachine(machine)
+  if (!isFigure(name)) throw new Error(`the page has <!--${name}-->, and there is no such figure`)
+  const measured = figures.filter(figure => figure.name === name)
+  return measured.length === 0 ? 'Not measured in this run.' : renderFigures(measured)
 }
 
 const isFigure = (name: string): name is FigureName => figureNames.some(figure => figure === name)

@@ -11,8 +11,8 @@ export type Results = { readonly machine: Machine; readonly figures: readonly Fi
 
 const root = join(import.meta.dirname, '..', '..')
 const resultsFile = join(root, 'bench/results.json')
-const templateFile = join(root, 'bench/performance.md')
 const docs = join(root, 'docs')
+const performancePage = join(docs, 'performance.md')
 
 /** @throws Error if no results are stored */
 export const readResults = async (): Promise<Results> => {
@@ -48,10 +48,10 @@ export const replaceFigures = (stored: Results, { machine, figures }: Results): 
   }
 }
 
-/** Writes docs/performance.md, its pictures, and the lines of other pages that quote figures. */
+/** Writes the figures of docs/performance.md, its pictures, and the lines of other pages that quote figures. */
 export const renderResults = async (results: Results): Promise<void> => {
-  const template = await readFile(templateFile, 'utf8')
-  await writeFile(join(docs, 'performance.md'), renderPage(template, results.machine, results.figures))
+  const before = await readFile(performancePage, 'utf8')
+  await writeFile(performancePage, renderPage(before, results.machine, results.figures))
   for (const picture of results.figures.flatMap(({ pictures = [] }) => pictures)) {
     await writeFile(join(docs, pictureFile(picture)), drawPicture(picture))
   }
