@@ -31,11 +31,10 @@ export const pictureFile = ({ name }: Picture): string => `pictures/bench-${name
  */
 const headlines: ReadonlyMap<FigureName, RegExp> = new Map([
   ['replay', /indices.*: (?:projector$|bulk ceiling$|projector \/ the fastest)|: projector$/],
-  ['partitions', /: (?:one|two) projectors?, /],
   ['growth', /: (?:last |restart |1,000,000: (?:replay|on disk|page at the end \/|publish))/],
-  ['freshness', /events\/s: publish → visible, p/],
+  ['freshness', /at 200 events\/s: publish → visible, p/],
   ['corrections', /: publish → visible, p50$/],
-  ['api', /(?:0|read), compared .*: 8 .*: API(?:, p99)?$|: from the first|projected: (?:alone|while .*projected)$/],
+  ['api', /(?:0|read), compared .*: 8 .*: API, p99$|: from the first|projected: (?:alone|while .*projected)$/],
   ['archive', /: restore, (?:appending|.*: p99 .*)$/],
   ['crowd', /: (?:page of 50 |another’s slower)/],
   ['nodes', /: CPU of (?:Elasticsearch|Kafka) .*, three \/ one$|: 6 rebuilds: sum$/],
@@ -85,25 +84,26 @@ const contentOf = (name: string, machine: Machine, figures: readonly Figure[]): 
 const isFigure = (name: string): name is FigureName => figureNames.some(figure => figure === name)
 
 /** One table for all figures of a name, after their pictures, and after the run that measured them apart. */
-const renderFigures = (figures: readonly Figure[]): string =>
-  [
+const renderFigures = (figures: readonly Figure[]): string => {
+  const rows = figures.flatMap(rowsOf)
+  return [
     ...figures.flatMap(({ notes }) => notes.filter(note => note.startsWith(measuredApart))),
     ...figures.flatMap(({ pictures = [] }) => pictures.map(each => `![${each.title}](${pictureFile(each)})`)),
-    table([
-      ['', 'figure'],
-      ...figures.flatMap(figure => {
-        const { rows, reached } = shownRows(figure)
-        if (rows.length + reached === 0) return []
-        return [
-          [`**${figure.title}**`, reached === 0 ? '' : `${reached} more: reached`],
-          ...rows.map(row => [row.what, [withSpread(row), target(row)].filter(text => text !== '').join('; ')]),
-        ]
-      }),
-    ]),
+    ...(rows.length === 0 ? [] : [table([['', 'figure'], ...rows])]),
   ].join('\n\n')
+}
+
+const rowsOf = (figure: Figure): string[][] => {
+  const { rows, reached } = shownRows(figure)
+  if (rows.length + reached === 0) return []
+  return [
+    [`**${figure.title}**`, reached === 0 ? '' : `${reached} more: reached`],
+    ...rows.map(row => [row.what, [withSpread(row), target(row)].filter(text => text !== '').join('; ')]),
+  ]
+}
 
 /** A note that begins so names the run of a figure that was not measured with the others. */
-export const measuredApart = 'Measured apart from the other figures: '
+export const measuredApart = 'Measured apart: '
 
 const withSpread = ({ value, lowest, highest, unit }: FigureRow): string => {
   const spread = lowest === undefined || highest === undefined ? [] : [`(${amount(lowest)}–${amount(highest)})`]

@@ -46,7 +46,7 @@ test('the page has, of each figure, its picture, its headlines and the rows whos
 
 test('the page says which figures were measured apart', () => {
   const apart = replaceFigures({ machine: {}, figures: [figure] }, { machine: { run: 'Tuesday' }, figures: [figure] })
-  expect(renderPage(`${place('machine')} ${places}`, {}, apart.figures)).toContain('from the other figures: Tuesday, commit')
+  expect(renderPage(`${place('machine')} ${places}`, {}, apart.figures)).toContain('Measured apart: Tuesday, commit')
 })
 
 test('a figure without a place, and a place without a figure, are refused', () => {
