@@ -58,8 +58,8 @@ const shownRows = (figure: Figure): { readonly rows: readonly FigureRow[]; reado
 }
 
 /**
- * Replaces the machine and each figure in the page: what is between `<!--replay-->` and `<!--/replay-->`. The other text
- * is written by hand.
+ * Replaces the machine and each figure in the page: the text between `<!--replay-->` and `<!--/replay-->`. All other
+ * text is written by hand.
  * @throws Error for a figure without its markers, or markers without a figure
  */
 export const renderPage = (page: string, machine: Machine, figures: readonly Figure[]): string => {
