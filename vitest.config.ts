@@ -11,7 +11,7 @@ const startingProcesses = {
   pool: 'forks' as const,
   // The Kafka client sets timers with a negative delay; Node's warning about them is noise.
   execArgv: ['--disable-warning=TimeoutNegativeWarning'],
-  // No promise: tests that take two or three minutes on a quiet machine take more than five on a busy one.
+  // These limits promise nothing. A test of three minutes on a quiet machine takes more than five on a busy one.
   hookTimeout: 900_000,
   testTimeout: 900_000,
   // A poll ends when its condition holds: a second, the default, is a timed test on a busy machine.

@@ -10,7 +10,8 @@ import { useStore } from '../support/api.ts'
 import { runCommand } from '../support/commands.ts'
 import { type Api, startApi } from '../support/processes.ts'
 import { browserProgram } from '../support/programs.ts'
-import { eventually, fileScope } from '../support/scope.ts'
+import { untilHeading } from '../support/readable.ts'
+import { fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
 const setUp = async (): Promise<{ browser: Browser; api: Api; store: Awaited<ReturnType<typeof useStore>> }> => {
@@ -51,11 +52,8 @@ const operations = Object.entries(openapi.paths).map(([path, { get }]) => ({ pat
 describe.skipIf(browserProgram === undefined)('in a browser', () => {
   test('the status page shows that the API is ready, and the position of every partition', async () => {
     const { page, wrong } = await open('/')
-    await eventually(async () => {
-      if ((await page.title()) !== 'Commission API: ready') await page.reload()
-      expect(await page.title()).toBe('Commission API: ready')
-    })
-    expect(await page.locator('h1').innerText()).toBe('Commission API: ready')
+    await untilHeading(page, 'Commission API: ready')
+    expect(await page.title()).toBe('Commission API: ready')
     const rows = await page.locator('tr').allInnerTexts()
     expect(rows).toHaveLength(7)
     expect(rows.slice(1).map(row => row.split('\t')[0])).toEqual(['0', '1', '2', '3', '4', '5'])

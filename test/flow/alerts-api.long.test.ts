@@ -48,9 +48,9 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
   fault('more clients connect than the API accepts', () => {
     const port = Number(new URL(watched.api.url).port)
     const sockets = new Set<Socket>()
-    // If the API is slow to accept them, the kernel forgets connections of a burst, delays others by seconds, and the
-    // API closes all after 10 s. So one burst may never pass the limit, and each sends a byte: a client that waits in
-    // silence does not learn that its connection was forgotten.
+    // On a busy machine the API accepts a burst of connections slowly. The kernel drops some and delays others, and
+    // the API closes the first ones after 10 s. So one burst may never reach the limit, and further connections follow.
+    // Each client sends a byte: a silent client does not learn that the kernel dropped its connection.
     const connectFurther = async (): Promise<void> => {
       while (sockets.size < CONNECTIONS_MAX + 50) {
         const socket = connect(port, '127.0.0.1').on('error', () => undefined)
@@ -72,7 +72,7 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
       await eventually(async () => expect(await isShared()).toBe(true))
       await redis.kill()
     },
-    // It is counted, and reads no record: on a busy machine a slow read would be an alert, too.
+    // Redis counts this request, and it reads no record: on a busy machine a slow read would fire another alert.
     meanwhile: async () => expect(await watched.ask('/nowhere')).toBe(404),
   })
   fault('Redis is killed', killRedis, test.skipIf(redisProgram === undefined))

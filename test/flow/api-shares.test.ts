@@ -248,7 +248,7 @@ describe('concurrent requests', () => {
 
 test('one client may have enough concurrent requests to keep Elasticsearch busy, and all of them are answered', async (test: Scope) => {
   const store = await shared
-  // They wait for their turn longer than in a process: a busy machine is slow.
+  // Requests may wait for their turn longer than in a process: a busy machine is slow.
   const readsOfOrganization = { ...usualShares.readsOfOrganization, waitMax: 60_000 }
   const api = await serveApi(test, store.prefix, { shares: { readsOfOrganization } })
   const key = await store.key(B)

@@ -118,7 +118,7 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
   })
 
   test('if an index is blocked, closed or deleted', async (scope: Scope) => {
-    // The clock stands still: the check of the indices before the close counts after it, too.
+    // The API checks the indices again only when the test moves the clock.
     let now = 0
     const { store, key, ask, logged } = await serveOnePayout(scope, { elapsed: () => now })
     const index = indexOf(store.prefix, store.generation, 'payouts')

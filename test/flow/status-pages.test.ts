@@ -1,6 +1,6 @@
 /** The status pages of real processes in a real browser, wide and narrow, light and dark. */
 import { once } from 'node:events'
-import { chromium, type Page } from 'playwright-core'
+import { chromium } from 'playwright-core'
 import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { startAdmin } from '../../projector/admin/admin.ts'
@@ -8,7 +8,7 @@ import { payoutCalculated, periodRecorded, repRecorded } from '../support/events
 import { startApi } from '../support/processes.ts'
 import { browserProgram } from '../support/programs.ts'
 import { startProjection } from '../support/projection.ts'
-import { unreadableIn } from '../support/readable.ts'
+import { unreadableIn, untilHeading } from '../support/readable.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 
 const scope = fileScope()
@@ -36,14 +36,6 @@ const open = async (t: Scope, address: string) => {
   await page.goto(address)
   return { page, wrong }
 }
-
-/** On a busy machine the page may say for a moment that Elasticsearch is slow. */
-const untilHeading = (page: Page, heading: string): Promise<void> =>
-  eventually(async () => {
-    const text = () => page.locator('h1').innerText()
-    if ((await text()) !== heading) await page.reload()
-    expect(await text()).toBe(heading)
-  })
 
 describe.skipIf(browserProgram === undefined)('in a browser', () => {
   test('the page of the API has the live generation, and a picture of the age of its answers', async t => {

@@ -52,7 +52,7 @@ export const startExplorer = async (scope: Scope, records: readonly Outgoing[] =
 
 const openPage = async (browser: Browser, address: string): ReturnType<Explorer['open']> => {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
-  // A busy machine is slow.
+  // By default Playwright waits 30 s: too short on a busy machine.
   page.setDefaultTimeout(240_000)
   // A page that stays open follows changes, and takes the cores of the tests after it.
   onTestFinished(() => page.close())

@@ -42,8 +42,9 @@ export const fetchInTime = (api: Pick<Api, 'url' | 'lines'>, path: string, key: 
     () => api.lines(),
   )
 
-/** The curl of a page that asks an API process again while it says 503. A refused answer is not printed. */
-export const curlInTime = (page: string): string => page.replaceAll('curl -s ', 'curl -sf --retry 30 --retry-delay 1 ')
+/** Returns commands in which each curl asks an API again while it answers 503, and prints no refused answer. */
+export const curlInTime = (commands: string): string =>
+  commands.replaceAll('curl -s ', 'curl -sf --retry 30 --retry-delay 1 ')
 
 type Logged = Pick<ServedApi, 'logged'>
 

@@ -1,6 +1,16 @@
 /** Looks at a page as a person would: at several widths, in both colour schemes. SCREENSHOTS=folder stores pictures. */
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { expect } from 'vitest'
+import { eventually } from './scope.ts'
+
+/** Loads a page again until it has this heading: on a busy machine it may first say that Elasticsearch is slow. */
+export const untilHeading = (page: Page, heading: string): Promise<void> =>
+  eventually(async () => {
+    const text = () => page.locator('h1').innerText()
+    if ((await text()) !== heading) await page.reload()
+    expect(await text()).toBe(heading)
+  })
 
 /** Runs in the page: texts of too little contrast, and parts that are wider than the page. */
 const UNREADABLE = `(() => {

@@ -54,7 +54,8 @@ test('a projector without a free file descriptor stays alive, and continues when
   await untilCaughtUp(projector)
 
   const held = [await takeAll(t, portOf(projector))]
-  // A connection that the projector is opening may free its descriptor later, and the next one get it: then again.
+  // A connection that fails may free its descriptor after `takeAll`, and the next connection gets it. Then the test
+  // takes all descriptors again.
   await eventually(async () => {
     // Its connections break, their descriptors are taken too, and it cannot open new ones.
     await elasticsearch.inject({ kind: 'away' })

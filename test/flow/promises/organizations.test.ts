@@ -230,7 +230,7 @@ test('a key is refused as an unknown one from its expiry on, on an API that knew
   while (!(await wasKnown(seconds))) seconds *= 2
 })
 
-/** Waits for a status. No request that begins more than five seconds after the first one has another. */
+/** Waits for a status. Fails if a request that begins after more than five seconds gets another status. */
 const expectWithinFiveSeconds = async (client: Client, status: number): Promise<void> => {
   const first = performance.now()
   const late: number[] = []
