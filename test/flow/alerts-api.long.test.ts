@@ -79,7 +79,7 @@ describe.skipIf(prometheusProgram === undefined)('alerts fire, and no others, wh
 
   fault('the API does not reach Elasticsearch', () => ({
     begin: async () => {
-      expect(await watched.ask()).toBe(200)
+      await eventually(async () => expect(await watched.ask()).toBe(200))
       await elasticsearch.inject({ kind: 'away' })
     },
     meanwhile: async () => expect(await watched.ask()).toBe(503),
