@@ -18,7 +18,7 @@ import {
   type SourceAdmin,
   untilKafkaAnswers,
 } from '../core/log/index.ts'
-import { eventsOptions, type StreamContext, type StreamOptions, type TestHooks } from '../core/projection/index.ts'
+import { type StreamContext, type StreamOptions, streamOptions, type TestHooks } from '../core/projection/index.ts'
 import {
   type Health,
   keepTrying,
@@ -115,7 +115,7 @@ export const prepare = async (
     endOfPartition(KEYS_PARTITION, await retry(() => fetchEnds(admin, settings.KAFKA_API_KEYS_TOPIC)))
   await serveKeysFrom(readEnd, steps)
 
-  const keys = keysOptions(keysIdentity, settings.KAFKA_GROUP_ID, steps.prefix)
+  const keys = streamOptions(keysIdentity, settings.KAFKA_GROUP_ID, steps.prefix)
   return async failed => {
     const wanted = await openActive(failed)
     return { ...wanted, streams: [keys, ...wanted.streams] }
@@ -185,7 +185,7 @@ const createOpenActive = (source: Source, groupId: string, verify: Verify, steps
     if (found === undefined || (found.rules_version === rulesVersion && found.topic === source.topic)) {
       const known = await openGeneration(generation, source, true, steps)
       const identity = await recordTopicId(known, source, verify, steps)
-      opened.set(generation, eventsOptions(identity, groupId, prefix))
+      opened.set(generation, streamOptions(identity, groupId, prefix))
       return undefined
     }
     // The API relies on these ids, whichever program projects the generation.
@@ -269,16 +269,6 @@ const finishInterruptedSwap = async (
     health.set('swap', `cannot be finished: ${error.message}`)
   }
 }
-
-/** Returns the stream options of the API keys. */
-const keysOptions = (identity: GenerationBody, groupId: string, prefix: string): StreamOptions => ({
-  stream: 'api-keys',
-  identity,
-  groupId: `${groupId}-${API_KEYS_GENERATION}`,
-  prefix,
-  controlIndex: controlIndexOf(prefix),
-  layout: layoutOf(prefix, identity),
-})
 
 /** Retries until Kafka answers. @throws StopError for an error that no retry mends */
 export const retryKafka = <Result>(

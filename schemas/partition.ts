@@ -5,7 +5,8 @@
  * record key is the organization: of two partitions, either could have the first key with a secret. The uses of these
  * two constants rely on it, and two offsets: `serve_from` of a position, and `first_rules_until` of the keys. For
  * several partitions the record key would be the hash of the secret: publishers and `org_mismatch` would change, and a
- * revocation, which has no hash, would need a new version.
+ * revocation, which has no hash, would need a new version. Two events with one key id could then come from two
+ * partitions: their offsets must not be versions of one document, and `id_reused` must see both.
  */
 export const KEYS_PARTITIONS = 1
 export const KEYS_PARTITION = 0

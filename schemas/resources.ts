@@ -172,7 +172,7 @@ export const changePattern = `${idPattern('payout')}|${idPattern('payroll')}|^(?
 const ChangeId = Type.String({
   pattern: changePattern,
   description:
-    'The id of the record. For a rep or a period, `.n` follows for version n. Valid forever as `as_of` and as `starting_after`.',
+    'The id of the record. For a rep or a period, `.n` follows for version n. Valid as `as_of` and as `starting_after` without a time limit, unless new rules refuse its record.',
 })
 
 const changeFields = {

@@ -1,6 +1,6 @@
 /**
- * The ledger library: an event, the rules, and the decision on each record. Pure: it knows neither Kafka nor
- * Elasticsearch.
+ * The ledger library: an event, the rules, and the decision on each record. It sends nothing to Kafka or
+ * Elasticsearch. Its only effects are the spans of `event/trace-batch.ts`.
  */
 
 export { Cache } from './decide/cache.ts'

@@ -1,5 +1,4 @@
 /** The projection library: the flow from a log to the store, for the projector, a rebuild and a replay. */
-export { eventsOptions } from './events-options.ts'
 export { assertRulesKnown, type InspectSteps, inspectCommon, inspectStream } from './inspect-start.ts'
 export {
   BALANCES,
@@ -17,5 +16,6 @@ export {
   type StreamContext,
   type StreamOptions,
   startStream,
+  streamOptions,
   type TestHooks,
 } from './stream/stream.ts'

@@ -1,4 +1,4 @@
-/** The answer to each refusal code. Statuses and usual messages come from schemas/. No other file has a status. */
+/** The answer to each refusal code. Statuses and usual messages come from schemas/. */
 import { type RefusalCode, refusals } from '../../schemas/errors.ts'
 import { messages } from '../../schemas/reference/messages.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'

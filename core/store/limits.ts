@@ -70,7 +70,7 @@ export const ANSWER_BYTES_MAX = 44 * 1024 * 1024
 /**
  * Bytes of answers held at once, from the request to Elasticsearch until the client has them: of this process, of one
  * organization, of one key. Resident memory stays under 500 MiB: the process takes some 120 MiB, and garbage can be as
- * much as the held bytes (see `main.ts`). One key may hold the largest page and ask for the next one.
+ * much as the held bytes (see `api/heap-growth.ts`). One key may hold the largest page and ask for the next one.
  */
 export const ANSWERS_HELD_MAX = 88 * 1024 * 1024
 export const ANSWERS_HELD_OF_ORGANIZATION = 70 * 1024 * 1024

@@ -87,7 +87,7 @@ export type LayoutSource = Pick<GenerationDocument['body'], 'generation' | 'topi
 /** Returns the layout of a generation, or of the API keys. */
 export const layoutOf = (prefix: string, { generation, layout }: LayoutSource): GenerationLayout => {
   if (generation === API_KEYS_GENERATION) return layoutOfKeys(prefix)
-  return layout === undefined ? layoutByKind(prefix, generation) : routedLayout(prefix, generation, layout === 3)
+  return layout === undefined ? layoutByKind(prefix, generation) : routedLayout(prefix, generation, layout >= 3)
 }
 
 /** The layout of the API keys and of their parked records. */

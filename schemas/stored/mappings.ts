@@ -93,7 +93,7 @@ const properties = {
 const balances = (layout: 2 | 3) => ({
   org_id: keyword,
   seq: long,
-  sequence: layout === 3 ? long : storedLong,
+  sequence: layout >= 3 ? long : storedLong,
   body_bytes: storedLong,
   body,
 })
@@ -105,7 +105,7 @@ const allRecords = (layout: 2 | 3) => ({
   ...properties.payouts,
   ...properties.payroll_files,
   body_bytes: storedLong,
-  body: layout === 3 ? bodyWithDeals : body,
+  body: layout >= 3 ? bodyWithDeals : body,
 })
 
 export type IndexDefinition = {

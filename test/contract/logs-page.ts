@@ -30,7 +30,7 @@ const meanings: Readonly<Record<string, string>> = {
     'reason of a refusal, the same word as in `api_refusals_total`: a [code](errors.md#refusals-of-the-api) or a finer word',
   code: 'projector: a [stop code](operating.md#stop-codes), or a code of its [clocks](operating.md#wrong-clocks). API: code of Node for a failure of a file or a connection',
   codec: 'compression of a batch: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd',
-  committedTo: 'offset that the consumer group has committed',
+  committedTo: 'offset that this process has committed, 0 before the first time',
   documents: 'number of documents in the request',
   dropped: 'number of lines that were not written',
   elasticsearch_ahead_ms: "milliseconds that Elasticsearch's clock is ahead; null if it does not tell",

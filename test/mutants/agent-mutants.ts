@@ -26,7 +26,7 @@ export const agentMutants: readonly Mutant[] = [
   {
     name: 'a page that was cut for an agent has the cursor of the page of the API',
     inside: 'readPage',
-    find: "isCut ? (data[shown.length - 1]?.id ?? '') : nextCursor",
+    find: "isCut && nextCursor !== '' ? (data[shown.length - 1]?.id ?? '') : nextCursor",
     replace: 'nextCursor',
   },
   {

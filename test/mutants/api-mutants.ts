@@ -138,7 +138,7 @@ export const apiMutants: readonly Mutant[] = [
   {
     name: 'a new generation cannot be searched by deal',
     inside: 'allRecords',
-    find: 'body: layout === 3 ? bodyWithDeals : body',
+    find: 'body: layout >= 3 ? bodyWithDeals : body',
     replace: 'body',
     flow: FILTERS,
   },

@@ -5,7 +5,7 @@
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'
-import { eventsOptions, rebuildGeneration } from '../../core/projection/index.ts'
+import { rebuildGeneration, streamOptions } from '../../core/projection/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import { type Ask, prepareControl, prepareGeneration, readGeneration } from '../../core/store/index.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
@@ -66,7 +66,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
 
   const { bounds, org } = sandbox
   const stream = {
-    ...eventsOptions(identity, source.groupId, prefix),
+    ...streamOptions(identity, source.groupId, prefix),
     bounds,
     ...(org !== null && { org }),
     ...(module && { rules: module.table }),

@@ -14,6 +14,7 @@ import { asOf, type Document } from './as-of.ts'
 import { BalanceCheck, type WrongBalance } from './check-balances.ts'
 import type { RetryContext } from './read-retries.ts'
 import { scan } from './scan.ts'
+import { isAmount } from './sums.ts'
 
 export type Summary = {
   readonly counts: Partial<Record<Kind, number>>
@@ -52,8 +53,10 @@ export const summarize = async (
       summary.digest = addToDigest(summary.digest, documentHash(kind, document.id, document.source))
       const { body: { currency = '', net_amount = '0', amount = '0' } = {}, superseded_by_id } = document.source
       balances.add(kind, org, document.source)
-      if (kind === 'payouts' && superseded_by_id === null) addTo(summary.owed, String(currency), String(net_amount))
-      if (kind === 'payroll_files') addTo(summary.paid, String(currency), String(amount))
+      // A damaged amount has no place in a sum. The digest and the balances show the damage.
+      if (kind === 'payouts' && superseded_by_id === null && isAmount(net_amount))
+        addTo(summary.owed, String(currency), net_amount)
+      if (kind === 'payroll_files' && isAmount(amount)) addTo(summary.paid, String(currency), amount)
       read++
       showProgress(`${read} documents of ${identity.generation} read`)
     }

@@ -9,7 +9,7 @@ import {
   type GenerationBody,
   type KafkaAccess,
 } from '../../core/log/index.ts'
-import { eventsOptions, type RebuildContext, rebuildGeneration } from '../../core/projection/index.ts'
+import { type RebuildContext, rebuildGeneration, streamOptions } from '../../core/projection/index.ts'
 import { changeGenerations, type Generations, prepareGeneration } from '../../core/store/index.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
@@ -78,7 +78,7 @@ export const rebuild = async ({ maxRate, json }: RebuildOptions, context: Rebuil
   }
   say(isNew ? `making ${generation}` : `continuing with ${generation}`)
 
-  const ended = await rebuildGeneration(eventsOptions(identity, groupId, prefix), maxRate, {
+  const ended = await rebuildGeneration(streamOptions(identity, groupId, prefix), maxRate, {
     from: { kafkaWithConnectHook: context.kafkaWithConnectHook, openLog: context.openLog, admin },
     elasticsearch: { send },
     retryOptions: context.retryOptions,

@@ -160,6 +160,6 @@ const isMoving = async (name: string, partitions: readonly number[], context: Co
   return (await recordsOf(name, partitions, context)) > before
 }
 
-/** The group id to which `eventsOptions` appends the name of a sandbox. */
+/** The group id to which `streamOptions` appends the name of a sandbox. */
 export const sandboxGroupPrefix = (groupId: string): string => `${groupId}-sandbox`
 const sandboxGroup = (groupId: string, name: string): string => `${sandboxGroupPrefix(groupId)}-${name}`

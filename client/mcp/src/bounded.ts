@@ -55,7 +55,10 @@ export type PageAnswer<Item> = {
   readonly projection_time: string
 }
 
-/** Reads one page, and keeps the records that have room. A cursor is the id of a record. */
+/**
+ * Reads one page, and keeps the records that have room. A cursor is the id of a record. A list that was read by `ids`
+ * has none: a cursor would continue another list.
+ */
 export const readPage = async <Item extends { readonly id: string }, Shown>(
   list: List<Item>,
   show: (item: Item) => Shown,
@@ -63,7 +66,7 @@ export const readPage = async <Item extends { readonly id: string }, Shown>(
   const { data, hasMore, nextCursor, projectionTime } = await firstPage(list)
   const shown = firstOf(data.map(show))
   const isCut = shown.length < data.length
-  const cursor = isCut ? (data[shown.length - 1]?.id ?? '') : nextCursor
+  const cursor = isCut && nextCursor !== '' ? (data[shown.length - 1]?.id ?? '') : nextCursor
   return {
     data: shown,
     has_more: hasMore || isCut,
@@ -86,7 +89,7 @@ export const pageSchema = (item: JsonSchema): JsonSchema =>
     },
     next_cursor: {
       type: ['string', 'null'],
-      description: 'Send it as `starting_after` to read on, now or later. Null if the list is empty.',
+      description: 'Send it as `starting_after` to read on, now or later. Null if the list is empty, or was read by `ids`.',
     },
     projection_time: { type: 'string', description: 'Everything published up to this instant is included.' },
   })

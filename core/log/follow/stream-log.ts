@@ -1,6 +1,6 @@
 /**
- * The log that a stream reads: a topic in Kafka (`kafka-log.ts`), or an archive of one (`archived-log.ts`). Everything
- * after it is the same: the positions, the decisions and the writes.
+ * The log that a stream reads: a topic in Kafka (`core/projection/stream/kafka-log.ts`), or an archive of one
+ * (`archived-log.ts`). Everything after it is the same: the positions, the decisions and the writes.
  */
 import type { Batch, UndecodableBatch } from '../../ledger/index.ts'
 import type { StopError } from '../../runtime/index.ts'

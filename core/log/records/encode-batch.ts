@@ -23,7 +23,7 @@ const HEADER_BYTES = 61
 const FORMAT = 2
 const ZSTD = 4
 const TRANSACTIONAL = 16
-/** A larger batch is compressed: it may be larger than the topic accepts. */
+/** A larger batch is compressed, if it becomes smaller: it may be larger than the topic accepts. */
 const PLAIN_BYTES = 1024 * 1024
 
 /** Times of one batch differ by less than this many milliseconds, so that a difference is a plain number. */
@@ -35,12 +35,13 @@ export const encodeRecordBatch = (records: readonly BatchRecord[], producer: Bat
   const base = kafkaTime(first.timestamp)
   const bodies = records.map((record, index) => encodeRecord(record, Number(kafkaTime(record.timestamp) - base), index))
   const plain = Buffer.concat(bodies)
-  const compressed = plain.length > PLAIN_BYTES
-  const body = compressed ? zstdCompressSync(plain) : plain
+  const compressed = plain.length > PLAIN_BYTES ? zstdCompressSync(plain) : plain
+  const isSmaller = compressed.length < plain.length
+  const body = isSmaller ? compressed : plain
   const batch = Buffer.alloc(HEADER_BYTES + body.length)
   batch.writeInt32BE(batch.length - 12, 8)
   batch.writeInt8(FORMAT, 16)
-  batch.writeInt16BE((compressed ? ZSTD : 0) | (producer.transactional ? TRANSACTIONAL : 0), PREFIX_BYTES)
+  batch.writeInt16BE((isSmaller ? ZSTD : 0) | (producer.transactional ? TRANSACTIONAL : 0), PREFIX_BYTES)
   batch.writeInt32BE(records.length - 1, 23)
   batch.writeBigInt64BE(base, 27)
   batch.writeBigInt64BE(latestOf(records), 35)

@@ -4,7 +4,8 @@
  */
 
 import type { Stream } from '../../../schemas/events.ts'
-import type { GenerationLayout } from '../../../schemas/stored/layout.ts'
+import { API_KEYS_GENERATION, controlIndexOf } from '../../../schemas/stored/documents.ts'
+import { type GenerationLayout, layoutOf } from '../../../schemas/stored/layout.ts'
 import { builtInRules, type Deciding, decode, PartitionLedger, type RulesTable } from '../../ledger/index.ts'
 import {
   type Bounds,
@@ -59,6 +60,16 @@ export type StreamOptions = {
   readonly bounds?: Bounds
   readonly org?: string | undefined
 }
+
+/** Returns the options of the stream of a generation, or of the API keys. @param groupId KAFKA_GROUP_ID */
+export const streamOptions = (identity: GenerationBody, groupId: string, prefix: string): StreamOptions => ({
+  stream: identity.generation === API_KEYS_GENERATION ? 'api-keys' : 'events',
+  identity,
+  groupId: `${groupId}-${identity.generation}`,
+  prefix,
+  controlIndex: controlIndexOf(prefix),
+  layout: layoutOf(prefix, identity),
+})
 
 export type StreamContext = Retrying & {
   readonly streamLog: StreamLog

@@ -34,6 +34,11 @@ test('a page that has room is that of the API, and an empty cursor is null', asy
   expect(empty).toMatchObject({ data: [], has_more: false, next_cursor: null })
 })
 
+test('a list that was read by ids has no cursor, also if there is no room for all of it', async () => {
+  const page = await readPage(listOf({ data: items(10, 9_000), hasMore: false, nextCursor: '', projectionTime }), same)
+  expect(page).toMatchObject({ data: items(4, 9_000), has_more: true, next_cursor: null })
+})
+
 test('one record is always read, also if it is too large: a walk ends', () => {
   expect(firstOf(items(3, 100_000))).toHaveLength(1)
   expect(firstOf([])).toEqual([])

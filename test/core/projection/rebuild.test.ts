@@ -3,9 +3,9 @@ import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
 import { RULES_VERSION } from '../../../core/ledger/rules/rules.ts'
 import type { SourceAdmin } from '../../../core/log/kafka/source.ts'
-import { eventsOptions } from '../../../core/projection/events-options.ts'
 import { CAUGHT_UP_MS, REBUILD_POLL_MS } from '../../../core/projection/limits.ts'
 import { type RebuildProgress, rebuildGeneration, waitForCatchUp } from '../../../core/projection/rebuild.ts'
+import { streamOptions } from '../../../core/projection/stream/stream.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import { commonIndices, generationIndices } from '../../../schemas/stored/mappings.ts'
@@ -150,7 +150,7 @@ test('a rebuild that waits long for its rate is not taken for a stuck one', asyn
   const bounds = [entries.length]
   const sandbox = { org: null, until: null, bounds, rules: null }
   const source = { topic: 't', cluster_id: 'cluster', partitions: 1, rules_version: RULES_VERSION, sandbox }
-  const options = { ...eventsOptions({ generation: 'g1', ...source }, 'group', 'c'), bounds }
+  const options = { ...streamOptions({ generation: 'g1', ...source }, 'group', 'c'), bounds }
   const read = async (_: number, from: number) => ({ entries: entries.slice(from), end: entries.length })
   const ended: { how: unknown } = { how: undefined }
   const rate = 1

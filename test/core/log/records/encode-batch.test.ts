@@ -1,4 +1,5 @@
 /** Batches that this project encodes, read as those of a log. */
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { recordBatchesIn } from '../../../../core/log/batch/record-batch.ts'
@@ -35,6 +36,15 @@ test('a batch over a mebibyte is compressed, and read as it was given', async ()
   const value = Buffer.alloc(3 * 1024 * 1024, 'x')
   const bytes = encodeRecordBatch([{ ...entry, value }], producer)
   expect(bytes.length).toBeLessThan(100_000)
+  expect((await recordsIn(bytes))[0]?.value).toEqual(value)
+})
+
+test('a batch whose bytes no compression makes smaller is as large as before: its topic accepted that size', async () => {
+  const [entry] = fc.sample(anyEntry, { seed, numRuns: 1 })
+  if (entry === undefined) throw new Error('no entry')
+  const value = createHash('shake256', { outputLength: 2 * 1024 * 1024 }).digest()
+  const bytes = encodeRecordBatch([{ ...entry, value }], producer)
+  expect(recordBatchesIn(bytes)[0]).toMatchObject({ codec: 0 })
   expect((await recordsIn(bytes))[0]?.value).toEqual(value)
 })
 
