@@ -1,8 +1,8 @@
 /**
  * In: the names that a client gives: a record of a list (a cursor), or a change (a cursor of the feed, or a moment).
  *   Out: the sort value of each: for a record that of its list, for a change the offset of its event.
- * Promises: a valid name stays valid, unless new rules park its record. Its sort value never changes, even if the record
- *   is replaced.
+ * Promises: a valid name stays valid, unless new rules park its record. Its sort value never changes, even if the
+ *   record is replaced.
  */
 import { LRUCache } from 'lru-cache'
 import { listTraits } from '../../../schemas/lists.ts'
