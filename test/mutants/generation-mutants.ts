@@ -61,6 +61,18 @@ export const generationMutants: readonly Mutant[] = [
       '    const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])\n    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])\n',
   },
   {
+    name: 'a generation trusts the parked records of the one it follows although that lost a shard',
+    inside: 'createFollow',
+    find: 'if (!isChecked || followed._source.body.lost !== undefined)',
+    replace: 'if (!isChecked)',
+  },
+  {
+    name: 'a generation trusts the parked records of the one it follows while they are removed',
+    inside: 'createFollow',
+    find: 'return removing ? 0 : published',
+    replace: 'return published',
+  },
+  {
     name: 'a decision rests on a document that any copy answered',
     inside: 'getFromPrimaries',
     find: '    const bulk = linesOf(part)\n',

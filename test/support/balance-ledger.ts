@@ -29,6 +29,8 @@ export class Ledger {
   readonly asked: string[] = []
   position: PositionDocument['body'] = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
   progress = { readTo: 0, publishedTo: 0, end: 0 }
+  /** Called after balances were counted. */
+  assertSame: () => Promise<unknown> = async () => undefined
   /** Called before each request; may answer it. */
   intercept: (path: string, query: object) => Answered | undefined = () => undefined
   #sleeping = Promise.withResolvers<void>()
@@ -97,6 +99,7 @@ export class Ledger {
         this.counted[outcome] += balances
       },
       warn: (_, message) => this.told.push(message),
+      assertSame: () => this.assertSame(),
       fail: error => this.failures.push(error),
     })
   }

@@ -4,7 +4,8 @@
  * Promises: the flow never waits for a balance. Nothing is made while a partition is far behind its end. A balance is
  *   stored only if two computations agree. The pause between them is longer than a removed node answers from its old
  *   copies (docs/decisions/0094). The position is read from its primary each time, so that a projector that stood still
- *   counts nothing of a log that was set back meanwhile.
+ *   counts nothing of a log that was set back meanwhile. It is stored only if its generation has the recorded shards
+ *   after it was counted: two counts of a shard that lost documents agree.
  * Can go wrong: Elasticsearch does not answer (tried again later); another content is stored (an error in the log, and
  *   a metric); an ingest pipeline of others changed or dropped a balance (the stream ends: no other failure ends it).
  */
@@ -45,6 +46,8 @@ type KeepSteps = Omit<BalanceSteps, 'signal'> & {
   readonly sleep: RetryOptions['sleep']
   readonly count: (outcome: 'written' | 'different', balances: number) => void
   readonly warn: (details: Readonly<Record<string, string | number>>, message: string) => void
+  /** @throws StopError if an index or a shard of the generation is another one than recorded */
+  readonly assertSame: () => Promise<unknown>
   /** Ends the stream. */
   readonly fail: (error: unknown) => void
 }
@@ -149,7 +152,9 @@ export class BalanceKeeper {
       const again = await this.#next(org, balances.length)
       if (isDeepStrictEqual(again?.balances, balances)) agreed.push(...balances)
     }
-    if (agreed.length > 0) await this.#store(agreed)
+    if (agreed.length === 0) return
+    await this.#steps.assertSame()
+    await this.#store(agreed)
   }
 
   /** Returns undefined if the partition of the organization is not ours, is far behind, or must not be read now. */

@@ -8,12 +8,15 @@
  * records before it.
  * Promises: while the other generation is live, no record is decided before the other has published past it. Every
  * record that the other has published past is decided, even if that position is inside a batch.
- * Can go wrong: the other generation does not move (waits, and says so) or is gone (stops).
+ * Can go wrong: the other generation does not move (waits, and says so), is gone, or lost a shard or an index (stops: a
+ * lost parked record looks like an applied one).
  */
 
 import type { ParkCode } from '../../../schemas/errors.ts'
 import {
   controlIndexOf,
+  type GenerationDocument,
+  generationId,
   LIVE_ID,
   type LiveDocument,
   type ParkedDocument,
@@ -27,6 +30,7 @@ import type { GenerationBody } from '../../log/index.ts'
 import { type Health, StopError } from '../../runtime/index.ts'
 import {
   type Ask,
+  assertSameIndices,
   type FoundDocument,
   finishSwap,
   type GetDocuments,
@@ -49,9 +53,18 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   const { generation, follows, topic } = identity
   if (follows === undefined) return undefined
   const { getDocuments, request, sleep, during } = steps
-  const reachedIn = (found: FoundDocument<PositionDocument> | undefined): number => {
-    if (found?.found) return found._source.body.position
-    throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
+  let isChecked = false
+  const reachedIn = async (position: FoundDocument<PositionDocument> | undefined): Promise<number> => {
+    const [followed] = await getDocuments<GenerationDocument>([controlAddress(prefix, generationId(follows))])
+    if (!position?.found || !followed?.found)
+      throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
+    // Later losses are noted in its document by its own projector.
+    if (!isChecked || followed._source.body.lost !== undefined)
+      await assertSameIndices(followed._source.body, { request, prefix })
+    isChecked = true
+    const { position: published, removing } = position._source.body
+    // `adopt` removes its parked records now, and sets this position back after that.
+    return removing ? 0 : published
   }
   /** The known position of the followed generation, and the offset from which on this generation decides alone. */
   let reached = 0
@@ -67,7 +80,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
     if (independentFrom === undefined && generations.live === generation) await finishSwap({ request, prefix })
     // After a restore from a snapshot both generations start again from the first record. Until the other one is that
     // far, its parked records may be missing.
-    else if (independentFrom === undefined || from < independentFrom) reached = reachedIn(position)
+    else if (independentFrom === undefined || from < independentFrom) reached = await reachedIn(position)
   }
   /** The first offset that may not be decided yet. */
   const firstUndecidable = (): number =>

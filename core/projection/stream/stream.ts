@@ -21,6 +21,7 @@ import {
 import type { Retrying } from '../../runtime/index.ts'
 import {
   type Ask,
+  assertSameIndices,
   type Clocks,
   createPublishedTimes,
   type Elasticsearch,
@@ -253,6 +254,7 @@ const startBalances = (
     warn,
     fail,
     send: elasticsearch.send,
+    assertSame: () => assertSameIndices(identity, { request: elasticsearch.send, prefix }),
   })
 }
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { BalanceKeeper } from '../../../../core/projection/balances/keep-balances.ts'
+import { StopError } from '../../../../core/runtime/failures.ts'
 import { Ledger, layout, ORG } from '../../../support/balance-ledger.ts'
 import { eventually } from '../../../support/scope.ts'
 
@@ -125,6 +126,20 @@ describe('balances', () => {
     expect(ledger.balances()).toEqual([])
     await ledger.pass(MADE)
     expect(ledger.balances()).toMatchObject([{ sequence: 3, seq: 3, body: { rows: [row('3', 3)] } }])
+  })
+
+  test('of a shard that lost documents are not stored: both computations agree on too little', async () => {
+    for (const seq of [1, 2, 3]) ledger.payout(seq, '1')
+    ledger.publish(4)
+    ledger.assertSame = async () => {
+      throw new StopError('index_replaced', 'a shard is another one')
+    }
+    keeper = ledger.keeper()
+    await ledger.pass(MADE + 1)
+    expect([ledger.balances(), ledger.told.length, ledger.failures]).toEqual([[], 1, []])
+    ledger.assertSame = async () => undefined
+    await ledger.pass(MADE + 1)
+    expect(ledger.balances()).toMatchObject([{ sequence: 3 }])
   })
 
   test.each([

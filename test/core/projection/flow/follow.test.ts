@@ -21,7 +21,9 @@ const identity: GenerationBody = {
 
 /** `positions` are those of g1, by partition. `parked` are its parked records. */
 const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string, string> } = {}) => {
-  const state = { live, positions, parked, seqNo: 1 }
+  const state = { live, positions, parked, seqNo: 1, ids: { 'p-control': 'c', 'p-g1-parked': 'a' }, removing: false }
+  const indices = { 'p-g1-parked': 'a' }
+  const lost: { lost?: string } = {}
   /** The other fields of the live document. If g2 is live, its floor is still missing. */
   const beside = { floor: live === 'g2' ? null : [], previous: 'g1', alone: {} as Record<string, readonly number[]> }
   const asked: string[] = []
@@ -31,9 +33,10 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
   const sourceOf = (index: string, id: string): object | undefined => {
     if (index.endsWith('-parked')) return state.parked[id] === undefined ? undefined : { code: state.parked[id] }
     if (id === 'live') return { kind: 'live', body: { generation: state.live, ...beside } }
-    if (id === 'generation:g1') return { kind: 'generation', body: { ...identity, generation: 'g1' } }
+    if (id === 'generation:g1') return { kind: 'generation', body: { ...identity, generation: 'g1', indices, ...lost } }
     const position = state.positions[Number(id.split(':')[2])]
-    return position === undefined ? undefined : { kind: 'position', body: { position } }
+    const { removing } = state
+    return position === undefined ? undefined : { kind: 'position', body: { position, ...(removing && { removing }) } }
   }
   const getDocuments = getting(async docs => {
     asked.push(docs.map(({ _id }) => _id).join())
@@ -47,6 +50,12 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
   const request = sending(async asked => {
     const { method, path, body, query } = asked
     if (path === '/_bulk') return primariesAnswer(asked, sourceOf)
+    if (path === '/p-*/_settings') {
+      const listed = Object.entries(state.ids).map(([name, uuid]) => [name, { settings: { index: { uuid } } }])
+      return { status: 200, body: Object.fromEntries(listed) }
+    }
+    // Elasticsearch without security.
+    if (path.startsWith('/_')) return { status: 404, body: {} }
     if (method === 'GET') {
       const [, index = '', , id = ''] = path.split('/').map(decodeURIComponent)
       return { status: 200, body: { _source: sourceOf(index, id), _seq_no: state.seqNo, _primary_term: 1 } }
@@ -68,7 +77,7 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     during: async (_, task) => task(reason => told.push(reason)),
   })
   if (follow === undefined) throw new Error('it follows nobody')
-  return { state, beside, asked, told, after, follow, slept: () => slept }
+  return { state, lost, beside, asked, told, after, follow, slept: () => slept }
 }
 
 const reps = (from: number, count: number) =>
@@ -135,6 +144,27 @@ describe('a generation that follows another', () => {
     expect(told[0]).toContain('g1')
     state.positions = [2, 1]
     expect(await deciding).toEqual({ decidableTo: 2, parked: new Map() })
+  })
+
+  test('stops if an index of the other one is another one, or lost a shard: its parked records may be missing', async () => {
+    const replaced = control({ positions: [9, 9] })
+    replaced.state.ids['p-g1-parked'] = 'b'
+    await expect(replaced.follow(reps(0, 1))).rejects.toThrow(expect.objectContaining({ code: 'index_replaced' }))
+    const { state, lost, follow } = control({ positions: [1, 1] })
+    expect(await follow(reps(0, 1))).toMatchObject({ decidableTo: 1 })
+    Object.assign(lost, { lost: 'p-g1-parked/0' })
+    state.positions = [2, 2]
+    await expect(follow(reps(1, 1))).rejects.toThrow(expect.objectContaining({ code: 'index_replaced' }))
+  })
+
+  test('waits while parked records of the other one are removed', async () => {
+    const { state, follow, slept } = control({ positions: [2, 2] })
+    state.removing = true
+    const deciding = follow(reps(0, 2))
+    for (let round = 0; round < 1_000 && slept() <= FOLLOWED_LATE_MS; round++) await everythingRuns()
+    state.removing = false
+    state.parked['events:0:1'] = 'id_reused'
+    expect(await deciding).toEqual({ decidableTo: 2, parked: new Map([[1, 'id_reused']]) })
   })
 
   test('stops if the followed generation is gone', async () => {
