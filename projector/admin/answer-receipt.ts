@@ -65,7 +65,7 @@ const answerQuestion = async (
 ): Promise<ReceiptAnswer> => {
   if (offset === undefined) {
     const outcome = await askRun({ stream, topic, partition, partitions, from, to }, wait * 1_000, gone)
-    if (outcome.state !== 'read') return noReceipt(outcome.state)
+    if (outcome.state !== 'read') return noReceipt(outcome, topic)
     return jsonAnswer(200, { topic, partition, from, to, ...outcome.receipt })
   }
   const location: RecordLocation = { stream, topic, partition, offset }
@@ -78,15 +78,18 @@ const answerQuestion = async (
       const detail = await explain({ ...location, partitions, code: outcome.code }, gone)
       return jsonAnswer(200, { ...outcome, detail, topic, partition, offset })
     }
+    case 'other_topic':
     case 'unavailable':
     case 'too_many':
     case 'stopping':
-      return noReceipt(outcome.state)
+      return noReceipt(outcome, topic)
   }
 }
 
-const noReceipt = (state: Exclude<RunOutcome['state'], 'read'>): ReceiptAnswer => {
-  switch (state) {
+const noReceipt = (outcome: Exclude<RunOutcome, { state: 'read' }>, topic: string): ReceiptAnswer => {
+  switch (outcome.state) {
+    case 'other_topic':
+      return errorAnswer(404, `topic: expected ${outcome.live} (the topic of the live generation), got ${shown(topic)}`)
     case 'unavailable':
       return notKnownNow('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':

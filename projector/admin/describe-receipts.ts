@@ -85,7 +85,10 @@ const content = (schema: keyof typeof schemas): Json => ({
 const responses = (schema: 'Receipt' | 'RunReceipt'): Json => ({
   200: { description: 'The receipt.', content: content(schema) },
   400: { description: 'A parameter is not valid.', content: content('ReceiptError') },
-  404: { description: 'The projector does not read this topic or partition.', content: content('ReceiptError') },
+  404: {
+    description: 'The projector does not read this topic or partition, or the live generation is of another topic.',
+    content: content('ReceiptError'),
+  },
   503: {
     description: 'Not known now: ask again.',
     headers: { 'Retry-After': { schema: { type: 'integer' }, description: 'Seconds until the next try.' } },

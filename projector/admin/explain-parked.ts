@@ -7,16 +7,10 @@ import { detailOf, needsRecord, type ToExplain } from '../../core/ledger/index.t
 import { keptRecord } from '../../core/log/index.ts'
 import { limitConcurrency, type RetryOptions, StopError, Unanswered } from '../../core/runtime/index.ts'
 import { multiGet, type Send } from '../../core/store/index.ts'
-import {
-  API_KEYS_GENERATION,
-  LIVE_ID,
-  type LiveDocument,
-  type ParkedDocument,
-  parkedId,
-} from '../../schemas/stored/documents.ts'
+import { LIVE_ID, type LiveDocument, type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { parkedAddress } from '../../schemas/stored/layout.ts'
 import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX } from '../limits.ts'
-import { getControlDocument } from './read-control.ts'
+import { generationOfStream, getControlDocument } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { RecordLocation } from './receipts.ts'
 
@@ -35,8 +29,7 @@ export const createParkedExplainer = (
   const read = async ({ stream, topic, partition, offset }: RecordLocation, signal: AbortSignal) => {
     if (signal.aborted) return undefined
     const { generation } = (await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body
-    const parkedIn = stream === 'events' ? generation : API_KEYS_GENERATION
-    const address = parkedAddress(prefix, parkedIn, parkedId(topic, partition, offset))
+    const address = parkedAddress(prefix, generationOfStream(stream, generation), parkedId(topic, partition, offset))
     const sizeOf = { ...address, _source: ['body_bytes'] }
     const [size] = await multiGet<Pick<ParkedDocument, 'body_bytes'>>(send, [sizeOf], signal)
     if (!size?.found || size._source.body_bytes > EXPLAINED_BYTES_MAX) return undefined

@@ -2,7 +2,17 @@
 
 import { StopError, Unanswered } from '../../core/runtime/index.ts'
 import { multiGet, type Send } from '../../core/store/index.ts'
-import { controlIndexOf, LIVE_ID, type LiveDocument, type PositionDocument } from '../../schemas/stored/documents.ts'
+import type { Stream } from '../../schemas/events.ts'
+import {
+  API_KEYS_GENERATION,
+  controlIndexOf,
+  type GenerationDocument,
+  generationId,
+  LIVE_ID,
+  type LiveDocument,
+  type PositionDocument,
+  positionId,
+} from '../../schemas/stored/documents.ts'
 import { controlAddress } from '../../schemas/stored/layout.ts'
 
 /** Returns documents by id. @throws StopError `index_missing` for one that does not exist; Unanswered */
@@ -19,7 +29,7 @@ export const getControlDocuments = async <Document>(
     ids.map(id => controlAddress(prefix, id)),
     signal,
   )) {
-    if (!document.found) throw new StopError('index_missing', `${document._id} in ${controlIndexOf(prefix)}`)
+    if (!document.found) throw missing(prefix, document._id)
     documents.set(document._id, document._source)
   }
   return documents
@@ -37,34 +47,62 @@ export const getControlDocument = async <Document>(
   return document
 }
 
-/** `positions` by id, of those that the answer holds. */
-type LivePositions = { readonly generation: string; readonly positions: ReadonlyMap<string, PositionDocument> }
+/** A partition that a receipt is asked for. */
+type AskedPartition = { readonly stream: Stream; readonly topic: string; readonly partition: number }
+
+/** There is no receipt: the topic that was asked for is not `live`, the topic of the live generation. */
+export type OtherTopic = { readonly state: 'other_topic'; readonly live: string }
+
+/** Returns the generation that has the records of a stream while `live` is the live one. */
+export const generationOfStream = (stream: Stream, live: string): string =>
+  stream === 'events' ? live : API_KEYS_GENERATION
+
+type LivePositions = {
+  readonly live: GenerationDocument['body']
+  /** Returns the published position of one of the partitions. @throws StopError `index_missing` if it does not exist */
+  readonly positionOf: (one: AskedPartition) => number | OtherTopic
+}
 
 /**
- * Reads positions of the live generation. The live document comes again after them in the same multi-get: one shard has
- * them all, and reads them in order. A swap between the two requests is noticed so, and everything is read again: after
- * it, the other generation decides records that readers never see.
- * @param idsOf the ids of the positions, which may be of the API keys
- * @throws as `getControlDocuments`
+ * Reads the live generation and its positions of these partitions. The live document comes again after them in the same
+ * multi-get: one shard has them all, and reads them in order. A swap between the two requests is noticed so, and
+ * everything is read again: after it, the other generation decides records that readers never see.
+ * @throws StopError `index_missing` for a document that does not exist; Unanswered
  */
 export const getLivePositions = async (
   send: Send,
   prefix: string,
-  idsOf: (generation: string) => readonly string[],
+  asked: readonly AskedPartition[],
   signal: AbortSignal,
 ): Promise<LivePositions> => {
   for (;;) {
     const { generation } = (await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body
-    const ids = [...idsOf(generation), LIVE_ID]
-    const found = await getControlDocuments<PositionDocument | LiveDocument>(send, prefix, ids, signal)
-    const positions = new Map<string, PositionDocument>()
-    let now: string | undefined
-    for (const [id, document] of found) {
-      if (document.kind === 'live') now = document.body.generation
-      else positions.set(id, document)
-    }
+    const idOf = ({ stream, partition }: AskedPartition): string =>
+      positionId(generationOfStream(stream, generation), partition)
+    const ids = [...new Set(asked.map(idOf)), generationId(generation), LIVE_ID]
+    const addresses = ids.map(id => controlAddress(prefix, id))
+    const found = new Map<string, ControlDocument>()
+    for (const document of await multiGet<ControlDocument>(send, addresses, signal))
+      if (document.found) found.set(document._id, document._source)
+    const now = found.get(LIVE_ID)
     // An answer that is too long has the first documents only.
-    if (now === undefined) throw new Unanswered('elasticsearch', 0)
-    if (now === generation) return { generation, positions }
+    if (now?.kind !== 'live') throw new Unanswered('elasticsearch', 0)
+    if (now.body.generation !== generation) continue
+    const live = found.get(generationId(generation))
+    if (live?.kind !== 'generation') throw missing(prefix, generationId(generation))
+    const { topic } = live.body
+    const positionOf = (one: AskedPartition): number | OtherTopic => {
+      // While a topic grows, and afterwards, this process may project a generation that is not live: the offsets and
+      // partitions of its topic are others.
+      if (one.stream === 'events' && one.topic !== topic) return { state: 'other_topic', live: topic }
+      const position = found.get(idOf(one))
+      if (position?.kind !== 'position') throw missing(prefix, idOf(one))
+      return position.body.position
+    }
+    return { live: live.body, positionOf }
   }
 }
+type ControlDocument = LiveDocument | GenerationDocument | PositionDocument
+
+const missing = (prefix: string, id: string): StopError =>
+  new StopError('index_missing', `${id} in ${controlIndexOf(prefix)}`)

@@ -1,7 +1,8 @@
 /**
  * Receipts: report the outcome of a record to its publisher. Any projector answers for any partition; nothing is
  * stored, because a document or a message for each event would cost every event something. In: a record's location in
- * Kafka, and how long to wait. Out: published (applied or a duplicate), parked with its code, or not yet.
+ * Kafka, and how long to wait. Out: published (applied or a duplicate), parked with its code, or not yet. Or no
+ * receipt: the live generation is of another topic.
  * Promises: a parked record is never reported as published. All waiting requests share one read of Elasticsearch, with
  * a pause after each. A request is answered when its time is over, and at once when the projector stops.
  * Can go wrong: Elasticsearch does not answer (a later read may succeed); too many requests wait.
@@ -11,10 +12,10 @@ import { type RetryOptions, StopError, Unanswered } from '../../core/runtime/ind
 import { getFromPrimaries, type Send } from '../../core/store/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
-import { API_KEYS_GENERATION, type ParkedDocument, parkedId, positionId } from '../../schemas/stored/documents.ts'
+import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { type Address, parkedAddress } from '../../schemas/stored/layout.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
-import { getLivePositions } from './read-control.ts'
+import { generationOfStream, getLivePositions, type OtherTopic } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 
 export type RecordLocation = {
@@ -28,10 +29,13 @@ export type Receipt =
   | { readonly state: 'parked'; readonly code: ParkCode }
   | { readonly state: 'not_yet' }
 /** A receipt, or why there is none. */
-export type ReceiptOutcome = Receipt | { readonly state: 'unavailable' | 'too_many' | 'stopping' }
+export type ReceiptOutcome = Receipt | OtherTopic | { readonly state: 'unavailable' | 'too_many' | 'stopping' }
 
 /** Returns the receipts of these records, in order. @throws Unanswered, StopError if they cannot be read now */
-type ReadReceipts = (locations: readonly RecordLocation[], signal: AbortSignal) => Promise<Receipt[]>
+type ReadReceipts = (
+  locations: readonly RecordLocation[],
+  signal: AbortSignal,
+) => Promise<readonly (Receipt | OtherTopic)[]>
 
 export type Receipts = {
   /** @param gone aborts when the client has disconnected: no answer is needed */
@@ -81,7 +85,8 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
 
   const see = (one: Waiting, seen: ReceiptOutcome): void => {
     one.seen = seen
-    if (one.timeIsOver || seen.state === 'published' || seen.state === 'parked') one.resolve(seen)
+    const mayChange = seen.state === 'not_yet' || seen.state === 'unavailable'
+    if (one.timeIsOver || !mayChange) one.resolve(seen)
   }
 
   return {
@@ -134,25 +139,23 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
 export const createReceiptReader =
   (send: Send, prefix: string): ReadReceipts =>
   async (locations, signal) => {
-    const generationOf = (stream: Stream, live: string): string => (stream === 'events' ? live : API_KEYS_GENERATION)
-    const positionIn = (live: string, { stream, partition }: RecordLocation): string =>
-      positionId(generationOf(stream, live), partition)
-    const idsOf = (live: string): string[] => [...new Set(locations.map(location => positionIn(live, location)))]
-    const { generation, positions } = await getLivePositions(send, prefix, idsOf, signal)
+    const { live, positionOf } = await getLivePositions(send, prefix, locations, signal)
     const isPublished = (location: RecordLocation): boolean => {
-      const document = positions.get(positionIn(generation, location))
-      return document !== undefined && document.body.position > location.offset
+      const position = positionOf(location)
+      return typeof position === 'number' && position > location.offset
     }
 
     const idOf = ({ topic, partition, offset }: RecordLocation): string => parkedId(topic, partition, offset)
     const published = new Map(locations.filter(isPublished).map(location => [idOf(location), location.stream]))
     const addressOf = (stream: Stream, id: string): Address =>
-      parkedAddress(prefix, generationOf(stream, generation), id)
+      parkedAddress(prefix, generationOfStream(stream, live.generation), id)
     // Only the code: the parked bytes may be many. From the primaries: an old copy may lack a parked record.
     const docs = [...published].map(([id, stream]) => ({ ...addressOf(stream, id), _source: ['code'] }))
     const found = docs.length === 0 ? [] : await getFromPrimaries<Pick<ParkedDocument, 'code'>>(send, docs, signal)
     const parked = new Map(found.map(document => [document._id, document]))
     return locations.map(location => {
+      const position = positionOf(location)
+      if (typeof position !== 'number') return position
       const document = parked.get(idOf(location))
       if (document === undefined) return { state: 'not_yet' }
       return document.found ? { state: 'parked', code: document._source.code } : { state: 'published' }

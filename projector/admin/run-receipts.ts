@@ -1,7 +1,7 @@
 /**
  * Receipts of runs: report the outcome of all records between two offsets of a partition. Nothing is stored. In: a
  * partition, its first and last offset, and how long to wait. Out: how many offsets are published, parked and not yet,
- * how many records changed data, and the first parked ones with their codes.
+ * how many records changed data, and the first parked ones with their codes. Or no receipt, as for one record.
  * Promises: the counts are of one published position. A run waits for the receipt of its last record, so that all
  * waiting requests share one read. A fixed number of runs is read at once, each with a fixed number of requests.
  * Can go wrong: Elasticsearch does not answer; too many requests; the projector stops.
@@ -12,17 +12,10 @@ import type { SearchAnswer, Send, TermsAnswer, Total } from '../../core/store/in
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { partitionOf } from '../../schemas/partition.ts'
-import {
-  API_KEYS_GENERATION,
-  type GenerationDocument,
-  generationId,
-  listKinds,
-  type ParkedDocument,
-  positionId,
-} from '../../schemas/stored/documents.ts'
+import { listKinds, type ParkedDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf, parkedIndexOf } from '../../schemas/stored/layout.ts'
 import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
-import { getControlDocument, getLivePositions } from './read-control.ts'
+import { generationOfStream, getLivePositions, type OtherTopic } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { Receipts } from './receipts.ts'
 import { refreshParked, searchAll } from './search-all.ts'
@@ -52,10 +45,11 @@ export type RunReceipt = {
 /** A receipt, or why there is none. */
 export type RunOutcome =
   | { readonly state: 'read'; readonly receipt: RunReceipt }
+  | OtherTopic
   | { readonly state: 'unavailable' | 'too_many' | 'too_many_runs' | 'stopping' }
 
 /** @throws Unanswered, StopError if the run cannot be read now */
-type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt>
+type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt | OtherTopic>
 
 export type AskRun = (run: Run, milliseconds: number, gone: AbortSignal) => Promise<RunOutcome>
 
@@ -67,7 +61,7 @@ export const createRunReceipts = (
   const inTurn = limitConcurrency(RUN_READS_MAX)
   let count = 0
 
-  const readInTurn = (run: Run, signal: AbortSignal): Promise<RunReceipt> =>
+  const readInTurn = (run: Run, signal: AbortSignal): Promise<RunReceipt | OtherTopic> =>
     inTurn(async () => {
       if (signal.aborted) throw new Unanswered('elasticsearch', 0)
       return readRun(run, signal)
@@ -80,9 +74,11 @@ export const createRunReceipts = (
       const { stream, topic, partition, to: offset } = run
       // Records are published in order: once the last one is, nothing of the run is open.
       const last = await ask({ stream, topic, partition, offset }, milliseconds, gone)
-      if (last.state === 'unavailable' || last.state === 'too_many' || last.state === 'stopping') return last
+      const hasReceipt = last.state === 'published' || last.state === 'parked' || last.state === 'not_yet'
+      if (!hasReceipt) return last
       const receipt = await readInTime(sleep, [stopping, gone], signal => readInTurn(run, signal))
-      return { state: 'read', receipt }
+      // A swap may come after the wait.
+      return 'state' in receipt ? receipt : { state: 'read', receipt }
     } catch (error) {
       if (stopping.aborted) return { state: 'stopping' }
       if (error instanceof Unanswered || error instanceof StopError) return { state: 'unavailable' }
@@ -100,26 +96,19 @@ export const createRunReceipts = (
 export const createRunReader =
   (send: Send, prefix: string): ReadRun =>
   async (run, signal) => {
-    const searchedIn = async (generation: string): Promise<string> => {
-      const { body } = await getControlDocument<GenerationDocument>(send, prefix, generationId(generation), signal)
-      return layoutOf(prefix, body).searchOf(listKinds, undefined).index
-    }
-    const sourceOf = (live: string): string => (run.stream === 'events' ? live : API_KEYS_GENERATION)
-    const idOf = (live: string): string => positionId(sourceOf(live), run.partition)
-    const { generation, positions } = await getLivePositions(send, prefix, live => [idOf(live)], signal)
-    const position = positions.get(idOf(generation))
-    if (position === undefined) throw new Unanswered('elasticsearch', 0)
+    const { live, positionOf } = await getLivePositions(send, prefix, [run], signal)
+    const position = positionOf(run)
+    if (typeof position !== 'number') return position
     // The offset after the last published one of the run.
-    const end = Math.min(Math.max(position.body.position, run.from), run.to + 1)
+    const end = Math.min(Math.max(position, run.from), run.to + 1)
 
-    const parkedIndex = parkedIndexOf(prefix, sourceOf(generation))
+    const parkedIndex = parkedIndexOf(prefix, generationOfStream(run.stream, live.generation))
     // HAZARD: a parked record that is not searchable would count as published.
     await refreshParked(send, parkedIndex, signal)
     const parked = await searchAll<ParkedAnswer>(send, parkedIndex, parkedQuery(run, end), signal)
+    const { index } = layoutOf(prefix, live).searchOf(listKinds, undefined)
     const changed =
-      run.stream === 'events'
-        ? await searchAll<ChangedAnswer>(send, await searchedIn(generation), changedQuery(run, end), signal)
-        : undefined
+      run.stream === 'events' ? await searchAll<ChangedAnswer>(send, index, changedQuery(run, end), signal) : undefined
 
     const parked_records = parked.hits.hits.map(({ _source: { offset, code } }) => ({ offset, code }))
     const published = end - run.from - parked.hits.total.value

@@ -189,6 +189,8 @@ const grows = async (t: { onTestFinished: (release: () => Promise<void>) => void
   await producer.connect()
   t.onTestFinished(() => producer.disconnect())
   const open = await producer.transaction()
+  const receipt = () => nextProjector.ask(`/receipts/${events}/0/0`)
+  expect(await receipt()).toMatchObject({ status: 404, text: expect.stringContaining(`expected ${topics.events} (`) })
   publishing = false
   await published
   await untilCaughtUp(projector)
@@ -218,6 +220,7 @@ const grows = async (t: { onTestFinished: (release: () => Promise<void>) => void
   expect(untimed(await askAll(paths))).toEqual(untimed(answersBefore))
   expect(await checkpointNow(t, prefix, keys.get(org) ?? '')).toEqual(checkpoint)
   await expectCopied(t, topics, grown)
+  expect(await receipt()).toMatchObject({ status: 200 })
   expect((await grow()).said).toContain('Nobody has published to')
 
   for (let round = 0; round < 5; round++) await publish(grown, next(20))

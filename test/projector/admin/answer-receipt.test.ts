@@ -162,6 +162,15 @@ test.each([
   expect(body).toEqual({ error })
 })
 
+test('without a receipt, because the live generation is of another topic, the answer is a 404 that names it', async () => {
+  const outcome = { state: 'other_topic', live: 'commission.events-9' } as const
+  const error = 'topic: expected commission.events-9 (the topic of the live generation), got "commission.events"'
+  const record = await ask('/receipts/commission.events/3/17?wait=10', { outcome })
+  const run = await ask('/receipts/commission.events/3?from=0&to=5&wait=10', { runOutcome: outcome })
+  for (const { answer, body, explained } of [record, run])
+    expect([answer?.code, body, explained]).toEqual([404, { error }, []])
+})
+
 test('until the topics are known the answer is a 503, and never a 404', async () => {
   const { answer, body } = await ask('/receipts/commission.events/0/0', { known: [] })
   expect([answer?.code, body]).toEqual([503, { error: 'the projector is starting' }])

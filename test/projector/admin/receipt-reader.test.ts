@@ -18,10 +18,15 @@ type Documents = Record<string, object>
 type MultiGet = { _index: string; _id: string; _source?: string[] }[]
 const live = (generation: string) => ({ kind: 'live', body: { generation } })
 const position = (position: number) => ({ kind: 'position', body: { position } })
+const generation = (generation: string, topic = 'commission.events') => ({
+  kind: 'generation',
+  body: { generation, topic },
+})
+const otherThan = (live: string) => ({ state: 'other_topic', live })
 
 /**
  * Elasticsearch with these documents, by index and id. A test may change them between two requests. `oldCopies` answer
- * multi-gets.
+ * multi-gets. Generations are of one topic, unless a test has their documents.
  */
 const setUp = (documents: Documents, before = (_asked: string[]): void => undefined, oldCopies = documents) => {
   const requests: string[][] = []
@@ -36,7 +41,8 @@ const setUp = (documents: Documents, before = (_asked: string[]): void => undefi
     requests.push(asked)
     if (docs === undefined) return primariesAnswer(request, (index, id) => documents[`${index}/${id}`])
     const found = docs.map(({ _index, _id }) => {
-      const _source = oldCopies[`${_index}/${_id}`]
+      const [, name] = _id.split('generation:')
+      const _source = oldCopies[`${_index}/${_id}`] ?? (name && generation(name))
       return { _id, found: _source !== undefined, _version: 1, _source }
     })
     return { status: 200, body: { docs: found } }
@@ -72,7 +78,13 @@ test('one look-up tells published, parked and pending records apart, with three 
   ])
   expect(requests).toEqual([
     ['c-control/live'],
-    ['c-control/position:g2:0', 'c-control/position:g2:1', 'c-control/position:api-keys:0', 'c-control/live'],
+    [
+      'c-control/position:g2:0',
+      'c-control/position:g2:1',
+      'c-control/position:api-keys:0',
+      'c-control/generation:g2',
+      'c-control/live',
+    ],
     [
       'c-g2-parked/commission.events:0:9/code',
       'c-g2-parked/commission.events:0:8/code',
@@ -131,6 +143,40 @@ test('a look-up during a swap never reports as published what only the generatio
   expect(await look(at(8))).toEqual([{ state: 'parked', code: 'rep_unknown' }])
 })
 
+const ofOldTopic = at(5, 3)
+const ofNewTopic: RecordLocation = { ...at(5, 7), topic: 'commission.events-9' }
+/** g2 is of a topic with more partitions. Both generations have published what is asked for. */
+const growing = (live: object): Documents => ({
+  'c-control/live': live,
+  'c-control/generation:g2': generation('g2', 'commission.events-9'),
+  'c-control/position:g1:3': position(9_000),
+  'c-control/position:g2:3': position(9_000),
+  'c-control/position:g2:7': position(9_000),
+  'c-control/position:api-keys:0': position(4),
+})
+
+test('only records of the topic of the live generation have a receipt, before a topic grows and after it', async () => {
+  const documents = growing(live('g1'))
+  const { look, requests } = setUp(documents)
+  const refusedBefore = otherThan('commission.events')
+  expect(await look(ofOldTopic, ofNewTopic, key)).toEqual([PUBLISHED, refusedBefore, PUBLISHED])
+  expect(await look(ofNewTopic)).toEqual([refusedBefore])
+  documents['c-control/live'] = live('g2')
+  // Parked by the generation before: the live one has no such document.
+  documents['c-g1-parked/commission.events:3:5'] = { code: 'rep_unknown' }
+  const refusedAfter = otherThan('commission.events-9')
+  expect(await look(ofOldTopic, ofNewTopic, key)).toEqual([refusedAfter, PUBLISHED, PUBLISHED])
+  expect(requests).toHaveLength(3 + 2 + 3)
+})
+
+test('a topic that grows during a look-up leaves its records without a receipt', async () => {
+  const documents = growing(live('g1'))
+  const { look } = setUp(documents, asked => {
+    if (asked.includes('c-control/position:g1:3')) documents['c-control/live'] = live('g2')
+  })
+  expect(await look(ofOldTopic)).toEqual([otherThan('commission.events-9')])
+})
+
 test.each(['c-control/live', 'c-control/position:g1:0'])('without %s a look-up fails', async missing => {
   const documents: Documents = { 'c-control/live': live('g1'), 'c-control/position:g1:0': position(8) }
   delete documents[missing]
@@ -138,7 +184,11 @@ test.each(['c-control/live', 'c-control/position:g1:0'])('without %s a look-up f
 })
 
 test('records left out of an incomplete response wait for the next look-up', async () => {
-  const sources: Documents = { live: live('g1'), 'position:g1:0': position(8) }
+  const sources: Documents = {
+    live: live('g1'),
+    'generation:g1': generation('g1'),
+    'position:g1:0': position(8),
+  }
   const halved = sending(async request => {
     if (request.bulk !== undefined) {
       if (updatesIn(request.bulk).length > 2) throw new AnswerTooLong()

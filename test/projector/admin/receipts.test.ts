@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { StopError } from '../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import type { OtherTopic } from '../../../projector/admin/read-control.ts'
 import {
   createReceipts,
   type Receipt,
@@ -25,7 +26,7 @@ const at = (offset: number, partition = 0): RecordLocation => ({
 
 const setUp = () => {
   const clock = new Clock()
-  const looks = new Held<readonly RecordLocation[], Receipt[]>()
+  const looks = new Held<readonly RecordLocation[], (Receipt | OtherTopic)[]>()
   const signals: AbortSignal[] = []
   const receipts = createReceipts((places, signal) => {
     signals.push(signal)
@@ -66,6 +67,16 @@ test('with a wait it looks up the record until it is published or parked', async
   expect([asked.answer, receipts.waiting()]).toEqual([{ state: 'parked', code: 'rep_unknown' }, 0])
   await nextLook()
   expect(looks.count).toBe(4)
+})
+
+test('a wait ends at once when the live generation is of another topic', async () => {
+  const { looks, ask, nextLook, receipts } = setUp()
+  const asked = ask(at(5), 10 * SECOND)
+  await looks.at(0).letGo([NOT_YET])
+  await nextLook()
+  const otherTopic = { state: 'other_topic', live: 'commission.events-9' } as const
+  await looks.at(0).letGo([otherTopic])
+  expect([asked.answer, receipts.waiting()]).toEqual([otherTopic, 0])
 })
 
 test('when the time is over the latest look-up is the answer, at once', async () => {

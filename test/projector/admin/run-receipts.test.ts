@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
+import type { OtherTopic } from '../../../projector/admin/read-control.ts'
 import type { ReceiptOutcome, RecordLocation } from '../../../projector/admin/receipts.ts'
 import {
   createRunReader,
@@ -36,12 +37,13 @@ const RECEIPT: RunReceipt = {
   has_more: false,
 }
 const PUBLISHED: ReceiptOutcome = { state: 'published' }
+const OTHER_TOPIC: OtherTopic = { state: 'other_topic', live: 't-9' }
 const never = new AbortController().signal
 
 const setUp = () => {
   const clock = new Clock()
   const waits = new Held<RecordLocation, ReceiptOutcome>()
-  const reads = new Held<Run, RunReceipt>()
+  const reads = new Held<Run, RunReceipt | OtherTopic>()
   const signals: AbortSignal[] = []
   const stop = new AbortController()
   const askRun = createRunReceipts(
@@ -73,11 +75,22 @@ test('a run waits as a receipt of its last record, and is read once after that',
   expect([reads.count, asked.answer]).toEqual([1, { state: 'read', receipt: RECEIPT }])
 })
 
-test.each(['unavailable', 'too_many', 'stopping'] as const)('a wait that ends as %s reads no run', async state => {
+test.each([{ state: 'unavailable' }, { state: 'too_many' }, { state: 'stopping' }, OTHER_TOPIC] as const)(
+  'a wait that ends as $state reads no run',
+  async outcome => {
+    const { waits, reads, ask } = setUp()
+    const asked = ask()
+    await waits.at(0).letGo(outcome)
+    expect([reads.count, asked.answer]).toEqual([0, outcome])
+  },
+)
+
+test('a run has no receipt if the live generation is of another topic after the wait', async () => {
   const { waits, reads, ask } = setUp()
   const asked = ask()
-  await waits.at(0).letGo({ state })
-  expect([reads.count, asked.answer]).toEqual([0, { state }])
+  await waits.at(0).letGo(PUBLISHED)
+  await reads.at(0).letGo(OTHER_TOPIC)
+  expect(asked.answer).toEqual(OTHER_TOPIC)
 })
 
 test('a few runs are read at once, and the others in turn', async () => {
@@ -150,6 +163,8 @@ type Given = {
   readonly failed?: number
   /** False: g2 becomes live while the position of g1 is read. */
   readonly isSwapped?: boolean
+  /** Of g2. */
+  readonly topic?: string
   readonly layout?: { readonly layout: 2 }
 }
 const read = async (run: Run, given: Given = {}) => {
@@ -162,8 +177,10 @@ const read = async (run: Run, given: Given = {}) => {
       const docs = (request.body as { docs: { _id: string }[] }).docs.map(({ _id }) => {
         if (_id.startsWith('position:g1:')) isSwapped = true
         const live = { kind: 'live', body: { generation: isSwapped ? 'g2' : 'g1' } }
-        const generation = { kind: 'generation', body: { generation: 'g2', topic: 't', ...given.layout } }
-        const other = _id.startsWith('generation:') ? generation : { kind: 'position', body: { position } }
+        const [, name] = _id.split('generation:')
+        const topic = name === 'g2' ? (given.topic ?? 't') : 't'
+        const generation = { kind: 'generation', body: { generation: name, topic, ...given.layout } }
+        const other = name ? generation : { kind: 'position', body: { position } }
         const _source = _id === 'live' ? live : other
         return { _id, found: true, _version: 1, _source }
       })
@@ -177,7 +194,7 @@ const read = async (run: Run, given: Given = {}) => {
   return { requests, receipt: await receipt.catch((error: unknown) => error) }
 }
 
-test('a run is read with six requests: live generation, position, parked records, layout, and changes before the position', async () => {
+test('a run is read with five requests: live generation, its position, parked records, and changes before the position', async () => {
   const { requests, receipt } = await read(events, {
     position: 18,
     parked: [{ offset: 12, code: 'rep_unknown' }],
@@ -201,14 +218,13 @@ test('a run is read with six requests: live generation, position, parked records
     ['/_mget', { _index: 'c-control', _id: 'position:g2:1' }],
     ['/c-g2-parked/_refresh', undefined],
     ['/c-g2-parked/_search', undefined],
-    ['/_mget', { _index: 'c-control', _id: 'generation:g2' }],
     ['/c-g2-reps,c-g2-periods,c-g2-payouts,c-g2-payroll_files/_search', undefined],
   ])
   expect(requests[3]?.body).toMatchObject({ size: RUN_PARKED_LISTED_MAX, sort: [{ offset: 'asc' }] })
   expect(JSON.stringify(requests[3]?.body)).toContain('{"offset":{"gte":10,"lt":18}}')
-  expect(JSON.stringify(requests[5]?.body)).toContain('{"seq":{"gte":10,"lt":18}}')
-  expect(JSON.stringify(requests[5]?.body)).toContain(`"size":${RUN_ORGANIZATIONS_MAX}`)
-  expect([requests[3], requests[5]].map(sent => sent?.query)).toEqual([
+  expect(JSON.stringify(requests[4]?.body)).toContain('{"seq":{"gte":10,"lt":18}}')
+  expect(JSON.stringify(requests[4]?.body)).toContain(`"size":${RUN_ORGANIZATIONS_MAX}`)
+  expect([requests[3], requests[4]].map(sent => sent?.query)).toEqual([
     { allow_partial_search_results: false },
     { allow_partial_search_results: false },
   ])
@@ -224,8 +240,20 @@ test('a run is read of the generation that is live after its position was read',
   const asked = requests.flatMap(
     ({ body }) => (body as { docs?: { _id: string }[] })?.docs?.map(({ _id }) => _id) ?? [],
   )
-  expect(asked).toEqual(['live', 'position:g1:1', 'live', 'live', 'position:g2:1', 'live', 'generation:g2'])
-  expect(requests.at(-3)?.path).toBe('/c-g2-parked/_search')
+  const ofG2 = ['live', 'position:g2:1', 'generation:g2', 'live']
+  expect(asked).toEqual(['live', 'position:g1:1', 'generation:g1', 'live', ...ofG2])
+  expect(requests.at(-2)?.path).toBe('/c-g2-parked/_search')
+})
+
+test.each([
+  ['after a swap', true],
+  ['also when the swap comes during the read', false],
+])('a run of another topic than that of the live generation is not read, %s', async (_, isSwapped) => {
+  const { requests, receipt } = await read(events, { isSwapped, topic: 't-9' })
+  expect(receipt).toEqual(OTHER_TOPIC)
+  expect(requests.filter(({ path }) => path !== '/_mget')).toEqual([])
+  const ofKeys: Run = { ...events, stream: 'api-keys' }
+  expect((await read(ofKeys, { topic: 't-9' })).receipt).toMatchObject({ published: 10 })
 })
 
 test.each([
