@@ -321,7 +321,7 @@ export type PositionDocument = {
     source?: string
     /**
      * Present while `adopt` or `rewind` removes documents of the partition that no log has: some of the others are gone
-     * for a moment. Until then nobody may read or write them.
+     * for a moment, or until the position is set back. Until then nobody may read or write them.
      */
     removing?: true
   }

@@ -338,8 +338,8 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'readers may read after a removal of documents before the position, until it is set back',
     inside: 'unmark',
-    find: 'isServed ? body.serve_from : Math.max(body.serve_from, body.position + 1)',
-    replace: 'isServed ? body.serve_from : body.serve_from',
+    find: 'if (removing !== undefined && isServed) await',
+    replace: 'if (removing !== undefined || isServed) await',
   },
   {
     name: 'archive names each batch that nobody can read',

@@ -244,8 +244,20 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'rewind serves readers before the positions that they saw',
     inside: 'readAgain',
-    find: 'const serve_from = Math.max(end, before.position)',
+    find: 'const serve_from = Math.max(end, seen)',
     replace: 'const serve_from = from.position',
+  },
+  {
+    name: 'an interrupted adopt that is repeated serves readers before the positions that they saw',
+    inside: 'readAgain',
+    find: 'generation === API_KEYS_GENERATION ? 0 : (before.serve_from ?? 0)',
+    replace: '0',
+  },
+  {
+    name: 'adopt does not name a partition that waits for more records than its topic has',
+    inside: 'sayWaits',
+    find: 'end < (position.serve_from ?? 0)',
+    replace: 'end < position.position',
   },
   {
     name: 'a wrong balance of an organization without records is not named',

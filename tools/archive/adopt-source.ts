@@ -39,7 +39,7 @@ import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { assertArchived, assertInTopic } from '../generations/compare-positions.ts'
 import { waitUntilNobodyWrites } from '../generations/drop.ts'
-import { expectStored, namesOf, readAll, replaceUnchanged, skipBadSpare } from '../generations/generations.ts'
+import { expectStored, namesOf, readAll, replaceUnchanged, sayWaits, skipBadSpare } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { hasLeftovers, type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import type { ArchiveSteps } from './archive.ts'
@@ -113,6 +113,7 @@ export const adoptSource = async (
   // After all checks: a refusal has changed nothing.
   await cleanUnchanged('remove', stay, generations.live, sources, admin, steps, groupId)
   if (changed.length === 0) say('the projection has this source already: nothing is changed')
+  await sayWaits(generations.live, await fetchEnds(admin, topics.events), steps)
   if (json) out(`${JSON.stringify({ adopted: changed, sources })}\n`)
   return exitCodes.done
 }
@@ -343,11 +344,11 @@ const changeSource = async (
   const source = [cluster_id, ...Object.values(known)].join('/')
   const stream = streamOf(identity.generation)
   for (const [partition, position] of positions.entries()) {
-    const { last } = position._source.body
+    const { last, serve_from: before } = position._source.body
     const sha256 = redactedHash({ redaction }, stream, partition, last?.offset ?? -1) ?? last?.sha256
     const changed = last && sha256 !== undefined ? { ...last, sha256 } : last
-    // An offset above the end is of another topic, and would never be reached.
-    const serve_from = Math.min(position._source.body.serve_from, partitions[partition]?.end ?? 0)
+    // Readers of events may have seen more than the archive has. Each start of a projector sets the offset of API keys.
+    const serve_from = stream === 'events' ? before : Math.min(before, partitions[partition]?.end ?? 0)
     const body = { ...position._source.body, last: changed, serve_from, source }
     const document: PositionDocument = { kind: 'position', body }
     await replaceUnchanged(positionId(identity.generation, partition), position, document, steps)

@@ -4,8 +4,10 @@
  *
  * A snapshot may hold a position without its documents, because projectors wrote while it was taken. So `adopt` sets
  * every position back to the first record. Projectors then read the topics again, write missing documents, and stop if
- * a document contradicts the log. Readers get 503 until a partition has reached the end that its topic has now. `adopt`
- * can be interrupted and repeated: it writes the ids of the indices last.
+ * a document contradicts the log. Readers get 503 until a partition has reached the end that its topic has now, and the
+ * position that they may have seen. A topic that lost its last records ends before that position: answers would lack
+ * records that readers saw. The command names the partition. `adopt` can be interrupted and repeated: it writes the ids
+ * of the indices last.
  *
  * Documents at and after the stored positions are removed first (`leftovers/`), also if no index was replaced: a broker
  * that lost its last records can have others at their offsets. If the topic has not what a stored position names,
@@ -57,6 +59,7 @@ import {
   readStored,
   recordedIdentityOf,
   replaceStored,
+  sayWaits,
   skipBadSpare,
 } from './generations.ts'
 
@@ -196,6 +199,7 @@ export const takeOver = async (
     const removed = await removeFromAll(names, generations.live, removeLost, admin, context, groupId)
     say(`no index was replaced: nothing ${removed ? 'else ' : ''}is changed`)
   }
+  await sayWaits(generations.live, await fetchEnds(admin, topics.events), context)
   return replaced.map(({ identity: { generation }, restart }) => ({ generation, ...restart }))
 }
 
@@ -360,8 +364,10 @@ const readAgain = async (
   const isThere = await changeStored<PositionDocument>(
     id,
     ({ body: before }) => {
-      // Not the offset that was stored before: it may be of another topic, and would never be reached.
-      const serve_from = Math.max(end, before.position)
+      // Readers may have seen more than the topic has now. A run that was interrupted has set the position back. Of API
+      // keys, each start of a projector sets `serve_from` anew.
+      const seen = Math.max(before.position, generation === API_KEYS_GENERATION ? 0 : (before.serve_from ?? 0))
+      const serve_from = Math.max(end, seen)
       // A higher count makes API processes discard the times that they read before.
       const taken_back = Math.max(before.taken_back ?? 0, timesTakenBack) + 1
       // A projector that still reads the cluster before stops because of `source`.

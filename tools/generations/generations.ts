@@ -1,6 +1,6 @@
 /** The generations: names, roles, positions, deletion. */
 import type { Admin } from 'kafkajs'
-import { differingField, type GenerationBody, withRight } from '../../core/log/index.ts'
+import { differingField, type Ends, endOfPartition, type GenerationBody, withRight } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import {
   assertSameIndices,
@@ -102,6 +102,28 @@ export const seenPositionsOf = async (
   context: CommandContext,
 ): Promise<number[]> =>
   (await positionDocumentsOf(identity, context)).map(({ position, serve_from = 0 }) => Math.max(position, serve_from))
+
+/** Says until when readers of a partition wait; undefined if they do not. @param end where its topic ends */
+export const waitOf = (
+  { position, serve_from = 0 }: Pick<PositionDocument['body'], 'position' | 'serve_from'>,
+  end: number,
+): string | undefined => {
+  if (position >= serve_from) return undefined
+  return `answers 503 until offset ${serve_from}${end < serve_from ? `: its topic ends at ${end}` : ''}`
+}
+
+/** Names the partitions of the live generation that wait for more records than their topic has. */
+export const sayWaits = async (live: string, ends: Ends, context: CommandContext): Promise<void> => {
+  const identity = await recordedIdentityOf(live, context)
+  for (const [partition, position] of (await positionDocumentsOf(identity, context)).entries()) {
+    const end = endOfPartition(partition, ends)
+    const wait = end < (position.serve_from ?? 0) ? waitOf(position, end) : undefined
+    if (wait !== undefined) context.say(`partition ${partition} of ${identity.topic} ${wait}. ${PUBLISH_AGAIN}`)
+  }
+}
+
+const PUBLISH_AGAIN =
+  'Readers may have seen the records that are missing: let publishers publish them again (docs/generations.md, "The topic ends before what readers have seen")'
 
 /** The number of records before these positions. */
 export const recordsBefore = (positions: readonly number[]): number =>

@@ -8,7 +8,7 @@ import { type GenerationLayout, layoutOf } from '../../schemas/stored/layout.ts'
 import type { KafkaContext } from '../context.ts'
 import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf, positionDocumentsOf, readAll, rolesOf } from './generations.ts'
+import { identityOf, positionDocumentsOf, readAll, rolesOf, waitOf } from './generations.ts'
 
 export type StatusOptions = {
   readonly generation: string | undefined
@@ -30,11 +30,11 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const parked = await countParked(layoutOf(prefix, identity).indexOf('parked'), options.org, context)
 
   const ours = options.org === undefined ? undefined : partitionOf(options.org, identity.partitions)
-  const partitions = positions.flatMap(({ position, time }, partition) => {
+  const partitions = positions.flatMap(({ position, serve_from = 0, time }, partition) => {
     if (ours !== undefined && partition !== ours) return []
     const end = endOfPartition(partition, ends)
     const included = time === 0 ? null : new Date(time).toISOString()
-    return [{ partition, position, end, lag: Math.max(0, end - position), included_up_to: included }]
+    return [{ partition, position, end, lag: Math.max(0, end - position), included_up_to: included, serve_from }]
   })
   const records =
     options.org === undefined ? undefined : await countRecords(options.org, layoutOf(prefix, identity), send)
@@ -47,10 +47,11 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
     return exitCodes.done
   }
   out(`generation ${name} (${roles.join(', ')}) of ${topic}, rules version ${rules_version}\n`)
-  for (const { partition, position, end, lag, included_up_to } of partitions) {
+  for (const { partition, position, end, lag, included_up_to, serve_from } of partitions) {
+    const wait = waitOf({ position, serve_from }, end)
     const age = included_up_to === null ? '' : `, ${((now() - Date.parse(included_up_to)) / 1_000).toFixed(1)} s ago`
     out(
-      `partition ${partition}: ${position} of ${end}, ${lag} behind; included up to ${included_up_to ?? 'nothing'}${age}\n`,
+      `partition ${partition}: ${position} of ${end}, ${lag} behind; included up to ${included_up_to ?? 'nothing'}${age}${wait === undefined ? '' : `; ${wait}`}\n`,
     )
   }
   const codes = Object.entries(parked).map(([code, count]) => `${count} ${code}`)

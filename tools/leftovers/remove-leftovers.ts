@@ -58,7 +58,7 @@ export type Removal = LayoutSource & {
   /**
    * Says for these positions, in order, the first offset of each partition whose documents go. Called when nobody
    * writes any more; before that only to look whether there are such documents. If an offset is before the position,
-   * the API does not serve the partition afterwards, until the position is set back.
+   * the partition stays marked, and the API does not serve it, until the caller sets the position back.
    */
   readonly from: (positions: readonly PositionDocument['body'][]) => Promise<readonly number[]>
   /** The log goes on: the last written record is forgotten only if its documents go. */
@@ -323,11 +323,9 @@ const mark = async (
 const unmark = async (removal: Removal, { positions, from }: Begin, steps: Steps): Promise<void> => {
   for (const [partition, position] of positions.entries()) {
     const { removing, ...body } = position._source.body
-    if (removing === undefined) continue
     // Documents before the position are gone, too: nobody may read until the caller has set it back.
     const isServed = (from[partition] ?? 0) >= body.position
-    const serve_from = isServed ? body.serve_from : Math.max(body.serve_from, body.position + 1)
-    await replace(removal, partition, position, { ...body, serve_from }, steps)
+    if (removing !== undefined && isServed) await replace(removal, partition, position, body, steps)
   }
 }
 

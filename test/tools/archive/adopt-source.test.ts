@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Kafka } from 'kafkajs'
-import { expect, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { generationId, indexOf, LIVE_ID, positionId } from '../../../schemas/stored/documents.ts'
 import { type AdoptSourceSteps, adoptSource, divideNames } from '../../../tools/archive/adopt-source.ts'
 import { newManifest, writeManifest } from '../../../tools/archive/manifest.ts'
@@ -61,7 +61,10 @@ test('API keys of another cluster are refused', async () => {
   await expect(divide()).rejects.toThrow('cluster of api-keys and of the archive: expected C, got A')
 })
 
-test('while projectors write the stream that stays, a refused adopt has changed nothing of the other one', async t => {
+type Stored = Readonly<Record<'api-keys' | 'g1', { readonly cluster_id: string; readonly serve_from: number }>>
+
+/** An archive and topics of cluster B that are empty, and positions at their beginning. */
+const adoptingFrom = async (t: TestContext, stored: Stored, members: Readonly<Record<string, readonly object[]>>) => {
   const directory = await mkdtemp(join(tmpdir(), 'commission-adopt-'))
   t.onTestFinished(() => rm(directory, { recursive: true }))
   const target = directoryTarget(directory)
@@ -69,13 +72,14 @@ test('while projectors write the stream that stays, a refused adopt has changed 
   const engine = new MemoryElasticsearch()
   const store = (id: string, kind: string, body: object) => engine.put('p-control', id, 1, { kind, body })
   store(LIVE_ID, 'live', { generation: 'g1', kept: ['g1'] })
-  // The keys are of another cluster, the events are of this one.
-  store(generationId('api-keys'), 'generation', { generation: 'api-keys', ...keys })
-  store(generationId('g1'), 'generation', { generation: 'g1', ...events, cluster_id: 'B' })
-  for (const id of [positionId('api-keys', 0), positionId('g1', 0), positionId('g1', 1)]) {
-    store(id, 'position', { position: 0, last: null, at: 0, time: 0, serve_from: 0 })
+  for (const [generation, source] of Object.entries({ 'api-keys': keys, g1: events })) {
+    const { cluster_id, serve_from } = stored[generation as keyof Stored]
+    store(generationId(generation), 'generation', { generation, ...source, cluster_id })
+    for (let partition = 0; partition < source.partitions; partition++) {
+      const body = { position: 0, last: null, at: 0, time: 0, serve_from: partition === 0 ? serve_from : 0 }
+      store(positionId(generation, partition), 'position', body)
+    }
   }
-  engine.put(indexOf('p', 'g1', 'payouts'), 'org_1:payout_1', 5, { org_id: 'org_1', seq: 5 })
   const configuration = { 'cleanup.policy': 'delete', 'retention.ms': '-1', 'retention.bytes': '-1' }
   const configEntries = Object.entries(configuration).map(([configName, configValue]) => ({ configName, configValue }))
   const partitionsOf = (topic: string) => (topic === 't' ? [0, 1] : [0])
@@ -89,22 +93,40 @@ test('while projectors write the stream that stays, a refused adopt has changed 
     }),
     fetchTopicOffsets: async (topic: string) =>
       partitionsOf(topic).map(partition => ({ partition, low: '0', high: '0' })),
-    describeGroups: async ([group]: string[]) => ({ groups: [{ members: group === 'group-g1' ? [{}] : [] }] }),
+    describeGroups: async ([group = '']: string[]) => ({ groups: [{ members: members[group] ?? [] }] }),
   }
+  const said: string[] = []
   const steps = {
     ...{ send: engine.send, prefix: 'p', topics: { events: 't', 'api-keys': 'k' } },
     ...{ kafka: { admin: () => admin } as unknown as Kafka, signal: new AbortController().signal },
     openTarget: async () => target,
     openCluster: async () => ({ disconnect: async () => undefined }) as unknown,
-    ...{ say: () => undefined, out: () => undefined, draw: () => undefined },
+    ...{ say: (line: string) => void said.push(line), out: () => undefined, draw: () => undefined },
     ...{ now: () => engine.time, elapsed: () => engine.time },
     sleep: async (milliseconds: number) => {
       engine.time += milliseconds
     },
   } as unknown as AdoptSourceSteps
+  return { engine, said, adopt: () => adoptSource({ archive: directory, json: false }, steps, 'group') }
+}
+
+test('while projectors write the stream that stays, a refused adopt has changed nothing of the other one', async t => {
+  // The keys are of another cluster, the events are of this one.
+  const stored = { 'api-keys': { cluster_id: 'A', serve_from: 0 }, g1: { cluster_id: 'B', serve_from: 0 } }
+  const { engine, adopt } = await adoptingFrom(t, stored, { 'group-g1': [{}] })
+  engine.put(indexOf('p', 'g1', 'payouts'), 'org_1:payout_1', 5, { org_id: 'org_1', seq: 5 })
   const before = engine.all('p-control')
-  await expect(adoptSource({ archive: directory, json: false }, steps, 'group')).rejects.toThrow(
-    '1 projectors still keep g1 up: adopt again later',
-  )
+  await expect(adopt()).rejects.toThrow('1 projectors still keep g1 up: adopt again later')
   expect(engine.all('p-control')).toEqual(before)
+})
+
+test('readers that saw more than the archive has wait for it also with the new source, and adopt says so', async t => {
+  const stored = { 'api-keys': { cluster_id: 'A', serve_from: 3 }, g1: { cluster_id: 'A', serve_from: 5 } }
+  const { engine, said, adopt } = await adoptingFrom(t, stored, {})
+  await adopt()
+  const positionOf = (generation: string) => engine.all('p-control')[positionId(generation, 0)]?.source.body
+  expect(positionOf('g1')).toMatchObject({ source: 'B', serve_from: 5 })
+  // Each start of a projector sets that of the keys to the end of their topic.
+  expect(positionOf('api-keys')).toMatchObject({ source: 'B', serve_from: 0 })
+  expect(said.at(-1)).toContain('partition 0 of t answers 503 until offset 5: its topic ends at 0')
 })

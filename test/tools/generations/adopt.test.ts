@@ -26,7 +26,7 @@ const indicesOf = {
 const uuidOf = (index: string): string => `uuid-of-${index}`
 
 /** A projector was killed between writing payout 12 and publishing it; no index was replaced. */
-const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0) => {
+const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, end = 100) => {
   const engine = new MemoryElasticsearch()
   putPayout(engine, 5)
   putPayout(engine, 12)
@@ -51,7 +51,7 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0) 
     describeGroups: async () => ({ groups: [{ members: [] }] }),
     describeCluster: async () => ({ clusterId: 'c' }),
     fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
-    fetchTopicOffsets: async () => [{ partition: 0, offset: '100', high: '100', low: '0' }],
+    fetchTopicOffsets: async () => [{ partition: 0, offset: `${end}`, high: `${end}`, low: '0' }],
   }
   let sleeps = 0
   const context = {
@@ -107,4 +107,27 @@ test('adopt says after its wait what goes: documents of a log that is read again
   const { engine, adopt } = world(beside, 20)
   expect(await adopt()).toBe(0)
   expect(payoutsOf(engine)).toEqual(['org_1:payout_12', 'org_1:payout_5'])
+})
+
+test('after a topic lost its last records, readers wait for exactly the position that they saw, wherever a run ended', async () => {
+  for (let endsAt = 1, hasEnded = false; !hasEnded; endsAt++) {
+    const { engine, adopt } = world(() => undefined, 0, 8)
+    const id = generationId('g1')
+    const body = { ...(engine.all('p-control')[id]?.source.body as object), indices: { 'p-control': 'before' } }
+    engine.put('p-control', id, 2, { kind: 'generation', body })
+    let count = 0
+    engine.onRequest = () => {
+      if (++count >= endsAt) throw new Error('killed')
+    }
+    hasEnded = await adopt().then(
+      () => true,
+      () => false,
+    )
+    engine.onRequest = () => undefined
+    if (!hasEnded) await adopt()
+    const position = engine.all('p-control')[positionId('g1', 0)]?.source.body
+    expect(position, `killed at request ${endsAt}`).toMatchObject({ position: 0, serve_from: 10 })
+    expect(position).not.toHaveProperty('removing')
+    expect(payoutsOf(engine)).toEqual([])
+  }
 })

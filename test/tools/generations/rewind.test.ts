@@ -144,13 +144,31 @@ test('API keys are read again from the first record: a revoked key is never acce
   expect(bodies.get('position:api-keys:0')).toMatchObject({ position: 0, last: null, serve_from: 7 })
 })
 
-test('readers that saw a later position than the topic has now wait for that position', async () => {
+test('readers that saw a later position than the topic has now wait for that position, and each run says so', async () => {
   const past = pastOf('g1', old, 20, 21)
   const noRecords = { ...past, partitions: past.partitions.map(position => ({ ...position, last: null })) }
-  const { bodies, said, rewind } = given({ 'past:g1:2': noRecords }, [30, 30])
+  const { bodies, said, rewind, adopt } = given({ 'past:g1:2': noRecords }, [30, 50])
+  const waits = () => said.splice(0).filter(line => line.includes('503'))
   await rewind()
   expect(bodies.get('position:g1:0')).toMatchObject({ position: 20, serve_from: 40 })
   expect(said.join()).toContain('is not what g1 has read to offset 40: all documents from offset 20 on are removed')
+  const wait = expect.stringContaining('partition 0 of t answers 503 until offset 40: its topic ends at 30')
+  expect(waits()).toEqual([wait])
+  // It takes over the spare generation; then nothing is replaced.
+  await adopt()
+  expect(waits()).toEqual([wait])
+  await adopt()
+  expect(said.join()).toContain('no index was replaced')
+  expect(waits()).toEqual([wait])
+})
+
+test('readers wait for the position that they saw also after adopt was interrupted and is repeated', async () => {
+  const setBack = { ...positionOf(0), serve_from: 40 }
+  const { bodies, adopt } = given({ 'position:g1:0': setBack, 'position:api-keys:0': setBack }, [30, 50])
+  await adopt()
+  expect(bodies.get('position:g1:0')).toMatchObject({ position: 0, serve_from: 40 })
+  // Each start of a projector sets that of the keys to the end of their topic.
+  expect(bodies.get('position:api-keys:0')).toMatchObject({ position: 0, serve_from: 7 })
 })
 
 test('without past positions that are old enough nothing is changed, and adopt is named', async () => {

@@ -319,8 +319,8 @@ test('a position whose earlier documents went, too, is not served until it is se
   expect(Object.keys(documentsOf(engine).payouts ?? {})).toEqual([`${other}:payout_1`])
   const bodies = [0, 1].map(partition => engine.all('p-control')[positionId('g1', partition)]?.source.body)
   expect(bodies).toMatchObject([
-    { position: POSITION, serve_from: POSITION + 1 },
+    { position: POSITION, serve_from: 0, removing: true },
     { position: 100, serve_from: 0 },
   ])
-  expect(bodies[0]).not.toHaveProperty('removing')
+  expect(bodies[1]).not.toHaveProperty('removing')
 })
