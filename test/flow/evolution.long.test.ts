@@ -21,7 +21,7 @@ import {
 import { fetchInTime } from '../support/in-time.ts'
 import { type Api, type Projector, startApi, startProjector } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
-import { fileScope } from '../support/scope.ts'
+import { eventually, fileScope } from '../support/scope.ts'
 import type { Topics } from '../support/topics.ts'
 
 const file = fileScope()
@@ -76,11 +76,14 @@ const FIRST = 'payroll_first 100.00 EUR'
 
 const codeOf = async (projector: Projector, records: readonly Outgoing[]) => {
   const published = await topics.publish(records)
-  const receipts = published.map(async ({ partition, offset }) => {
-    const { text: body } = await projector.ask(`/receipts/${topics.events}/${partition}/${offset}?wait=30`)
-    const { state, code } = JSON.parse(body) as { state: string; code?: string }
-    return code ?? state
-  })
+  const receipts = published.map(({ partition, offset }) =>
+    eventually(async () => {
+      const { status, text: body } = await projector.ask(`/receipts/${topics.events}/${partition}/${offset}?wait=60`)
+      const { state, code } = JSON.parse(body) as { state: string; code?: string }
+      expect([status, state === 'not_yet'], body).toEqual([200, false])
+      return code ?? state
+    }),
+  )
   return Promise.all(receipts)
 }
 

@@ -16,6 +16,7 @@ import {
   periodRecorded,
   repRecorded,
 } from '../support/events.ts'
+import { receiptInTime } from '../support/in-time.ts'
 import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { type FaultProxy, startProxy } from '../support/proxy.ts'
 import { eventually, fileScope } from '../support/scope.ts'
@@ -68,6 +69,8 @@ const receipt = async (place: RecordPlace, wait: number, [projector]: readonly P
   const { status, text } = await (projector as Projector).ask(pathOf(place, wait))
   return { status, body: JSON.parse(text) as Record<string, unknown> }
 }
+/** As `receipt`, and again while the read is not in time. */
+const served = (place: RecordPlace, wait: number) => receiptInTime(() => receipt(place, wait))
 const received = (place: RecordPlace, state: object) => ({ status: 200, body: { ...state, ...place } })
 const PUBLISHED = { state: 'published' }
 const NOT_YET = { state: 'not_yet' }
@@ -100,10 +103,13 @@ test('a producer gets receipts for its places: published for applied and duplica
   const places: RecordPlace[] = []
   for (const [record] of sent) places.push(await send(record))
   const expected = places.map((place, index) => received(place, sent[index]?.[1] ?? {}))
-  // The two projectors share the partitions, but each one answers for all of them.
+  // The two projectors share the partitions, but each one answers for all of them. On a busy machine a read may not be
+  // in time: then a receipt is a 503, or has the sentence of its code.
   for (const projector of projectors) {
-    expect(await Promise.all(places.map(place => receipt(place, 30, [projector])))).toEqual(expected)
-    expect(await Promise.all(places.map(place => receipt(place, 0, [projector])))).toEqual(expected)
+    for (const wait of [60, 0]) {
+      const receipts = () => Promise.all(places.map(place => receipt(place, wait, [projector])))
+      await eventually(async () => expect(await receipts()).toEqual(expected))
+    }
   }
   expect(await waiting(projectors[0])).toBe(0)
 })
@@ -111,7 +117,8 @@ test('a producer gets receipts for its places: published for applied and duplica
 test('the receipt of a record with invalid data, `parked list` and `parked show` name the field and the rule', async () => {
   const place = await send(repRecorded({ org_id: org, status: 'CANARY' as 'active' }))
   const detail = '/status must be active or departed, got a text of 6 characters'
-  expect(await receipt(place, 30)).toEqual(received(place, { state: 'parked', code: 'data_invalid', detail }))
+  const parked = received(place, { state: 'parked', code: 'data_invalid', detail })
+  await eventually(async () => expect(await receipt(place, 60)).toEqual(parked))
   const position = `${place.topic}:${place.partition}:${place.offset}`
   const listed = jsonLines(await readHere(['parked', 'list', '--json'], prefix))
   expect(listed.filter(line => line.detail === detail)).toEqual([
@@ -130,42 +137,45 @@ test('the receipt of a record with invalid data, `parked list` and `parked show`
 
 test('a receipt for a record that does not exist yet is not_yet, and a waiting request is answered once it is published', async () => {
   const place = later(await send(repRecorded({ org_id: org, name: 'before' })), 1)
-  expect(await receipt(place, 0)).toEqual(received(place, NOT_YET))
+  expect(await served(place, 0)).toEqual(received(place, NOT_YET))
+  const askedAt = performance.now()
   const asked = receipt(place, 60)
   await untilWaiting(1)
-  const [sent, sentAt] = [await send(repRecorded({ org_id: org, name: 'after' })), performance.now()]
+  const sent = await send(repRecorded({ org_id: org, name: 'after' }))
   expect(await asked).toEqual(received(sent, PUBLISHED))
-  expect([sent, performance.now() - sentAt < 30_000]).toEqual([place, true])
+  // Before its 60 s are over.
+  expect([sent, performance.now() - askedAt < 59_000]).toEqual([place, true])
 })
 
 test('while the projectors are behind, a receipt is not_yet after its wait; then all requests get their receipts', async () => {
   await proxy.inject({ kind: 'reset' }, line => line.startsWith('POST /_bulk'))
   const applied = await send(repRecorded({ org_id: org, name: 'while behind' }))
   const refused = await send(payoutCalculated({ org_id: org, id: 'payout_3' }))
-  const begun = performance.now()
-  expect(await receipt(refused, 2)).toEqual(received(refused, NOT_YET))
-  expect(performance.now() - begun).toBeGreaterThan(1_950)
-  expect(performance.now() - begun).toBeLessThan(20_000)
+  const timed = async () => {
+    const begun = performance.now()
+    return { ...(await receipt(refused, 2)), took: performance.now() - begun }
+  }
+  const { took, ...answer } = await receiptInTime(timed)
+  expect(answer).toEqual(received(refused, NOT_YET))
+  expect(took).toBeGreaterThan(1_950)
+  expect(took).toBeLessThan(20_000)
 
   const many = Array.from({ length: 200 }, (_, index) => receipt(index % 2 === 0 ? applied : refused, 60))
   await untilWaiting(200)
   await proxy.heal()
-  const [first, second, ...others] = await Promise.all(many)
-  expect(first).toEqual(received(applied, PUBLISHED))
-  expect(second).toEqual(
-    received(refused, { state: 'parked', code: 'supersedes_mismatch', detail: expect.stringMatching(/, got null$/) }),
-  )
+  const receipts = await Promise.all(many)
+  const parked = (detail: RegExp) =>
+    received(refused, { state: 'parked', code: 'supersedes_mismatch', detail: expect.stringMatching(detail) })
   // A hundred explanations at once are not all in time: then the sentence of the code is in the receipt.
-  const detail = expect.stringMatching(/^\/supersedes_id: expected the current payout of this rep and period/)
-  for (const [index, other] of others.entries())
-    expect(other).toEqual(
-      index % 2 === 0 ? first : received(refused, { state: 'parked', code: 'supersedes_mismatch', detail }),
-    )
+  const sentence = /^\/supersedes_id: expected the current payout of this rep and period/
+  for (const [index, one] of receipts.entries())
+    expect(one).toEqual(index % 2 === 0 ? received(applied, PUBLISHED) : parked(sentence))
+  await eventually(async () => expect(await receipt(refused, 0)).toEqual(parked(/, got null$/)))
 })
 
 test('while Elasticsearch is away, a receipt is a 503; a request that waits until it is back gets the receipt', async () => {
   const place = await send(repRecorded({ org_id: org, name: 'before Elasticsearch was away' }))
-  expect(await receipt(place, 30)).toEqual(received(place, PUBLISHED))
+  expect(await served(place, 60)).toEqual(received(place, PUBLISHED))
   await proxy.inject({ kind: 'away' })
   const unknown = { status: 503, body: { error: expect.stringContaining('Elasticsearch') } }
   expect(await receipt(place, 0)).toEqual(unknown)
@@ -223,20 +233,25 @@ describe('a request that waits while', () => {
     }
     await projection('rebuild')
     await projection('verify', 'g1', 'g2')
-    const place = later(await send(repRecorded({ org_id: org, name: 'g1' })), 1)
-    const asked = receipt(place, 60)
-    await untilWaiting(1)
-    await projection('swap', 'g2')
-    await projection('drop', 'g1')
-    expect(await waiting(projectors[0])).toBe(1)
-    expect(await send(payrollRecorded({ org_id: org, rep_id: 'rep_none' }))).toEqual(place)
-    expect(await asked).toEqual(
-      received(place, {
-        state: 'parked',
-        code: 'rep_unknown',
-        detail: expect.stringMatching(/^\/rep_id: expected a rep/),
-      }),
-    )
+    // A request for each command: on a busy machine both commands take longer than a request can wait.
+    for (const command of [
+      ['swap', 'g2'],
+      ['drop', 'g1'],
+    ]) {
+      const place = later(await send(repRecorded({ org_id: org, name: command.join(' ') })), 1)
+      const asked = receipt(place, 60)
+      await untilWaiting(1)
+      await projection(...command)
+      expect(await waiting(projectors[0])).toBe(1)
+      expect(await send(payrollRecorded({ org_id: org, rep_id: 'rep_none' }))).toEqual(place)
+      expect(await asked).toEqual(
+        received(place, {
+          state: 'parked',
+          code: 'rep_unknown',
+          detail: expect.stringMatching(/^\/rep_id: expected a rep/),
+        }),
+      )
+    }
   })
 
   test('its projector stops gets not_yet at once, and the projector stops in time', async () => {

@@ -15,6 +15,7 @@ import {
   periodRecorded,
   repRecorded,
 } from '../support/events.ts'
+import { receiptInTime } from '../support/in-time.ts'
 import { partitionOf } from '../support/model-record.ts'
 import { type Projector, startProjector, untilCaughtUp } from '../support/processes.ts'
 import { type FaultProxy, startProxy } from '../support/proxy.ts'
@@ -53,6 +54,8 @@ const receipt = async (partition: number, query: string, topic = topics.events) 
   const { status, text } = await projector.ask(`/receipts/${topic}/${partition}?${query}`)
   return { status, body: JSON.parse(text) as Record<string, unknown> }
 }
+/** As `receipt`, and again while the read is not in time. */
+const served = (...asked: Parameters<typeof receipt>) => receiptInTime(() => receipt(...asked))
 /** Publishes records of one partition. Returns the offsets of the first and the last one. */
 const publish = async (...records: Outgoing[]): Promise<{ from: number; to: number }> => {
   const published = await topics.publish(records)
@@ -98,13 +101,13 @@ test('the receipt of a run has how many records changed data, how many did not, 
   expect(runs[0]).toEqual(runs[1])
   for (const [partition, run] of runs.entries()) {
     const query = `from=${run.from}&to=${run.to}`
-    expect(await receipt(partition, `${query}&wait=30`)).toEqual(outcomeOf(run, partition))
-    expect(await receipt(partition, query)).toEqual(outcomeOf(run, partition))
+    expect(await served(partition, `${query}&wait=60`)).toEqual(outcomeOf(run, partition))
+    expect(await served(partition, query)).toEqual(outcomeOf(run, partition))
   }
   // A part of a run, and one that goes on after the end of the topic.
   const { from, to } = runs[0] as { from: number; to: number }
-  expect((await receipt(0, `from=${from + 3}&to=${from + 3}`)).body).toMatchObject({ published: 1, applied: 1 })
-  expect((await receipt(0, `from=${from}&to=${to + 3}`)).body).toMatchObject({ published: 5, parked: 2, not_yet: 3 })
+  expect((await served(0, `from=${from + 3}&to=${from + 3}`)).body).toMatchObject({ published: 1, applied: 1 })
+  expect((await served(0, `from=${from}&to=${to + 3}`)).body).toMatchObject({ published: 5, parked: 2, not_yet: 3 })
 })
 
 test('offsets without an event are published without an effect: ends of transactions and aborted records', async () => {
@@ -129,7 +132,7 @@ test('offsets without an event are published without an effect: ends of transact
   await send(committed, 'once')
   await committed.commit()
   // An aborted record, the end of its transaction, a record, and the end of its transaction.
-  const { body } = await receipt(0, `from=${from}&to=${from + 3}&wait=30`)
+  const { body } = await served(0, `from=${from}&to=${from + 3}&wait=60`)
   expect(body).toMatchObject({ published: 4, applied: 1, without_effect: 3, parked: 0, not_yet: 0 })
 })
 
@@ -139,8 +142,8 @@ test('a waiting request is answered once the last record of the run is published
     ...[1, 2, 3].map(count => repRecorded({ org_id: first, name: `while behind ${count}` })),
   )
   const query = `from=${from}&to=${to}`
-  expect((await receipt(0, `${query}&wait=1`)).body).toMatchObject({ published: 0, applied: 0, not_yet: 3 })
-  const asked = receipt(0, `${query}&wait=60`)
+  expect((await served(0, `${query}&wait=1`)).body).toMatchObject({ published: 0, applied: 0, not_yet: 3 })
+  const asked = served(0, `${query}&wait=60`)
   await untilWaiting(1)
   await proxy.heal()
   expect((await asked).body).toMatchObject({ published: 3, applied: 3, not_yet: 0 })
@@ -159,10 +162,10 @@ test('while Elasticsearch is away the receipt of a run is a 503', async () => {
 test('a list of parked records goes on after its last offset', async () => {
   const refused = Array.from({ length: 130 }, () => payrollRecorded({ org_id: second, rep_id: 'rep_none' }))
   const { from, to } = await publish(...refused)
-  const { body } = await receipt(1, `from=${from}&to=${to}&wait=30`)
+  const { body } = await served(1, `from=${from}&to=${to}&wait=60`)
   expect(body).toMatchObject({ published: 0, applied: 0, parked: 130, has_more: true })
   const listed = body.parked_records as { offset: number }[]
-  const next = (await receipt(1, `from=${(listed.at(-1)?.offset ?? 0) + 1}&to=${to}`)).body
+  const next = (await served(1, `from=${(listed.at(-1)?.offset ?? 0) + 1}&to=${to}`)).body
   expect(next).toMatchObject({ parked: 30, has_more: false })
   expect([...listed, ...(next.parked_records as { offset: number }[])].map(({ offset }) => offset)).toEqual(
     refused.map((_, index) => from + index),
@@ -171,18 +174,18 @@ test('a list of parked records goes on after its last offset', async () => {
 
 test('a run of API keys has its parked records; changes of keys are not counted', async () => {
   await publish(keyCreated({ org_id: first, secret_sha256: randomBytes(32).toString('hex') }))
-  const { body } = await receipt(0, 'from=0&to=0&wait=30', topics.apiKeys)
+  const { body } = await served(0, 'from=0&to=0&wait=60', topics.apiKeys)
   expect(body).toMatchObject({ published: 1, applied: null, without_effect: null, parked: 0, not_yet: 0 })
 })
 
 test('after a swap the receipt of a run is that of the new generation', async () => {
-  const before = (await receipt(0, 'from=0&to=8')).body
+  const before = (await served(0, 'from=0&to=8')).body
   const settings = { ...commandSettings(topics, prefix), KAFKA_GROUP_ID: prefix }
   for (const args of [['rebuild'], ['verify', 'g1', 'g2'], ['swap', 'g2'], ['drop', 'g1']]) {
     const ran = await runCommand(['projection', ...args], settings)
     expect(ran, ran.said).toMatchObject({ code: 0 })
   }
-  expect((await receipt(0, 'from=0&to=8&wait=30')).body).toEqual(before)
+  expect((await served(0, 'from=0&to=8&wait=60')).body).toEqual(before)
   expect(before).toMatchObject({ published: 7, applied: 6, parked: 2 })
 })
 

@@ -15,8 +15,7 @@ import { type Service, shortLived } from '../../services/service.ts'
 import { type Services, startServices } from '../../services/services.ts'
 
 // A pair starts in 5 s on idle cores, and in ten times that on busy cores.
-const retryOptions = 120_000
-vi.setConfig({ testTimeout: 2 * retryOptions, hookTimeout: retryOptions })
+const retryOptions = 240_000
 
 const project = join(import.meta.dirname, '..', '..')
 const servicesModule = pathToFileURL(join(project, 'services', 'services.ts')).href
@@ -263,5 +262,8 @@ const withAdmin = async <Result>(
   }
 }
 const createTopic = (kafka: Service, topic: string) =>
-  withAdmin(kafka, admin => admin.createTopics({ topics: [{ topic }], waitForLeaders: true }))
+  vi.waitFor(() => withAdmin(kafka, admin => admin.createTopics({ topics: [{ topic }], waitForLeaders: true })), {
+    timeout: retryOptions,
+    interval: 500,
+  })
 const topics = (kafka: Service) => withAdmin(kafka, admin => admin.listTopics())

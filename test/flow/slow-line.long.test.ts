@@ -30,6 +30,7 @@ test('a record that takes more than 10 s to arrive is projected at its first fet
   )
   const began = performance.now()
   await topics.publish([withText(event, Buffer.alloc(BYTES, 'x'))])
-  await untilCaughtUp(projector, { within: 45_000 })
+  // A fetch that is thrown away every 10 s never ends.
+  await untilCaughtUp(projector)
   expect(performance.now() - began).toBeGreaterThan(10_000)
 })

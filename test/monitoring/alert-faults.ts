@@ -32,7 +32,7 @@ export const projectorFaults = {
   },
   'records come faster than a slow Elasticsearch takes them': {
     fires: ['CommissionLagGrows'],
-    mayFollow: ['CommissionPartitionStuck', ...lateReaders],
+    mayFollow: ['CommissionPartitionStuck', 'CommissionElasticsearchRefuses', ...lateReaders],
   },
   'a projector of another installation is in the consumer group': {
     fires: ['CommissionPartitionWithoutOwner'],

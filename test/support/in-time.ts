@@ -42,9 +42,19 @@ export const fetchInTime = (api: Pick<Api, 'url' | 'lines'>, path: string, key: 
     () => api.lines(),
   )
 
+/** Asks a projector for a receipt again while it answers 503: a read for receipts has 3 s. Returns any other answer. */
+export const receiptInTime = <Answer extends { readonly status: number }>(
+  ask: () => Promise<Answer>,
+): Promise<Answer> =>
+  eventually(async () => {
+    const answer = await ask()
+    expect(answer.status).not.toBe(503)
+    return answer
+  })
+
 /** Returns commands in which each curl asks an API again while it answers 503, and prints no refused answer. */
 export const curlInTime = (commands: string): string =>
-  commands.replaceAll('curl -s ', 'curl -sf --retry 30 --retry-delay 1 ')
+  commands.replaceAll(/curl -sf? /g, 'curl -sf --retry 30 --retry-delay 1 ')
 
 type Logged = Pick<ServedApi, 'logged'>
 

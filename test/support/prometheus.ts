@@ -41,27 +41,31 @@ export const startPrometheus = async (scope: Scope, options: PrometheusOptions):
   }
 }
 
-/** Seconds of a window in a test: several scrapes of two seconds, and less than the patience of a test. */
+/** Seconds of a window in a test: several scrapes of three seconds, and less than the patience of a test. */
 const windowSeconds = (minutes: number): number => Math.min(60, minutes * 4)
 const unitMinutes: Readonly<Record<string, number>> = { m: 1, h: 60, d: 1_440 }
-/** Three scrapes: until one of a new process, its absence is no alert. */
-const FOR_SECONDS = 6
+/** Five scrapes: until one of a new process, its absence is no alert, nor while a busy machine pauses. */
+const FOR_SECONDS = 15
 /** Ages in seconds. A busy machine may make records visible only after more than ten, although nothing is broken. */
 const AGES = [
   { rule: 'commission:served_age:seconds > 60\n', inTests: 'commission:served_age:seconds > 30\n' },
   { rule: 'commission:served_age:seconds > bool 10)\n', inTests: 'commission:served_age:seconds > bool 30)\n' },
 ]
 
+/** Returns the rules with the ages of tests. */
+export const patientRules = (rules: string): string =>
+  AGES.reduce((text, { rule, inTests }) => {
+    expect(text).toContain(rule)
+    return text.replace(rule, inTests)
+  }, rules)
+
 /**
  * Returns the rules with shorter windows and waits. Thresholds stay, but for ages. The window of restarts stays too:
  * that alert does not wait for its end, and three restarts take a busy machine minutes.
  */
-export const soonerRules = (rules: string): string => {
-  for (const { rule } of AGES) expect(rules).toContain(rule)
-  const sooner = rules
+export const soonerRules = (rules: string): string =>
+  patientRules(rules)
     .replaceAll(/(?<!process_start_time_seconds)\[(\d+)([mhd])\]/g, (_, count: string, unit: string) => {
       return `[${windowSeconds(Number(count) * (unitMinutes[unit] ?? 1))}s]`
     })
     .replaceAll(/^( +for: )\d+m$/gm, `$1${FOR_SECONDS}s`)
-  return AGES.reduce((text, { rule, inTests }) => text.replace(rule, inTests), sooner)
-}

@@ -25,7 +25,7 @@ export type RunningPrometheus = {
   readonly stop: () => Promise<void>
 }
 
-const READY_TIMEOUT_MS = 30_000
+const READY_TIMEOUT_MS = 240_000
 
 /** Starts it on a free port and waits until it is ready. */
 export const runPrometheus = async ({

@@ -5,6 +5,7 @@
 import { expect } from 'vitest'
 import type { List, Page } from './client.ts'
 import { requireDescribed } from './described.ts'
+import { LATE } from './in-time.ts'
 import type { Item, Model } from './model.ts'
 import { type Api, reasonsUnavailable } from './processes.ts'
 import type { Random } from './random.ts'
@@ -115,8 +116,8 @@ export const startWalkers = ({ apis, keys, random, walkers = 3, every = 20 }: Op
 }
 
 /**
- * Expects that no answer to walkers was a 503. On a busy machine the 3 s of a request may be up, seldom: every other
- * reason counts, and an outage would take the time of many.
+ * Expects that no answer to walkers was a 503. On a busy machine the time of a request or of its search may be up,
+ * seldom: every other reason counts, and an outage would take the time of many.
  */
 export const expectServed = async (
   walked: Pick<Walked, 'unavailable' | 'pages'>,
@@ -126,7 +127,7 @@ export const expectServed = async (
   const reasons = () => reasonsUnavailable(...apis)
   // A process writes the line of an answer later.
   await eventually(() => expect(reasons().length).toBeGreaterThanOrEqual(walked.unavailable))
-  expect(reasons().filter(reason => !reason.includes(': time_is_up, '))).toEqual([])
+  expect(reasons().filter(reason => !LATE.some(late => reason.includes(`: ${late}, `)))).toEqual([])
   expect(walked.unavailable, reasons().join('\n')).toBeLessThanOrEqual(Math.max(5, walked.pages / 50))
 }
 

@@ -12,8 +12,8 @@ import { eventually, type Scope } from './scope.ts'
 import type { Topics } from './topics.ts'
 
 export const SOON = { every: 500 }
-/** A busy machine may take a second for a scrape. */
-const SCRAPE_SECONDS = 2
+/** A busy machine may take two seconds for a scrape. */
+const SCRAPE_SECONDS = 3
 
 type Settings = Readonly<Record<string, string>>
 export type WatchedInstallation = {
