@@ -139,7 +139,7 @@ const openFolder = (stack: AsyncDisposableStack): string => {
 }
 
 /** Longest start of a process until it is ready, in milliseconds. */
-const READY_TIMEOUT_MS = 120_000
+const READY_TIMEOUT_MS = 180_000
 
 const waitUntilReady = async (name: string, admin: string, signal: AbortSignal): Promise<void> => {
   let last = 'no answer'

@@ -140,7 +140,7 @@ for read in (lambda: client.payout("payout_2"), lambda: list(client.payouts()), 
     try:
         print(read())
     except httpx.TransportError as error:
-        print(type(error).__name__, time.monotonic() - began < 10)
+        print(type(error).__name__, time.monotonic() - began < 40)
 `
     for (const begin of [undefined, '', head, `${head}\r\n{`]) {
       const sockets = new Set<Socket>()
@@ -178,7 +178,7 @@ def resolve(host, port, *given, **more):
         waiting.wait()
     if host != "example.com":
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port))]
-    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", port)) for n in range(1, 9)]
+    return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", port)) for n in range(1, 41)]
 socket.getaddrinfo = resolve
 class Silent(socket.socket):
     def connect(self, address):
@@ -192,7 +192,7 @@ for mode in ("silent", "addresses"):
         try:
             print(client.payout("payout_2"))
         except httpx.TransportError as error:
-            print(mode, type(error).__name__, time.monotonic() - began < 10)
+            print(mode, type(error).__name__, time.monotonic() - began < 40)
 print(len(asked), threading.active_count())
 `
     const silent = ['silent ConnectTimeout True', 'silent ConnectTimeout True']
@@ -224,7 +224,7 @@ class Half(socket.socket):
             raise TimeoutError
         return super().connect(address)
 socket.socket = Half
-print(Client(os.environ["API"], os.environ["KEY"], timeout=8).payout("payout_2").id)
+print(Client(os.environ["API"], os.environ["KEY"], timeout=40).payout("payout_2").id)
 `
     const named = { ...environment, API: `http://example.com:${port}/api/v1` }
     expect(await runProgram(program, named)).toEqual(['payout_2'])

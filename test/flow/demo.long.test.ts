@@ -16,6 +16,7 @@ import { removeIndices, removeTopics } from '../../demo/run/cleanup.ts'
 import { install, namesFor } from '../../demo/run/installation.ts'
 import { readCounts, waitUntilCaughtUp } from '../../demo/run/projector-admin.ts'
 import { isAlive } from '../../services/run-program.ts'
+import { curlInTime } from '../support/in-time.ts'
 
 const services = { KAFKA_BROKERS: inject('kafkaBrokers'), ELASTICSEARCH_URL: inject('elasticsearchUrl') }
 const root = join(import.meta.dirname, '..', '..')
@@ -127,9 +128,10 @@ test('the API returns what docs/publishing.md publishes; published again, all re
   await waitUntilCaughtUp(projectorAdmin, 10, () => {}, signal)
 
   expect(await readCounts(projectorAdmin, signal)).toEqual({ applied: 5, duplicate: 5, parked: 0 })
-  // The printed requests work as they are.
+  // The printed requests work as they are. One whose time is up is sent again.
   const [receipt, payouts] = [...printed.matchAll(/^ {2}(curl .*)$/gm)].map(([, command = '']) => command)
-  const answerTo = async (command = '') => JSON.parse((await promisify(execFile)('sh', ['-c', command])).stdout)
+  const answerTo = async (command = '') =>
+    JSON.parse((await promisify(execFile)('sh', ['-c', curlInTime(command)])).stdout)
   expect(await answerTo(receipt)).toMatchObject({ state: 'published', topic: names.topics.events, offset: 7 })
   expect((await answerTo(payouts)).data).toEqual([expect.objectContaining({ id: 'payout_Second' })])
   const api = createClient({ baseUrl: base, key: 'example_key_for_reading_only', signal })

@@ -126,6 +126,8 @@ test.concurrent('a wait outlasts the silence after which a connection is closed,
       const metrics = await (await fetch(`${api.adminUrl}/metrics`)).text()
       expect(metrics).toMatch(new RegExp(`waits_for_changes"[^\\n]* ${count}$`, 'm'))
     })
+  // The first read of a new process may take longer than the few seconds that it has.
+  await eventually(async () => expect(await ask(0)).toMatchObject(empty))
   // SOCKET_SILENCE_MAX is 30 s.
   const [short, stopped] = await Promise.all([
     ask(34),
@@ -137,5 +139,5 @@ test.concurrent('a wait outlasts the silence after which a connection is closed,
   expect(short).toMatchObject(empty)
   expect(short.seconds).toBeGreaterThan(33)
   expect(stopped).toMatchObject(empty)
-  expect(stopped.seconds).toBeLessThan(55)
+  expect(stopped.seconds).toBeLessThan(60)
 })

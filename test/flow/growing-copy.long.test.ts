@@ -158,9 +158,8 @@ test.skipIf(pythonProgram === undefined)(
       ]
       const child = spawn(process.execPath, ['tools/main.ts', ...args], { cwd: root, env: settings, stdio: 'ignore' })
       const closed = once(child, 'close')
-      await expect
-        .poll(() => spawnSync('ls', [join(again, 'unfinished')]).status === 0 || child.exitCode !== null)
-        .toBe(true)
+      const isOnItsWay = () => spawnSync('ls', [join(again, 'unfinished')]).status === 0 || child.exitCode !== null
+      await expect.poll(isOnItsWay, { timeout: 240_000 }).toBe(true)
       child.kill('SIGKILL')
       await closed
       expect(await add(again, '--as-of', end)).toMatchObject({ code: 0 })

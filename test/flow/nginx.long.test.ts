@@ -30,7 +30,7 @@ const setUp = async () => {
     .replace('127.0.0.1:3000', `127.0.0.1:${apiPort}`)
     .replace('127.0.0.1:8080', `127.0.0.1:${port}`)
     .replace('/usr/share/commission-explorer/', `${folder}/explorer/`)
-  await buildPage(process.execPath, join(folder, 'explorer'), AbortSignal.timeout(60_000))
+  await buildPage(process.execPath, join(folder, 'explorer'), new AbortController().signal)
   const own = `daemon off; master_process off; pid ${folder}/nginx.pid; error_log stderr;`
   await startNginx(scope, folder, configuration, own)
 
@@ -130,7 +130,7 @@ describe.skipIf(nginxProgram === undefined)('nginx in front of the API', () => {
 
   test('lets a request wait for a change', async () => {
     const { ask, store, org } = await shared()
-    const waiting = ask(`/changes?wait=30&starting_after=payout_${PAYOUTS - 1}`)
+    const waiting = ask(`/changes?wait=60&starting_after=payout_${PAYOUTS - 1}`)
     store.payout(org, PAYOUTS, { id: 'payout_next' })
     await store.flush()
     await store.publish(org, PAYOUTS + 1)

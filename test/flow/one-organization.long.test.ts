@@ -1,12 +1,12 @@
 /** Commands about one organization: `projection verify --org`, `diff --org`, and `explain` of a deal. */
-import { beforeAll, expect, inject, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { commandSettings, jsonLines, type Ran, runCommand } from '../support/commands.ts'
 import { line, type Outgoing, payoutRecorded, periodRecorded, repRecorded } from '../support/events.ts'
 import type { Projector } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { createRandom } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
-import { allStored, overwrite } from '../support/stored.ts'
+import { allStored, call, overwrite } from '../support/stored.ts'
 import { organizationsIn } from '../support/streams.ts'
 import type { Topics } from '../support/topics.ts'
 
@@ -121,12 +121,7 @@ test('an organization that neither generation has is no equal organization', asy
 
 test('a wrong balance of an organization that lost all its records is named', async () => {
   const balance = { org_id: 'org_lost', seq: 0, sequence: 1_000, body_bytes: 11, body: { rows: [] } }
-  const [elasticsearch] = inject('elasticsearchUrl').split(',')
-  const stored = await fetch(`${elasticsearch}/${prefix}-g2-periods/_doc/org_lost:1000?refresh=true`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(balance),
-  })
+  const stored = await call('PUT', `/${prefix}-g2-periods/_doc/org_lost:1000?refresh=true`, balance)
   expect(stored.status).toBe(201)
   const ran = await projection('verify', 'g1', 'g2', '--org', 'org_lost')
   expect([ran.code, ran.out.toString()]).toEqual([

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { recordHash } from '../../core/ledger/event/raw-record.ts'
+import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'
 import { commandSettings, jsonLines, runCommand } from '../support/commands.ts'
@@ -14,7 +15,7 @@ import { startProjector, untilCaughtUp } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { eventually, type Scope } from '../support/scope.ts'
 import { createKeys } from '../support/seal.ts'
-import { createPrefix, elasticsearchOf, everythingProjected } from '../support/stored.ts'
+import { createPrefix, elasticsearchOf, everythingProjected, indexNamed, store, storedById } from '../support/stored.ts'
 import { createTopics, type Topics } from '../support/topics.ts'
 
 const org = 'org_a'
@@ -179,15 +180,10 @@ test('documents of a redacted record that were written and not published yet are
   const [first] = await logOf(t, topics, topics.events, 0)
   if (first === undefined) throw new Error('no record')
   // As after a kill between writing and publishing the second record.
-  const document = `${elasticsearchOf(prefix)}/${prefix}-control/_doc/position:g1:0`
-  const { _source } = (await (await fetch(document)).json()) as { _source: { kind: string; body: object } }
-  const body = { ..._source.body, position: 1, last: { offset: 0, sha256: recordHash(first) } }
-  const stored = await fetch(document, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ ..._source, body }),
-  })
-  expect(stored.status).toBe(200)
+  const control = indexNamed(prefix, 'control')
+  const document = (await storedById(control, positionId('g1', 0))) as PositionDocument
+  const body = { ...document.body, position: 1, last: { offset: 0, sha256: recordHash(first) } }
+  await store(control, positionId('g1', 0), { ...document, body })
   const restored = await redactorOf(t, topics, prefix).redact()
   const going = await startProjector(t, { topics: restored, prefix })
   await untilCaughtUp(going)

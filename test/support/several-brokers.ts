@@ -38,10 +38,6 @@ export const startBrokers = async (scope: Scope): Promise<Brokers> => {
     if (node === undefined) throw new Error(`no broker ${id}`)
     return node
   }
-  const partitionsOf = async ({ admin, events, apiKeys }: Topics) => {
-    const { topics } = await admin.fetchTopicMetadata({ topics: [events, apiKeys] })
-    return topics.flatMap(({ name, partitions }) => partitions.map(partition => ({ name, ...partition })))
-  }
   return {
     address,
     nodes,
@@ -56,15 +52,25 @@ export const startBrokers = async (scope: Scope): Promise<Brokers> => {
       return nodeOf(of?.leader ?? 0)
     },
     controller: async () => nodeOf(await activeController(nodes[0]?.address ?? '')),
-    untilInSync: (topics, replicas = nodes.length) =>
-      eventually(
-        async () => {
-          for (const { isr } of await partitionsOf(topics)) expect(isr.length).toBe(replicas)
-        },
-        { within: IN_SYNC_WITHIN_MS, every: 200 },
-      ),
+    untilInSync: (topics, replicas = nodes.length) => untilReplicasInSync(topics, replicas),
   }
 }
+
+type BothTopics = Pick<Topics, 'admin' | 'events' | 'apiKeys'>
+
+const partitionsOf = async ({ admin, events, apiKeys }: BothTopics) => {
+  const { topics } = await admin.fetchTopicMetadata({ topics: [events, apiKeys] })
+  return topics.flatMap(({ name, partitions }) => partitions.map(partition => ({ name, ...partition })))
+}
+
+/** Waits until each partition of both topics has this number of replicas in sync. */
+export const untilReplicasInSync = (topics: BothTopics, replicas: number): Promise<void> =>
+  eventually(
+    async () => {
+      for (const { isr } of await partitionsOf(topics)) expect(isr.length).toBe(replicas)
+    },
+    { within: IN_SYNC_WITHIN_MS, every: 200 },
+  )
 
 type Servers = { readonly brokers: Brokers; readonly elasticsearch: string }
 
