@@ -1,4 +1,4 @@
-/** `commission close` on real services: a period with replaced payouts, payroll, a parked record and two currencies. */
+/** `commission close` on real services: a period with replaced payouts, payroll, parked records and two currencies. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -20,6 +20,7 @@ import {
   repRecorded,
   sha256,
 } from '../support/events.ts'
+import { partitionOf } from '../support/model-record.ts'
 import { readTable } from '../support/parquet.ts'
 import { untilCaughtUp } from '../support/processes.ts'
 import { type Projection, startProjection } from '../support/projection.ts'
@@ -42,6 +43,9 @@ const payout = (
   more: Partial<Parameters<typeof payoutCalculated>[0]> = {},
 ) => payoutCalculated({ org_id, id, rep_id, net_amount, ...more })
 const february = 'period_February'
+/** The partition of the organization, and the one into which a wrong partitioner puts some of its records. */
+const own = partitionOf(org_id, 2)
+const other = 1 - own
 
 /** The first month. Then what came later. */
 const january: readonly Outgoing[] = [
@@ -61,6 +65,8 @@ const january: readonly Outgoing[] = [
   payout('payout_5', 'rep_3', '40', { supersedes_id: 'payout_4' }),
   payout('payout_6', 'rep_1', '999', { period_id: february }),
   payout('payout_7', 'rep_unknown', '1'),
+  { ...payout('payout_Elsewhere', 'rep_2', '12'), partition: other },
+  { ...payout('payout_OtherKey', 'rep_2', '13'), key: foreign, partition: other },
   payrollRecorded({ org_id, id: 'payroll_1', amount: '100.10' }),
   payrollVoided({ org_id, id: 'payroll_2', reverses_id: 'payroll_1', amount: '-100.10' }),
   payrollRecorded({ org_id, id: 'payroll_3', amount: '120.50' }),
@@ -78,6 +84,7 @@ const january: readonly Outgoing[] = [
 const later: readonly Outgoing[] = [
   payout('payout_8', 'rep_1', '1', { supersedes_id: 'payout_2' }),
   payout('payout_9', 'rep_unknown', '1'),
+  { ...payout('payout_ElsewhereLater', 'rep_2', '14'), partition: other },
   keyCreated({ org_id, id: 'key_Later' }),
   keyRevoked({ org_id, id: 'key_Reader' }),
 ]
@@ -100,7 +107,7 @@ const bytesOf = (name: string) =>
 
 beforeAll(async () => {
   file.onTestFinished(async () => rmSync(folder, { recursive: true }))
-  projection = await startProjection(file, january, { partitions: 1 })
+  projection = await startProjection(file, january, { partitions: 2 })
   settings = commandSettings(projection.topics, projection.prefix)
   const made = await runCommand(['evidence', 'key', '--name', 'close', '--out', at('close.key')], {})
   publicKey = made.out.toString().trim()
@@ -164,11 +171,24 @@ test('its control totals are exact, and say how what is owed came about', () => 
   expect(page.indexOf('160.5000000001')).toBeLessThan(page.indexOf('payout_2'))
 })
 
-test('it names parked records by position and code, and the keys that could read, without any content or secret', () => {
-  expect(rows('first', 'parked')).toEqual([
-    expect.objectContaining({ code: expect.any(String), type: 'commission.payout.calculated.v1' }),
-  ])
-  expect(rows('first', 'parked')[0]?.position).toMatch(new RegExp(`^${projection.topics.events}:0:\\d+$`))
+test('it names parked records of all partitions by position and code, and the keys that could read, without any content or secret', () => {
+  const published = projection.topics.published()
+  const parked = rows('first', 'parked').map(({ position, code, type }) => {
+    const { events } = projection.topics
+    const at = published.find(({ stream, partition, offset }) => {
+      return stream === 'events' && `${events}:${partition}:${offset}` === position
+    })
+    return [code, type, at?.partition, JSON.parse(String(at?.value)).id]
+  })
+  const type = 'commission.payout.calculated.v1'
+  expect(parked).toHaveLength(3)
+  expect(parked).toEqual(
+    expect.arrayContaining([
+      [expect.any(String), type, own, 'payout_7'],
+      ['partition_mismatch', type, other, 'payout_Elsewhere'],
+      ['org_mismatch', type, other, 'payout_OtherKey'],
+    ]),
+  )
   expect(rows('first', 'keys')).toEqual([
     { id: 'key_Old', name: 'Test', permissions: 'read', expires_at: null, allowed_networks: null, revoked: true },
     {
@@ -195,25 +215,29 @@ test('tables have the same records, with exact amounts', async () => {
 test('the same change gives the same bytes, also after later changes, and a later close has them', async () => {
   await projection.topics.publish(later)
   await untilCaughtUp(projection.projector)
-  const { as_of, keys_position } = manifestOf('first')
+  const { as_of, keys_position, parked_positions } = manifestOf('first')
+  const ends = parked_positions.map(({ partition, offset }) => `${partition}:${offset}`)
+  expect(ends).toEqual([expect.stringMatching(`^${other}:`)])
   const again = await close(
     'again',
     '--as-of',
     as_of,
     '--keys-until',
     String(keys_position.offset),
+    ...ends.flatMap(end => ['--parked-until', end]),
     '--sign',
     at('close.key'),
   )
   expect(again.code, again.said).toBe(0)
   expect(bytesOf('again')).toEqual(bytesOf('first'))
+  expect(again.said).toContain('or after --parked-until, and in no file: 2')
 
   const closed = await close('later')
   expect(closed.code, closed.said).toBe(0)
   // It could have changed the sums of the period: somebody must look at it.
   expect(closed.said).toContain('records parked after payout_8, which is the last change here, and in no file: 1')
   expect(idsIn('later', 'payouts')).toEqual(['payout_3', 'payout_5', 'payout_8'])
-  expect(rows('later', 'parked')).toHaveLength(1)
+  expect(rows('later', 'parked')).toHaveLength(4)
   expect(idsIn('later', 'keys')).toEqual(['key_Later', 'key_Old', 'key_Reader'])
   expect(rows('later', 'keys').map(({ revoked }) => revoked)).toEqual([false, true, true])
 })

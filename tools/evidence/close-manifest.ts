@@ -33,6 +33,8 @@ export type CloseManifest = {
   readonly key_rules_version: number
   /** The keys are those of the events before this offset. */
   readonly keys_position: { readonly topic: string; readonly offset: number }
+  /** Parked records of other partitions are those before these offsets. A partition that is not here has none. */
+  readonly parked_positions: readonly { readonly partition: number; readonly offset: number }[]
   readonly control_totals: readonly ControlTotals[]
   readonly files: Readonly<Record<string, FileDescription>>
   /** Tables that were made from the files, and the page. */

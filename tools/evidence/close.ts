@@ -2,8 +2,8 @@
  * `commission close`: one folder with everything about a period of an organization, as of one change, for an auditor.
  * In: an organization, a period, a moment, perhaps a signing key and an audit log. Out: a folder with records, tables,
  * controls, a page and a manifest.
- * Promises: the same change gives the same bytes; the folder is there whole or not at all; it fails unless the records
- *   reconcile to the totals of the projection; nothing of another organization is in it, and no secret.
+ * Promises: the same change and positions give the same bytes; the folder is there whole or not at all; it fails unless
+ *   the records reconcile to the totals of the projection; nothing of another organization is in it, and no secret.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -20,6 +20,7 @@ import { describeFiles, describeTables, type FileDescription } from '../export/m
 import { refuseUnknown } from '../export/readers.ts'
 import { writeTables } from '../export/tables.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { positionsOf } from '../generations/generations.ts'
 import { findKeyEvents } from '../keys/keys.ts'
 import { type Live, readLive } from '../live.ts'
 import { findParked } from '../parked/find.ts'
@@ -37,7 +38,7 @@ import {
 import type { CloseHead, CloseManifest, KeyRow, ParkedRow } from './close-manifest.ts'
 import { closePage } from './close-page.ts'
 import { objectsIn, writeObjects, writeRecords } from './close-records.ts'
-import { assertSameProjection, publishedEndOf } from './close-source.ts'
+import { assertSameProjection, type ParkedUntil, parkedEndsOf } from './close-source.ts'
 import { closeTables } from './close-tables.ts'
 
 export type CloseOptions = {
@@ -47,6 +48,8 @@ export type CloseOptions = {
   readonly asOf: Moment | undefined
   /** Keys as of this offset of the topic of API keys; by default all that are known. */
   readonly keysUntil: number | undefined
+  /** Parked records of other partitions before these offsets; by default all that are known. */
+  readonly parkedUntil: readonly ParkedUntil[] | undefined
   readonly out: string
   /** File of the key that signs the manifest. */
   readonly sign: string | undefined
@@ -97,7 +100,7 @@ export const closePeriod = async (options: CloseOptions, steps: CloseSteps): Pro
 
 const writeClose = async (
   directory: string,
-  { org, period, asOf, keysUntil }: CloseOptions,
+  { org, period, asOf, keysUntil, parkedUntil }: CloseOptions,
   steps: CloseSteps,
   reads: AuditReads | undefined,
   key: SigningKey | undefined,
@@ -112,7 +115,7 @@ const writeClose = async (
   const { name: generation } = read.generation
   const { topic, partition, rules_version } = await steps.sourceOf(generation, org)
   // Before long work.
-  const keysEnd = await publishedEndOf(live['api-keys'], send, prefix)
+  const [keysEnd = 0] = await positionsOf(live['api-keys'].identity, { send, prefix })
   if (keysUntil !== undefined && keysUntil > keysEnd) {
     const keysTopic = live['api-keys'].identity.topic
     throw new CommandError(
@@ -120,6 +123,8 @@ const writeClose = async (
     )
   }
   const position = { topic, partition, offset: last.seq + 1 }
+  // Read before the search: this also finds records that are not published, while some before them can be missing.
+  const parkedEnds = parkedEndsOf(await positionsOf(live.events.identity, { send, prefix }), position, parkedUntil)
   await writeRecords({ org, period, change: last.id, directory, signal }, steps)
 
   const controls = createControls()
@@ -137,8 +142,9 @@ const writeClose = async (
   await writeObjects(directory, 'control_totals', control_totals)
   await writeObjects(directory, 'reconciliation', reconciled)
 
-  const { parked, later } = await parkedBefore(org, position, live, send)
-  if (later > 0) say(`records parked after ${last.id}, which is the last change here, and in no file: ${later}`)
+  const { parked, parked_positions, later } = await parkedBefore(org, parkedEnds, position, live, send)
+  const end = `${last.id}, which is the last change here,${parkedUntil ? ' or after --parked-until,' : ''}`
+  if (later > 0) say(`records parked after ${end} and in no file: ${later}`)
   await writeObjects(directory, 'parked', parked)
   const { keys, keys_position } = await keysOf(org, keysUntil, live, { send, prefix })
   await writeObjects(directory, 'keys', keys)
@@ -154,6 +160,7 @@ const writeClose = async (
     rules_version,
     key_rules_version: KEY_RULES_VERSION,
     keys_position,
+    parked_positions,
     control_totals,
   }
   const tables = closeTables.filter(({ from }) => from !== 'reads' || reads !== undefined)
@@ -193,21 +200,28 @@ const assertStatements = ({ payouts, statements }: Readonly<Record<string, FileD
   throw new CommandError(`${payouts?.records} payouts have ${statements?.records} statements. Nothing is written`)
 }
 
-/** All parked records of the organization before a position, in the order of the log, and the number of later ones. */
+/**
+ * All parked records of the organization before the ends of the partitions, in the order of the log, and the number of
+ * later ones. `parked_positions` depends on these records only: closes with the same ones have the same bytes.
+ */
 const parkedBefore = async (
   org: string,
-  { topic, partition, offset: end }: CloseManifest['position'],
+  ends: readonly number[],
+  { topic, partition: own }: CloseManifest['position'],
   live: Live,
   send: CommandContext['send'],
-): Promise<{ readonly parked: ParkedRow[]; readonly later: number }> => {
-  const { records } = await findParked(send, live, { org, topic, partition }, 'oldest', Number.MAX_SAFE_INTEGER)
-  const parked = records
-    .filter(({ offset }) => offset < end)
-    .sort((a, b) => a.offset - b.offset)
-    .map(({ offset, at, code, type = null, event_id = null }) => {
-      return { position: `${topic}:${partition}:${offset}`, published_at: instantOf(at), code, type, event_id }
-    })
-  return { parked, later: records.length - parked.length }
+): Promise<Pick<CloseManifest, 'parked_positions'> & { readonly parked: ParkedRow[]; readonly later: number }> => {
+  const { records } = await findParked(send, live, { org, topic }, 'oldest', Number.MAX_SAFE_INTEGER)
+  const before = records
+    .filter(({ partition, offset }) => offset < (ends[partition] ?? 0))
+    .sort((a, b) => a.partition - b.partition || a.offset - b.offset)
+  const parked = before.map(({ partition, offset, at, code, type = null, event_id = null }) => {
+    return { position: `${topic}:${partition}:${offset}`, published_at: instantOf(at), code, type, event_id }
+  })
+  const after = new Map(before.map(({ partition, offset }) => [partition, offset + 1]))
+  after.delete(own)
+  const parked_positions = Array.from(after, ([partition, offset]) => ({ partition, offset }))
+  return { parked, parked_positions, later: records.length - parked.length }
 }
 
 /** The keys of the organization as of an offset of their topic; by default as of the last event of one of them. */

@@ -90,7 +90,7 @@ export const skipBadSpare = async <Result>(
 /** The next offset of every partition, in order: all before it are published. */
 export const positionsOf = async (
   identity: Pick<GenerationBody, 'generation' | 'partitions'>,
-  context: CommandContext,
+  context: Pick<CommandContext, 'send' | 'prefix'>,
 ): Promise<number[]> => (await positionDocumentsOf(identity, context)).map(({ position }) => position)
 
 /**
@@ -135,7 +135,7 @@ export const recordsBefore = (positions: readonly number[]): number =>
  */
 export const positionDocumentsOf = async (
   { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
-  { send, prefix }: CommandContext,
+  { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
 ): Promise<PositionDocument['body'][]> => {
   const docs = Array.from({ length: partitions }, (_, partition) =>
     controlAddress(prefix, positionId(generation, partition)),

@@ -151,3 +151,21 @@ test('the help of the commands for analysts shows their options and exit codes',
   expect((await said('projection', 'diff', '--help')).out).toContain('3 something differs')
   expect((await said('projection', 'explain', '--help')).out).toContain('published position')
 })
+
+test('a close takes the positions of an earlier one, and none of parked records by a plain 0', async () => {
+  const close = (...more: string[]) => said('close', '--org', 'org_1', '--period', 'period_1', '--out', 'd', ...more)
+  const named = await close('--keys-until', '7', '--parked-until', '0:5', '--parked-until', '4:9')
+  expect(named.called).toMatchObject([
+    'close',
+    {
+      keysUntil: 7,
+      parkedUntil: [
+        { partition: 0, offset: 5 },
+        { partition: 4, offset: 9 },
+      ],
+    },
+  ])
+  const none = await close('--parked-until', '0')
+  expect(none.called).toMatchObject(['close', { parkedUntil: [{ partition: undefined, offset: 0 }] }])
+  expect(await close('--parked-until', 'all')).toMatchObject({ called: [], code: exitCodes.usage })
+})

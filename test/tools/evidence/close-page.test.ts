@@ -13,6 +13,7 @@ const head = {
   rules_version: 4,
   key_rules_version: 2,
   keys_position: { topic: 'keys', offset: 3 },
+  parked_positions: [],
   control_totals: [],
 } as const
 const replacement = {

@@ -1,11 +1,11 @@
 /** Closes of an organization with one period and one payout, through readers that the test changes meanwhile. */
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import type { ListKind } from '../../../schemas/stored/documents.ts'
-import { type CloseSteps, closePeriod } from '../../../tools/evidence/close.ts'
+import { type CloseOptions, type CloseSteps, closePeriod } from '../../../tools/evidence/close.ts'
 import { sending } from '../../support/answering.ts'
 import { disk } from '../../support/watched-disk.ts'
 
@@ -16,6 +16,20 @@ vi.mock('node:fs/promises', async original =>
 const ORG = 'org_a'
 const identity = { generation: 'g1', topic: 'events', topic_id: 'id', cluster_id: 'c', partitions: 2, rules_version: 5 }
 const keysIdentity = { ...identity, generation: 'api-keys', topic: 'keys', partitions: 1 }
+
+/** Where records of the organization are parked: its own partition is 1, and its last change there has offset 9. */
+type Place = readonly [partition: number, offset: number]
+const parkedHits = (parked: readonly Place[], body: unknown) => {
+  const { query } = body as { query: { bool: { filter: readonly { term: object }[] } } }
+  const terms = query.bool.filter.flatMap(({ term }) => Object.entries(term))
+  return parked
+    .map(([partition, offset]): Record<string, unknown> => {
+      return { code: 'partition_mismatch', org_id: ORG, topic: 'events', partition, offset, at: 1 }
+    })
+    .filter(fields => terms.every(([name, value]) => fields[name] === value))
+    .map(fields => Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, [value]])))
+    .map(fields => ({ fields, sort: [fields.offset] }))
+}
 
 const pageOf = (kind: ListKind, bodies: readonly { readonly id: string; readonly name: string }[]) => {
   const hits = bodies.map((body, seq) => {
@@ -32,6 +46,7 @@ const pageOf = (kind: ListKind, bodies: readonly { readonly id: string; readonly
 /** `after`: called when the records are read, before the end. */
 const given = (
   after: (live: { events: object; keys: object; seq: number; id: string; source: object }) => void = () => undefined,
+  parked: readonly Place[] = [],
 ) => {
   const live = {
     events: identity,
@@ -41,18 +56,24 @@ const given = (
     source: { topic: 'events', partition: 1, rules_version: 5 },
   }
   const shards = { total: 1, successful: 1, skipped: 0, failed: 0 }
+  const said: string[] = []
   const send = sending(async ({ path, body }) => {
     if (!path.includes('_mget')) {
-      return { status: 200, body: { timed_out: false, _shards: shards, hits: { total: { value: 0 }, hits: [] } } }
+      const hits = path.includes('parked/_search') ? parkedHits(parked, body) : []
+      return { status: 200, body: { timed_out: false, _shards: shards, hits: { total: { value: hits.length }, hits } } }
     }
     const bodies: Record<string, object> = {
       live: { generation: 'g1' },
       'generation:g1': live.events,
       'generation:api-keys': live.keys,
       'position:api-keys:0': { position: 12 },
+      'position:g1:0': { position: 30 },
+      'position:g1:1': { position: 20 },
     }
     const { docs } = body as { docs: { _index: string; _id: string }[] }
-    const found = docs.map(one => ({ ...one, found: true, _source: { body: bodies[one._id] } }))
+    const found = docs.map(one => {
+      return { ...one, found: true, _source: { kind: one._id.replace(/:.*/, ''), body: bodies[one._id] } }
+    })
     return { status: 200, body: { docs: found } }
   })
   const position = () => ({ generation: { name: 'g1', id: live.id } })
@@ -60,7 +81,7 @@ const given = (
     send,
     prefix: 'p',
     out: () => undefined,
-    say: () => undefined,
+    say: (line: string) => void said.push(line),
     signal: new AbortController().signal,
     readTotals: async () => ({
       position: position(),
@@ -78,8 +99,19 @@ const given = (
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const out = join(folder, 'march')
   const more = { asOf: undefined, sign: undefined, audit: undefined, json: false }
-  const close = (keysUntil?: number) => closePeriod({ org: ORG, period: 'period_1', keysUntil, out, ...more }, steps)
-  return { folder, out, close }
+  const close = (keysUntil?: number, parkedUntil?: CloseOptions['parkedUntil']) =>
+    closePeriod({ org: ORG, period: 'period_1', keysUntil, parkedUntil, out, ...more }, steps)
+  const read = (name: string) => readFileSync(join(out, name), 'utf8')
+  return { folder, out, said, read, close }
+}
+
+/** Closes with these parked records. */
+const closedWith = async (parked: readonly Place[], parkedUntil?: CloseOptions['parkedUntil']) => {
+  const { said, read, close } = given(undefined, parked)
+  await close(undefined, parkedUntil)
+  const positions = [...read('parked.ndjson').matchAll(/"position":"events:([^"]*)"/g)].map(([, position]) => position)
+  const files = ['parked.ndjson', 'report.html', 'manifest.json'].map(read)
+  return { positions, until: JSON.parse(read('manifest.json')).parked_positions, said: said.join('\n'), files }
 }
 
 test('a close of another projection than at its beginning is refused, and nothing is left', async () => {
@@ -108,6 +140,52 @@ test('keys as of an offset that is not projected yet are refused, with the offse
   await expect(close(13)).rejects.toThrow('--keys-until: keys is projected to 12: expected at most that, got 13')
   expect(readdirSync(folder)).toEqual([])
   expect(await close(12)).toBe(0)
+})
+
+test('parked records of the organization in another partition are in its close, up to the published position', async () => {
+  const { positions, until, said, files } = await closedWith([
+    [1, 8],
+    [0, 29],
+    [1, 10],
+    [0, 4],
+    [0, 30],
+  ])
+  expect(positions).toEqual(['0:4', '0:29', '1:8'])
+  expect(until).toEqual([{ partition: 0, offset: 30 }])
+  expect(said).toContain('records parked after rep_1.1, which is the last change here, and in no file: 2')
+  expect(files[1]).toContain('of other partitions before <code>events:0:30</code>')
+
+  const alone = await closedWith([[1, 8]])
+  expect([alone.positions, alone.until]).toEqual([['1:8'], []])
+  expect(alone.files[1]).toContain('of other partitions none')
+})
+
+test('a close with the positions of parked records of an earlier one gives its bytes again', async () => {
+  const [first, before] = [await closedWith([[0, 4]]), await closedWith([])]
+  const since: Place[] = [
+    [0, 4],
+    [0, 7],
+  ]
+  const again = await closedWith(since, first.until)
+  expect(again.files).toEqual(first.files)
+  expect(again.said).toContain('or after --parked-until, and in no file: 1')
+  // The earlier one had none in another partition.
+  expect((await closedWith(since, [{ partition: undefined, offset: 0 }])).files).toEqual(before.files)
+  expect((await closedWith(since)).until).toEqual([{ partition: 0, offset: 8 }])
+})
+
+test('positions of parked records that nobody has projected, or in no other partition, are refused', async () => {
+  const refused: [expected: string, partition: number | undefined, offset: number][] = [
+    ['events is projected to 30 in partition 0: expected at most that, got 31', 0, 31],
+    ['events is projected to 30 in partition 0: expected at most that, got 31', undefined, 31],
+    ['expected a partition of events up to 1, but not 1, which ends at the change: got 1', 1, 3],
+    ['expected a partition of events up to 1, but not 1, which ends at the change: got 2', 2, 0],
+  ]
+  for (const [expected, partition, offset] of refused) {
+    const { folder, close } = given()
+    await expect(close(undefined, [{ partition, offset }])).rejects.toThrow(`--parked-until: ${expected}`)
+    expect(readdirSync(folder)).toEqual([])
+  }
 })
 
 test('each file is on disk before the manifest is written, and the folder before and after it gets its name', async () => {
