@@ -8,7 +8,8 @@ const seed = Number(process.env.FAULTS_SEED ?? 4)
 const say = (line: string): void => console.log(line)
 
 test('after any sequence of faults an installation agrees with the model, and no client ever saw anything else', {
-  timeout: seconds * 1_000 + 240_000,
+  // Beside the faults, the time of any test that starts processes.
+  timeout: seconds * 1_000 + 900_000,
 }, async t => {
   say(`seed ${seed}, ${seconds} s`)
   try {

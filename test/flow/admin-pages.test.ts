@@ -10,8 +10,8 @@ import { useStore } from '../support/api.ts'
 import { runCommand } from '../support/commands.ts'
 import { type Api, startApi } from '../support/processes.ts'
 import { browserProgram } from '../support/programs.ts'
-import { untilHeading } from '../support/readable.ts'
-import { fileScope } from '../support/scope.ts'
+import { newPage, untilHeading } from '../support/readable.ts'
+import { eventually, fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
 const setUp = async (): Promise<{ browser: Browser; api: Api; store: Awaited<ReturnType<typeof useStore>> }> => {
@@ -28,7 +28,7 @@ const shared = () => (started ??= setUp())
 /** Opens a page. `wrong` collects its errors, refused requests, and requests to other addresses. */
 const open = async (path: string): Promise<{ page: Page; wrong: string[] }> => {
   const { browser, api } = await shared()
-  const page = await browser.newPage({ viewport: { width: 1200, height: 900 } })
+  const page = await newPage(browser, { viewport: { width: 1200, height: 900 } })
   scope.onTestFinished(() => page.close())
   const wrong: string[] = []
   page.on('console', message => void (message.type() === 'error' && wrong.push(message.text())))
@@ -95,7 +95,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     const ran = await runCommand(['reference', join(folder, 'new')], {})
     expect(ran.code, ran.said).toBe(0)
     const { browser } = await shared()
-    const page = await browser.newPage()
+    const page = await newPage(browser)
     t.onTestFinished(() => page.close())
     const wrong: string[] = []
     page.on('console', message => void (message.type() === 'error' && wrong.push(message.text())))
@@ -122,10 +122,15 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     const operation = page.locator(`[id$="-${id}"]`)
     await operation.locator('.opblock-summary').click()
     await operation.getByRole('button', { name: 'Try it out' }).click()
-    await operation.getByRole('button', { name: 'Execute' }).click()
+    const execute = operation.getByRole('button', { name: 'Execute' })
+    // On a busy machine the time of a request may be up.
+    await eventually(async () => {
+      const isOfReps = (url: string) => new URL(url).pathname.endsWith('/reps')
+      const [answered] = await Promise.all([page.waitForResponse(one => isOfReps(one.url())), execute.click()])
+      expect(answered.status()).not.toBe(503)
+    })
     const answer = operation.locator('.live-responses-table')
-    await answer.waitFor()
-    expect(await answer.locator('.response-col_status').last().innerText()).toContain('200')
+    await expect.poll(() => answer.locator('.response-col_status').last().innerText()).toContain('200')
     expect(await answer.innerText()).toContain('"has_more"')
     await keep(page, 'tried')
     const stored = await page.evaluate<string>(
@@ -136,7 +141,7 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     await page.locator('.opblock').first().waitFor()
     await authorize.click()
     expect(await dialog.locator('input').inputValue()).toBe('')
-    expect(wrong).toEqual([])
+    expect(wrong.filter(text => !/\b503\b/.test(text))).toEqual([])
   })
 
   test('no text of the reference has the backticks of Markdown; an example is exactly the answer', async () => {
@@ -156,10 +161,13 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     const { store, api } = await shared()
     const { page, wrong } = await open('/')
     await store.call('DELETE', `/${store.prefix}-control/_doc/position:g1:3`)
-    await page.getByRole('heading', { name: 'Commission API: not ready' }).waitFor({ timeout: 30_000 })
-    expect(await page.locator('.wrong li').allInnerTexts()).toEqual([
-      'The API cannot answer: no_position. Runbook: CommissionServedTimeUnknown',
-    ])
+    await page.getByRole('heading', { name: 'Commission API: not ready' }).waitFor()
+    // On a busy machine the page may first say that Elasticsearch is slow.
+    await eventually(async () =>
+      expect(await page.locator('.wrong li').allInnerTexts()).toEqual([
+        'The API cannot answer: no_position. Runbook: CommissionServedTimeUnknown',
+      ]),
+    )
     expect(await page.locator('body').innerText()).toContain('The positions of the projection cannot be read now.')
     await keep(page, 'not-ready')
     expect((await fetch(`${api.adminUrl}/readyz`)).status).toBe(503)

@@ -7,7 +7,8 @@ import { describe, expect, test } from 'vitest'
 import { useStore } from '../support/api.ts'
 import { startApi } from '../support/processes.ts'
 import { browserProgram } from '../support/programs.ts'
-import { fileScope } from '../support/scope.ts'
+import { newPage } from '../support/readable.ts'
+import { eventually, fileScope } from '../support/scope.ts'
 
 const scope = fileScope()
 const ORG = 'org_seen'
@@ -28,10 +29,10 @@ const setUp = async () => {
   const store = await useStore(scope)
   for (const n of [1, 2, 3]) store.payout(ORG, n, { id: `payout_${n}`, period: `period_${n}` })
   await store.publish(ORG, 4)
-  const key = await store.key(ORG)
+  const newKey = () => store.key(ORG)
   const [allowed, other] = [await servePage(), await servePage()]
   const settings = { API_CORS_ORIGINS: `https://example.com, ${allowed}`, RATE_LIMIT_REQUESTS: '5' }
-  return { allowed, other, key, api: await startApi(scope, store.prefix, { settings }) }
+  return { allowed, other, newKey, api: await startApi(scope, store.prefix, { settings }) }
 }
 let started: ReturnType<typeof setUp> | undefined
 const shared = () => (started ??= setUp())
@@ -47,15 +48,17 @@ const preflight = (url: string, origin: string) =>
   })
 
 test('a preflight request needs no key and costs nothing, and is refused to other origins', async () => {
-  const { allowed, other, api, key } = await shared()
+  const { allowed, other, api, newKey } = await shared()
   for (let n = 0; n < 20; n++) expect((await preflight(api.url, allowed)).status).toBe(204)
   const refused = await preflight(api.url, other)
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([401, null])
-  const answer = await fetch(`${api.url}/payouts?limit=1`, {
-    headers: { Authorization: `Bearer ${key}`, Origin: allowed },
+  // On a busy machine the time of a request may be up, which costs a unit. Another key has all units.
+  await eventually(async () => {
+    const headers = { Authorization: `Bearer ${await newKey()}`, Origin: allowed }
+    const answer = await fetch(`${api.url}/payouts?limit=1`, { headers })
+    expect([answer.status, answer.headers.get('vary')]).toEqual([200, 'Origin, Authorization'])
+    expect(answer.headers.get('ratelimit')).toMatch(/^"default";r=4;/)
   })
-  expect(answer.headers.get('ratelimit')).toMatch(/^"default";r=4;/)
-  expect(answer.headers.get('vary')).toBe('Origin, Authorization')
 })
 
 test('without an origin, and to other origins, answers are as without the setting', async () => {
@@ -68,12 +71,12 @@ test('without an origin, and to other origins, answers are as without the settin
 
 describe.skipIf(browserProgram === undefined)('in a browser', () => {
   test('a page of an allowed origin reads answers, their headers and refusals, and any other page reads nothing', async () => {
-    const { allowed, other, api, key } = await shared()
+    const { allowed, other, api, newKey } = await shared()
     // The sandbox of Chromium refuses to run as root, the usual user in a container.
     const browser = await chromium.launch({ executablePath: browserProgram ?? '', args: ['--no-sandbox'] })
     scope.onTestFinished(() => browser.close())
     const readFrom = async (origin: string, secret: string): Promise<unknown> => {
-      const page = await browser.newPage()
+      const page = await newPage(browser)
       await page.goto(origin)
       return page.evaluate(
         async ([url, bearer]) => {
@@ -87,8 +90,10 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
       )
     }
     const body = { data: [{ id: 'payout_1' }, { id: 'payout_2' }], next_cursor: 'payout_2' }
-    expect(await readFrom(allowed, key)).toMatchObject({ status: 200, hasTag: true, hasLink: true, body })
-    expect(await readFrom(allowed, 'an_unknown_key_of_24_characters')).toMatchObject({ status: 401 })
-    expect(await readFrom(other, key)).toBe('TypeError: Failed to fetch')
+    const answered = { status: 200, hasTag: true, hasLink: true, body }
+    await eventually(async () => expect(await readFrom(allowed, await newKey())).toMatchObject(answered))
+    const unknown = 'an_unknown_key_of_24_characters'
+    await eventually(async () => expect(await readFrom(allowed, unknown)).toMatchObject({ status: 401 }))
+    expect(await readFrom(other, await newKey())).toBe('TypeError: Failed to fetch')
   })
 })

@@ -249,18 +249,19 @@ describe('the log', () => {
     const { store, key } = await shared
     const ended = Promise.withResolvers<void>()
     test.onTestFinished(async () => ended.resolve())
-    const delayed =
-      <Given extends unknown[], Result>(until: () => Promise<void>, ask: (...given: Given) => Promise<Result>) =>
-      async (...given: Given): Promise<Result> => {
-        await until()
-        return ask(...given)
-      }
     let [areKeysRead, isRead] = [true, true]
     const { ask, port, usage, logged } = await serveApi(test, store.prefix, {
       between: ({ search, multiGet, indexIds }) => ({
         indexIds,
-        multiGet: delayed(async () => (areKeysRead ? undefined : ended.promise), multiGet),
-        search: delayed(async () => (isRead ? undefined : ended.promise), search),
+        // Only look-ups of keys: on a busy machine a look at the indices may begin now.
+        multiGet: async (names, ...more) => {
+          if (!areKeysRead && names.some(({ _index }) => _index.includes('api-keys'))) await ended.promise
+          return multiGet(names, ...more)
+        },
+        search: async (...given) => {
+          if (!isRead) await ended.promise
+          return search(...given)
+        },
       }),
     })
     expect((await ask('/payouts', key)).status).toBe(200)

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { expect, test } from 'vitest'
 import { useStore } from '../support/api.ts'
-import { startApi, startProcess } from '../support/processes.ts'
+import { inTime } from '../support/in-time.ts'
+import { type Api, startApi, startProcess } from '../support/processes.ts'
 import { eventually, fileScope } from '../support/scope.ts'
 import { elasticsearchOf } from '../support/stored.ts'
 
@@ -25,18 +26,24 @@ const shared = (async () => {
   return { store, api, port: Number(new URL(api.url).port) }
 })()
 
-type Answer = { readonly status: number | undefined; readonly text: string }
+type Answer = { readonly status: number; readonly headers: Headers; readonly text: string }
 const get = (port: number, path: string, key?: string): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const headers = key === undefined ? {} : { authorization: `Bearer ${key}` }
     request({ host: '127.0.0.1', port, path, ca, headers }, answer => {
       let text = ''
       answer.setEncoding('utf8').on('data', data => (text += data))
-      answer.on('end', () => resolve({ status: answer.statusCode, text }))
+      const given = new Headers({ 'x-request-id': String(answer.headers['x-request-id']) })
+      answer.on('end', () => resolve({ status: answer.statusCode ?? 0, headers: given, text }))
     })
       .on('error', reject)
       .end()
   })
+const getInTime = (api: Api, path: string, key: string): Promise<Answer> =>
+  inTime(
+    () => get(Number(new URL(api.url).port), path, key),
+    () => api.lines(),
+  )
 
 /** Sends bytes over an encrypted connection and returns the answer. */
 const send = (port: number, bytes: string): Promise<string> =>
@@ -48,9 +55,9 @@ const send = (port: number, bytes: string): Promise<string> =>
   })
 
 test('serves the same answers over TLS, and refuses wrong bytes in the same form', async () => {
-  const { store, port } = await shared
+  const { store, api, port } = await shared
   const key = await store.key('org_tls')
-  expect(await get(port, '/api/v1/payouts', key)).toMatchObject({
+  expect(await getInTime(api, '/api/v1/payouts', key)).toMatchObject({
     status: 200,
     text: expect.stringContaining('payout_1'),
   })
@@ -64,7 +71,7 @@ test('sends a long answer whole, without a warning of Node', async () => {
   const { store } = await shared
   const key = await store.key('org_tls')
   const api = await startApi(scope, store.prefix, { settings })
-  const { status, text } = await get(Number(new URL(api.url).port), '/api/v1/payouts/payout_2', key)
+  const { status, text } = await getInTime(api, '/api/v1/payouts/payout_2', key)
   expect([status, JSON.parse(text).data.line_items.length]).toEqual([200, 2_000])
   await api.stop()
   expect(api.log()).not.toContain('Warning')
@@ -74,7 +81,7 @@ test('does not answer unencrypted bytes, and keeps running', async () => {
   const { store, api, port } = await shared
   const key = await store.key('org_tls')
   await expect(fetch(`http://127.0.0.1:${port}/api/v1/payouts`)).rejects.toThrow()
-  expect((await get(port, '/api/v1/payouts', key)).status).toBe(200)
+  expect((await getInTime(api, '/api/v1/payouts', key)).status).toBe(200)
   expect(api.exit()).toBeUndefined()
 })
 

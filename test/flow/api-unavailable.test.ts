@@ -181,7 +181,7 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
     const { store, key } = await shared
     const slow = await frontOf(scope, inject('elasticsearchUrl'))
     const { ask, logged } = await serveApi(scope, store.prefix, { url: slow.url, hasReadTime: true })
-    expect((await ask('/payouts', key)).status).toBe(200)
+    await eventually(async () => expect((await ask('/payouts', key)).status, logged.at(-1)).toBe(200))
     for (const how of ['headers', 'body'] as const) {
       slow.delay(how)
       const begun = performance.now()
@@ -189,7 +189,7 @@ describe('a failure of Elasticsearch is a 503, never a short page:', () => {
       expect(logged.at(-1)).toContain('"because":"time_is_up"')
       expect(performance.now() - begun).toBeGreaterThan(2_500)
       // This is the limit of 3 s, which a unit test checks. Without it there is no answer; a busy machine is late.
-      expect(performance.now() - begun).toBeLessThan(READ_TIME_MAX + 10_000)
+      expect(performance.now() - begun).toBeLessThan(READ_TIME_MAX + 60_000)
     }
     slow.delay('nothing')
     await eventually(async () => expect((await ask('/payouts', key)).status, logged.at(-1)).toBe(200))

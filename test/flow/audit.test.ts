@@ -6,6 +6,7 @@ import {
   type AuditLine,
   createAuditedStore,
   createFolder,
+  createReader,
   expectAudited,
   linesOf,
   parseLines,
@@ -31,7 +32,7 @@ beforeAll(async () => {
 const startAudited = async (scope: Scope, settings: Record<string, string> = {}) => {
   const path = join(createFolder(scope), 'audit.ndjson')
   const api = await startApi(scope, prefix, { settings: { AUDIT_LOG: path, ...settings } })
-  return { api, path, lines: () => linesOf(path) }
+  return { api, path, lines: () => linesOf(path), ...createReader(api) }
 }
 const lineOf = (lines: readonly AuditLine[], { requestId }: Read): AuditLine | undefined =>
   lines.find(({ request_id }) => request_id === requestId)
@@ -67,9 +68,9 @@ const paths = [
 
 describe('in a file', () => {
   test('each route has a line with the ids of its records, and refusals have one too', async scope => {
-    const { api, lines } = await startAudited(scope)
+    const { api, lines, readInTime } = await startAudited(scope)
     const answers: Read[] = []
-    for (const path of paths) answers.push(await read(api.url, path, key))
+    for (const path of paths) answers.push(await readInTime(path, key))
     expect(answers.filter(({ status }) => status !== 200)).toEqual([])
     expectAudited(answers, lines())
     for (const answer of answers) {
@@ -92,15 +93,15 @@ describe('in a file', () => {
 
     const page = answers[3]
     const refused = [
-      await read(api.url, '/payouts', key, { headers: { 'if-none-match': page?.etag ?? '' } }),
-      await read(api.url, '/payouts', key, { method: 'HEAD' }),
-      await read(api.url, '/payouts', noPermission),
-      await read(api.url, '/payouts/payout_1', otherKey),
-      await read(api.url, '/payouts?limit=0', key),
-      await read(api.url, '/nowhere', key),
-      await read(api.url, '/payouts', key, { method: 'POST' }),
-      await read(api.url, '/payouts', 'ck_unknown_canary_0123456789'),
-      await read(api.url, '/payouts/payout_1/history?starting_after=payout_0', key),
+      await readInTime('/payouts', key, { headers: { 'if-none-match': page?.etag ?? '' } }),
+      await readInTime('/payouts', key, { method: 'HEAD' }),
+      await readInTime('/payouts', noPermission),
+      await readInTime('/payouts/payout_1', otherKey),
+      await readInTime('/payouts?limit=0', key),
+      await readInTime('/nowhere', key),
+      await readInTime('/payouts', key, { method: 'POST' }),
+      await readInTime('/payouts', 'ck_unknown_canary_0123456789'),
+      await readInTime('/payouts/payout_1/history?starting_after=payout_0', key),
     ]
     expect(refused.map(({ status }) => status)).toEqual([304, 200, 403, 404, 400, 404, 405, 401, 200])
     expect(refused.map(answer => lineOf(lines(), answer)).map(line => [line?.count, line?.ids.length])).toEqual([
@@ -115,7 +116,7 @@ describe('in a file', () => {
       [1, 2],
     ])
     expect(lineOf(lines(), refused[7] as Read)).not.toHaveProperty('key_id')
-    const description = await read(api.url, '/openapi.json')
+    const description = await readInTime('/openapi.json')
     expect(lineOf(lines(), description)).toBeUndefined()
     expect(await metric(api, 'lost')).toBe(0)
     expect(await metric(api, 'written')).toBe(lines().length)
@@ -123,8 +124,11 @@ describe('in a file', () => {
 
   test('a flood of unknown keys has few lines, and does not stop those of others', async scope => {
     const { api, lines } = await startAudited(scope)
-    for (let n = 0; n < 40; n++) await read(api.url, '/payouts', `ck_unknown_0123456789_${n}`)
-    expect(lines().map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 401))
+    const flood: number[] = []
+    for (let n = 0; n < 40; n++) flood.push((await read(api.url, '/payouts', `ck_unknown_0123456789_${n}`)).status)
+    expect(lines().map(({ status }) => status)).toEqual(flood.slice(0, 10))
+    // On a busy machine the time of a look-up may be up.
+    expect(new Set(flood.filter(status => status !== 503))).toEqual(new Set([401]))
     expectAudited([await read(api.url, '/payouts', key)], lines())
   })
 
@@ -185,15 +189,15 @@ describe('when lines cannot be written', () => {
     const [inner, path] = [join(folder, 'inner'), join(folder, 'inner', 'audit.ndjson')]
     mkdirSync(inner)
     const api = await startApi(scope, prefix, { settings: { AUDIT_LOG: path, AUDIT_STRICT: strict } })
-    const before = await read(api.url, '/reps', key)
+    const before = await createReader(api).readInTime('/reps', key)
     // The directory becomes a file: it works for every user, also one who may write anywhere.
     renameSync(inner, join(folder, 'old'))
     writeFileSync(inner, '')
-    return { api, path, folder, inner, before }
+    return { api, path, folder, inner, before, ...createReader(api) }
   }
 
   test('a strict audit answers 503, and answers again when the directory is back', async scope => {
-    const { api, path, folder, inner, before } = await away(scope, 'true')
+    const { api, path, folder, inner, before, readInTime } = await away(scope, 'true')
     expect(before.status).toBe(200)
     const refused = [await read(api.url, '/payouts', key), await read(api.url, '/payouts', 'ck_unknown_0123456789012')]
     expect(refused.map(({ status }) => status)).toEqual([503, 503])
@@ -202,14 +206,15 @@ describe('when lines cannot be written', () => {
     expect(await metric(api, 'lost')).toBe(2)
     rmSync(inner)
     renameSync(join(folder, 'old'), inner)
-    const again = await read(api.url, '/payouts', key)
+    const again = await readInTime('/payouts', key)
+    expect(again.status).toBe(200)
     expectAudited([before, again], linesOf(path))
   })
 
   test('an audit that is not strict answers, counts the lines, and logs it once', async scope => {
-    const { api, path, folder, inner, before } = await away(scope, 'false')
-    for (let n = 0; n < 20; n++) expect((await read(api.url, '/payouts', key)).status).toBe(200)
-    expect(await metric(api, 'lost')).toBe(20)
+    const { api, path, folder, inner, before, readInTime, sent } = await away(scope, 'false')
+    for (let n = 0; n < 20; n++) expect((await readInTime('/payouts', key)).status).toBe(200)
+    expect(await metric(api, 'lost')).toBe(sent())
     const logged = () => api.lines().filter(({ msg }) => msg === 'lines of the audit log are lost')
     // After 10 s, the next line counts all others.
     await eventually(() => expect(logged()[0]).toMatchObject({ lines: 1, reason: 'ENOTDIR' }))
@@ -225,8 +230,9 @@ describe('when lines cannot be written', () => {
     const { onTestFinished } = await import('vitest')
     const settings = { AUDIT_LOG: '/dev/full', AUDIT_STRICT: strict }
     const api = await startApi({ onTestFinished }, prefix, { settings })
-    expect((await read(api.url, '/payouts', key)).status).toBe(status)
-    expect(await metric(api, 'lost')).toBe(1)
+    const { readInTime, sent } = createReader(api)
+    expect((await readInTime('/payouts', key)).status).toBe(status)
+    expect(await metric(api, 'lost')).toBe(sent())
     await eventually(() => expect(api.lines()).toContainEqual(expect.objectContaining({ reason: 'ENOSPC' })))
   })
 
@@ -259,8 +265,9 @@ test('the admin port has the day on which each key was last used', async scope =
   const api = await startApi(scope, prefix)
   const uses = async () => (await (await fetch(`${api.adminUrl}/keys`)).json()) as { keys: unknown[] }
   expect((await uses()).keys).toEqual([])
-  await read(api.url, '/reps', key)
-  await read(api.url, '/reps', 'ck_unknown_0123456789012')
+  const { readInTime } = createReader(api)
+  await readInTime('/reps', key)
+  await readInTime('/reps', 'ck_unknown_0123456789012')
   const today = new Date().toISOString().slice(0, 10)
   const used = { organization_hash: expect.any(String), key_id: expect.stringMatching(/^key_/), last_used_on: today }
   expect((await uses()).keys).toEqual([used])

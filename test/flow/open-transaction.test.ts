@@ -8,7 +8,7 @@ import { keyCreated, newId, newKeyText, repRecorded } from '../support/events.ts
 import { startApi } from '../support/processes.ts'
 import { startProjection } from '../support/projection.ts'
 import { eventually } from '../support/scope.ts'
-import { place, toMessage } from '../support/topics.ts'
+import { LONG_TRANSACTION, place, toMessage } from '../support/topics.ts'
 
 /** Returns an organization whose events are in this partition. */
 const orgIn = (partition: number): string => {
@@ -29,7 +29,11 @@ test('Projection-Time stands still behind a transaction of a stranger, until it 
     return { time: String(headers.get('projection-time')), changes }
   }
 
-  const producer = topics.kafka.producer({ transactionalId: `${topics.events}-open`, maxInFlightRequests: 1 })
+  const producer = topics.kafka.producer({
+    ...LONG_TRANSACTION,
+    transactionalId: `${topics.events}-open`,
+    maxInFlightRequests: 1,
+  })
   await producer.connect()
   t.onTestFinished(() => producer.disconnect())
   const open = await producer.transaction()

@@ -4,12 +4,14 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs, { type KafkaMessage } from 'kafkajs'
 import { beforeAll, expect, inject, onTestFinished, test } from 'vitest'
 import { registerCodecs } from '../support/codecs.ts'
+import { LONG_CHANGE, LONG_CONNECT } from '../support/topics.ts'
 
 const mebibyte = 1024 * 1024
 const { CompressionTypes, Kafka, logLevel } = kafkajs
 const kafka = new Kafka({
   brokers: inject('kafkaBrokers').split(','),
   logLevel: logLevel.NOTHING,
+  ...LONG_CONNECT,
   retry: { retries: 3 },
 })
 
@@ -79,11 +81,12 @@ const createTopic = async (config: Record<string, string> = {}): Promise<string>
   const admin = kafka.admin()
   await admin.connect()
   onTestFinished(async () => {
-    await admin.deleteTopics({ topics: [topic] })
+    await admin.deleteTopics({ topics: [topic], ...LONG_CHANGE })
     await admin.disconnect()
   })
   const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }))
-  await admin.createTopics({ topics: [{ topic, numPartitions: 1, configEntries }], waitForLeaders: true })
+  const topics = [{ topic, numPartitions: 1, configEntries }]
+  await admin.createTopics({ topics, waitForLeaders: true, ...LONG_CHANGE })
   return topic
 }
 

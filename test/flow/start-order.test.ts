@@ -41,7 +41,8 @@ describe.concurrent('a service that starts later', () => {
       await untilCaughtUp(projector)
       await eventually(async () => expect((await projector.ask('/readyz')).status).toBe(200))
       const said = () => inTheWay(projector, part).map(({ msg }) => msg)
-      await eventually(() => expect(said()).toEqual(['does not work; trying again', 'works again']))
+      // On a busy machine the service may be slow once more.
+      await eventually(() => expect(said().slice(0, 2)).toEqual(['does not work; trying again', 'works again']))
     },
   )
 

@@ -8,7 +8,7 @@ import { payoutCalculated, periodRecorded, repRecorded } from '../support/events
 import { startApi } from '../support/processes.ts'
 import { browserProgram } from '../support/programs.ts'
 import { startProjection } from '../support/projection.ts'
-import { unreadableIn, untilHeading } from '../support/readable.ts'
+import { newPage, unreadableIn, untilHeading } from '../support/readable.ts'
 import { eventually, fileScope, type Scope } from '../support/scope.ts'
 
 const scope = fileScope()
@@ -28,7 +28,7 @@ const shared = () => (started ??= setUp())
 /** Opens a page. `wrong` collects its errors, refused requests, and requests for anything but pages of this process. */
 const open = async (t: Scope, address: string) => {
   const { browser } = await shared()
-  const page = await browser.newPage()
+  const page = await newPage(browser)
   t.onTestFinished(() => page.close())
   const wrong: string[] = []
   page.on('console', message => void (message.type() === 'error' && wrong.push(message.text())))

@@ -11,7 +11,7 @@ import { createRandom } from '../support/random.ts'
 import { fileScope } from '../support/scope.ts'
 import { allStored, createPrefix, indexNamed } from '../support/stored.ts'
 import { organizationsIn } from '../support/streams.ts'
-import { createTopics, type Topics } from '../support/topics.ts'
+import { createTopics, LONG_TRANSACTION, type Topics } from '../support/topics.ts'
 
 const file = fileScope()
 /** One per case, each in its own partition. */
@@ -41,6 +41,7 @@ beforeAll(async () => {
 
 const transactional = async (name: string): Promise<Producer> => {
   const producer = topics.kafka.producer({
+    ...LONG_TRANSACTION,
     idempotent: true,
     maxInFlightRequests: 1,
     transactionalId: `${prefix}-${name}`,

@@ -39,13 +39,16 @@ test.concurrent('a consumer that cannot find its coordinator retries until it do
     },
   )
   t.onTestFinished(() => consumption.stop())
-  await eventually(() => expect(assignments).toBe(1))
+  await eventually(() => expect(assignments).toBeGreaterThan(0))
 
   await proxy.inject({ kind: 'away' })
   await eventually(() => expect(troubles).not.toEqual([]))
   await proxy.inject({ kind: 'reset' }, findsCoordinator)
   await eventually(() => expect(proxy.hits() > 5 || stopped.length > 0).toBe(true))
   expect(stopped).toEqual([])
+  // On a busy machine the session of a consumer may end, and it is assigned again.
+  const before = assignments
   await proxy.heal()
-  await eventually(() => expect([assignments, stopped]).toEqual([2, []]))
+  await eventually(() => expect(assignments).toBeGreaterThan(before))
+  expect(stopped).toEqual([])
 })

@@ -44,6 +44,7 @@ test('a projector stops cleanly while its group waits for a killed member', asyn
 
   const began = performance.now()
   expect(await staying.stop(), staying.log()).toEqual({ code: 0, signal: null })
-  expect(performance.now() - began).toBeLessThan(10_000)
+  // A forced stop, after 9 s, has another code. The end of the process itself takes long on a busy machine.
+  expect(performance.now() - began).toBeLessThan(30_000)
   await joining
 })

@@ -11,7 +11,7 @@ import { createLog } from '../../api/http/log.ts'
 import { createApiServer, listen, stop } from '../../api/http/server.ts'
 import { type ShareLimits, usualShares } from '../../core/reading/capacity/shares.ts'
 import { type Schedule, type SigningKey, scheduleTimer } from '../../core/runtime/index.ts'
-import { READ_TIME_MAX } from '../../core/store/limits.ts'
+import { READ_TIME_MAX, SEARCH_TIME_MAX } from '../../core/store/limits.ts'
 import { createAnswerBudget } from '../../core/store/read/answer-budget.ts'
 import { createSearchClient, type SearchClient } from '../../core/store/read/search-client.ts'
 import { clientOptions } from '../../core/store/read/search-client-options.ts'
@@ -42,7 +42,7 @@ type Options = {
   now?: () => number
   checkpointKey?: SigningKey
   audit?: Audit
-  /** A request has `READ_TIME_MAX`, as in a process. By default it has a minute: a busy machine is slow. */
+  /** A request has `READ_TIME_MAX`, as in a process. By default it and its searches have a minute. */
   hasReadTime?: boolean
   /** Address of Elasticsearch; by default the one of this test run. */
   url?: string
@@ -55,21 +55,30 @@ export const useStore = async (scope: Scope, options?: Parameters<typeof createS
   return store
 }
 
+/** A busy machine is slow. */
+const LONG_READ_MS = 60_000
 const withLongReads: Schedule = (milliseconds, call) =>
-  scheduleTimer(milliseconds === READ_TIME_MAX ? 60_000 : milliseconds, call)
+  scheduleTimer(milliseconds === READ_TIME_MAX ? LONG_READ_MS : milliseconds, call)
+const withLongSearches = (client: SearchClient): SearchClient => ({
+  ...client,
+  search: (where, body, ...more) =>
+    client.search(where, body.replace(`"timeout":"${SEARCH_TIME_MAX}ms"`, `"timeout":"${LONG_READ_MS}ms"`), ...more),
+})
 
 export const serveApi = async (scope: Scope, prefix: string, options: Options = {}) => {
-  const client = new Client(clientOptions([options.url ?? inject('elasticsearchUrl')], undefined, undefined))
+  const usual = clientOptions([options.url ?? inject('elasticsearchUrl')], undefined, undefined)
+  const client = new Client(options.hasReadTime ? usual : { ...usual, requestTimeout: LONG_READ_MS })
   const elapsed = options.elapsed ?? (() => performance.now())
   const logged: string[] = []
   const budget = createAnswerBudget({ onRefused: () => undefined })
-  const elasticsearch = createSearchClient({
+  const asInProcess = createSearchClient({
     budget,
     transport: createTransport(client),
     otherNodes: 0,
     observe: () => undefined,
     elapsed,
   })
+  const elasticsearch = options.hasReadTime ? asInProcess : withLongSearches(asInProcess)
   const newRequestId = () => randomUUID()
   const log = createLog(pino({ level: 'debug', base: null }, { write: (line: string) => void logged.push(line) }))
   const rate = options.rate ?? { requests: 1_000_000, windowSeconds: 60 }

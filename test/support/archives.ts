@@ -13,7 +13,7 @@ import { compileCache } from './compile-cache.ts'
 import type { Random } from './random.ts'
 import type { Scope } from './scope.ts'
 import { createStream, organizationsIn } from './streams.ts'
-import { place, type Topics, toMessage } from './topics.ts'
+import { LONG_TRANSACTION, place, type Topics, toMessage } from './topics.ts'
 
 export const PARTITIONS = 3
 
@@ -42,7 +42,8 @@ export const publishMixed = async (t: Scope, topics: Topics, random: Random, gro
   const stream = createStream(random, organizations, PARTITIONS, { reps: 3, periods: 3 })
   const producers: Producer[] = []
   for (const id of ['a', 'b']) {
-    const producer = topics.kafka.producer({ transactionalId: `${topics.events}-${id}`, maxInFlightRequests: 1 })
+    const transactionalId = `${topics.events}-${id}`
+    const producer = topics.kafka.producer({ ...LONG_TRANSACTION, transactionalId, maxInFlightRequests: 1 })
     await producer.connect()
     t.onTestFinished(() => producer.disconnect())
     producers.push(producer)

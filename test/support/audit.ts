@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { expect } from 'vitest'
 import { useStore } from './api.ts'
 import { contentIn } from './canary.ts'
+import { inTime } from './in-time.ts'
+import type { Api } from './processes.ts'
 import type { Scope } from './scope.ts'
 
 export type AuditLine = {
@@ -31,6 +33,7 @@ export type Read = {
   readonly status: number
   readonly requestId: string
   readonly etag: string
+  readonly headers: Headers
   readonly text: string
 }
 
@@ -87,8 +90,23 @@ export const read = async (
     status: answer.status,
     requestId: answer.headers.get('x-request-id') ?? '',
     etag: answer.headers.get('etag') ?? '',
+    headers: answer.headers,
     text: await answer.text(),
   }
+}
+
+/** As `read`, and again while the time of each request is up. `sent` counts the requests: each has a line. */
+export const createReader = (api: Pick<Api, 'url' | 'lines'>) => {
+  let sent = 0
+  const readInTime = (...given: [path: string, key?: string, more?: Parameters<typeof read>[3]]): Promise<Read> =>
+    inTime(
+      () => {
+        sent++
+        return read(api.url, ...given)
+      },
+      () => api.lines(),
+    )
+  return { readInTime, sent: () => sent }
 }
 
 /** The ids of the records in the body of an answer. */

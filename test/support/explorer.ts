@@ -12,6 +12,7 @@ import { records as seen } from './explorer-records.ts'
 import { startApi } from './processes.ts'
 import { browserProgram } from './programs.ts'
 import { startProjection } from './projection.ts'
+import { newPage } from './readable.ts'
 import type { Scope } from './scope.ts'
 import { createKeys } from './seal.ts'
 
@@ -51,9 +52,7 @@ export const startExplorer = async (scope: Scope, records: readonly Outgoing[] =
 }
 
 const openPage = async (browser: Browser, address: string): ReturnType<Explorer['open']> => {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
-  // By default Playwright waits 30 s: too short on a busy machine.
-  page.setDefaultTimeout(240_000)
+  const page = await newPage(browser, { viewport: { width: 1280, height: 900 } })
   // A page that stays open follows changes, and takes the cores of the tests after it.
   onTestFinished(() => page.close())
   const { origin } = new URL(address)

@@ -15,7 +15,13 @@ const apiWith = (answers: readonly (readonly [status: number, because?: string])
 }
 
 test('a request whose time is up is sent again, until it is answered', async () => {
-  const api = apiWith([[503, 'time_is_up'], [503, 'elasticsearch_timed_out'], [404], [200]])
+  const api = apiWith([
+    [503, 'time_is_up'],
+    [503, 'elasticsearch_timed_out'],
+    [503, 'elasticsearch_overloaded'],
+    [404],
+    [200],
+  ])
   expect(await inTime(api.ask, api.lines)).toMatchObject({ status: 404 })
   expect(api.left).toEqual([[200]])
 })

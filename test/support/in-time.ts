@@ -8,8 +8,10 @@ import { eventually } from './scope.ts'
 const SLOW_MAX = 60_000
 /** Milliseconds in which the line of an answer is written. */
 const LINE_WITHIN = 5_000
-/** The time of a request or of its search was up. */
-export const LATE: readonly string[] = ['time_is_up', 'elasticsearch_timed_out', 'elasticsearch_timeout']
+/** The time of a request or of its search was up, or too many searches waited in Elasticsearch. */
+export const LATE: readonly string[] = [
+  ...['time_is_up', 'elasticsearch_timed_out', 'elasticsearch_timeout', 'elasticsearch_overloaded'],
+]
 /** Also: it waited for its turn behind others of its organization. */
 export const SLOW: readonly string[] = [...LATE, 'reads_of_organization', 'large_answers']
 

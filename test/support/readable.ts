@@ -1,8 +1,15 @@
 /** Looks at a page as a person would: at several widths, in both colour schemes. SCREENSHOTS=folder stores pictures. */
 import { join } from 'node:path'
-import type { Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { eventually } from './scope.ts'
+
+/** Opens a page that waits longer than 30 s, which are too short on a busy machine. */
+export const newPage = async (browser: Browser, options?: Parameters<Browser['newPage']>[0]): Promise<Page> => {
+  const page = await browser.newPage(options)
+  page.setDefaultTimeout(240_000)
+  return page
+}
 
 /** Loads a page again until it has this heading: on a busy machine it may first say that Elasticsearch is slow. */
 export const untilHeading = (page: Page, heading: string): Promise<void> =>

@@ -25,6 +25,11 @@ export type Topics = {
 
 export type Published = ModelRecord & { readonly stream: Stream; readonly partition: number }
 
+/** A busy machine is slow. By default kafkajs gives a connection 1 s, the change of a topic 5 s, a transaction 60 s. */
+export const LONG_CONNECT = { connectionTimeout: 30_000 }
+export const LONG_CHANGE = { timeout: 60_000 }
+export const LONG_TRANSACTION = { transactionTimeout: 600_000 }
+
 type Options = {
   readonly partitions?: number
   /** The brokers of each partition of the events. Otherwise Kafka chooses. */
@@ -46,8 +51,9 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
   const kafka = new kafkajs.Kafka({
     brokers: brokers.split(','),
     logLevel: kafkajs.logLevel.NOTHING,
+    ...LONG_CONNECT,
     // To a faulty Kafka, retry until a record is there: then the test knows the content of the log.
-    retry: { initialRetryTime: 50, maxRetryTime: 500, retries: options.kafka === undefined ? 10 : 1_000 },
+    retry: { initialRetryTime: 50, maxRetryTime: 500, retries: options.kafka === undefined ? 60 : 1_000 },
   })
   const { events, apiKeys } = options.named ?? newNames()
 
@@ -56,7 +62,7 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
   scope.onTestFinished(async () => {
     if (options.kafka !== undefined) return admin.disconnect().catch(() => undefined)
     const there = await admin.listTopics()
-    await admin.deleteTopics({ topics: [events, apiKeys].filter(topic => there.includes(topic)) })
+    await admin.deleteTopics({ topics: [events, apiKeys].filter(topic => there.includes(topic)), ...LONG_CHANGE })
     await admin.disconnect()
   })
   const there = await admin.listTopics()
@@ -71,7 +77,8 @@ export const createTopics = async (scope: Scope, options: Options = {}): Promise
     value,
   }))
   // The client's own wait sometimes fails while the broker does not know the topic yet.
-  await admin.createTopics({ waitForLeaders: false, topics: wanted.map(topic => ({ ...topic, configEntries })) })
+  const given = wanted.map(topic => ({ ...topic, configEntries }))
+  await admin.createTopics({ waitForLeaders: false, topics: given, ...LONG_CHANGE })
   await eventually(async () => {
     const { topics } = await admin.fetchTopicMetadata({ topics: [events, apiKeys] })
     const leaders = topics.flatMap(topic => topic.partitions.map(({ leader }) => leader))

@@ -43,7 +43,7 @@ const startSilentApi = async () => {
 
 test('a call that takes too long ends with its request, and the answer says so', async () => {
   const { seen, client } = await startSilentApi()
-  const { call, onDefect } = await agentOf(client, 300)
+  const { call, onDefect } = await agentOf(client, 3_000)
   const [isError, text] = await call()
   expect([isError, text]).toEqual([true, expect.stringMatching(/^The API did not answer: .* it took too long\./)])
   await expect.poll(() => seen).toEqual({ asked: 1, left: 1 })

@@ -7,7 +7,7 @@ import { expectRefused, type Projector, untilCaughtUp } from '../../support/proc
 import { startProxy } from '../../support/proxy.ts'
 import { eventually, fileScope } from '../../support/scope.ts'
 import { allStored, createPrefix, elasticsearchOf, indexNamed } from '../../support/stored.ts'
-import { createTopics, type Topics } from '../../support/topics.ts'
+import { createTopics, LONG_TRANSACTION, type Topics } from '../../support/topics.ts'
 
 /** Replaces the limit of a minute. Longer than any pause between two retries, in which nothing can move. */
 const STUCK_MS = 2 * RETRY_LAST_MS
@@ -58,6 +58,7 @@ describe.concurrent('the watchdog does not stop', () => {
     const projector = await startCrashing(t, { topics: own, prefix }, never)
     await own.publish([repRecorded({ org_id: org, id: 'rep_before' })])
     const producer = own.kafka.producer({
+      ...LONG_TRANSACTION,
       transactionalId: newId('transaction'),
       idempotent: true,
       maxInFlightRequests: 1,

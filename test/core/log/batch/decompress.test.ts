@@ -57,12 +57,16 @@ test('fifty thousand gzip members without content take no minute, and the member
 test('LZ4 blocks of one byte that refer to those before them do not copy these each time', async () => {
   const header = Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x70, 0xdf])
   const stored = Array.from({ length: 100_000 }, (_, at) => Buffer.from([1, 0, 0, 0x80, 97 + (at % 26)]))
-  // The time of the thread, because the machine may be busy. With copies it is several times as long.
-  const began = process.threadCpuUsage()
-  const read = await allOf(decompress(3, Buffer.concat([header, ...stored, Buffer.alloc(4)])))
-  expect(read.toString()).toBe('abcdefghijklmnopqrstuvwxyz'.repeat(3_847).slice(0, 100_000))
-  const { user, system } = process.threadCpuUsage(began)
-  expect(user + system).toBeLessThan(1_500_000)
+  // The least time of the thread, because the machine may be busy. With copies it is several times as long.
+  const times: number[] = []
+  for (let run = 0; run < 3; run++) {
+    const began = process.threadCpuUsage()
+    const read = await allOf(decompress(3, Buffer.concat([header, ...stored, Buffer.alloc(4)])))
+    expect(read.toString()).toBe('abcdefghijklmnopqrstuvwxyz'.repeat(3_847).slice(0, 100_000))
+    const { user, system } = process.threadCpuUsage(began)
+    times.push(user + system)
+  }
+  expect(Math.min(...times)).toBeLessThan(1_500_000)
 })
 
 /** A block that repeats eight bytes from `distance` before it, and then an x. */

@@ -65,7 +65,7 @@ test.each([
     const scope: Scope = { onTestFinished: run => void ended.push(async () => run()) }
     const vault = await startVault(scope, { ids: ['k1'] })
     vault.trouble = trouble
-    const found = await readerOf(vault, { timeMax: 300 }).read('k1')
+    const found = await readerOf(vault, { timeMax: trouble === 'silent' ? 300 : 60_000 }).read('k1')
     expect(found).toEqual({ state: 'unavailable', vault: `${EXPORT}: ${reason}` })
     // A redirect would carry the token to another address.
     expect(vault.requests).toEqual(['GET /v1/transit/export/encryption-key/k1/1'])
@@ -77,7 +77,7 @@ test('the time for an answer begins when the request has a connection', async t 
   const ids = Array.from({ length: SEAL_VAULT_CONNECTIONS }, (_, index) => `k${index}`)
   const vault = await startVault(t, { ids: [...ids, 'last'] })
   vault.trouble = 'silent'
-  const { read } = readerOf(vault, { timeMax: 300 })
+  const { read } = readerOf(vault, { timeMax: 3_000 })
   const first = ids.map(id => read(id))
   const last = read('last')
   await eventually(() => expect(vault.requests).toHaveLength(SEAL_VAULT_CONNECTIONS))
