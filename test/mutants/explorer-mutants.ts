@@ -51,6 +51,12 @@ export const explorerMutants: readonly Mutant[] = [
     replace: 'false',
   },
   {
+    name: 'a correction that has left the five newest comes back as the newest one',
+    inside: 'createCorrections',
+    find: '.filter(({ sequence }) => sequence > newest)',
+    replace: '.filter(({ id }) => newest >= 0 && !found.some(known => known.id === id))',
+  },
+  {
     name: 'the explorer takes any text for a moment, and writes it into the address',
     inside: 'momentIn',
     find: 'if (date === undefined) return undefined',
