@@ -97,10 +97,10 @@ const KeyForm = ({ isUnknown, onKey }: KeyFormProps) => {
 const Open = ({ session, observed, address }: Opened & { readonly address: ViewAddress }) => {
   const { asOf, view, id } = address
   const client = useMemo(() => (asOf === undefined ? session.client : session.client.asOf(asOf)), [session, asOf])
-  const { live, latest, version } = useLive(session, asOf === undefined)
+  const { live, latest, version, round } = useLive(session, asOf === undefined)
   const reader = useMemo(
-    (): ViewReader => ({ client, now: session.client, address, version, latest, live }),
-    [client, session, address, version, latest, live],
+    (): ViewReader => ({ client, now: session.client, address, version, round, latest, live }),
+    [client, session, address, version, round, latest, live],
   )
   // Each answer says something new about the service. Only `State` shows it: the view is not drawn again for it.
   const main = useMemo(

@@ -308,6 +308,15 @@ describe.skipIf(browserProgram === undefined)('in a browser', () => {
     const latest = page.getByRole('table', { name: 'Changes since this page was opened' })
     expect(await latest.locator('tbody tr').first().innerText()).toContain('Payout, replaces payout_1')
     await keep(page, 'live')
+
+    // As of the moment before, it is neither among the corrections nor among the changes.
+    await goTo(page, '#/overview?as_of=payout_1')
+    await page.getByText('No payout was replaced.').waitFor()
+    expect(await columnOf(page, overview, 'Owed')).toEqual(['10'])
+    expect(await latest.count()).toBe(0)
+    await page.getByRole('link', { name: 'Back to now' }).click()
+    await expect.poll(() => columnOf(page, 'Corrected lately', 'Difference')).toEqual(['2.50'])
+    await expect.poll(() => latest.locator('tbody tr').count()).toBe(1)
     expect(wrong).toEqual([])
   })
 

@@ -51,6 +51,31 @@ export const explorerMutants: readonly Mutant[] = [
     replace: 'false',
   },
   {
+    name: 'a correction that has left the five newest comes back as the newest one',
+    inside: 'createCorrections',
+    find: '.filter(({ sequence }) => sequence > newest)',
+    replace: '.filter(({ id }) => newest >= 0 && !found.some(known => known.id === id))',
+  },
+  {
+    name: 'the explorer shows changes of now in a view of a moment',
+    inside: 'useLive',
+    find: 'isNow ? latest : NONE',
+    replace: 'latest',
+    flow: EXPLORER,
+  },
+  {
+    name: 'an open page of the explorer shows a generation that is no longer live',
+    inside: 'createFeed',
+    find: 'setTimeout(() => ending.abort(), ROUND_MS)',
+    replace: 'setTimeout(() => undefined, ROUND_MS)',
+  },
+  {
+    name: 'the explorer asks for ever for the changes after one that is gone',
+    inside: 'createFeed',
+    find: 'if (status === 400) keep(undefined)',
+    replace: '',
+  },
+  {
     name: 'the explorer takes any text for a moment, and writes it into the address',
     inside: 'momentIn',
     find: 'if (date === undefined) return undefined',

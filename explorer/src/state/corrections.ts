@@ -10,6 +10,7 @@ type PayoutChange = Extract<Change, { readonly kind: 'payouts' }>
 export type Correction = {
   /** The id of the payout and of the change. */
   readonly id: string
+  readonly sequence: number
   readonly after: Payout
   /** The payout that it replaced. */
   readonly before: Payout
@@ -28,15 +29,18 @@ const FIRST_PAGE = 50
 const PAGE = 195
 export const CHANGES_LOOKED_AT = 2_000
 
-/** @returns a function that reads the corrections of a client, the first time all of them, later only the new ones */
+/**
+ * @returns a function that reads the corrections of a client, the first time all of them, later only those among
+ * `latest` that are newer
+ */
 export const createCorrections = (client: Client): ((latest: readonly Change[]) => Promise<Corrections>) => {
   let known: Corrections | undefined
   return async latest => {
     known ??= await search(client)
     const { found, isPartial } = known
-    const fresh = replacing(latest).filter(({ id }) => !found.some(correction => correction.id === id))
-    const records = fresh.slice(0, CORRECTIONS_MAX).map(({ record }) => record)
-    const all = [...(await withBefore(client, records)), ...found]
+    const newest = found[0]?.sequence ?? 0
+    const fresh = replacing(latest).filter(({ sequence }) => sequence > newest)
+    const all = [...(await withBefore(client, fresh.slice(0, CORRECTIONS_MAX))), ...found]
     known = { found: all.slice(0, CORRECTIONS_MAX), isPartial: isPartial && all.length < CORRECTIONS_MAX }
     return known
   }
@@ -44,29 +48,26 @@ export const createCorrections = (client: Client): ((latest: readonly Change[]) 
 
 /** The corrections among changes, in their order. */
 export const correctionsAmong = (client: Client, changes: readonly Change[]): Promise<Correction[]> =>
-  withBefore(
-    client,
-    replacing(changes).map(({ record }) => record),
-  )
+  withBefore(client, replacing(changes))
 
 const replacing = (changes: readonly Change[]): PayoutChange[] =>
   changes.flatMap(change => (change.kind === 'payouts' && change.supersedes_id !== null ? [change] : []))
 
-const withBefore = async (client: Client, corrected: readonly Payout[]): Promise<Correction[]> => {
+const withBefore = async (client: Client, corrected: readonly PayoutChange[]): Promise<Correction[]> => {
   const ids = corrected.flatMap(({ supersedes_id }) => supersedes_id ?? [])
   const replaced = ids.length === 0 ? [] : await Array.fromAsync(client.payouts({ ids }))
   const byId = new Map(replaced.map(payout => [payout.id, payout]))
-  return corrected.flatMap(after => {
+  return corrected.flatMap(({ id, sequence, record: after }) => {
     const before = byId.get(after.supersedes_id ?? '')
-    return before === undefined ? [] : [{ id: after.id, after, before }]
+    return before === undefined ? [] : [{ id, sequence, after, before }]
   })
 }
 
 const search = async (client: Client): Promise<Corrections> => {
-  const found: Payout[] = []
+  const found: PayoutChange[] = []
   let looked = 0
   for await (const { data, hasMore } of latestChanges(client, PAGE, FIRST_PAGE).pages()) {
-    found.push(...replacing(data).map(({ record }) => record))
+    found.push(...replacing(data))
     looked += data.length
     const isEnough = found.length >= CORRECTIONS_MAX
     if (isEnough || !hasMore || looked >= CHANGES_LOOKED_AT) {

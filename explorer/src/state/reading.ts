@@ -18,7 +18,9 @@ export type ViewReader = {
   readonly address: ViewAddress
   /** Counts the times that changes came: views read again. */
   readonly version: number
-  /** The changes since the page follows, newest first. */
+  /** Counts the times that the page followed anew: what was remembered before can be of another generation. */
+  readonly round: number
+  /** The changes since the page follows, newest first. None as of a moment. */
   readonly latest: readonly Change[]
   readonly live: LiveState
 }

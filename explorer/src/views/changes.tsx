@@ -30,7 +30,7 @@ export const ChangesView = () => {
         {live.state === 'refused' && <p class="notice">{wordsFor(live.why, 'changes')}</p>}
         {isNow && live.state === 'off' && <p class="quiet">{texts.reading}</p>}
         {isWaiting && latest.length === 0 && <p class="quiet">{words.waiting}</p>}
-        {isNow && latest.length > 0 && <ChangeTable changes={latest} caption={words.latest} />}
+        {latest.length > 0 && <ChangeTable changes={latest} caption={words.latest} />}
       </section>
       <section>
         <h2>{words.all}</h2>

@@ -133,9 +133,9 @@ const CurrencySection = ({ currency, totals, names }: SectionProps) => {
 
 /** The latest payouts that replaced another one: both amounts, and how they differ. */
 const Corrected = () => {
-  const { client, latest } = useReader()
+  const { client, latest, round } = useReader()
   const { overview } = texts
-  const read = useMemo(() => createCorrections(client), [client])
+  const read = useMemo(() => createCorrections(client), [client, round])
   const reading = useReading('corrections', () => read(latest))
   const { found = [], isPartial = false } = reading.value ?? {}
   return (

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { Change } from '../../../../client/src/index.ts'
 import { CHANGES_LOOKED_AT, createCorrections } from '../../../../explorer/src/state/corrections.ts'
 import { changeOf, type GivenPayout, organizationOf } from './organization.ts'
 
@@ -58,6 +59,34 @@ test('a correction that comes while the page is open stands first, and the other
   for (let times = 0; times < 3; times++)
     expect((await read(latest)).found.map(({ id }) => id)).toEqual(['payout_2', 'payout_1'])
   expect(sent.requests).toBe(requests + 1)
+})
+
+/** Corrections 1 to `count`, one after the other, read after each, and after a rep that changed between two of them. */
+const shownAfterEach = async (count: number, repAfter: number): Promise<number[][]> => {
+  const { client } = organizationOf([{ id: 'payout_100', replaces: null }])
+  const read = createCorrections(client)
+  const shown: number[][] = []
+  let latest: Change[] = []
+  const publish = async (given: GivenPayout): Promise<void> => {
+    latest = [changeOf(given, latest.length + 1), ...latest]
+    shown.push((await read(latest)).found.map(({ id }) => Number(id.slice('payout_'.length))))
+  }
+  await read([])
+  for (let at = 1; at <= count; at++) {
+    await publish({ id: `payout_${at}`, replaces: `payout_before_${at}` })
+    if (at === repAfter) await publish({ id: 'rep_1.2', replaces: null })
+  }
+  return shown
+}
+
+test.for([
+  { count: 7, repAfter: 0 },
+  { count: 9, repAfter: 8 },
+])('of $count corrections that come while the page is open, the five newest stand in order', async given => {
+  const numbers = Array.from({ length: given.count }, (_, at) => at + 1)
+  const readings = numbers.flatMap(at => (at === given.repAfter ? [at, at] : [at]))
+  const newest = readings.map(last => numbers.slice(0, last).toReversed().slice(0, 5))
+  expect(await shownAfterEach(given.count, given.repAfter)).toEqual(newest)
 })
 
 test('where the latest changes are corrections, few of them are read', async () => {

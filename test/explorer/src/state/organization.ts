@@ -1,7 +1,7 @@
 /** An API of an organization with some changes, for the explorer's readers. It counts its requests. */
 import { type Change, type Client, RefusedError } from '../../../../client/src/index.ts'
 
-/** A payout, and the payout that it replaced. */
+/** A payout, and the payout that it replaced; or a change of a rep, by its id. */
 export type GivenPayout = { readonly id: string; readonly replaces: string | null }
 
 const payout = (id: string, supersedes_id: string | null = null) => ({
@@ -10,7 +10,7 @@ const payout = (id: string, supersedes_id: string | null = null) => ({
 export const changeOf = ({ id, replaces }: GivenPayout, at: number): Change =>
   ({
     id,
-    kind: 'payouts',
+    kind: id.startsWith('rep_') ? 'reps' : 'payouts',
     sequence: at + 1,
     supersedes_id: replaces,
     record: payout(id, replaces),

@@ -1,0 +1,106 @@
+/**
+ * The changes since the page was opened, as they come. In: clients whose requests end with a signal. Out: the newest
+ *   changes, and when a round begins.
+ * Promises: each round reads again what the former one remembered, so that nothing of a generation that is no longer
+ *   live stays: another one can have other changes, or other texts in the same changes, and no answer says that it is
+ *   live. If the API no longer knows the change before the first one, the changes begin anew with the next one.
+ */
+import { type Change, RefusedError } from '../../../client/src/index.ts'
+import { lastChangeOf } from './last-change.ts'
+import type { LiveState } from './reading.ts'
+import type { Session } from './session.ts'
+
+/** Changes that the page remembers. */
+export const CHANGES_KEPT = 100
+/** Milliseconds: the page may show the former generation this long, and each round costs one request. */
+export const ROUND_MS = 60_000
+export const PAUSE_MS = 5_000
+
+type Kept = {
+  /** The change before them; null if they are the first ones. */
+  readonly begin: string | null
+  /** Newest first. */
+  readonly changes: readonly Change[]
+}
+
+const plus = ({ begin, changes }: Kept, change: Change): Kept => {
+  const all = [change, ...changes]
+  const oldest = all[CHANGES_KEPT]
+  return oldest === undefined ? { begin, changes: all } : { begin: oldest.id, changes: all.slice(0, CHANGES_KEPT) }
+}
+
+export type FeedEvents = {
+  readonly onLive: (live: LiveState) => void
+  readonly onLatest: (latest: readonly Change[]) => void
+  /** Everything that was read before can be of another generation. */
+  readonly onRound: () => void
+}
+
+export type Feed = {
+  /** Follows until the signal, or until the key may not. Another call continues: it leaves no change out. */
+  readonly follow: (signal: AbortSignal) => Promise<void>
+}
+
+export const createFeed = (clientUntil: Session['clientUntil'], { onLive, onLatest, onRound }: FeedEvents): Feed => {
+  /** Undefined until the page knows where to begin. */
+  let kept: Kept | undefined
+  const keep = (next: Kept | undefined): void => {
+    kept = next
+    onLatest(next?.changes ?? [])
+  }
+
+  /** Returns what is kept, as the API has it now. */
+  const readAnew = async (signal: AbortSignal): Promise<Kept | 'too far'> => {
+    const client = clientUntil(signal)
+    if (kept === undefined) {
+      const begin = await lastChangeOf(client)
+      return begin === 'too far' ? begin : { begin, changes: [] }
+    }
+    const { begin } = kept
+    let anew: Kept = { begin, changes: [] }
+    for await (const change of client.changes({ startingAfter: begin })) anew = plus(anew, change)
+    return anew
+  }
+
+  const followRound = async (signal: AbortSignal): Promise<'too far' | 'over'> => {
+    let now = await readAnew(signal)
+    if (now === 'too far') return now
+    if (signal.aborted) return 'over'
+    keep(now)
+    onRound()
+    onLive({ state: 'on' })
+    const ending = new AbortController()
+    const timer = setTimeout(() => ending.abort(), ROUND_MS)
+    const client = clientUntil(AbortSignal.any([signal, ending.signal]))
+    try {
+      for await (const change of client.follow({ startingAfter: now.changes[0]?.id ?? now.begin })) {
+        // The changes of a page come one by one, also when the page shows a moment since.
+        if (signal.aborted) break
+        now = plus(now, change)
+        keep(now)
+      }
+    } catch (error) {
+      if (!ending.signal.aborted) throw error
+    } finally {
+      clearTimeout(timer)
+    }
+    return 'over'
+  }
+
+  return {
+    follow: async signal => {
+      while (!signal.aborted) {
+        const why = await followRound(signal).catch((error: unknown) => error)
+        if (signal.aborted) return
+        if (why === 'over') continue
+        const status = why instanceof RefusedError ? why.status : undefined
+        const isRefused = status === 401 || status === 403
+        onLive(isRefused ? { state: 'refused', why } : { state: why === 'too far' ? why : 'again' })
+        if (isRefused || why === 'too far') return
+        // The API does not know a change that it knew: another generation is live.
+        if (status === 400) keep(undefined)
+        await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+      }
+    },
+  }
+}
