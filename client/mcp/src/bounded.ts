@@ -89,7 +89,8 @@ export const pageSchema = (item: JsonSchema): JsonSchema =>
     },
     next_cursor: {
       type: ['string', 'null'],
-      description: 'Send it as `starting_after` to read on, now or later. Null if the list is empty, or was read by `ids`.',
+      description:
+        'Send it as `starting_after` to read on, now or later. Null if the list is empty, or was read by `ids`.',
     },
     projection_time: { type: 'string', description: 'Everything published up to this instant is included.' },
   })

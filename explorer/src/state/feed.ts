@@ -7,7 +7,6 @@
  */
 import { type Change, RefusedError } from '../../../client/src/index.ts'
 import { lastChangeOf } from './last-change.ts'
-import type { LiveState } from './reading.ts'
 import type { Session } from './session.ts'
 
 /** Changes that the page remembers. */
@@ -15,6 +14,11 @@ export const CHANGES_KEPT = 100
 /** Milliseconds: the page may show the former generation this long, and each round costs one request. */
 export const ROUND_MS = 60_000
 export const PAUSE_MS = 5_000
+
+/** How the page follows changes. `refused` says why it does not. `too far`: the key cannot find the last change. */
+export type LiveState =
+  | { readonly state: 'off' | 'on' | 'again' | 'too far' }
+  | { readonly state: 'refused'; readonly why: unknown }
 
 type Kept = {
   /** The change before them; null if they are the first ones. */

@@ -1,8 +1,8 @@
 /** Follows the changes of the organization while the page shows now, and says when views must read again. */
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import type { Change } from '../../../client/src/index.ts'
-import { createFeed } from './feed.ts'
-import type { LiveState, ViewReader } from './reading.ts'
+import { createFeed, type LiveState } from './feed.ts'
+import type { ViewReader } from './reading.ts'
 import type { Session } from './session.ts'
 
 /** Milliseconds: the first change is shown soon. Under many changes, views read again this often at most. */

@@ -3,12 +3,8 @@ import { createContext } from 'preact'
 import { useContext, useEffect, useRef, useState } from 'preact/hooks'
 import { type Change, type Client, RefusedError } from '../../../client/src/index.ts'
 import type { ViewAddress } from './address.ts'
+import type { LiveState } from './feed.ts'
 import { runInTurn, type Settled } from './run-in-turn.ts'
-
-/** How the page follows changes. `refused` says why it does not. `too far`: the key cannot find the last change. */
-export type LiveState =
-  | { readonly state: 'off' | 'on' | 'again' | 'too far' }
-  | { readonly state: 'refused'; readonly why: unknown }
 
 export type ViewReader = {
   /** As of the moment of the address. */

@@ -1,7 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { type Change, type Client, RefusedError } from '../../../../client/src/index.ts'
-import { CHANGES_KEPT, createFeed, PAUSE_MS, ROUND_MS } from '../../../../explorer/src/state/feed.ts'
-import type { LiveState } from '../../../../explorer/src/state/reading.ts'
+import { CHANGES_KEPT, createFeed, type LiveState, PAUSE_MS, ROUND_MS } from '../../../../explorer/src/state/feed.ts'
 
 type Named = { readonly id: string; readonly name: string }
 
