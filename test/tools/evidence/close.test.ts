@@ -50,9 +50,13 @@ const given = (
       'generation:g1': live.events,
       'generation:api-keys': live.keys,
       'position:api-keys:0': { position: 12 },
+      'position:g1:0': { position: 30 },
+      'position:g1:1': { position: 20 },
     }
     const { docs } = body as { docs: { _index: string; _id: string }[] }
-    const found = docs.map(one => ({ ...one, found: true, _source: { body: bodies[one._id] } }))
+    const found = docs.map(one => {
+      return { ...one, found: true, _source: { kind: one._id.replace(/:.*/, ''), body: bodies[one._id] } }
+    })
     return { status: 200, body: { docs: found } }
   })
   const position = () => ({ generation: { name: 'g1', id: live.id } })
