@@ -18,7 +18,7 @@ import { TABLE_ROWS } from '../limits.ts'
 import { assertWritable, writeWhole } from '../whole-file.ts'
 import { commonPositions } from './compared.ts'
 import { assertOfOneSource, recordsBefore, servedPositionsOf } from './generations.ts'
-import { findAny } from './sandboxes.ts'
+import { differenceOfFollower, findAny } from './sandboxes.ts'
 
 export const diffFormats = ['table', 'csv', 'ndjson'] as const
 
@@ -68,6 +68,8 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
   }
   const [left, right] = [sideOf(a, ours, common ?? ofA), sideOf(b, theirs, common ?? ofB)]
   if (org !== undefined && asked === undefined) note(`only ${org}: one side has no other organization`)
+  const followers = isGrowing ? [] : [ours, theirs].map(({ identity }) => differenceOfFollower(identity))
+  for (const why of followers) if (why !== undefined) note(why)
 
   const [before, after] = [await overviewOf(left, org), await overviewOf(right, org)]
   const organizations = [...new Set([...before.digests.keys(), ...after.digests.keys()])].sort()
