@@ -17,7 +17,7 @@ import {
 } from '../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout, layoutOf } from '../schemas/stored/layout.ts'
 import { CommandError } from './failures.ts'
-import { assertOwnIndices } from './generations/generations.ts'
+import { assertOwnIndices, servedPositionsOf } from './generations/generations.ts'
 import { POLL_MS } from './limits.ts'
 
 export type LiveStream = {
@@ -34,6 +34,13 @@ export type Live = Readonly<Record<Stream, LiveStream>>
 export const readLive = async (send: Send, prefix: string): Promise<Live> => {
   const live = await recordedLive(send, prefix)
   for (const { identity } of Object.values(live)) await assertOwnIndices(identity, { send, prefix })
+  return live
+}
+
+/** As `readLive`, if no partition of it is read again after a restore. @throws also as `servedPositionsOf` */
+export const readServedLive = async (send: Send, prefix: string): Promise<Live> => {
+  const live = await readLive(send, prefix)
+  for (const { identity } of Object.values(live)) await servedPositionsOf(identity, { send, prefix })
   return live
 }
 

@@ -12,11 +12,23 @@ export const commandMutants: readonly Mutant[] = [
     flow: 'test/faults/restored-copy.test.ts',
   },
   {
-    name: 'keys are listed before all of them are read again',
-    inside: 'assertKeysReadable',
-    find: '  if (position >= serve_from) return\n',
-    replace: '  if (position <= serve_from) return\n',
+    name: 'commands answer before all is read again',
+    inside: 'servedPositionsOf',
+    find: '(position >= serve_from && !removing)',
+    replace: '!removing',
     flow: 'test/faults/restored-copy.test.ts',
+  },
+  {
+    name: 'commands answer while documents are being removed',
+    inside: 'servedPositionsOf',
+    find: '(position >= serve_from && !removing)',
+    replace: 'position >= serve_from',
+  },
+  {
+    name: 'commands answer from a partition that is read again if it is not the first one',
+    inside: 'servedPositionsOf',
+    find: '(only ?? partition) !== partition',
+    replace: '(only ?? 0) !== partition',
   },
   {
     name: 'documents are read together without a limit on their size',

@@ -12,7 +12,7 @@ import { asOf } from '../documents/as-of.ts'
 import type { LineContent, PayoutContent } from '../documents/comparable-content.ts'
 import { scan } from '../documents/scan.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { positionsOf, readAll } from '../generations/generations.ts'
+import { readAll, servedPositionsOf } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { aligned, printable, timeOf } from '../terminal.ts'
 
@@ -65,7 +65,7 @@ export const explainDeal = async (options: ExplainDealOptions, given: CommandCon
   const { identity, context } = await findAny(name, given)
   const partition = partitionOf(org, identity.partitions)
   const positionOf = (offset: number): string => `${identity.topic}:${partition}:${offset}`
-  const position = (await positionsOf(identity, context))[partition] ?? 0
+  const position = (await servedPositionsOf(identity, context, partition))[partition] ?? 0
 
   const layout = layoutOf(context.prefix, identity)
   const target = layout.searchOf(['payouts'], org)

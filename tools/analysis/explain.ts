@@ -19,7 +19,7 @@ import type { PayrollContent } from '../documents/comparable-content.ts'
 import { withRetries } from '../documents/read-retries.ts'
 import { chunksOf, portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { positionsOf, readAll } from '../generations/generations.ts'
+import { readAll, servedPositionsOf } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { timeOf } from '../terminal.ts'
@@ -41,7 +41,7 @@ export const explain = async (options: ExplainOptions, given: CommandContext): P
   const { topic, partitions } = identity
   const { addressOf } = layoutOf(context.prefix, identity)
   const partition = partitionOf(org, partitions)
-  const position = (await positionsOf(identity, context))[partition] ?? 0
+  const position = (await servedPositionsOf(identity, context, partition))[partition] ?? 0
   const read = readerOf(layoutOf(context.prefix, identity), position, context)
   const sizesIn: Sizes = (kind, ids) =>
     sizesOf(

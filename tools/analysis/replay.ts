@@ -4,10 +4,10 @@
  * archive; writes only under the prefix of sandboxes.
  */
 
-import type { GenerationBody } from '../../core/log/index.ts'
+import { differingField, type GenerationBody } from '../../core/log/index.ts'
 import { rebuildGeneration, streamOptions } from '../../core/projection/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
-import { type Ask, prepareControl, prepareGeneration, readGeneration } from '../../core/store/index.ts'
+import { type Ask, prepareControl, prepareGeneration, readGeneration, readGenerations } from '../../core/store/index.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { withRetries } from '../documents/read-retries.ts'
@@ -16,7 +16,13 @@ import { positionsOf, recordsBefore } from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
 import type { RebuildSteps } from '../generations/rebuild.ts'
 import { findRemains, isWhole } from '../generations/remains.ts'
-import { assertMadeWith, describeUntil, inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
+import {
+  assertMadeWith,
+  describeUntil,
+  differenceOfFollower,
+  inSandbox,
+  sandboxLabel,
+} from '../generations/sandboxes.ts'
 import { assertLogReaches, boundsOf, requestedUntil, type Until } from './replay-bounds.ts'
 import type { OpenSource, ReplaySource } from './replay-source.ts'
 import { loadRules, type RulesModule } from './rules-module.ts'
@@ -48,6 +54,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
   await using stack = new AsyncDisposableStack()
   const time = options.until && 'time' in options.until ? options.until.time : undefined
   const source = await openSource({ org: options.org, time }, stack)
+  await sayIfFollower(source, given)
   const identity = await openSandbox(options, module, source, context)
   const { generation, sandbox } = identity
   if (sandbox === undefined) throw new Error('a sandbox does not say what it was made with')
@@ -93,6 +100,24 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
   }
   say(`stopped; the same command with --name ${generation} continues`)
   return exitCodes.failed
+}
+
+/** Says if the live generation of this log follows another one. A replay needs no right to read the live one. */
+const sayIfFollower = async (
+  { identity: source }: ReplaySource,
+  { send, sleep, prefix, say }: ReplaySteps,
+): Promise<void> => {
+  const request: Ask = asked => withRetries({ sleep }, () => send(asked))
+  const readLive = async (): Promise<GenerationBody | undefined> => {
+    const generations = await readGenerations({ request, prefix })
+    return generations && readGeneration(generations.live, { request, prefix })
+  }
+  const live = await readLive().catch((error: unknown) => {
+    if (error instanceof StopError) return undefined
+    throw error
+  })
+  const why = live && differingField(live, source) === undefined ? differenceOfFollower(live) : undefined
+  if (why !== undefined) say(why)
 }
 
 /** Whether the sandbox was deleted, wholly or in part, since it was opened. `drop` deletes its indices first. */

@@ -22,7 +22,7 @@ import { writeTables } from '../export/tables.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { positionsOf } from '../generations/generations.ts'
 import { findKeyEvents } from '../keys/keys.ts'
-import { type Live, readLive } from '../live.ts'
+import { type Live, readLive, readServedLive } from '../live.ts'
 import { findParked } from '../parked/find.ts'
 import { MANIFEST_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
@@ -106,7 +106,7 @@ const writeClose = async (
   key: SigningKey | undefined,
 ): Promise<CloseManifest> => {
   const { send, prefix, say, signal } = steps
-  const live = await readLive(send, prefix)
+  const live = await readServedLive(send, prefix)
   const { totals, last, position: read } = await steps.readTotals(org, asOf)
   if (!last) {
     await refuseUnknown(org, steps)

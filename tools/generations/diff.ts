@@ -17,8 +17,8 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { TABLE_ROWS } from '../limits.ts'
 import { assertWritable, writeWhole } from '../whole-file.ts'
 import { commonPositions } from './compared.ts'
-import { assertOfOneSource, positionsOf, recordsBefore } from './generations.ts'
-import { findAny } from './sandboxes.ts'
+import { assertOfOneSource, recordsBefore, servedPositionsOf } from './generations.ts'
+import { differenceOfFollower, findAny } from './sandboxes.ts'
 
 export const diffFormats = ['table', 'csv', 'ndjson'] as const
 
@@ -42,18 +42,16 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
   const [ours, theirs] = [await findAny(a, context), await findAny(b, context)]
   assertOfOneSource(ours.identity, theirs.identity)
   const org = onlyOrganization(asked, [a, ours.identity], [b, theirs.identity])
-  const onlyPartition =
-    org !== undefined && [ours, theirs].some(({ identity }) => identity.sandbox?.org)
-      ? partitionOf(org, ours.identity.partitions)
-      : undefined
+  const partition = org === undefined ? undefined : partitionOf(org, ours.identity.partitions)
+  const onlyPartition = [ours, theirs].some(({ identity }) => identity.sandbox?.org) ? partition : undefined
   const notes: string[] = []
   const note = (text: string): void => {
     context.say(text)
     notes.push(text)
   }
   const [ofA, ofB] = [
-    await positionsOf(ours.identity, ours.context),
-    await positionsOf(theirs.identity, theirs.context),
+    await servedPositionsOf(ours.identity, ours.context, partition),
+    await servedPositionsOf(theirs.identity, theirs.context, partition),
   ]
   // Generations grow: those of the later read would have records more. A sandbox is compared as it was made.
   const isGrowing = !ours.identity.sandbox && !theirs.identity.sandbox
@@ -70,6 +68,8 @@ export const diff = async (options: DiffOptions, context: DiffContext): Promise<
   }
   const [left, right] = [sideOf(a, ours, common ?? ofA), sideOf(b, theirs, common ?? ofB)]
   if (org !== undefined && asked === undefined) note(`only ${org}: one side has no other organization`)
+  const followers = isGrowing ? [] : [ours, theirs].map(({ identity }) => differenceOfFollower(identity))
+  for (const why of followers) if (why !== undefined) note(why)
 
   const [before, after] = [await overviewOf(left, org), await overviewOf(right, org)]
   const organizations = [...new Set([...before.digests.keys(), ...after.digests.keys()])].sort()

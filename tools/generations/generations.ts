@@ -94,6 +94,31 @@ export const positionsOf = async (
 ): Promise<number[]> => (await positionDocumentsOf(identity, context)).map(({ position }) => position)
 
 /**
+ * As `positionsOf`, for commands that answer from documents: like the API, they answer nothing from a partition that is
+ * read again after a restore, where records are missing and keys are in an earlier state.
+ * @param only this partition counts; by default all do
+ * @throws CommandError that names a partition that is not read again yet, or from which documents are being removed
+ */
+export const servedPositionsOf = async (
+  identity: Pick<GenerationBody, 'generation' | 'partitions' | 'topic'>,
+  context: Pick<CommandContext, 'send' | 'prefix'>,
+  only?: number,
+): Promise<number[]> => {
+  const { generation, topic } = identity
+  const documents = await positionDocumentsOf(identity, context)
+  for (const [partition, { position, serve_from = 0, removing }] of documents.entries()) {
+    if ((only ?? partition) !== partition || (position >= serve_from && !removing)) continue
+    const risk = generation === API_KEYS_GENERATION ? 'a revoked key could look valid' : 'records could be missing'
+    const where = `${generation} is at ${position} in partition ${partition} of ${topic}`
+    if (position < serve_from)
+      throw new CommandError(`${where}, and reads again up to ${serve_from}: ${risk}. Run the same command again then`)
+    const what = `${where}, and adopt or rewind removes documents there: ${risk}`
+    throw new CommandError(`${what}. Let it end; if it was interrupted, run it again`)
+  }
+  return documents.map(({ position }) => position)
+}
+
+/**
  * The positions up to which readers may have seen a generation, in order. After a restore its positions are lower, and
  * the API does not serve it before these.
  */

@@ -60,6 +60,11 @@ export const findAny = async <Context extends CommandContext>(
 const noSandbox = (name: string): CommandError =>
   new CommandError(`there is no ${sandboxLabel(name)} (npx commission projection list --sandbox)`)
 
+/** Why a sandbox can differ from a generation under any rules; undefined if the generation follows none. */
+export const differenceOfFollower = ({ generation, follows }: GenerationBody): string | undefined =>
+  follows &&
+  `${generation} keeps parked what ${follows} parked, and a replay decides these records by its own rules: they, and records that refer to them, can differ in diff`
+
 /** @throws CommandError if a sandbox of that name was made with other options */
 export const assertMadeWith = (
   { generation, rules_version, sandbox }: GenerationBody,

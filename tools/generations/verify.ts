@@ -12,7 +12,7 @@ import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SHOWN_CHARACTERS } from '../limits.ts'
 import { printable } from '../terminal.ts'
 import { commonPositions, noteComparison } from './compared.ts'
-import { assertOfOneSource, identityOf, positionsOf, readAll, recordsBefore } from './generations.ts'
+import { assertOfOneSource, identityOf, readAll, recordsBefore, servedPositionsOf } from './generations.ts'
 
 export type VerifyOptions = {
   readonly a: string
@@ -29,7 +29,7 @@ export const verify = async ({ a, b, org: only, json }: VerifyOptions, context: 
   const before = await readAll(context)
   const partition = only === undefined ? undefined : partitionOf(only, ours.partitions)
   const reached = async (identity: GenerationBody): Promise<number[]> => {
-    const all = await positionsOf(identity, context)
+    const all = await servedPositionsOf(identity, context, partition)
     // Of other partitions nothing is compared.
     return partition === undefined ? all : all.map((position, at) => (at === partition ? position : 0))
   }

@@ -19,7 +19,7 @@ import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { positionDocumentsOf } from '../generations/generations.ts'
+import { servedPositionsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
 import { assertSameSourceAndRules, type Live, readLive, recordedLive, waitUntilPublished } from '../live.ts'
 import { readParked } from '../parked/find.ts'
@@ -176,11 +176,7 @@ export type KeyListed = {
  */
 export const assertKeysReadable = async (context: CommandContext): Promise<void> => {
   const { identity } = (await readLive(context.send, context.prefix))['api-keys']
-  const [known] = await positionDocumentsOf(identity, context)
-  const { position, serve_from } = known ?? { position: 0, serve_from: 0 }
-  if (position >= serve_from) return
-  const what = `the projector has read ${position} of ${serve_from} events of API keys: a revoked key could look valid`
-  throw new CommandError(`${what}. Run the same command again when it has read them`)
+  await servedPositionsOf(identity, context)
 }
 
 /** Returns all keys of an organization by id. */

@@ -4,6 +4,7 @@ import { connectAdmin, connectProducer } from '../../core/log/index.ts'
 import type { ParkCode } from '../../schemas/errors.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { servedPositionsOf } from '../generations/generations.ts'
 import { CHUNK_RECORDS, RECORDS_MAX } from '../limits.ts'
 import { type Live, readLive } from '../live.ts'
 import {
@@ -170,7 +171,7 @@ const summaryOf = (results: readonly Result[], total: number, { publish }: Publi
   ]
 }
 
-/** @throws CommandError for a topic that is not one of this projection */
+/** @throws CommandError for a topic that is not one of this projection, and for one that is read again */
 const liveOf = async (
   { send, prefix }: CommandContext,
   ...named: readonly { readonly topic?: string | undefined }[]
@@ -180,6 +181,10 @@ const liveOf = async (
     if (topic === undefined || parkedStreamOf(live, topic) !== undefined) continue
     const topics = Object.values(live).map(({ identity }) => identity.topic)
     throw new CommandError(`${topic} is not a topic of this projection; it has ${topics.join(' and ')}`)
+  }
+  for (const { identity } of Object.values(live)) {
+    const isAsked = named.some(({ topic = identity.topic }) => topic === identity.topic)
+    if (isAsked) await servedPositionsOf(identity, { send, prefix })
   }
   return live
 }

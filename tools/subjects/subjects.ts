@@ -9,7 +9,8 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf, readAll } from '../generations/generations.ts'
+import { identityOf } from '../generations/generations.ts'
+import { readServedLive } from '../live.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
 import { type FoundText, findTexts, type SearchedGeneration, searchedGenerations } from './find-subjects.ts'
@@ -202,7 +203,7 @@ type FoundIn = { readonly generation: string; readonly texts: readonly FoundText
 /** @throws CommandError if no generation has a rep of this id */
 const findEverywhere = async (subject: Subject, context: SubjectsContext): Promise<FoundIn[]> => {
   const found: FoundIn[] = []
-  // A restored copy can lack texts: their keys would stay.
+  // A copy that is not read again can lack texts: their keys would stay.
   await liveGeneration(context)
   for (const generation of await searchedGenerations(context)) {
     const texts: FoundText[] = []
@@ -216,8 +217,7 @@ const findEverywhere = async (subject: Subject, context: SubjectsContext): Promi
 }
 
 const liveGeneration = async (context: SubjectsContext): Promise<SearchedGeneration> => {
-  const { live } = await readAll(context)
-  await identityOf(live, context)
+  const live = (await readServedLive(context.send, context.prefix)).events.identity.generation
   const searched = await searchedGenerations(context)
   await assertSeesAll(
     searched.flatMap(({ indices }) => indices),

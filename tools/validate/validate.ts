@@ -11,8 +11,9 @@ import { parkCodes } from '../../schemas/errors.ts'
 import type { CommandContext, Out } from '../context.ts'
 import { linesIn } from '../export/lines.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { servedPositionsOf } from '../generations/generations.ts'
 import { findAny } from '../generations/sandboxes.ts'
-import { eventsIn, type LiveStream, readLive } from '../live.ts'
+import { eventsIn, type LiveStream, readServedLive } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
 import { type ReadRecord, readLine } from './read-lines.ts'
 
@@ -137,9 +138,10 @@ const decideAfter = async (
     }
   }
   if (generation === undefined) {
-    const { events, 'api-keys': keys } = await readLive(context.send, context.prefix)
+    const { events, 'api-keys': keys } = await readServedLive(context.send, context.prefix)
     return decideOn({ events: sourceIn(events), 'api-keys': sourceIn(keys) }, AFTER_ALL_OFFSETS)
   }
   const { identity, context: where } = await findAny(generation, context)
+  await servedPositionsOf(identity, where)
   return decideOn({ events: sourceIn(eventsIn(identity, where.prefix)) }, AFTER_ALL_OFFSETS)
 }

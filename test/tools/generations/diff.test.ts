@@ -54,6 +54,26 @@ test('records that are published while two generations are compared are no diffe
   expect(said).toContain('g2 as of 10 records')
 })
 
+test('a sandbox differs from a generation that follows another one also without other rules: a comparison says so', async () => {
+  const { engine, said, compare } = world()
+  const source = { topic: 't', cluster_id: 'c', partitions: 1, rules_version: 1 }
+  const put = (prefix: string, body: { readonly generation: string; readonly [field: string]: unknown }): void =>
+    engine.put(`${prefix}-control`, generationId(body.generation), 2, { kind: 'generation', body })
+  const sandbox = { org: null, until: null, bounds: [10], rules: null }
+  put('p-sandbox', { ...source, generation: 's1', sandbox })
+  const place = { position: 10, last: null, at: 1, time: 2, serve_from: 0 }
+  engine.put('p-sandbox-control', positionId('s1', 0), 1, { kind: 'position', body: place })
+  const why =
+    'g1 keeps parked what g0 parked, and a replay decides these records by its own rules: they, and records that refer to them, can differ in diff'
+  await compare('sandbox:s1')
+  expect(said).not.toContain(why)
+  put('p', { ...source, generation: 'g1', follows: 'g0' })
+  await compare()
+  expect(said).not.toContain(why)
+  await compare('sandbox:s1')
+  expect(said.filter(line => line === why)).toHaveLength(1)
+})
+
 test('a generation that has nothing of a partition yet is not compared: nothing of it would differ', async () => {
   const { engine, compare } = world()
   const body = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }

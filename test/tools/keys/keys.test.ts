@@ -82,6 +82,6 @@ test('keys of a restored copy are not shown: it has keys that were revoked since
 
 test('keys are not shown while the projector reads them again', async () => {
   await expect(assertKeysReadable(withCopy('test-api-keys', 4))).rejects.toThrow(
-    'the projector has read 4 of 5 events of API keys: a revoked key could look valid',
+    'api-keys is at 4 in partition 0 of keys, and reads again up to 5: a revoked key could look valid',
   )
 })

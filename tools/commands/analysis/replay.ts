@@ -47,6 +47,8 @@ and either replay continues the other. --until-time then needs a later record in
 partition has a later record, or the time is 30 s ago. It is refused if an earlier record follows a later one there (with --org only its records count).
 The same command with --name continues a replay that was stopped.
 Other commands call a sandbox sandbox:NAME; list --sandbox lists sandboxes, drop sandbox:NAME deletes one.
+After a change of the rules, the live generation keeps parked what the one before it parked, and a replay decides these records by its own rules:
+they, and records that refer to them, can differ in diff.
 --rules names a module (.ts or .js). Its default export is a function that gets the built-in table of rules and returns another one, as
 tools/rules.ts describes. rules check tries it first: commission projection replay --rules ./capped.ts, then diff the two.`,
   asked: (flags: Flags, command: Command) => {
