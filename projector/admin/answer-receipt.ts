@@ -91,7 +91,9 @@ const noReceipt = (outcome: Exclude<RunOutcome, { state: 'read' }>, topic: strin
     case 'other_topic':
       return errorAnswer(404, `topic: expected ${outcome.live} (the topic of the live generation), got ${shown(topic)}`)
     case 'not_served':
-      return notKnownNow('readers are refused, too: documents of the live generation may be missing until they are read again')
+      return notKnownNow(
+        'readers are refused, too: documents of the live generation may be missing until they are read again',
+      )
     case 'unavailable':
       return notKnownNow('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':

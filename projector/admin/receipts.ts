@@ -17,7 +17,7 @@ import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts
 import { type Address, parkedAddress } from '../../schemas/stored/layout.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
 import type { IsIntact } from './is-intact.ts'
-import { generationOfStream, getLivePositions, type NoReceipt, NOT_SERVED } from './read-control.ts'
+import { generationOfStream, getLivePositions, NOT_SERVED, type NoReceipt } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 
 export type RecordLocation = {

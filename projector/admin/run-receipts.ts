@@ -16,7 +16,7 @@ import { listKinds, type ParkedDocument } from '../../schemas/stored/documents.t
 import { layoutOf, parkedIndexOf } from '../../schemas/stored/layout.ts'
 import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
 import type { IsIntact } from './is-intact.ts'
-import { generationOfStream, getLivePositions, type NoReceipt, NOT_SERVED } from './read-control.ts'
+import { generationOfStream, getLivePositions, NOT_SERVED, type NoReceipt } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { Receipts } from './receipts.ts'
 import { refreshParked, searchAll } from './search-all.ts'

@@ -170,14 +170,12 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'after a restore the API serves a partition before it is read again',
     inside: 'isServed',
-    file: 'core/store/positions/position.ts',
     find: 'position >= serve_from && !removing',
     replace: '(position >= serve_from || serve_from > 0) && !removing',
   },
   {
     name: 'the API reads a partition while documents that no log has are removed',
     inside: 'isServed',
-    file: 'core/store/positions/position.ts',
     find: 'position >= serve_from && !removing',
     replace: 'position >= serve_from && (!removing || true)',
   },

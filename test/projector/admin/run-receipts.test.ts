@@ -77,15 +77,18 @@ test('a run waits as a receipt of its last record, and is read once after that',
   expect([reads.count, asked.answer]).toEqual([1, { state: 'read', receipt: RECEIPT }])
 })
 
-test.each([{ state: 'unavailable' }, { state: 'too_many' }, { state: 'stopping' }, { state: 'not_served' }, OTHER_TOPIC] as const)(
-  'a wait that ends as $state reads no run',
-  async outcome => {
-    const { waits, reads, ask } = setUp()
-    const asked = ask()
-    await waits.at(0).letGo(outcome)
-    expect([reads.count, asked.answer]).toEqual([0, outcome])
-  },
-)
+test.each([
+  { state: 'unavailable' },
+  { state: 'too_many' },
+  { state: 'stopping' },
+  { state: 'not_served' },
+  OTHER_TOPIC,
+] as const)('a wait that ends as $state reads no run', async outcome => {
+  const { waits, reads, ask } = setUp()
+  const asked = ask()
+  await waits.at(0).letGo(outcome)
+  expect([reads.count, asked.answer]).toEqual([0, outcome])
+})
 
 test('a run has no receipt if the live generation is of another topic after the wait', async () => {
   const { waits, reads, ask } = setUp()
@@ -188,7 +191,10 @@ const read = async (run: Run, given: Given = {}) => {
         const live = { kind: 'live', body: { generation: isSwapped ? 'g2' : 'g1' } }
         const [, name] = _id.split('generation:')
         const topic = name === 'g2' ? (given.topic ?? 't') : 't'
-        const generation = { kind: 'generation', body: { generation: name, topic, ...given.layout, ...recordedIds(name ?? '') } }
+        const generation = {
+          kind: 'generation',
+          body: { generation: name, topic, ...given.layout, ...recordedIds(name ?? '') },
+        }
         const other = name ? generation : { kind: 'position', body: { position, ...given.more } }
         const _source = _id === 'live' ? live : other
         return { _id, found: true, _version: 1, _source }
