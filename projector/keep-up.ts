@@ -8,13 +8,18 @@
 
 import type { RunningStream, StreamOptions } from '../core/projection/index.ts'
 import { type Health, nameOf, StopError, type Where } from '../core/runtime/index.ts'
+import type { Stream } from '../schemas/events.ts'
 import { API_KEYS_GENERATION } from '../schemas/stored/documents.ts'
 import { SPARE_RETRY_MS } from './limits.ts'
+
+export type StreamSource = { readonly stream: Stream; readonly topic: string; readonly partitions: number }
 
 export type Wanted = {
   /** The generation that readers see. */
   readonly live: string
   readonly streams: readonly StreamOptions[]
+  /** The topics of all streams, also of those that failed. */
+  readonly sources: readonly StreamSource[]
   /** Spare generations that cannot be opened, and why. */
   readonly broken: ReadonlyMap<string, StopError>
 }
@@ -41,6 +46,8 @@ export type KeepUp = {
   readonly streams: () => RunningStream[]
   /** The wanted streams that have not failed. */
   readonly options: () => readonly StreamOptions[]
+  /** Empty before the first run. */
+  readonly sources: () => readonly StreamSource[]
   readonly failed: () => FailedSpare[]
   /** The name of the live generation; empty before the first run. */
   readonly live: () => string
@@ -60,7 +67,7 @@ export const createKeepUp = ({
   const running = new Map<string, RunningStream>()
   const leaving = new Map<string, Promise<void>>()
   const failed = new Map<string, Failed>()
-  let wanted: Wanted = { live: '', streams: [], broken: new Map() }
+  let wanted: Wanted = { live: '', streams: [], sources: [], broken: new Map() }
 
   const mustRun = (generation: string): boolean => generation === API_KEYS_GENERATION || generation === wanted.live
 
@@ -154,6 +161,7 @@ export const createKeepUp = ({
     run,
     streams: () => [...running.values()],
     options: () => wanted.streams.filter(({ identity }) => !failed.has(identity.generation)),
+    sources: () => wanted.sources,
     failed: () => [...failed].map(([generation, { code }]) => ({ generation, code })),
     live: () => wanted.live,
   }

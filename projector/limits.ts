@@ -14,6 +14,9 @@ export const RECEIPT_WAIT_SECONDS_MAX = 60
 /** Milliseconds of pause between two reads for receipts: ten small multi-gets a second cost next to nothing. */
 export const RECEIPTS_POLL_MS = 100
 
+/** Milliseconds that receipts rely on a check of the ids of indices. The API relies on one for longer. */
+export const INTACT_REMEMBERED_MS = 1_000
+
 /** Timeout of a read for receipts, in milliseconds: the clients get an error, and the next read is another request. */
 export const RECEIPTS_POLL_TIMEOUT_MS = 3_000
 
@@ -29,7 +32,7 @@ export const RUN_PARKED_LISTED_MAX = 100
  */
 export const RUN_ORGANIZATIONS_MAX = 10_000
 
-/** Requests for runs at once in one process, and how many of them read at once: five small requests each. */
+/** Requests for runs at once in one process, and how many of them read at once: some eight small requests each. */
 export const RUNS_AT_ONCE_MAX = 100
 export const RUN_READS_MAX = 4
 

@@ -27,6 +27,7 @@ import { type Clocks, createClocks, logClockChange, readGenerations } from '../c
 import { startAdmin, startReceiptsPort } from './admin/admin.ts'
 import { describeTopics } from './admin/describe-topics.ts'
 import { createParkedExplainer } from './admin/explain-parked.ts'
+import { createIsIntact, type IsIntact } from './admin/is-intact.ts'
 import { createReceiptReader, createReceipts, type Receipts } from './admin/receipts.ts'
 import { createRunReader, createRunReceipts } from './admin/run-receipts.ts'
 import { readParkedLately, statusOfAll } from './admin/status.ts'
@@ -45,7 +46,8 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   await using stack = new AsyncDisposableStack()
   const health = createHealth(log, elapsed)
   const clocks = createClocks({ send, now, elapsed, onChange: logClockChange(log) })
-  const receipts = createReceipts(createReceiptReader(send, prefix), sleep)
+  const isIntact = createIsIntact(send, prefix, elapsed)
+  const receipts = createReceipts(createReceiptReader(send, prefix, isIntact), sleep)
   const statuses = () => keepUp.streams().flatMap(stream => stream.status())
   const metrics = createProjectorMetrics(createProcessMetrics('projector'), {
     partitions: statuses,
@@ -67,7 +69,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   const look = setInterval(() => ages.note(now(), ageOf(statuses(), keepUp.live(), now())), AGE_INTERVAL_MS)
   stack.defer(() => clearInterval(look))
   health.prepare('start', 'preparing')
-  await servePorts(settings, context, { health, clocks, metrics, receipts, keepUp, ages, admin }, stack)
+  await servePorts(settings, context, { health, clocks, metrics, receipts, isIntact, keepUp, ages, admin }, stack)
   stack.defer(() => disconnect(admin, sleep))
   const report = setInterval(() => {
     for (const { end, publishedUntil: _, ...status } of statuses())
@@ -168,6 +170,7 @@ const ageOf = (statuses: readonly StreamStatus[], live: string, now: number): nu
 
 type Served = Parts & {
   readonly receipts: Receipts
+  readonly isIntact: IsIntact
   readonly keepUp: KeepUp
   readonly ages: Ages
   readonly admin: Admin
@@ -177,18 +180,17 @@ type Served = Parts & {
 const servePorts = async (
   settings: Settings,
   { log, signal, retryOptions: { sleep }, elasticsearch, now }: StartContext,
-  { health, clocks, metrics, receipts, keepUp, ages, admin }: Served,
+  { health, clocks, metrics, receipts, isIntact, keepUp, ages, admin }: Served,
   stack: AsyncDisposableStack,
 ): Promise<void> => {
   const { send } = elasticsearch
   const { ELASTICSEARCH_INDEX_PREFIX: prefix } = settings
   const { PROJECTOR_ADMIN_HOST, PROJECTOR_ADMIN_PORT, RECEIPTS_HOST, RECEIPTS_PORT } = settings
-  const sources = () => keepUp.options().map(({ stream, identity }) => ({ stream, ...identity }))
-  const askRun = createRunReceipts(receipts, createRunReader(send, prefix), sleep)
+  const askRun = createRunReceipts(receipts, createRunReader(send, prefix, isIntact), sleep)
   const explain = createParkedExplainer(send, prefix, { sleep, stopping: receipts.stopping })
   const forPublishers = {
-    receipts: { ask: receipts.ask, askRun, explain, sources },
-    asyncapi: () => describeTopics(settings, sources()),
+    receipts: { ask: receipts.ask, askRun, explain, sources: keepUp.sources },
+    asyncapi: () => describeTopics(settings, keepUp.sources()),
     log,
   }
   const serve = async (

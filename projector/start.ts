@@ -116,9 +116,13 @@ export const prepare = async (
   await serveKeysFrom(readEnd, steps)
 
   const keys = streamOptions(keysIdentity, settings.KAFKA_GROUP_ID, steps.prefix)
+  const sources = [
+    { stream: 'api-keys', ...apiKeys.source },
+    { stream: 'events', ...events.source },
+  ] as const
   return async failed => {
     const wanted = await openActive(failed)
-    return { ...wanted, streams: [keys, ...wanted.streams] }
+    return { ...wanted, sources, streams: [keys, ...wanted.streams] }
   }
 }
 
@@ -193,7 +197,7 @@ const createOpenActive = (source: Source, groupId: string, verify: Verify, steps
     return found
   }
 
-  return async (failed: readonly FailedSpare[]): Promise<Wanted> => {
+  return async (failed: readonly FailedSpare[]): Promise<Omit<Wanted, 'sources'>> => {
     for (const { generation } of failed) opened.delete(generation)
     const generations = await readGenerations(steps)
     if (generations === undefined)

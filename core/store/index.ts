@@ -115,6 +115,7 @@ export {
   type Generation,
   generationIdOf,
   isReplaced,
+  isServed,
   isVisible,
   type LivePositions,
   notReplacedRange,

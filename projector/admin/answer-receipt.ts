@@ -4,7 +4,7 @@
  * error that says what was expected and what was received. Undefined for any other path.
  */
 
-import type { Stream } from '../../schemas/events.ts'
+import type { StreamSource } from '../keep-up.ts'
 import { RECEIPT_WAIT_SECONDS_MAX, RECEIPTS_WAITING_MAX, RUN_OFFSETS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
 import type { ExplainParked } from './explain-parked.ts'
 import type { Receipts, RecordLocation } from './receipts.ts'
@@ -19,9 +19,8 @@ export type ReceiptSteps = Pick<Receipts, 'ask'> & {
   readonly askRun: AskRun
   readonly explain: ExplainParked
   /** Empty until the streams are known. */
-  readonly sources: () => readonly Source[]
+  readonly sources: () => readonly StreamSource[]
 }
-type Source = { readonly stream: Stream; readonly topic: string; readonly partitions: number }
 
 type ReceiptAnswer = {
   readonly code: number
@@ -59,7 +58,7 @@ export const answerReceipt = async (
 
 const answerQuestion = async (
   { partition, wait, offset, from, to }: Question,
-  { stream, topic, partitions }: Source,
+  { stream, topic, partitions }: StreamSource,
   gone: AbortSignal,
   { ask, askRun, explain }: ReceiptSteps,
 ): Promise<ReceiptAnswer> => {
@@ -79,6 +78,7 @@ const answerQuestion = async (
       return jsonAnswer(200, { ...outcome, detail, topic, partition, offset })
     }
     case 'other_topic':
+    case 'not_served':
     case 'unavailable':
     case 'too_many':
     case 'stopping':
@@ -90,6 +90,10 @@ const noReceipt = (outcome: Exclude<RunOutcome, { state: 'read' }>, topic: strin
   switch (outcome.state) {
     case 'other_topic':
       return errorAnswer(404, `topic: expected ${outcome.live} (the topic of the live generation), got ${shown(topic)}`)
+    case 'not_served':
+      return notKnownNow(
+        'readers are refused, too: documents of the live generation may be missing until they are read again',
+      )
     case 'unavailable':
       return notKnownNow('Elasticsearch is unavailable: the published position is unknown')
     case 'too_many':

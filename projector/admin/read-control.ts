@@ -1,7 +1,7 @@
 /** Reads documents of the control index, as last written. */
 
 import { StopError, Unanswered } from '../../core/runtime/index.ts'
-import { multiGet, type Send } from '../../core/store/index.ts'
+import { isServed, multiGet, type Send } from '../../core/store/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
@@ -52,6 +52,9 @@ type AskedPartition = { readonly stream: Stream; readonly topic: string; readonl
 
 /** There is no receipt: the topic that was asked for is not `live`, the topic of the live generation. */
 export type OtherTopic = { readonly state: 'other_topic'; readonly live: string }
+/** Why there is no receipt. `not_served`: the API refuses readers, too, because documents may be missing. */
+export type NoReceipt = OtherTopic | { readonly state: 'not_served' }
+export const NOT_SERVED: NoReceipt = { state: 'not_served' }
 
 /** Returns the generation that has the records of a stream while `live` is the live one. */
 export const generationOfStream = (stream: Stream, live: string): string =>
@@ -60,7 +63,9 @@ export const generationOfStream = (stream: Stream, live: string): string =>
 type LivePositions = {
   readonly live: GenerationDocument['body']
   /** Returns the published position of one of the partitions. @throws StopError `index_missing` if it does not exist */
-  readonly positionOf: (one: AskedPartition) => number | OtherTopic
+  readonly positionOf: (one: AskedPartition) => number | NoReceipt
+  /** Returns the generation that has the records of a stream that was asked for. @throws as `positionOf` */
+  readonly identityOf: (stream: Stream) => GenerationDocument['body']
 }
 
 /**
@@ -79,7 +84,9 @@ export const getLivePositions = async (
     const { generation } = (await getControlDocument<LiveDocument>(send, prefix, LIVE_ID, signal)).body
     const idOf = ({ stream, partition }: AskedPartition): string =>
       positionId(generationOfStream(stream, generation), partition)
-    const ids = [...new Set(asked.map(idOf)), generationId(generation), LIVE_ID]
+    const identityId = (stream: Stream): string => generationId(generationOfStream(stream, generation))
+    const identities = ['events', ...asked.map(({ stream }) => stream)] as const
+    const ids = [...new Set([...asked.map(idOf), ...identities.map(identityId)]), LIVE_ID]
     const addresses = ids.map(id => controlAddress(prefix, id))
     const found = new Map<string, ControlDocument>()
     for (const document of await multiGet<ControlDocument>(send, addresses, signal))
@@ -88,18 +95,23 @@ export const getLivePositions = async (
     // An answer that is too long has the first documents only.
     if (now?.kind !== 'live') throw new Unanswered('elasticsearch', 0)
     if (now.body.generation !== generation) continue
-    const live = found.get(generationId(generation))
-    if (live?.kind !== 'generation') throw missing(prefix, generationId(generation))
-    const { topic } = live.body
-    const positionOf = (one: AskedPartition): number | OtherTopic => {
+    const identityOf = (stream: Stream): GenerationDocument['body'] => {
+      const identity = found.get(identityId(stream))
+      if (identity?.kind !== 'generation') throw missing(prefix, identityId(stream))
+      return identity.body
+    }
+    const live = identityOf('events')
+    const { topic } = live
+    const positionOf = (one: AskedPartition): number | NoReceipt => {
       // While a topic grows, and afterwards, this process may project a generation that is not live: the offsets and
       // partitions of its topic are others.
       if (one.stream === 'events' && one.topic !== topic) return { state: 'other_topic', live: topic }
       const position = found.get(idOf(one))
       if (position?.kind !== 'position') throw missing(prefix, idOf(one))
-      return position.body.position
+      const mayLack = identityOf(one.stream).lost !== undefined || !isServed(position.body)
+      return mayLack ? NOT_SERVED : position.body.position
     }
-    return { live: live.body, positionOf }
+    return { live, positionOf, identityOf }
   }
 }
 type ControlDocument = LiveDocument | GenerationDocument | PositionDocument

@@ -2,9 +2,10 @@
  * Receipts: report the outcome of a record to its publisher. Any projector answers for any partition; nothing is
  * stored, because a document or a message for each event would cost every event something. In: a record's location in
  * Kafka, and how long to wait. Out: published (applied or a duplicate), parked with its code, or not yet. Or no
- * receipt: the live generation is of another topic.
- * Promises: a parked record is never reported as published. All waiting requests share one read of Elasticsearch, with
- * a pause after each. A request is answered when its time is over, and at once when the projector stops.
+ * receipt: the live generation is of another topic, or the API refuses its readers, too.
+ * Promises: a parked record is never reported as published. If its index was replaced, or has lost it, this is noticed
+ * within INTACT_REMEMBERED_MS. All waiting requests share one read of Elasticsearch, with a pause after each. A request
+ * is answered when its time is over, and at once when the projector stops.
  * Can go wrong: Elasticsearch does not answer (a later read may succeed); too many requests wait.
  */
 
@@ -15,7 +16,8 @@ import type { Stream } from '../../schemas/events.ts'
 import { type ParkedDocument, parkedId } from '../../schemas/stored/documents.ts'
 import { type Address, parkedAddress } from '../../schemas/stored/layout.ts'
 import { RECEIPTS_POLL_MS, RECEIPTS_WAITING_MAX } from '../limits.ts'
-import { generationOfStream, getLivePositions, type OtherTopic } from './read-control.ts'
+import type { IsIntact } from './is-intact.ts'
+import { generationOfStream, getLivePositions, NOT_SERVED, type NoReceipt } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 
 export type RecordLocation = {
@@ -29,13 +31,13 @@ export type Receipt =
   | { readonly state: 'parked'; readonly code: ParkCode }
   | { readonly state: 'not_yet' }
 /** A receipt, or why there is none. */
-export type ReceiptOutcome = Receipt | OtherTopic | { readonly state: 'unavailable' | 'too_many' | 'stopping' }
+export type ReceiptOutcome = Receipt | NoReceipt | { readonly state: 'unavailable' | 'too_many' | 'stopping' }
 
 /** Returns the receipts of these records, in order. @throws Unanswered, StopError if they cannot be read now */
 type ReadReceipts = (
   locations: readonly RecordLocation[],
   signal: AbortSignal,
-) => Promise<readonly (Receipt | OtherTopic)[]>
+) => Promise<readonly (Receipt | NoReceipt)[]>
 
 export type Receipts = {
   /** @param gone aborts when the client has disconnected: no answer is needed */
@@ -85,7 +87,7 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
 
   const see = (one: Waiting, seen: ReceiptOutcome): void => {
     one.seen = seen
-    const mayChange = seen.state === 'not_yet' || seen.state === 'unavailable'
+    const mayChange = seen.state === 'not_yet' || seen.state === 'unavailable' || seen.state === 'not_served'
     if (one.timeIsOver || !mayChange) one.resolve(seen)
   }
 
@@ -133,13 +135,14 @@ export const createReceipts = (readReceipts: ReadReceipts, sleep: RetryOptions['
 }
 
 /**
- * Reads in this order: positions of the generation that is live then, its parked records. A parked record is stored
- * before the position moves past it: a published record that is not found as parked was not parked.
+ * Reads in this order: positions of the generation that is live then, its parked records, the ids of its indices. A
+ * parked record is stored before the position moves past it: a published record that is not found as parked was not
+ * parked, if the indices are still those that it was stored in.
  */
 export const createReceiptReader =
-  (send: Send, prefix: string): ReadReceipts =>
+  (send: Send, prefix: string, isIntact: IsIntact): ReadReceipts =>
   async (locations, signal) => {
-    const { live, positionOf } = await getLivePositions(send, prefix, locations, signal)
+    const { live, positionOf, identityOf } = await getLivePositions(send, prefix, locations, signal)
     const isPublished = (location: RecordLocation): boolean => {
       const position = positionOf(location)
       return typeof position === 'number' && position > location.offset
@@ -153,11 +156,14 @@ export const createReceiptReader =
     const docs = [...published].map(([id, stream]) => ({ ...addressOf(stream, id), _source: ['code'] }))
     const found = docs.length === 0 ? [] : await getFromPrimaries<Pick<ParkedDocument, 'code'>>(send, docs, signal)
     const parked = new Map(found.map(document => [document._id, document]))
+    const intact = new Set<Stream>()
+    for (const stream of new Set(published.values())) if (await isIntact(identityOf(stream), signal)) intact.add(stream)
     return locations.map(location => {
       const position = positionOf(location)
       if (typeof position !== 'number') return position
       const document = parked.get(idOf(location))
       if (document === undefined) return { state: 'not_yet' }
+      if (!intact.has(location.stream)) return NOT_SERVED
       return document.found ? { state: 'parked', code: document._source.code } : { state: 'published' }
     })
   }

@@ -15,7 +15,8 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { listKinds, type ParkedDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf, parkedIndexOf } from '../../schemas/stored/layout.ts'
 import { RUN_ORGANIZATIONS_MAX, RUN_PARKED_LISTED_MAX, RUN_READS_MAX, RUNS_AT_ONCE_MAX } from '../limits.ts'
-import { generationOfStream, getLivePositions, type OtherTopic } from './read-control.ts'
+import type { IsIntact } from './is-intact.ts'
+import { generationOfStream, getLivePositions, NOT_SERVED, type NoReceipt } from './read-control.ts'
 import { readInTime } from './read-in-time.ts'
 import type { Receipts } from './receipts.ts'
 import { refreshParked, searchAll } from './search-all.ts'
@@ -45,11 +46,11 @@ export type RunReceipt = {
 /** A receipt, or why there is none. */
 export type RunOutcome =
   | { readonly state: 'read'; readonly receipt: RunReceipt }
-  | OtherTopic
+  | NoReceipt
   | { readonly state: 'unavailable' | 'too_many' | 'too_many_runs' | 'stopping' }
 
 /** @throws Unanswered, StopError if the run cannot be read now */
-type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt | OtherTopic>
+type ReadRun = (run: Run, signal: AbortSignal) => Promise<RunReceipt | NoReceipt>
 
 export type AskRun = (run: Run, milliseconds: number, gone: AbortSignal) => Promise<RunOutcome>
 
@@ -61,7 +62,7 @@ export const createRunReceipts = (
   const inTurn = limitConcurrency(RUN_READS_MAX)
   let count = 0
 
-  const readInTurn = (run: Run, signal: AbortSignal): Promise<RunReceipt | OtherTopic> =>
+  const readInTurn = (run: Run, signal: AbortSignal): Promise<RunReceipt | NoReceipt> =>
     inTurn(async () => {
       if (signal.aborted) throw new Unanswered('elasticsearch', 0)
       return readRun(run, signal)
@@ -90,13 +91,13 @@ export const createRunReceipts = (
 }
 
 /**
- * Reads in this order: the position of the generation that is live then, parked records, and changes before the
- * position. Both were stored before the position passed them.
+ * Reads in this order: the position of the generation that is live then, parked records, changes before the position,
+ * and the ids of its indices. Records and changes were stored before the position passed them, in these indices.
  */
 export const createRunReader =
-  (send: Send, prefix: string): ReadRun =>
+  (send: Send, prefix: string, isIntact: IsIntact): ReadRun =>
   async (run, signal) => {
-    const { live, positionOf } = await getLivePositions(send, prefix, [run], signal)
+    const { live, positionOf, identityOf } = await getLivePositions(send, prefix, [run], signal)
     const position = positionOf(run)
     if (typeof position !== 'number') return position
     // The offset after the last published one of the run.
@@ -109,6 +110,8 @@ export const createRunReader =
     const { index } = layoutOf(prefix, live).searchOf(listKinds, undefined)
     const changed =
       run.stream === 'events' ? await searchAll<ChangedAnswer>(send, index, changedQuery(run, end), signal) : undefined
+
+    if (end > run.from && !(await isIntact(identityOf(run.stream), signal))) return NOT_SERVED
 
     const parked_records = parked.hits.hits.map(({ _source: { offset, code } }) => ({ offset, code }))
     const published = end - run.from - parked.hits.total.value

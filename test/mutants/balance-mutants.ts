@@ -98,8 +98,8 @@ export const balanceMutants: readonly Mutant[] = [
   {
     name: 'a balance is computed while documents are removed that no log has',
     inside: 'BalanceKeeper.#next',
-    find: '    if (removing || published.position < serve_from) return undefined\n',
-    replace: '    if (published.position < serve_from) return undefined\n',
+    find: '    if (!isServed(published)) return undefined\n',
+    replace: '    if (published.position < published.serve_from) return undefined\n',
   },
   {
     name: 'a balance is stored after one computation',

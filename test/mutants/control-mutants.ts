@@ -169,15 +169,15 @@ export const controlMutants: readonly Mutant[] = [
   },
   {
     name: 'after a restore the API serves a partition before it is read again',
-    inside: 'asPosition',
-    find: 'if (body.position < (body.serve_from ?? 0) || body.removing) throw',
-    replace: 'if (body.removing) throw',
+    inside: 'isServed',
+    find: 'position >= serve_from && !removing',
+    replace: '(position >= serve_from || serve_from > 0) && !removing',
   },
   {
     name: 'the API reads a partition while documents that no log has are removed',
-    inside: 'asPosition',
-    find: ' || body.removing) throw',
-    replace: ') throw',
+    inside: 'isServed',
+    find: 'position >= serve_from && !removing',
+    replace: 'position >= serve_from && (!removing || true)',
   },
   {
     name: 'a projector opens a partition while documents that no log has are removed',

@@ -95,6 +95,30 @@ export const generationMutants: readonly Mutant[] = [
     replace: "await (await import('../elasticsearch/client.ts')).multiGet<Pick<ParkedDocument",
   },
   {
+    name: 'the receipt of a record rests on an index that was replaced, or lost documents',
+    inside: 'createReceiptReader',
+    find: '      if (!intact.has(location.stream)) return NOT_SERVED\n',
+    replace: '',
+  },
+  {
+    name: 'the ids of the indices are read before the parked records of a receipt',
+    inside: 'createReceiptReader',
+    find: '    const found = docs.length === 0',
+    replace: '    await isIntact(live, signal)\n    const found = docs.length === 0',
+  },
+  {
+    name: 'the receipt of a run rests on an index that was replaced, or lost documents',
+    inside: 'createRunReader',
+    find: 'if (end > run.from && !(await isIntact(identityOf(run.stream), signal))) return',
+    replace: 'if (end > run.from && !(await isIntact(identityOf(run.stream), signal)) && run.from < 0) return',
+  },
+  {
+    name: 'a receipt rests on a position whose documents are removed or read again',
+    inside: 'getLivePositions',
+    find: ' || !isServed(position.body)',
+    replace: '',
+  },
+  {
     name: 'the positions from which a generation decides alone are overwritten by each swap',
     inside: 'finishSwap',
     find: 'independentFrom: { [now.live]: reached, ...now.independentFrom }',

@@ -37,10 +37,11 @@ const setUp = () => {
     elapsed: () => time,
     signal: new AbortController().signal,
   })
+  const sources = [{ stream: 'events', topic: 't', partitions: 3 } as const]
   const optionsOf = (generation: string) => ({ identity: { generation } }) as StreamOptions
   const follow = async (live: string, names: readonly string[], broken: Record<string, StopError> = {}) => {
     const streams = ['api-keys', ...names].map(optionsOf)
-    await keepUp.run({ live, streams, broken: new Map(Object.entries(broken)) })
+    await keepUp.run({ live, streams, sources, broken: new Map(Object.entries(broken)) })
     return story.splice(0)
   }
   const fail = async (generation: string, error: unknown) => {
@@ -51,7 +52,7 @@ const setUp = () => {
   const wait = (milliseconds: number) => {
     time += milliseconds
   }
-  return { keepUp, story, failures, logged, refuses, fails, follow, fail, wait, control }
+  return { keepUp, sources, story, failures, logged, refuses, fails, follow, fail, wait, control }
 }
 const missing = new StopError('index_missing', 'commission-g2-reps', { status: 404 })
 
@@ -98,6 +99,16 @@ describe('a failure of a spare generation', () => {
     expect(keepUp.options().map(({ identity }) => identity.generation)).toEqual(['api-keys', 'g1'])
     expect(keepUp.streams()).toHaveLength(2)
     expect(logged).toEqual([{ generation: 'g2', code: 'index_missing', status: 404 }])
+  })
+
+  test('takes no topic away: records of the topic still have receipts, of the live generation', async () => {
+    const { keepUp, sources, follow, fail } = setUp()
+    expect(keepUp.sources()).toEqual([])
+    await follow('g1', ['g2'])
+    await fail('g2', missing)
+    expect(keepUp.sources()).toEqual(sources)
+    await follow('g1', [], { g2: missing })
+    expect(keepUp.sources()).toEqual(sources)
   })
 
   test('is not retried at every look, but after SPARE_RETRY_MS', async () => {

@@ -58,7 +58,11 @@ const start = async () => {
     const { kind, body } = elasticsearch.documents.get('test-control/generation:g1') as GenerationDocument
     elasticsearch.documents.set(`test-control/generation:${generation}`, { kind, body: { ...body, generation, topic } })
   }
-  return { health, list: () => list([]), live, addOther }
+  /** Loses an index of a generation. */
+  const lose = (generation: string): void => {
+    elasticsearch.indices.delete(`test-${generation}-parked`)
+  }
+  return { health, list: (failed: Parameters<typeof list>[0] = []) => list(failed), live, addOther, lose }
 }
 
 test('a first start gives the streams of API keys and of the first generation', async () => {
@@ -68,6 +72,19 @@ test('a first start gives the streams of API keys and of the first generation', 
   expect(streams.map(({ identity, groupId }) => [identity.generation, groupId])).toEqual([
     ['api-keys', 'test-projector-api-keys'],
     ['g1', 'test-projector-g1'],
+  ])
+})
+
+test('the topics are known also while the only generation of this projector cannot be opened', async () => {
+  const { list, live, addOther, lose } = await start()
+  addOther('g2', 'commission.events-9')
+  live({ generation: 'g2', kept: ['g1', 'g2'] })
+  lose('g1')
+  const { streams, sources, broken } = await list([{ generation: 'g1', code: 'index_missing' }])
+  expect([streams.map(({ identity }) => identity.generation), [...broken.keys()]]).toEqual([['api-keys'], ['g1']])
+  expect(sources).toMatchObject([
+    { stream: 'api-keys', topic: 'commission.api-keys', partitions: 1 },
+    { stream: 'events', topic: 'commission.events', partitions: 1 },
   ])
 })
 

@@ -28,6 +28,7 @@ import {
   assertNoPipeline,
   type Coverage,
   getFromPrimaries,
+  isServed,
   type TermsAnswer,
   WITHOUT_PIPELINES,
 } from '../../store/index.ts'
@@ -175,8 +176,8 @@ export class BalanceKeeper {
     const address = controlAddress(prefix, positionId(identity.generation, partition))
     const [stored] = await getFromPrimaries<PositionDocument>(send, [address], signal)
     if (!stored?.found) return undefined
-    const { serve_from, removing, ...published } = stored._source.body
-    if (removing || published.position < serve_from) return undefined
+    const published = stored._source.body
+    if (!isServed(published)) return undefined
     const position = Math.min(published.position, progress.publishedTo)
     return { position, balances: await nextBalances(org, position, most, this.#steps) }
   }

@@ -374,6 +374,13 @@ export const generationIdOf = (name: string, indices: GenerationDocument['body']
   return `${name}-${hash('sha256', ids.join(), 'base64url').slice(0, 16)}`
 }
 
+/**
+ * After a restore the projector reads the topic again: until `serve_from` documents may be old or missing. While a
+ * command removes documents that no log has, others are missing for a moment.
+ */
+export const isServed = ({ position, serve_from = 0, removing }: PositionDocument['body']): boolean =>
+  position >= serve_from && !removing
+
 const partitionsOf = ({ partitions }: Generation): number[] => Array.from({ length: partitions }, (_, index) => index)
 
 /** @param withLatestTime returns the position with a later time, if one is known */
@@ -385,9 +392,7 @@ const asPosition = (
   if (!body || !Number.isSafeInteger(body.position) || body.position < 0 || !Number.isSafeInteger(body.time)) {
     throw unavailable('no_position')
   }
-  // After a restore the projector reads the topic again. Until `serve_from` documents may be old or missing; while a
-  // command removes documents that no log has, others are missing for a moment.
-  if (body.position < (body.serve_from ?? 0) || body.removing) throw unavailable('not_read_again_yet')
+  if (!isServed(body)) throw unavailable('not_read_again_yet')
   const { position, time, taken_back = 0 } = withLatestTime(body)
   return { publishedTo: position, time, takenBack: taken_back }
 }

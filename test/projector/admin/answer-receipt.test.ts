@@ -171,6 +171,16 @@ test('without a receipt, because the live generation is of another topic, the an
     expect([answer?.code, body, explained]).toEqual([404, { error }, []])
 })
 
+test('while readers are refused the answer is a 503, for a record and for a run', async () => {
+  const outcome = { state: 'not_served' } as const
+  const record = await ask('/receipts/commission.events/3/17', { outcome })
+  const run = await ask('/receipts/commission.events/3?from=0&to=5', { runOutcome: outcome })
+  for (const { answer, body } of [record, run]) {
+    expect([answer?.code, answer?.headers]).toEqual([503, expect.objectContaining({ 'retry-after': '1' })])
+    expect(body).toEqual({ error: expect.stringContaining('readers are refused, too') })
+  }
+})
+
 test('until the topics are known the answer is a 503, and never a 404', async () => {
   const { answer, body } = await ask('/receipts/commission.events/0/0', { known: [] })
   expect([answer?.code, body]).toEqual([503, { error: 'the projector is starting' }])

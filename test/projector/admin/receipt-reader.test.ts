@@ -1,11 +1,15 @@
 /** Reading the receipts of records from Elasticsearch. */
 import { expect, test } from 'vitest'
 import { AnswerTooLong } from '../../../core/store/elasticsearch/client.ts'
+import { createIsIntact } from '../../../projector/admin/is-intact.ts'
 import { createReceiptReader, type RecordLocation } from '../../../projector/admin/receipts.ts'
+import { INTACT_REMEMBERED_MS } from '../../../projector/limits.ts'
 import { primariesAnswer, sending, updatesIn } from '../../support/answering.ts'
+import { ParkedIndices, recordedIds } from '../parked-indices.ts'
 
 const NOT_YET = { state: 'not_yet' } as const
 const PUBLISHED = { state: 'published' } as const
+const NOT_SERVED = { state: 'not_served' } as const
 
 const at = (offset: number, partition = 0): RecordLocation => ({
   stream: 'events',
@@ -17,20 +21,23 @@ const at = (offset: number, partition = 0): RecordLocation => ({
 type Documents = Record<string, object>
 type MultiGet = { _index: string; _id: string; _source?: string[] }[]
 const live = (generation: string) => ({ kind: 'live', body: { generation } })
-const position = (position: number) => ({ kind: 'position', body: { position } })
-const generation = (generation: string, topic = 'commission.events') => ({
+const position = (position: number, more: object = {}) => ({ kind: 'position', body: { position, ...more } })
+const generation = (generation: string, topic = 'commission.events', more: object = {}) => ({
   kind: 'generation',
-  body: { generation, topic },
+  body: { generation, topic, ...recordedIds(generation), ...more },
 })
 const otherThan = (live: string) => ({ state: 'other_topic', live })
 
 /**
  * Elasticsearch with these documents, by index and id. A test may change them between two requests. `oldCopies` answer
- * multi-gets. Generations are of one topic, unless a test has their documents.
+ * multi-gets. Generations are of one topic, unless a test has their documents. `requests` are those for documents.
  */
 const setUp = (documents: Documents, before = (_asked: string[]): void => undefined, oldCopies = documents) => {
   const requests: string[][] = []
+  const indices = new ParkedIndices()
   const send = sending(async request => {
+    const ofIndices = await indices.answer(request)
+    if (ofIndices !== undefined) return ofIndices
     const { path, body, bulk } = request
     expect(['/_mget', '/_bulk']).toContain(path)
     const { docs } = body === undefined ? { docs: undefined } : (body as { docs: MultiGet })
@@ -47,13 +54,19 @@ const setUp = (documents: Documents, before = (_asked: string[]): void => undefi
     })
     return { status: 200, body: { docs: found } }
   })
-  const look = (...places: RecordLocation[]) => createReceiptReader(send, 'c')(places, new AbortController().signal)
-  return { look, requests }
+  const clock = { now: 0 }
+  const read = createReceiptReader(
+    send,
+    'c',
+    createIsIntact(send, 'c', () => clock.now),
+  )
+  const look = (...places: RecordLocation[]) => read(places, new AbortController().signal)
+  return { look, requests, indices, clock }
 }
 
 const key: RecordLocation = { stream: 'api-keys', topic: 'commission.api-keys', partition: 0, offset: 3 }
 
-test('one look-up tells published, parked and pending records apart, with three requests for all of them', async () => {
+test('one look-up tells published, parked and pending records apart, with three requests for the documents of all of them', async () => {
   const { look, requests } = setUp({
     'c-control/live': live('g2'),
     'c-control/position:g2:0': position(10),
@@ -83,6 +96,7 @@ test('one look-up tells published, parked and pending records apart, with three 
       'c-control/position:g2:1',
       'c-control/position:api-keys:0',
       'c-control/generation:g2',
+      'c-control/generation:api-keys',
       'c-control/live',
     ],
     [
@@ -143,6 +157,84 @@ test('a look-up during a swap never reports as published what only the generatio
   expect(await look(at(8))).toEqual([{ state: 'parked', code: 'rep_unknown' }])
 })
 
+const PARKED_ID = 'c-g1-parked/commission.events:0:8'
+/** The live generation g1 parks the record 8 of partition 0, and has published more. */
+const parkedLive = (): Documents => ({
+  'c-control/live': live('g1'),
+  'c-control/position:g1:0': position(10),
+  'c-control/position:g1:1': position(10),
+  'c-control/position:api-keys:0': position(4),
+  [PARKED_ID]: { code: 'rep_unknown' },
+})
+
+test.each<[string, (indices: ParkedIndices, documents: Documents) => unknown]>([
+  ['its index was restored, or made anew', ({ replaced }) => replaced.add('c-g1-parked')],
+  ['its index is not there', ({ indices }) => indices.delete('c-g1-parked')],
+  ['its shard was allocated empty', ({ lost }) => lost.add('c-g1-parked')],
+  [
+    'a projector has found that a shard lost documents',
+    (_, documents) =>
+      Object.assign(documents, {
+        'c-control/generation:g1': generation('g1', 'commission.events', { lost: 'c-g1-parked/0' }),
+      }),
+  ],
+])('a parked record that is gone is never reported as published: %s', async (_, replace) => {
+  const documents = parkedLive()
+  const { look, indices, clock } = setUp(documents)
+  expect(await look(at(8))).toEqual([{ state: 'parked', code: 'rep_unknown' }])
+  delete documents[PARKED_ID]
+  replace(indices, documents)
+  clock.now = INTACT_REMEMBERED_MS
+  // Keys have indices of their own.
+  expect(await look(at(8), at(8, 1), key)).toEqual([NOT_SERVED, NOT_SERVED, PUBLISHED])
+})
+
+test('an index that is replaced just before its documents are read has no receipt', async () => {
+  const documents = parkedLive()
+  const { look, indices } = setUp(documents, asked => {
+    if (!asked.includes(`${PARKED_ID}/code`)) return
+    delete documents[PARKED_ID]
+    indices.replaced.add('c-g1-parked')
+  })
+  expect(await look(at(8))).toEqual([NOT_SERVED])
+})
+
+test.each([
+  ['while a command removes documents of a partition', { removing: true, serve_from: 0 }],
+  ['until a partition is read again after a restore', { serve_from: 11 }],
+])('%s only the other ones have receipts', async (_, more) => {
+  const documents = parkedLive()
+  delete documents[PARKED_ID]
+  documents['c-control/position:g1:0'] = position(10, more)
+  const { look } = setUp(documents)
+  expect(await look(at(8), at(12), at(8, 1), key)).toEqual([NOT_SERVED, NOT_SERVED, PUBLISHED, PUBLISHED])
+  documents['c-control/position:g1:0'] = position(11, { serve_from: 11 })
+  expect(await look(at(8), at(12))).toEqual([PUBLISHED, NOT_YET])
+})
+
+test('while nothing is published yet a look-up asks for no ids of indices', async () => {
+  const { look, indices } = setUp(parkedLive())
+  expect(await look(at(10), at(11, 1), { ...key, offset: 4 })).toEqual([NOT_YET, NOT_YET, NOT_YET])
+  expect(indices.asked).toEqual([])
+})
+
+test('the ids of indices are asked for once a second, whatever they were', async () => {
+  const { look, indices, clock } = setUp(parkedLive())
+  const ids = ['GET /_security/user/_privileges', 'GET /c-*/_settings']
+  const looking = async (receipt: object, asked: string[]) => {
+    expect([await look(at(8, 1)), indices.asked.splice(0)]).toEqual([[receipt], asked])
+  }
+  await looking(PUBLISHED, [...ids, 'GET /c-*/_stats/get'])
+  indices.replaced.add('c-g1-parked')
+  await looking(PUBLISHED, [])
+  clock.now = INTACT_REMEMBERED_MS
+  await looking(NOT_SERVED, ids)
+  indices.replaced.clear()
+  await looking(NOT_SERVED, [])
+  clock.now = 2 * INTACT_REMEMBERED_MS
+  await looking(PUBLISHED, [...ids, 'GET /c-*/_stats/get'])
+})
+
 const ofOldTopic = at(5, 3)
 const ofNewTopic: RecordLocation = { ...at(5, 7), topic: 'commission.events-9' }
 /** g2 is of a topic with more partitions. Both generations have published what is asked for. */
@@ -189,7 +281,10 @@ test('records left out of an incomplete response wait for the next look-up', asy
     'generation:g1': generation('g1'),
     'position:g1:0': position(8),
   }
+  const indices = new ParkedIndices()
   const halved = sending(async request => {
+    const ofIndices = await indices.answer(request)
+    if (ofIndices !== undefined) return ofIndices
     if (request.bulk !== undefined) {
       if (updatesIn(request.bulk).length > 2) throw new AnswerTooLong()
       return primariesAnswer(request, () => undefined)
@@ -199,7 +294,8 @@ test('records left out of an incomplete response wait for the next look-up', asy
     return { status: 200, body: { docs: found } }
   })
   const { signal } = new AbortController()
-  expect(await createReceiptReader(halved, 'c')([at(1), at(2), at(3), at(4)], signal)).toEqual([
+  const isIntact = createIsIntact(halved, 'c', () => 0)
+  expect(await createReceiptReader(halved, 'c', isIntact)([at(1), at(2), at(3), at(4)], signal)).toEqual([
     PUBLISHED,
     PUBLISHED,
     NOT_YET,

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { StopError } from '../../../core/runtime/failures.ts'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
-import type { OtherTopic } from '../../../projector/admin/read-control.ts'
+import { NOT_SERVED, type NoReceipt } from '../../../projector/admin/read-control.ts'
 import {
   createReceipts,
   type Receipt,
@@ -26,7 +26,7 @@ const at = (offset: number, partition = 0): RecordLocation => ({
 
 const setUp = () => {
   const clock = new Clock()
-  const looks = new Held<readonly RecordLocation[], (Receipt | OtherTopic)[]>()
+  const looks = new Held<readonly RecordLocation[], (Receipt | NoReceipt)[]>()
   const signals: AbortSignal[] = []
   const receipts = createReceipts((places, signal) => {
     signals.push(signal)
@@ -67,6 +67,18 @@ test('with a wait it looks up the record until it is published or parked', async
   expect([asked.answer, receipts.waiting()]).toEqual([{ state: 'parked', code: 'rep_unknown' }, 0])
   await nextLook()
   expect(looks.count).toBe(4)
+})
+
+test('a wait goes on while readers are refused, and says so when its time is over', async () => {
+  const { clock, looks, ask, nextLook } = setUp()
+  const asked = ask(at(5), SECOND)
+  for (let look = 0; look < 2; look++) {
+    await looks.at(0).letGo([NOT_SERVED])
+    expect(asked.answer).toBeUndefined()
+    await nextLook()
+  }
+  await clock.move(SECOND - 2 * RECEIPTS_POLL_MS)
+  expect(asked.answer).toEqual(NOT_SERVED)
 })
 
 test('a wait ends at once when the live generation is of another topic', async () => {

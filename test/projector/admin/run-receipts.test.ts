@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { Unanswered } from '../../../core/runtime/unanswered.ts'
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
-import type { OtherTopic } from '../../../projector/admin/read-control.ts'
+import { createIsIntact } from '../../../projector/admin/is-intact.ts'
+import type { NoReceipt } from '../../../projector/admin/read-control.ts'
 import type { ReceiptOutcome, RecordLocation } from '../../../projector/admin/receipts.ts'
 import {
   createRunReader,
@@ -22,6 +23,7 @@ import { partitionOf } from '../../../schemas/partition.ts'
 import { sending } from '../../support/answering.ts'
 import { Clock } from '../clock.ts'
 import { everythingRuns, Held } from '../held.ts'
+import { ParkedIndices, recordedIds } from '../parked-indices.ts'
 
 const events: Run = { stream: 'events', topic: 't', partition: 1, partitions: 3, from: 10, to: 19 }
 
@@ -37,13 +39,13 @@ const RECEIPT: RunReceipt = {
   has_more: false,
 }
 const PUBLISHED: ReceiptOutcome = { state: 'published' }
-const OTHER_TOPIC: OtherTopic = { state: 'other_topic', live: 't-9' }
+const OTHER_TOPIC: NoReceipt = { state: 'other_topic', live: 't-9' }
 const never = new AbortController().signal
 
 const setUp = () => {
   const clock = new Clock()
   const waits = new Held<RecordLocation, ReceiptOutcome>()
-  const reads = new Held<Run, RunReceipt | OtherTopic>()
+  const reads = new Held<Run, RunReceipt | NoReceipt>()
   const signals: AbortSignal[] = []
   const stop = new AbortController()
   const askRun = createRunReceipts(
@@ -75,15 +77,18 @@ test('a run waits as a receipt of its last record, and is read once after that',
   expect([reads.count, asked.answer]).toEqual([1, { state: 'read', receipt: RECEIPT }])
 })
 
-test.each([{ state: 'unavailable' }, { state: 'too_many' }, { state: 'stopping' }, OTHER_TOPIC] as const)(
-  'a wait that ends as $state reads no run',
-  async outcome => {
-    const { waits, reads, ask } = setUp()
-    const asked = ask()
-    await waits.at(0).letGo(outcome)
-    expect([reads.count, asked.answer]).toEqual([0, outcome])
-  },
-)
+test.each([
+  { state: 'unavailable' },
+  { state: 'too_many' },
+  { state: 'stopping' },
+  { state: 'not_served' },
+  OTHER_TOPIC,
+] as const)('a wait that ends as $state reads no run', async outcome => {
+  const { waits, reads, ask } = setUp()
+  const asked = ask()
+  await waits.at(0).letGo(outcome)
+  expect([reads.count, asked.answer]).toEqual([0, outcome])
+})
 
 test('a run has no receipt if the live generation is of another topic after the wait', async () => {
   const { waits, reads, ask } = setUp()
@@ -166,12 +171,19 @@ type Given = {
   /** Of g2. */
   readonly topic?: string
   readonly layout?: { readonly layout: 2 }
+  /** Of the position, besides its number. */
+  readonly more?: object
+  /** The index of parked records was replaced before it is searched. */
+  readonly isReplaced?: boolean
 }
 const read = async (run: Run, given: Given = {}) => {
   const { position = 100, parked = [], total = parked.length, buckets = [], rest = 0, status = 200, failed = 0 } = given
   const requests: Request[] = []
   let isSwapped = given.isSwapped ?? true
+  const indices = new ParkedIndices()
   const send = sending(async request => {
+    const ofIndices = await indices.answer(request)
+    if (ofIndices !== undefined) return ofIndices
     requests.push(request)
     if (request.path === '/_mget') {
       const docs = (request.body as { docs: { _id: string }[] }).docs.map(({ _id }) => {
@@ -179,22 +191,47 @@ const read = async (run: Run, given: Given = {}) => {
         const live = { kind: 'live', body: { generation: isSwapped ? 'g2' : 'g1' } }
         const [, name] = _id.split('generation:')
         const topic = name === 'g2' ? (given.topic ?? 't') : 't'
-        const generation = { kind: 'generation', body: { generation: name, topic, ...given.layout } }
-        const other = name ? generation : { kind: 'position', body: { position } }
+        const generation = {
+          kind: 'generation',
+          body: { generation: name, topic, ...given.layout, ...recordedIds(name ?? '') },
+        }
+        const other = name ? generation : { kind: 'position', body: { position, ...given.more } }
         const _source = _id === 'live' ? live : other
         return { _id, found: true, _version: 1, _source }
       })
       return { status: 200, body: { docs } }
     }
+    if (given.isReplaced) indices.replaced.add('c-g2-parked')
     if (request.path.endsWith('_refresh')) return { status: 200, body: { _shards: { failed } } }
     const hits = { total: { value: total }, hits: parked.map(_source => ({ _source })) }
     return { status, body: { hits, aggregations: { organizations: { buckets, sum_other_doc_count: rest } } } }
   })
-  const receipt = createRunReader(send, 'c')(run, never)
-  return { requests, receipt: await receipt.catch((error: unknown) => error) }
+  const receipt = createRunReader(
+    send,
+    'c',
+    createIsIntact(send, 'c', () => 0),
+  )(run, never)
+  return { requests, asked: indices.asked, receipt: await receipt.catch((error: unknown) => error) }
 }
 
-test('a run is read with five requests: live generation, its position, parked records, and changes before the position', async () => {
+test('a run of a replaced index is not known, also if the index is replaced just before the search', async () => {
+  expect((await read(events, { isReplaced: true })).receipt).toEqual({ state: 'not_served' })
+})
+
+test.each([
+  ['while a command removes documents', { removing: true }],
+  ['until the partition is read again after a restore', { serve_from: 101 }],
+])('a run is not known %s', async (_, more) => {
+  const { requests, receipt } = await read(events, { more })
+  expect([receipt, requests.map(({ path }) => path)]).toEqual([{ state: 'not_served' }, ['/_mget', '/_mget']])
+})
+
+test('of a run that is not published the ids of indices do not matter', async () => {
+  const { receipt, asked } = await read(events, { position: 10, isReplaced: true })
+  expect([receipt, asked]).toEqual([expect.objectContaining({ not_yet: 10 }), []])
+})
+
+test('a run is read with five requests for documents: live generation, its position, parked records, and changes before the position', async () => {
   const { requests, receipt } = await read(events, {
     position: 18,
     parked: [{ offset: 12, code: 'rep_unknown' }],
