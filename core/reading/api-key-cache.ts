@@ -16,7 +16,14 @@ import {
 import { controlAddress, layoutOfKeys } from '../../schemas/stored/layout.ts'
 import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../../schemas/values.ts'
 import { atMost, unavailable } from '../runtime/index.ts'
-import { type DocumentName, type DocumentSlice, type MultiGet, sliceMultiGet, smallDocument } from '../store/index.ts'
+import {
+  type DocumentName,
+  type DocumentSlice,
+  isServed,
+  type MultiGet,
+  sliceMultiGet,
+  smallDocument,
+} from '../store/index.ts'
 import { KEY_CACHE_TIME, KEYS_REMEMBERED, KEYS_SERVED_TIME } from './limits.ts'
 import { type IsInNetworks, networksOf } from './networks.ts'
 
@@ -142,14 +149,14 @@ const digestOf = (key: string): string => hash('sha256', key, 'hex')
 
 /**
  * Returns the position from which keys are served. Before it, an empty or restored index would refuse keys that exist,
- * or serve revoked ones. @throws Refusal `unavailable` if it is not reached
+ * or serve revoked ones. @throws Refusal `unavailable` if it is not reached, or while documents of keys are removed
  */
 const requireServed = (document: DocumentSlice | undefined): number => {
   const body = document && smallDocument<PositionDocument>(document).body
   if (!body || !Number.isSafeInteger(body.position) || !Number.isSafeInteger(body.serve_from)) {
     throw unavailable('no_key_position')
   }
-  if (body.position < body.serve_from) throw unavailable('keys_not_read_yet')
+  if (!isServed(body)) throw unavailable('keys_not_read_yet')
   return body.serve_from
 }
 

@@ -188,6 +188,12 @@ describe('keys', () => {
     expect(await reasonOf(checkServed(signal))).toBeUndefined()
   })
 
+  test('are unavailable while documents of keys are removed: one that is valid may be gone for a moment', async () => {
+    const { documents, lookup } = keyIndex()
+    documents['position:api-keys:0'] = positionText(5, 0, 5).replace('"serve_from"', '"removing":true,"serve_from"')
+    expect(await reasonOf(lookup(KEY))).toBe('keys_not_read_yet')
+  })
+
   test('are read again once they are served: a multi-get may read a key before its position', async () => {
     for (const serveFrom of [5, 9]) {
       const { after, documents, put, lookup } = keyIndex()
