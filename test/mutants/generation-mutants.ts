@@ -248,6 +248,24 @@ export const generationMutants: readonly Mutant[] = [
     replace: 'end < position.position',
   },
   {
+    name: 'after adopt, rewind goes back to positions from before it',
+    inside: 'takeOver',
+    find: '    await forgetPastPositions(identity.generation, context, restart.time)\n',
+    replace: '',
+  },
+  {
+    name: 'a rewind forgets the positions to which it goes back, and cannot be repeated',
+    inside: 'takeOver',
+    find: 'forgetPastPositions(identity.generation, context, restart.time)',
+    replace: 'forgetPastPositions(identity.generation, context)',
+  },
+  {
+    name: 'rewind goes back less far than a command before it',
+    inside: 'refuseAboveStored',
+    find: 'if (past <= position) continue',
+    replace: 'if (past >= 0) continue',
+  },
+  {
     name: 'a wrong balance of an organization without records is not named',
     inside: 'verify',
     find: ' && wrong.length === 0)',

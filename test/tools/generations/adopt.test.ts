@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { recordHash } from '../../../core/ledger/event/raw-record.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import type { Send } from '../../../core/store/elasticsearch/client.ts'
+import { copyOf } from '../../../core/store/generations/past-positions.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import {
   API_KEYS_GENERATION,
@@ -11,6 +12,7 @@ import {
   indexOf,
   kinds,
   LIVE_ID,
+  pastPositionsId,
   positionId,
   writtenId,
 } from '../../../schemas/stored/documents.ts'
@@ -109,12 +111,20 @@ test('adopt says after its wait what goes: documents of a log that is read again
   expect(payoutsOf(engine)).toEqual(['org_1:payout_12', 'org_1:payout_5'])
 })
 
-test('after a topic lost its last records, readers wait for exactly the position that they saw, wherever a run ended', async () => {
+/** Changes the document of the generation. */
+const change = (engine: MemoryElasticsearch, fields: object): void => {
+  const id = generationId('g1')
+  const body = { ...(engine.all('p-control')[id]?.source.body as object), ...fields }
+  engine.put('p-control', id, 2, { kind: 'generation', body })
+}
+
+/** Runs adopt again and again: each time the first run is killed at a later request. */
+const untilNothingKills = async (
+  create: () => ReturnType<typeof world>,
+  check: (engine: MemoryElasticsearch, killed: string, isOver: boolean) => void,
+): Promise<void> => {
   for (let endsAt = 1, hasEnded = false; !hasEnded; endsAt++) {
-    const { engine, adopt } = world(() => undefined, 0, 8)
-    const id = generationId('g1')
-    const body = { ...(engine.all('p-control')[id]?.source.body as object), indices: { 'p-control': 'before' } }
-    engine.put('p-control', id, 2, { kind: 'generation', body })
+    const { engine, adopt } = create()
     let count = 0
     engine.onRequest = () => {
       if (++count >= endsAt) throw new Error('killed')
@@ -124,10 +134,38 @@ test('after a topic lost its last records, readers wait for exactly the position
       () => false,
     )
     engine.onRequest = () => undefined
+    check(engine, `killed at request ${endsAt}`, false)
     if (!hasEnded) await adopt()
+    check(engine, `killed at request ${endsAt}`, true)
+  }
+}
+
+test('after a topic lost its last records, readers wait for exactly the position that they saw, wherever a run ended', async () => {
+  const create = () => {
+    const created = world(() => undefined, 0, 8)
+    change(created.engine, { indices: { 'p-control': 'before' } })
+    return created
+  }
+  await untilNothingKills(create, (engine, killed, isOver) => {
+    if (!isOver) return
     const position = engine.all('p-control')[positionId('g1', 0)]?.source.body
-    expect(position, `killed at request ${endsAt}`).toMatchObject({ position: 0, serve_from: 10 })
+    expect(position, killed).toMatchObject({ position: 0, serve_from: 10 })
     expect(position).not.toHaveProperty('removing')
     expect(payoutsOf(engine)).toEqual([])
+  })
+})
+
+test('once documents before the position are gone, no rewind finds past positions after them, wherever adopt ended', async () => {
+  const id = pastPositionsId('g1', 1)
+  const create = () => {
+    const created = world(() => undefined, 0, 8)
+    change(created.engine, { indices: { 'p-control': 'before' } })
+    const body = { time: 1, copy: copyOf({ indices: { 'p-control': 'before' } }), partitions: [{ position: 7 }] }
+    created.engine.put('p-control', id, 1, { kind: 'past', body })
+    return created
   }
+  await untilNothingKills(create, (engine, killed, isOver) => {
+    const isKept = id in engine.all('p-control')
+    expect(isKept && (isOver || !payoutsOf(engine).includes('org_1:payout_5')), killed).toBe(false)
+  })
 })

@@ -58,6 +58,11 @@ const given = (
     }
     // No projector has noted what it has written.
     if (isRead(bulk)) return primariesAnswer(request, () => undefined)
+    if (first === '_bulk') {
+      const ids = [...String(bulk).matchAll(/"delete":\{[^}]*"_id":"(past:[^"]+)"/g)].map(([, one = '']) => one)
+      for (const one of ids) bodies.delete(one)
+      return { status: 200, body: { items: ids.map(() => ({ delete: { status: 200 } })) } }
+    }
     // Unless given otherwise, no document is at or after a position.
     if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: first } }
     if (first === '_search') {
@@ -211,11 +216,41 @@ test('a spare generation of another cluster is skipped and named: adopt takes ov
 })
 
 test('a spare generation with past positions after the end of the topic is skipped and named', async () => {
-  const past = { 'past:g1:2': pastOf('g1', old, 20, 21), 'past:g2:2': pastOf('g2', old, 20, 51) }
+  const past = {
+    ...{ 'past:g1:2': pastOf('g1', old, 20, 21), 'past:g2:2': pastOf('g2', old, 20, 51) },
+    'position:g2:1': positionOf(51),
+  }
   const { said, out, rewind } = given(past)
   await rewind()
   expect(JSON.parse(out.join('')).rewound).toMatchObject([{ generation: 'api-keys' }, { generation: 'g1' }])
   expect(said.join()).toContain('g2 is skipped: partition 1 of t ends at 50, before 51 of g2')
+})
+
+const pastIn = (bodies: ReadonlyMap<string, object>): string[] =>
+  [...bodies.keys()].filter(id => id.startsWith('past:'))
+
+test('after adopt no rewind finds positions from before it, and after rewind none that are later than its own', async () => {
+  const past = {
+    'past:g1:1': pastOf('g1', old - 60_000, 10, 11),
+    'past:g1:2': pastOf('g1', old, 20, 21),
+    'past:g1:3': pastOf('g1', old + 1, 30, 31),
+  }
+  const rewound = given(past)
+  await rewound.rewind()
+  expect(pastIn(rewound.bodies)).toEqual(['past:g1:1', 'past:g1:2'])
+  const adopted = given(past)
+  await adopted.adopt()
+  expect(pastIn(adopted.bodies)).toEqual([])
+})
+
+test('past positions above a stored one are refused: documents before them may be gone', async () => {
+  const { written, rewind } = given({ 'past:g1:2': pastOf('g1', old, 20, 21), 'position:g1:1': positionOf(20) })
+  await expect(rewind()).rejects.toThrow(
+    'partition 1 of g1 is read again from offset 20 on already: documents before 21 may be gone; to read all again: npx commission projection adopt',
+  )
+  expect(written).toEqual([])
+  const same = given({ 'past:g1:2': pastOf('g1', old, 20, 21), 'position:g1:1': positionOf(21) })
+  expect(await same.rewind()).toBe(0)
 })
 
 /** The live generation has other rules than the one that it followed, which was dropped. */
