@@ -266,6 +266,12 @@ export const generationMutants: readonly Mutant[] = [
     replace: 'if (past >= 0) continue',
   },
   {
+    name: 'a follower is taken over before the generation that it follows',
+    inside: 'takeOver',
+    find: ' of followedFirst(replaced)',
+    replace: ' of replaced',
+  },
+  {
     name: 'a wrong balance of an organization without records is not named',
     inside: 'verify',
     find: ' && wrong.length === 0)',

@@ -171,7 +171,7 @@ export const takeOver = async (
     const found = await skipBadSpare(name, generations.live, check, context)
     if (found !== undefined) replaced.push(found)
   }
-  for (const { stored, identity, ids, shards, restart, positions } of replaced) {
+  for (const { stored, identity, ids, shards, restart, positions } of followedFirst(replaced)) {
     // Before documents go: if this run is interrupted, no rewind may go back less far.
     await forgetPastPositions(identity.generation, context, restart.time)
     const { from: removedFrom } = await remove(identity, positions, restart)
@@ -287,6 +287,16 @@ type Replaced = {
 
 const FIRST_RECORD = { position: 0, last: null, at: 0 }
 const startOf = ({ positions }: Restart, partition: number) => positions?.[partition] ?? FIRST_RECORD
+
+/** A follower decides by what the other one has parked: nobody may project it before that one begins anew. */
+const followedFirst = (replaced: readonly Replaced[]): readonly Replaced[] => {
+  const follows = new Map(replaced.map(({ identity }) => [identity.generation, identity.follows]))
+  const depthOf = (name: string): number => {
+    const followed = follows.get(name)
+    return followed === undefined ? 0 : 1 + depthOf(followed)
+  }
+  return replaced.toSorted((a, b) => depthOf(a.identity.generation) - depthOf(b.identity.generation))
+}
 
 /** Returns undefined if no index of the generation was replaced. */
 const checkIndices = async (

@@ -72,7 +72,7 @@ const given = (
     }
     if (first === '_pit') return { status: 200, body: {} }
     if (operation === '_settings') {
-      const names = ['p-control', ...['api-keys', 'g1', 'g2'].flatMap(namesOf)]
+      const names = ['p-control', ...['api-keys', 'g1', 'g2', 'g3'].flatMap(namesOf)]
       const settings = { settings: { index: { uuid: 'restored' } } }
       return { status: 200, body: Object.fromEntries(names.map(name => [name, settings])) }
     }
@@ -251,6 +251,20 @@ test('past positions above a stored one are refused: documents before them may b
   expect(written).toEqual([])
   const same = given({ 'past:g1:2': pastOf('g1', old, 20, 21), 'position:g1:1': positionOf(21) })
   expect(await same.rewind()).toBe(0)
+})
+
+test('a generation is taken over before the live one that follows it, whose projectors read what it parked', async () => {
+  const { bodies, written, adopt } = given({
+    live: { generation: 'g2', kept: ['g1', 'g2', 'g3'] },
+    'generation:g2': { ...source, generation: 'g2', indices: recorded('g2'), follows: 'g1' },
+    'generation:g3': { ...source, generation: 'g3', indices: recorded('g3'), follows: 'g2' },
+    ...{ 'position:g3:0': positionOf(40), 'position:g3:1': positionOf(40) },
+  })
+  await adopt()
+  expect(written.filter(id => id.startsWith('generation:'))).toEqual(
+    ['api-keys', 'g1', 'g2', 'g3'].map(name => `generation:${name}`),
+  )
+  expect(bodies.get('position:g1:0')).toMatchObject({ position: 0 })
 })
 
 /** The live generation has other rules than the one that it followed, which was dropped. */
