@@ -272,6 +272,12 @@ export const generationMutants: readonly Mutant[] = [
     replace: ' of replaced',
   },
   {
+    name: 'balances that were counted while documents were missing stay after adopt',
+    inside: 'takeOver',
+    find: '    await removeBalances(identity, starts, context)\n',
+    replace: '',
+  },
+  {
     name: 'a wrong balance of an organization without records is not named',
     inside: 'verify',
     find: ' && wrong.length === 0)',

@@ -12,7 +12,7 @@
  * Documents at and after the stored positions are removed first (`leftovers/`), also if no index was replaced: a broker
  * that lost its last records can have others at their offsets. If the topic has not what a stored position names,
  * documents before it are of another log, too: then all go that are read again. Before that go the past positions after
- * those that are read again.
+ * those that are read again, and at the end the balances from there on, so that nothing leads back to either.
  */
 
 import type { Admin } from 'kafkajs'
@@ -42,7 +42,7 @@ import { layoutOf } from '../../schemas/stored/layout.ts'
 import { lostAmong, recordableIds, type ShardIds } from '../../schemas/stored/shard-ids.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
+import { removeBalances, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import { firstToRemove, keepAsWritten, readAllWritten } from '../leftovers/written.ts'
 import { refuseWithoutFollowed } from './check-parked.ts'
 import { isInTopic } from './compare-positions.ts'
@@ -184,6 +184,9 @@ export const takeOver = async (
       const from = startOf(restart, partition)
       await readAgain(identity, partition, from, end, times[partition]?.taken_back ?? 0, context)
     }
+    // Only now: from here on no projector makes balances before it has read all again.
+    const starts = positions.map((_, partition) => startOf(restart, partition).position)
+    await removeBalances(identity, starts, context)
     const none: TimesDocument = { kind: 'times', body: { partitions: {} } }
     if (Object.keys(times).length > 0)
       await changeStored<TimesDocument>(timesId(identity.generation), () => none, context)

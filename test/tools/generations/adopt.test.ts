@@ -8,6 +8,7 @@ import { copyOf } from '../../../core/store/generations/past-positions.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import {
   API_KEYS_GENERATION,
+  balanceId,
   generationId,
   indexOf,
   kinds,
@@ -16,6 +17,7 @@ import {
   positionId,
   writtenId,
 } from '../../../schemas/stored/documents.ts'
+import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { record } from '../../projector/records.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
@@ -25,6 +27,7 @@ const indicesOf = {
   g1: ['p-control', ...kinds.map(kind => indexOf('p', 'g1', kind))],
   [API_KEYS_GENERATION]: ['p-control', 'p-api-keys', 'p-api-keys-parked'],
 }
+const routed = layoutOf('p', { generation: 'g1', topic: 't', layout: 2 })
 const uuidOf = (index: string): string => `uuid-of-${index}`
 
 /** A projector was killed between writing payout 12 and publishing it; no index was replaced. */
@@ -42,7 +45,7 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, 
   }
   putPosition(engine, 'g1', 10, serveFrom)
   putPosition(engine, API_KEYS_GENERATION, 0)
-  const all = [...new Set(Object.values(indicesOf).flat())]
+  const all = [...new Set([...Object.values(indicesOf).flat(), ...routed.indices])]
   const settings = Object.fromEntries(all.map(name => [name, { settings: { index: { uuid: uuidOf(name) } } }]))
   const send = ((request, signal) =>
     request.path.includes('_settings')
@@ -167,5 +170,24 @@ test('once documents before the position are gone, no rewind finds past position
   await untilNothingKills(create, (engine, killed, isOver) => {
     const isKept = id in engine.all('p-control')
     expect(isKept && (isOver || !payoutsOf(engine).includes('org_1:payout_5')), killed).toBe(false)
+  })
+})
+
+test('adopt removes all that was counted or kept while a shard lacked documents, wherever a run ended', async () => {
+  const [balances, past] = [routed.indexOf('balances'), pastPositionsId('g1', 1)]
+  const create = () => {
+    const created = world(() => undefined)
+    const indices = Object.fromEntries(['p-control', ...routed.indices].map(name => [name, uuidOf(name)]))
+    change(created.engine, { layout: 2, indices, lost: `${routed.indexOf('payouts')}/0` })
+    created.engine.put(balances, balanceId('org_1', 1_000), 7, { org_id: 'org_1', seq: 7, sequence: 1_000, body: {} })
+    const body = { time: 1, copy: copyOf({ indices }), partitions: [{ position: 8 }] }
+    created.engine.put('p-control', past, 1, { kind: 'past', body })
+    return created
+  }
+  await untilNothingKills(create, (engine, killed, isOver) => {
+    const control = engine.all('p-control')
+    const isTakenOver = !JSON.stringify(control[generationId('g1')]).includes('"lost"')
+    expect(isTakenOver || !isOver, killed).toBe(true)
+    if (isTakenOver) expect([Object.keys(engine.all(balances)), past in control], killed).toEqual([[], false])
   })
 })
