@@ -278,6 +278,12 @@ export const generationMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'adopt does not say that keys are decided under version 1 of their rules again',
+    inside: 'takeOver',
+    find: 'identity.rules_version < KEY_RULES_VERSION',
+    replace: 'identity.rules_version > KEY_RULES_VERSION',
+  },
+  {
     name: 'a wrong balance of an organization without records is not named',
     inside: 'verify',
     find: ' && wrong.length === 0)',

@@ -16,6 +16,7 @@
  */
 
 import type { Admin } from 'kafkajs'
+import { KEY_RULES_VERSION } from '../../core/ledger/index.ts'
 import {
   assertSameSource,
   connectAdmin,
@@ -134,7 +135,8 @@ export const takeOver = async (
       const what = `partition ${partition} of ${topic} is not what ${identity.generation} has read to offset ${position.position}`
       if (!(await isInTopic(partition, past, log, ends, context.sleep)))
         throw new CommandError(`${what}, nor to ${past.position}`)
-      tell(`${what}: all documents from offset ${past.position} on are removed`)
+      const valid = identity.generation === API_KEYS_GENERATION ? `. ${REVOKE_AGAIN}` : ''
+      tell(`${what}: all documents from offset ${past.position} on are removed${valid}`)
       from.push(past.position)
     }
     return from
@@ -198,6 +200,7 @@ export const takeOver = async (
       throw new CommandError(`${what}: let it end, and run the same again`)
     }
     say(`${identity.generation} is adopted: projectors read it again ${restart.said}, and the API serves it after that`)
+    if (identity.generation === API_KEYS_GENERATION && identity.rules_version < KEY_RULES_VERSION) say(UPGRADE_AGAIN)
   }
   if (replaced.length === 0) {
     for (const name of [API_KEYS_GENERATION, generations.live]) await assertItsSource(name, topics, admin, context)
@@ -300,6 +303,11 @@ const followedFirst = (replaced: readonly Replaced[]): readonly Replaced[] => {
   }
   return replaced.toSorted((a, b) => depthOf(a.identity.generation) - depthOf(b.identity.generation))
 }
+
+const REVOKE_AGAIN = 'Keys that only lost records had revoked are valid again: publish their revocations again'
+
+const UPGRADE_AGAIN =
+  'version 1 of the rules decides about API keys. If upgrade-keys has run since the snapshot: before you start projectors, run npx commission projection upgrade-keys --from OFFSET, with the offset that it printed'
 
 /** Returns undefined if no index of the generation was replaced. */
 const checkIndices = async (

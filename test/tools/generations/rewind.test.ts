@@ -6,6 +6,7 @@ import { copyOf } from '../../../core/store/generations/past-positions.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { rewind } from '../../../tools/generations/rewind.ts'
+import { upgradeKeys } from '../../../tools/generations/upgrade-keys.ts'
 import { firstToRemove } from '../../../tools/leftovers/written.ts'
 import { REWIND_MARGIN_MS } from '../../../tools/limits.ts'
 import { isRead, primariesAnswer, sending } from '../../support/answering.ts'
@@ -112,6 +113,7 @@ const given = (
     said,
     rewind: (snapshotStart = START) => rewind({ snapshotStart, json: true }, context, 'group'),
     adopt: () => adopt({ json: true }, context, 'group'),
+    upgradeKeys: (from: number) => upgradeKeys({ from, json: true }, context, 'group'),
   }
 }
 
@@ -243,6 +245,15 @@ test('after adopt no rewind finds positions from before it, and after rewind non
   expect(pastIn(adopted.bodies)).toEqual([])
 })
 
+test('if the topic of keys has lost records, the command says that their revocations are to be published again', async () => {
+  const { said, adopt } = given({ 'position:api-keys:0': positionOf(9) })
+  await adopt()
+  const what = 'partition 0 of k is not what api-keys has read to offset 9: all documents from offset 0 on are removed'
+  expect(said).toContain(
+    `${what}. Keys that only lost records had revoked are valid again: publish their revocations again`,
+  )
+})
+
 test('past positions above a stored one are refused: documents before them may be gone', async () => {
   const { written, rewind } = given({ 'past:g1:2': pastOf('g1', old, 20, 21), 'position:g1:1': positionOf(20) })
   await expect(rewind()).rejects.toThrow(
@@ -265,6 +276,20 @@ test('a generation is taken over before the live one that follows it, whose proj
     ['api-keys', 'g1', 'g2', 'g3'].map(name => `generation:${name}`),
   )
   expect(bodies.get('position:g1:0')).toMatchObject({ position: 0 })
+})
+
+test('a copy from before upgrade-keys is named with the command, also when it comes too late', async () => {
+  const keys = { ...source, topic: 'k', partitions: 1, generation: 'api-keys', indices: recorded('api-keys') }
+  const before = given({})
+  await before.adopt()
+  expect(before.said.join()).toContain('before you start projectors, run npx commission projection upgrade-keys --from')
+  const after = given({ 'generation:api-keys': { ...keys, rules_version: 2, first_rules_until: 5 } })
+  await after.adopt()
+  expect(after.said.join()).not.toContain('upgrade-keys')
+  const late = given({})
+  await expect(late.upgradeKeys(2)).rejects.toThrow(
+    'expected an offset from 3 (the position) to 7 (the end), got 2. If projectors have started since a restore: restore again',
+  )
 })
 
 /** The live generation has other rules than the one that it followed, which was dropped. */
