@@ -284,6 +284,42 @@ export const generationMutants: readonly Mutant[] = [
     replace: 'end < position.position',
   },
   {
+    name: 'after adopt, rewind goes back to positions from before it',
+    inside: 'takeOver',
+    find: '    await forgetPastPositions(identity.generation, context, restart.time)\n',
+    replace: '',
+  },
+  {
+    name: 'a rewind forgets the positions to which it goes back, and cannot be repeated',
+    inside: 'takeOver',
+    find: 'forgetPastPositions(identity.generation, context, restart.time)',
+    replace: 'forgetPastPositions(identity.generation, context)',
+  },
+  {
+    name: 'rewind goes back less far than a command before it',
+    inside: 'refuseAboveStored',
+    find: 'if (past <= position) continue',
+    replace: 'if (past >= 0) continue',
+  },
+  {
+    name: 'a follower is taken over before the generation that it follows',
+    inside: 'takeOver',
+    find: ' of followedFirst(replaced)',
+    replace: ' of replaced',
+  },
+  {
+    name: 'balances that were counted while documents were missing stay after adopt',
+    inside: 'takeOver',
+    find: '    await removeBalances(identity, starts, context)\n',
+    replace: '',
+  },
+  {
+    name: 'adopt does not say that keys are decided under version 1 of their rules again',
+    inside: 'takeOver',
+    find: 'identity.rules_version < KEY_RULES_VERSION',
+    replace: 'identity.rules_version > KEY_RULES_VERSION',
+  },
+  {
     name: 'a wrong balance of an organization without records is not named',
     inside: 'verify',
     find: ' && wrong.length === 0)',

@@ -25,11 +25,10 @@ import {
   readLog,
   type Source,
 } from '../../core/log/index.ts'
-import { type DocumentAnswer, documentPath, listPastPositions } from '../../core/store/index.ts'
+import type { DocumentAnswer } from '../../core/store/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,
-  controlIndexOf,
   type GenerationDocument,
   generationId,
   type PositionDocument,
@@ -39,7 +38,15 @@ import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { assertArchived, assertInTopic } from '../generations/compare-positions.ts'
 import { waitUntilNobodyWrites } from '../generations/drop.ts'
-import { expectStored, namesOf, readAll, replaceUnchanged, sayWaits, skipBadSpare } from '../generations/generations.ts'
+import {
+  expectStored,
+  forgetPastPositions,
+  namesOf,
+  readAll,
+  replaceUnchanged,
+  sayWaits,
+  skipBadSpare,
+} from '../generations/generations.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { hasLeftovers, type Removal, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import type { ArchiveSteps } from './archive.ts'
@@ -355,6 +362,7 @@ const changeSource = async (
   }
   const ends = redaction?.list.partitions.filter(one => one.stream === stream).map(({ end }) => end)
   const redactedTo = ends === undefined ? {} : { redacted_to: ends }
+  // Past positions have hashes of records before the redaction, and lead to snapshots that have the texts.
   if (redaction !== undefined) await forgetPastPositions(identity.generation, steps)
   const document: GenerationDocument = {
     kind: 'generation',
@@ -365,13 +373,4 @@ const changeSource = async (
   const before = identity.cluster_id === cluster_id ? 'another topic of this name' : identity.cluster_id
   steps.say(`${identity.generation} has ${log} ${cluster_id} as its source now; it had ${before}`)
   return identity.generation
-}
-
-/** Past positions have hashes of records before the redaction, and lead to snapshots that have the texts. */
-const forgetPastPositions = async (generation: string, { send, prefix }: AdoptSourceSteps): Promise<void> => {
-  for (const id of await listPastPositions(generation, { send, prefix })) {
-    const { status } = await send({ method: 'DELETE', path: documentPath(controlIndexOf(prefix), id) })
-    if (status !== 200 && status !== 404)
-      throw new CommandError(`${id} cannot be deleted: Elasticsearch answers ${status}`)
-  }
 }

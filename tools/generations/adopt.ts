@@ -11,10 +11,12 @@
  *
  * Documents at and after the stored positions are removed first (`leftovers/`), also if no index was replaced: a broker
  * that lost its last records can have others at their offsets. If the topic has not what a stored position names,
- * documents before it are of another log, too: then all go that are read again.
+ * documents before it are of another log, too: then all go that are read again. Before that go the past positions after
+ * those that are read again, and at the end the balances from there on, so that nothing leads back to either.
  */
 
 import type { Admin } from 'kafkajs'
+import { KEY_RULES_VERSION } from '../../core/ledger/index.ts'
 import {
   assertSameSource,
   connectAdmin,
@@ -27,13 +29,7 @@ import {
   readLog,
   withRight,
 } from '../../core/log/index.ts'
-import {
-  type DocumentAnswer,
-  type PastPositions,
-  readGeneration,
-  readIndexIds,
-  readShardIds,
-} from '../../core/store/index.ts'
+import { type DocumentAnswer, type PastPositions, readIndexIds, readShardIds } from '../../core/store/index.ts'
 import {
   API_KEYS_GENERATION,
   type GenerationDocument,
@@ -47,12 +43,14 @@ import { layoutOf } from '../../schemas/stored/layout.ts'
 import { lostAmong, recordableIds, type ShardIds } from '../../schemas/stored/shard-ids.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { removeLeftovers } from '../leftovers/remove-leftovers.ts'
+import { removeBalances, removeLeftovers } from '../leftovers/remove-leftovers.ts'
 import { firstToRemove, keepAsWritten, readAllWritten } from '../leftovers/written.ts'
+import { refuseWithoutFollowed } from './check-parked.ts'
 import { isInTopic } from './compare-positions.ts'
 import { waitUntilNobodyWrites } from './drop.ts'
 import {
   changeStored,
+  forgetPastPositions,
   namesOf,
   positionDocumentsOf,
   readAll,
@@ -76,8 +74,12 @@ export const adopt = async (
   return exitCodes.done
 }
 
-/** Where a generation is read again from. `positions` by partition; without them from the first record. */
-export type Restart = { readonly said: string; readonly positions?: PastPositions['partitions'] }
+/** Where a generation is read again from: by partition, as it was at `time`. Without them from the first record. */
+export type Restart = {
+  readonly said: string
+  readonly time?: number
+  readonly positions?: PastPositions['partitions']
+}
 
 /** @param lost a shard that lost documents, without a restore */
 export type RestartOf = (identity: GenerationBody, lost: string | undefined) => Promise<Restart>
@@ -129,11 +131,12 @@ export const takeOver = async (
         from.push(await firstToRemove(identity.generation, position, written[partition], isOfLog))
         continue
       }
-      const past = restart.positions?.[partition] ?? FIRST_RECORD
+      const past = startOf(restart, partition)
       const what = `partition ${partition} of ${topic} is not what ${identity.generation} has read to offset ${position.position}`
       if (!(await isInTopic(partition, past, log, ends, context.sleep)))
         throw new CommandError(`${what}, nor to ${past.position}`)
-      tell(`${what}: all documents from offset ${past.position} on are removed`)
+      const valid = identity.generation === API_KEYS_GENERATION ? `. ${REVOKE_AGAIN}` : ''
+      tell(`${what}: all documents from offset ${past.position} on are removed${valid}`)
       from.push(past.position)
     }
     return from
@@ -170,7 +173,9 @@ export const takeOver = async (
     const found = await skipBadSpare(name, generations.live, check, context)
     if (found !== undefined) replaced.push(found)
   }
-  for (const { stored, identity, ids, shards, restart, positions } of replaced) {
+  for (const { stored, identity, ids, shards, restart, positions } of followedFirst(replaced)) {
+    // Before documents go: if this run is interrupted, no rewind may go back less far.
+    await forgetPastPositions(identity.generation, context, restart.time)
     const { from: removedFrom } = await remove(identity, positions, restart)
     const times = await readTimes(identity, context)
     for (const [partition, { last }] of (await positionDocumentsOf(identity, context)).entries()) {
@@ -178,9 +183,12 @@ export const takeOver = async (
       if (isLeft) await keepAsWritten(identity.generation, partition, last, context)
     }
     for (const { partition, end } of await fetchEnds(admin, topicOf(identity))) {
-      const from = restart.positions?.[partition] ?? FIRST_RECORD
+      const from = startOf(restart, partition)
       await readAgain(identity, partition, from, end, times[partition]?.taken_back ?? 0, context)
     }
+    // Only now: from here on no projector makes balances before it has read all again.
+    const starts = positions.map((_, partition) => startOf(restart, partition).position)
+    await removeBalances(identity, starts, context)
     const none: TimesDocument = { kind: 'times', body: { partitions: {} } }
     if (Object.keys(times).length > 0)
       await changeStored<TimesDocument>(timesId(identity.generation), () => none, context)
@@ -192,6 +200,7 @@ export const takeOver = async (
       throw new CommandError(`${what}: let it end, and run the same again`)
     }
     say(`${identity.generation} is adopted: projectors read it again ${restart.said}, and the API serves it after that`)
+    if (identity.generation === API_KEYS_GENERATION && identity.rules_version < KEY_RULES_VERSION) say(UPGRADE_AGAIN)
   }
   if (replaced.length === 0) {
     for (const name of [API_KEYS_GENERATION, generations.live]) await assertItsSource(name, topics, admin, context)
@@ -283,6 +292,22 @@ type Replaced = {
 }
 
 const FIRST_RECORD = { position: 0, last: null, at: 0 }
+const startOf = ({ positions }: Restart, partition: number) => positions?.[partition] ?? FIRST_RECORD
+
+/** A follower decides by what the other one has parked: nobody may project it before that one begins anew. */
+const followedFirst = (replaced: readonly Replaced[]): readonly Replaced[] => {
+  const follows = new Map(replaced.map(({ identity }) => [identity.generation, identity.follows]))
+  const depthOf = (name: string): number => {
+    const followed = follows.get(name)
+    return followed === undefined ? 0 : 1 + depthOf(followed)
+  }
+  return replaced.toSorted((a, b) => depthOf(a.identity.generation) - depthOf(b.identity.generation))
+}
+
+const REVOKE_AGAIN = 'Keys that only lost records had revoked are valid again: publish their revocations again'
+
+const UPGRADE_AGAIN =
+  'version 1 of the rules decides about API keys. If upgrade-keys has run since the snapshot: before you start projectors, run npx commission projection upgrade-keys --from OFFSET, with the offset that it printed'
 
 /** Returns undefined if no index of the generation was replaced. */
 const checkIndices = async (
@@ -312,40 +337,6 @@ const assertReached = ({ generation, topic }: GenerationBody, { positions = [] }
     throw new CommandError(`partition ${partition} of ${topic} ends at ${end}, before ${position} of ${generation}`)
   }
 }
-
-/**
- * All indices of the generation that it follows must exist: the follower reads again which records that one parked. It
- * can be gone if no such record is read again: all restart positions are where the follower already decided alone.
- */
-const refuseWithoutFollowed = async (
-  { generation, follows, partitions }: GenerationBody,
-  { positions }: Restart,
-  context: KafkaContext,
-): Promise<void> => {
-  if (follows === undefined) return
-  const steps = { request: context.send, prefix: context.prefix }
-  const followed = await readGeneration(follows, steps)
-  if (followed !== undefined) {
-    await readIndexIds(layoutOf(context.prefix, followed).indices, steps)
-    context.say(`${generation} waits until ${follows}, which it followed, has read again what it parked`)
-    return
-  }
-  const alone = (await readAll(context)).independentFrom[generation]
-  const early = Array.from({ length: partitions }, (_, partition) => partition).find(
-    partition => (positions?.[partition]?.position ?? 0) < (alone?.[partition] ?? Number.POSITIVE_INFINITY),
-  )
-  if (early === undefined) {
-    context.say(`${follows}, which ${generation} followed, is gone: no record that it decided is read again`)
-    return
-  }
-  const what = `${generation} took over what ${follows} parked, and ${follows} is gone`
-  const [from, until] = [positions?.[early]?.position ?? 0, alone?.[early] ?? 'its end']
-  const where = `partition ${early} would be read again from offset ${from}, and ${follows} decided up to ${until}`
-  throw new CommandError(`${what}: ${where}. ${WITHOUT_FOLLOWED}`)
-}
-
-const WITHOUT_FOLLOWED =
-  'rewind goes back less far, to a snapshot from after the swap. Do not project again from the first record: what was parked there would be paid beside its corrections (docs/generations.md, "When g1 was dropped after a change of the rules")'
 
 const readTimes = async ({ generation }: GenerationBody, context: KafkaContext) =>
   (await readStored<TimesDocument>(timesId(generation), context))?._source.body.partitions ?? {}

@@ -1,18 +1,27 @@
 /**
  * Finds records that the live generation has parked and another one has applied. HAZARD: after a swap readers would see
  * these events beside the corrected ones that publishers sent since, and both would be paid. Refuses such a swap unless
- * it is forced. Two generations that decide alike have no such records.
+ * it is forced. Two generations that decide alike have no such records. Also refuses to read such a generation again
+ * without the one whose parked records it took over.
  */
 
 import type { GenerationBody } from '../../core/log/index.ts'
-import { type Coverage, getEach, getFromPrimaries, type SearchAnswer } from '../../core/store/index.ts'
+import {
+  type Coverage,
+  getEach,
+  getFromPrimaries,
+  readGeneration,
+  readIndexIds,
+  type SearchAnswer,
+} from '../../core/store/index.ts'
+import type { PositionDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError } from '../failures.ts'
 import { DIFFERENCES_SHOWN, SEARCH_HITS } from '../limits.ts'
 import { lagOf } from '../live.ts'
-import { assertOwnIndices, positionDocumentsOf, positionsOf } from './generations.ts'
+import { assertOwnIndices, positionDocumentsOf, positionsOf, readAll } from './generations.ts'
 
 /** Offsets by partition. */
 type Positions = readonly number[]
@@ -130,3 +139,38 @@ async function* parkedOf(
 }
 
 type Hit = { readonly _id: string; readonly sort: readonly [partition: number, offset: number] }
+
+/**
+ * All indices of the generation that it follows must exist: the follower reads again which records that one parked. It
+ * can be gone if no such record is read again: all restart positions are where the follower already decided alone.
+ * @throws CommandError
+ */
+export const refuseWithoutFollowed = async (
+  { generation, follows, partitions }: GenerationBody,
+  { positions }: { readonly positions?: readonly Pick<PositionDocument['body'], 'position'>[] },
+  context: CommandContext,
+): Promise<void> => {
+  if (follows === undefined) return
+  const steps = { request: context.send, prefix: context.prefix }
+  const followed = await readGeneration(follows, steps)
+  if (followed !== undefined) {
+    await readIndexIds(layoutOf(context.prefix, followed).indices, steps)
+    context.say(`${generation} waits until ${follows}, which it followed, has read again what it parked`)
+    return
+  }
+  const alone = (await readAll(context)).independentFrom[generation]
+  const early = Array.from({ length: partitions }, (_, partition) => partition).find(
+    partition => (positions?.[partition]?.position ?? 0) < (alone?.[partition] ?? Number.POSITIVE_INFINITY),
+  )
+  if (early === undefined) {
+    context.say(`${follows}, which ${generation} followed, is gone: no record that it decided is read again`)
+    return
+  }
+  const what = `${generation} took over what ${follows} parked, and ${follows} is gone`
+  const [from, until] = [positions?.[early]?.position ?? 0, alone?.[early] ?? 'its end']
+  const where = `partition ${early} would be read again from offset ${from}, and ${follows} decided up to ${until}`
+  throw new CommandError(`${what}: ${where}. ${WITHOUT_FOLLOWED}`)
+}
+
+const WITHOUT_FOLLOWED =
+  'rewind goes back less far, to a snapshot from after the swap. Do not project again from the first record: what was parked there would be paid beside its corrections (docs/generations.md, "When g1 was dropped after a change of the rules")'

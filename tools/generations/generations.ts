@@ -29,6 +29,7 @@ import {
 import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
+import { carryOut } from '../leftovers/carry-out.ts'
 import { findRemains, isWhole } from './remains.ts'
 
 /** @throws CommandError if nothing was projected under this prefix */
@@ -209,6 +210,19 @@ export const deleteGeneration = async (
   for (const id of [...past, timesId(generation), ...ids, generationId(generation)]) {
     await remove(documentPath(controlIndexOf(prefix), id))
   }
+}
+
+/** A rewind goes no more to past positions of a generation. @param after only not to those of later times */
+export const forgetPastPositions = async (
+  generation: string,
+  context: CommandContext,
+  after?: number,
+): Promise<void> => {
+  const addresses = (await listPastPositions(generation, context, after)).map(id => controlAddress(context.prefix, id))
+  await carryOut(
+    addresses.map(address => ({ ...address, lines: [{ delete: address }] })),
+    context,
+  )
 }
 
 /** A group that stays harms nothing: Kafka deletes one without members some days later. */

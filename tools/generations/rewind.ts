@@ -8,11 +8,13 @@
  * a crash. API keys are few, and are read again from the first record.
  */
 
-import { readPastPositions } from '../../core/store/index.ts'
+import type { GenerationBody } from '../../core/log/index.ts'
+import { type PastPositions, readPastPositions } from '../../core/store/index.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { REWIND_MARGIN_MS } from '../limits.ts'
 import { type RestartOf, type TakeOverContext, takeOver } from './adopt.ts'
+import { positionDocumentsOf } from './generations.ts'
 
 export type RewindOptions = {
   /** When the snapshot began, in milliseconds since 1970: its `start_time`. Of several snapshots the earliest. */
@@ -41,22 +43,44 @@ export const rewind = async (
 
 /** Returns the restart before a time. @throws CommandError if no past positions are old enough, or a shard was lost */
 const restartBefore =
-  (snapshotStart: number, { send, prefix }: KafkaContext): RestartOf =>
+  (snapshotStart: number, context: KafkaContext): RestartOf =>
   async (identity, lost) => {
     if (lost !== undefined) {
       const what = `the shard ${lost} lost documents of any age: no positions of the past are right for it`
       throw new CommandError(`${what}; to read all again: npx commission projection adopt`)
     }
-    const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, { send, prefix })
+    const past = await readPastPositions(identity, snapshotStart - REWIND_MARGIN_MS, context)
     if (past !== undefined) {
+      await refuseAboveStored(identity, past, context)
       const count = past.partitions.reduce((sum, { position }) => sum + position, 0)
       return {
         said: `from its positions of ${instantOf(past.time)} on, after ${count} records`,
+        time: past.time,
         positions: past.partitions,
       }
     }
     const wanted = `no positions of ${identity.generation} are kept from a minute before ${instantOf(snapshotStart)} or earlier`
     throw new CommandError(`${wanted}; to read it again from the first record: npx commission projection adopt`)
   }
+
+/**
+ * Positions go back only by `adopt` and `rewind`. If they went back further than to these, documents before these may
+ * be gone: the snapshot began while all was read again, or such a command was interrupted.
+ * @throws CommandError
+ */
+const refuseAboveStored = async (
+  identity: GenerationBody,
+  { partitions }: PastPositions,
+  context: KafkaContext,
+): Promise<void> => {
+  for (const [partition, { position }] of (await positionDocumentsOf(identity, context)).entries()) {
+    const past = partitions[partition]?.position ?? 0
+    if (past <= position) continue
+    const what = `partition ${partition} of ${identity.generation} is read again from offset ${position} on already`
+    throw new CommandError(
+      `${what}: documents before ${past} may be gone; to read all again: npx commission projection adopt`,
+    )
+  }
+}
 
 const instantOf = (time: number): string => new Date(time).toISOString()

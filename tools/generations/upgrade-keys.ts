@@ -70,9 +70,8 @@ export const upgradeKeys = async (
   const until = from ?? end
   const position = await readPositionOfKeys(context)
   if (until > end || until < position) {
-    throw new CommandError(
-      `--from: expected an offset from ${position} (the position) to ${end} (the end), got ${until}`,
-    )
+    const what = `--from: expected an offset from ${position} (the position) to ${end} (the end), got ${until}`
+    throw new CommandError(until < position ? `${what}. ${TOO_LATE}` : what)
   }
   const body = { ...identity, rules_version: KEY_RULES_VERSION, first_rules_until: until }
   const document: GenerationDocument = { kind: 'generation', body }
@@ -86,6 +85,9 @@ export const upgradeKeys = async (
   say('Now start the projectors, of this version.')
   return tell(until)
 }
+
+const TOO_LATE =
+  'If projectors have started since a restore: restore again, and run npx commission projection adopt and this command before they start'
 
 const readGenerationOfKeys = async (context: KafkaContext): Promise<DocumentAnswer<GenerationDocument>> =>
   expectStored<GenerationDocument>(generationId(API_KEYS_GENERATION), context)

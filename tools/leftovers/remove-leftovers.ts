@@ -102,6 +102,17 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
   return true
 }
 
+/**
+ * Removes the balances from these positions on. They are made again when all records before them are there: while some
+ * were missing, a projector can have counted the others.
+ */
+export const removeBalances = async (source: LayoutSource, from: readonly number[], steps: Steps): Promise<void> => {
+  const layout = layoutOf(steps.prefix, source)
+  if (!layout.hasBalances) return
+  const searched = { layout: { ...layout, indices: [layout.indexOf('balances')] }, isOfKeys: false }
+  for await (const { found } of findLeftovers(searched, from, steps)) await carryOut(found.map(deletionOf), steps)
+}
+
 /** The indices of a generation. Documents of API keys are in one partition. */
 const searchedOf = (removal: Removal, { prefix }: Steps): Searched => ({
   layout: layoutOf(prefix, removal),

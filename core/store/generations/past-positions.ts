@@ -117,11 +117,14 @@ export const readPastPositions = async (
     .reduce<PastPositions | undefined>((newest, one) => (newest && newest.time >= one.time ? newest : one), undefined)
 }
 
-/** Returns the ids of the documents of past positions that a generation has. */
-export const listPastPositions = async (generation: string, steps: Steps): Promise<string[]> => {
+/** Returns the ids of the documents of past positions that a generation has. @param after only those of later times */
+export const listPastPositions = async (generation: string, steps: Steps, after?: number): Promise<string[]> => {
   const ids = pastPositionsIds(generation)
   const found = await readControlDocuments<PastPositionsDocument>(ids, steps)
-  return ids.filter((_, index) => found[index]?.found)
+  return ids.filter((_, index) => {
+    const document = found[index]
+    return document?.found && (after === undefined || document._source.body.time > after)
+  })
 }
 
 const pastPositionsIds = (generation: string): string[] =>

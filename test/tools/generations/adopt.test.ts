@@ -4,16 +4,20 @@ import { expect, test } from 'vitest'
 import { recordHash } from '../../../core/ledger/event/raw-record.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import type { Send } from '../../../core/store/elasticsearch/client.ts'
+import { copyOf } from '../../../core/store/generations/past-positions.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import {
   API_KEYS_GENERATION,
+  balanceId,
   generationId,
   indexOf,
   kinds,
   LIVE_ID,
+  pastPositionsId,
   positionId,
   writtenId,
 } from '../../../schemas/stored/documents.ts'
+import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { record } from '../../projector/records.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
@@ -23,6 +27,7 @@ const indicesOf = {
   g1: ['p-control', ...kinds.map(kind => indexOf('p', 'g1', kind))],
   [API_KEYS_GENERATION]: ['p-control', 'p-api-keys', 'p-api-keys-parked'],
 }
+const routed = layoutOf('p', { generation: 'g1', topic: 't', layout: 2 })
 const uuidOf = (index: string): string => `uuid-of-${index}`
 
 /** A projector was killed between writing payout 12 and publishing it; no index was replaced. */
@@ -40,7 +45,7 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, 
   }
   putPosition(engine, 'g1', 10, serveFrom)
   putPosition(engine, API_KEYS_GENERATION, 0)
-  const all = [...new Set(Object.values(indicesOf).flat())]
+  const all = [...new Set([...Object.values(indicesOf).flat(), ...routed.indices])]
   const settings = Object.fromEntries(all.map(name => [name, { settings: { index: { uuid: uuidOf(name) } } }]))
   const send = ((request, signal) =>
     request.path.includes('_settings')
@@ -109,12 +114,20 @@ test('adopt says after its wait what goes: documents of a log that is read again
   expect(payoutsOf(engine)).toEqual(['org_1:payout_12', 'org_1:payout_5'])
 })
 
-test('after a topic lost its last records, readers wait for exactly the position that they saw, wherever a run ended', async () => {
+/** Changes the document of the generation. */
+const change = (engine: MemoryElasticsearch, fields: object): void => {
+  const id = generationId('g1')
+  const body = { ...(engine.all('p-control')[id]?.source.body as object), ...fields }
+  engine.put('p-control', id, 2, { kind: 'generation', body })
+}
+
+/** Runs adopt again and again: each time the first run is killed at a later request. */
+const untilNothingKills = async (
+  create: () => ReturnType<typeof world>,
+  check: (engine: MemoryElasticsearch, killed: string, isOver: boolean) => void,
+): Promise<void> => {
   for (let endsAt = 1, hasEnded = false; !hasEnded; endsAt++) {
-    const { engine, adopt } = world(() => undefined, 0, 8)
-    const id = generationId('g1')
-    const body = { ...(engine.all('p-control')[id]?.source.body as object), indices: { 'p-control': 'before' } }
-    engine.put('p-control', id, 2, { kind: 'generation', body })
+    const { engine, adopt } = create()
     let count = 0
     engine.onRequest = () => {
       if (++count >= endsAt) throw new Error('killed')
@@ -124,10 +137,57 @@ test('after a topic lost its last records, readers wait for exactly the position
       () => false,
     )
     engine.onRequest = () => undefined
+    check(engine, `killed at request ${endsAt}`, false)
     if (!hasEnded) await adopt()
+    check(engine, `killed at request ${endsAt}`, true)
+  }
+}
+
+test('after a topic lost its last records, readers wait for exactly the position that they saw, wherever a run ended', async () => {
+  const create = () => {
+    const created = world(() => undefined, 0, 8)
+    change(created.engine, { indices: { 'p-control': 'before' } })
+    return created
+  }
+  await untilNothingKills(create, (engine, killed, isOver) => {
+    if (!isOver) return
     const position = engine.all('p-control')[positionId('g1', 0)]?.source.body
-    expect(position, `killed at request ${endsAt}`).toMatchObject({ position: 0, serve_from: 10 })
+    expect(position, killed).toMatchObject({ position: 0, serve_from: 10 })
     expect(position).not.toHaveProperty('removing')
     expect(payoutsOf(engine)).toEqual([])
+  })
+})
+
+test('once documents before the position are gone, no rewind finds past positions after them, wherever adopt ended', async () => {
+  const id = pastPositionsId('g1', 1)
+  const create = () => {
+    const created = world(() => undefined, 0, 8)
+    change(created.engine, { indices: { 'p-control': 'before' } })
+    const body = { time: 1, copy: copyOf({ indices: { 'p-control': 'before' } }), partitions: [{ position: 7 }] }
+    created.engine.put('p-control', id, 1, { kind: 'past', body })
+    return created
   }
+  await untilNothingKills(create, (engine, killed, isOver) => {
+    const isKept = id in engine.all('p-control')
+    expect(isKept && (isOver || !payoutsOf(engine).includes('org_1:payout_5')), killed).toBe(false)
+  })
+})
+
+test('adopt removes all that was counted or kept while a shard lacked documents, wherever a run ended', async () => {
+  const [balances, past] = [routed.indexOf('balances'), pastPositionsId('g1', 1)]
+  const create = () => {
+    const created = world(() => undefined)
+    const indices = Object.fromEntries(['p-control', ...routed.indices].map(name => [name, uuidOf(name)]))
+    change(created.engine, { layout: 2, indices, lost: `${routed.indexOf('payouts')}/0` })
+    created.engine.put(balances, balanceId('org_1', 1_000), 7, { org_id: 'org_1', seq: 7, sequence: 1_000, body: {} })
+    const body = { time: 1, copy: copyOf({ indices }), partitions: [{ position: 8 }] }
+    created.engine.put('p-control', past, 1, { kind: 'past', body })
+    return created
+  }
+  await untilNothingKills(create, (engine, killed, isOver) => {
+    const control = engine.all('p-control')
+    const isTakenOver = !JSON.stringify(control[generationId('g1')]).includes('"lost"')
+    expect(isTakenOver || !isOver, killed).toBe(true)
+    if (isTakenOver) expect([Object.keys(engine.all(balances)), past in control], killed).toEqual([[], false])
+  })
 })

@@ -6,6 +6,7 @@ import { copyOf } from '../../../core/store/generations/past-positions.ts'
 import { indexOf, kinds } from '../../../schemas/stored/documents.ts'
 import { adopt } from '../../../tools/generations/adopt.ts'
 import { rewind } from '../../../tools/generations/rewind.ts'
+import { upgradeKeys } from '../../../tools/generations/upgrade-keys.ts'
 import { firstToRemove } from '../../../tools/leftovers/written.ts'
 import { REWIND_MARGIN_MS } from '../../../tools/limits.ts'
 import { isRead, primariesAnswer, sending } from '../../support/answering.ts'
@@ -58,6 +59,11 @@ const given = (
     }
     // No projector has noted what it has written.
     if (isRead(bulk)) return primariesAnswer(request, () => undefined)
+    if (first === '_bulk') {
+      const ids = [...String(bulk).matchAll(/"delete":\{[^}]*"_id":"(past:[^"]+)"/g)].map(([, one = '']) => one)
+      for (const one of ids) bodies.delete(one)
+      return { status: 200, body: { items: ids.map(() => ({ delete: { status: 200 } })) } }
+    }
     // Unless given otherwise, no document is at or after a position.
     if (operation === '_refresh' || operation === '_pit') return { status: 200, body: { id: first } }
     if (first === '_search') {
@@ -67,7 +73,7 @@ const given = (
     }
     if (first === '_pit') return { status: 200, body: {} }
     if (operation === '_settings') {
-      const names = ['p-control', ...['api-keys', 'g1', 'g2'].flatMap(namesOf)]
+      const names = ['p-control', ...['api-keys', 'g1', 'g2', 'g3'].flatMap(namesOf)]
       const settings = { settings: { index: { uuid: 'restored' } } }
       return { status: 200, body: Object.fromEntries(names.map(name => [name, settings])) }
     }
@@ -107,6 +113,7 @@ const given = (
     said,
     rewind: (snapshotStart = START) => rewind({ snapshotStart, json: true }, context, 'group'),
     adopt: () => adopt({ json: true }, context, 'group'),
+    upgradeKeys: (from: number) => upgradeKeys({ from, json: true }, context, 'group'),
   }
 }
 
@@ -211,11 +218,78 @@ test('a spare generation of another cluster is skipped and named: adopt takes ov
 })
 
 test('a spare generation with past positions after the end of the topic is skipped and named', async () => {
-  const past = { 'past:g1:2': pastOf('g1', old, 20, 21), 'past:g2:2': pastOf('g2', old, 20, 51) }
+  const past = {
+    ...{ 'past:g1:2': pastOf('g1', old, 20, 21), 'past:g2:2': pastOf('g2', old, 20, 51) },
+    'position:g2:1': positionOf(51),
+  }
   const { said, out, rewind } = given(past)
   await rewind()
   expect(JSON.parse(out.join('')).rewound).toMatchObject([{ generation: 'api-keys' }, { generation: 'g1' }])
   expect(said.join()).toContain('g2 is skipped: partition 1 of t ends at 50, before 51 of g2')
+})
+
+const pastIn = (bodies: ReadonlyMap<string, object>): string[] =>
+  [...bodies.keys()].filter(id => id.startsWith('past:'))
+
+test('after adopt no rewind finds positions from before it, and after rewind none that are later than its own', async () => {
+  const past = {
+    'past:g1:1': pastOf('g1', old - 60_000, 10, 11),
+    'past:g1:2': pastOf('g1', old, 20, 21),
+    'past:g1:3': pastOf('g1', old + 1, 30, 31),
+  }
+  const rewound = given(past)
+  await rewound.rewind()
+  expect(pastIn(rewound.bodies)).toEqual(['past:g1:1', 'past:g1:2'])
+  const adopted = given(past)
+  await adopted.adopt()
+  expect(pastIn(adopted.bodies)).toEqual([])
+})
+
+test('if the topic of keys has lost records, the command says that their revocations are to be published again', async () => {
+  const { said, adopt } = given({ 'position:api-keys:0': positionOf(9) })
+  await adopt()
+  const what = 'partition 0 of k is not what api-keys has read to offset 9: all documents from offset 0 on are removed'
+  expect(said).toContain(
+    `${what}. Keys that only lost records had revoked are valid again: publish their revocations again`,
+  )
+})
+
+test('past positions above a stored one are refused: documents before them may be gone', async () => {
+  const { written, rewind } = given({ 'past:g1:2': pastOf('g1', old, 20, 21), 'position:g1:1': positionOf(20) })
+  await expect(rewind()).rejects.toThrow(
+    'partition 1 of g1 is read again from offset 20 on already: documents before 21 may be gone; to read all again: npx commission projection adopt',
+  )
+  expect(written).toEqual([])
+  const same = given({ 'past:g1:2': pastOf('g1', old, 20, 21), 'position:g1:1': positionOf(21) })
+  expect(await same.rewind()).toBe(0)
+})
+
+test('a generation is taken over before the live one that follows it, whose projectors read what it parked', async () => {
+  const { bodies, written, adopt } = given({
+    live: { generation: 'g2', kept: ['g1', 'g2', 'g3'] },
+    'generation:g2': { ...source, generation: 'g2', indices: recorded('g2'), follows: 'g1' },
+    'generation:g3': { ...source, generation: 'g3', indices: recorded('g3'), follows: 'g2' },
+    ...{ 'position:g3:0': positionOf(40), 'position:g3:1': positionOf(40) },
+  })
+  await adopt()
+  expect(written.filter(id => id.startsWith('generation:'))).toEqual(
+    ['api-keys', 'g1', 'g2', 'g3'].map(name => `generation:${name}`),
+  )
+  expect(bodies.get('position:g1:0')).toMatchObject({ position: 0 })
+})
+
+test('a copy from before upgrade-keys is named with the command, also when it comes too late', async () => {
+  const keys = { ...source, topic: 'k', partitions: 1, generation: 'api-keys', indices: recorded('api-keys') }
+  const before = given({})
+  await before.adopt()
+  expect(before.said.join()).toContain('before you start projectors, run npx commission projection upgrade-keys --from')
+  const after = given({ 'generation:api-keys': { ...keys, rules_version: 2, first_rules_until: 5 } })
+  await after.adopt()
+  expect(after.said.join()).not.toContain('upgrade-keys')
+  const late = given({})
+  await expect(late.upgradeKeys(2)).rejects.toThrow(
+    'expected an offset from 3 (the position) to 7 (the end), got 2. If projectors have started since a restore: restore again',
+  )
 })
 
 /** The live generation has other rules than the one that it followed, which was dropped. */

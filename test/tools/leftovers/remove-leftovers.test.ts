@@ -18,7 +18,7 @@ import {
   writtenId,
 } from '../../../schemas/stored/documents.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
-import { type Removal, removeLeftovers } from '../../../tools/leftovers/remove-leftovers.ts'
+import { type Removal, removeBalances, removeLeftovers } from '../../../tools/leftovers/remove-leftovers.ts'
 import { type Document, MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 
 const PARTITIONS = 2
@@ -81,6 +81,15 @@ const given = (documents: Given = leftovers, layout?: 2) => {
     engine.put('p-control', positionId('g1', partition), 1, { kind: 'position', body })
   }
   const said: string[] = []
+  const steps = {
+    send: engine.send,
+    prefix: 'p',
+    say: (line: string) => void said.push(line),
+    elapsed: () => engine.time,
+    sleep: async (milliseconds: number) => {
+      engine.time += milliseconds
+    },
+  }
   const remove = (changed: Partial<Removal> = {}) =>
     removeLeftovers(
       {
@@ -91,17 +100,9 @@ const given = (documents: Given = leftovers, layout?: 2) => {
         from: async positions => positions.map(({ position }) => position),
         ...changed,
       },
-      {
-        send: engine.send,
-        prefix: 'p',
-        say: line => void said.push(line),
-        elapsed: () => engine.time,
-        sleep: async milliseconds => {
-          engine.time += milliseconds
-        },
-      },
+      steps,
     )
-  return { engine, said, remove }
+  return { engine, said, remove, steps }
 }
 
 const documentsOf = (engine: MemoryElasticsearch) =>
@@ -120,16 +121,27 @@ test('documents of later offsets are deleted, and older ones have their earlier 
   expect(said).toContain(`  removed: payouts ${org}:payout_12`)
 })
 
+const balance = (sequence: number, seq: number): Given[number] => [
+  'balances',
+  balanceId(org, sequence),
+  seq,
+  sized({ org_id: org, seq, sequence }, { rows: [] }),
+]
+
 test('balances of later offsets are deleted, and those before them stay', async () => {
-  const balance = (sequence: number, seq: number): Given[number] => [
-    'balances',
-    balanceId(org, sequence),
-    seq,
-    sized({ org_id: org, seq, sequence }, { rows: [] }),
-  ]
   const { engine, remove } = given([...leftovers, balance(1_000, POSITION - 1), balance(2_000, POSITION)], 2)
   expect(await remove()).toBe(true)
   expect(Object.keys(engine.all(balancesIndexOf('p', 'g1')))).toEqual([balanceId(org, 1_000)])
+})
+
+test('balances alone are deleted from where records are read again, and no other document', async () => {
+  const { engine, steps } = given([...leftovers, balance(1_000, 3), balance(2_000, 4)], 2)
+  const { indices } = layoutOf('p', { generation: 'g1', topic: 't', layout: 2 })
+  const others = indices.filter(name => name !== balancesIndexOf('p', 'g1'))
+  const before = others.map(name => engine.all(name))
+  await removeBalances({ generation: 'g1', topic: 't', layout: 2 }, [4, 0], steps)
+  expect(Object.keys(engine.all(balancesIndexOf('p', 'g1')))).toEqual([balanceId(org, 1_000)])
+  expect(others.map(name => engine.all(name))).toEqual(before)
 })
 
 test('where nothing is left over nobody waits, and nothing is written', async () => {
