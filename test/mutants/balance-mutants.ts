@@ -80,7 +80,7 @@ export const balanceMutants: readonly Mutant[] = [
   {
     name: 'a balance is stored although a shard that it was counted on is another one',
     inside: 'BalanceKeeper.#makeDue',
-    find: '    await this.#steps.assertSame()\n',
+    find: '    await this.#steps.assertSame(this.#steps.signal)\n',
     replace: '',
   },
   {

@@ -25,8 +25,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a generation under other rules does not wait for the one it follows',
     inside: 'createFollow',
-    find: '    if (!isIndependent() && firstUndecidable() < batch.end) await waitUntilDecided(batch)\n',
-    replace: '    if (!isIndependent() && firstUndecidable() < 0) await waitUntilDecided(batch)\n',
+    find: 'if (!isIndependent() && firstUndecidable() < batch.end) await waitUntilDecided(batch)',
+    replace: 'if (!isIndependent() && firstUndecidable() < 0) await waitUntilDecided(batch)',
     flow: CHANGE,
   },
   {
@@ -38,8 +38,8 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'records that the followed generation parks after the swap are still taken over',
     inside: 'createFollow',
-    find: '    const parkedTo = independentFrom ?? decidableTo\n',
-    replace: '    const parkedTo = decidableTo\n',
+    find: 'Math.min(independentFrom ?? decidableTo, decidableTo)',
+    replace: 'decidableTo',
   },
   {
     name: 'a generation waits for a whole batch although the one it follows stopped in the middle',
@@ -65,6 +65,12 @@ export const generationMutants: readonly Mutant[] = [
     inside: 'createFollow',
     find: 'if (!isChecked || followed._source.body.lost !== undefined)',
     replace: 'if (!isChecked)',
+  },
+  {
+    name: 'a generation trusts the parked records of the one it follows although that was set back since',
+    inside: 'createFollow',
+    find: 'offsets.length === 0 || (await hasStill(parkedTo))',
+    replace: 'offsets.length >= 0 || (await hasStill(parkedTo))',
   },
   {
     name: 'a generation trusts the parked records of the one it follows while they are removed',

@@ -53,7 +53,7 @@ type World = ReturnType<typeof world>
 
 const json = true
 const filter = {}
-const position = { topic: 'events', partition: 0, offset: 3 }
+const position = { topic: 'events', partition: own, offset: 3 }
 const validated = (options: { readonly live: boolean; readonly generation?: string }, context: World) =>
   validateFile(
     { file: 'f', type: undefined, partitions: 1, json, ...options },
@@ -68,12 +68,14 @@ const closed = (context: World) => {
 }
 
 type Command = (context: World) => Promise<unknown>
+/** Those of one organization or record: its partition counts. */
 const ofOrganization: Readonly<Record<string, Command>> = {
   explain: context => explain({ org, payout: 'payout_1', generation: undefined, json }, context),
   'explain of g1': context => explain({ org, payout: 'payout_1', generation: 'g1', json }, context),
   'explain of a deal': context => explainDeal({ org, deal: 'deal_1', generation: undefined, json }, context),
   'diff of an organization': context => diff({ a: 'g1', b: 'g2', org, format: 'ndjson', html: undefined }, context),
   'verify of an organization': context => verify({ a: 'g1', b: 'g2', org, json }, context),
+  'parked show': context => showParked({ position, as: 'json' }, context),
 }
 const ofEvents: Readonly<Record<string, Command>> = {
   diff: context => diff({ a: 'g1', b: 'g2', org: undefined, format: 'ndjson', html: undefined }, context),
@@ -82,7 +84,6 @@ const ofEvents: Readonly<Record<string, Command>> = {
   verify: context => verify({ a: 'g2', b: 'g1', json }, context),
   'parked list': context => listParked({ filter, order: 'oldest', limit: 9, json }, context),
   'parked count': context => count({ filter: { topic: 'events' }, json }, context),
-  'parked show': context => showParked({ position, as: 'json' }, context),
   'parked publish-again': context =>
     again({ positions: [], filter, publish: false, force: false, waitSeconds: 1, json }, context),
   'validate --live': context => validated({ live: true }, context),
@@ -137,9 +138,17 @@ test.for(Object.entries(ofKeys))('%s answers nothing while API keys are read aga
   )
 })
 
+test('parked records of one partition are shown while only another one is read again', async () => {
+  const context = world({ [positionId('g1', other)]: { position: 5, serve_from: 9 } })
+  const list = (partition: number) =>
+    listParked({ filter: { topic: 'events', partition }, order: 'oldest', limit: 9, json }, context)
+  await expect(list(other)).rejects.toThrow(refusal(other))
+  expect(await list(own).then(String, String)).not.toContain('g1 is at 5')
+})
+
 test('parked records of one topic are shown while only the other one is read again', async () => {
   const context = world({ [positionId('api-keys', 0)]: { position: 5, serve_from: 9 } })
   const show = (topic: string) => showParked({ position: { ...position, topic }, as: 'json' }, context)
-  await expect(show('events')).rejects.toThrow('events:0:3 is not parked')
+  await expect(show('events')).rejects.toThrow(`events:${own}:3 is not parked`)
   await expect(show('keys')).rejects.toThrow('api-keys is at 5')
 })

@@ -55,7 +55,7 @@ export const refuseUnparked = async (
   if (decideAlike(identity, live)) return { to, undecided: 0 }
   await assertOwnIndices(live, context)
   if (from === undefined) {
-    const servedFrom = ofLive.map(({ serve_from = 0 }) => serve_from)
+    const servedFrom = ofLive.map(({ position, serve_from = 0, removing }) => (removing ? position + 1 : serve_from))
     refuseReadAgain(lagOf(servedFrom, decided), live, force, context)
   }
   let [count, undecided] = [0, 0]

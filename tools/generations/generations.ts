@@ -131,9 +131,10 @@ export const seenPositionsOf = async (
 
 /** Says until when readers of a partition wait; undefined if they do not. @param end where its topic ends */
 export const waitOf = (
-  { position, serve_from = 0 }: Pick<PositionDocument['body'], 'position' | 'serve_from'>,
+  { position, serve_from = 0, removing }: Pick<PositionDocument['body'], 'position' | 'serve_from' | 'removing'>,
   end: number,
 ): string | undefined => {
+  if (removing) return 'answers 503 until adopt or rewind, which removes documents, has ended: run it again'
   if (position >= serve_from) return undefined
   return `answers 503 until offset ${serve_from}${end < serve_from ? `: its topic ends at ${end}` : ''}`
 }
@@ -143,7 +144,7 @@ export const sayWaits = async (live: string, ends: Ends, context: CommandContext
   const identity = await recordedIdentityOf(live, context)
   for (const [partition, position] of (await positionDocumentsOf(identity, context)).entries()) {
     const end = endOfPartition(partition, ends)
-    const wait = end < (position.serve_from ?? 0) ? waitOf(position, end) : undefined
+    const wait = end < (position.serve_from ?? 0) && !position.removing ? waitOf(position, end) : undefined
     if (wait !== undefined) context.say(`partition ${partition} of ${identity.topic} ${wait}. ${PUBLISH_AGAIN}`)
   }
 }

@@ -30,11 +30,12 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
   const parked = await countParked(layoutOf(prefix, identity).indexOf('parked'), options.org, context)
 
   const ours = options.org === undefined ? undefined : partitionOf(options.org, identity.partitions)
-  const partitions = positions.flatMap(({ position, serve_from = 0, time }, partition) => {
+  const partitions = positions.flatMap(({ position, serve_from = 0, removing, time }, partition) => {
     if (ours !== undefined && partition !== ours) return []
     const end = endOfPartition(partition, ends)
     const included = time === 0 ? null : new Date(time).toISOString()
-    return [{ partition, position, end, lag: Math.max(0, end - position), included_up_to: included, serve_from }]
+    const lag = Math.max(0, end - position)
+    return [{ partition, position, end, lag, included_up_to: included, serve_from, ...(removing && { removing }) }]
   })
   const records =
     options.org === undefined ? undefined : await countRecords(options.org, layoutOf(prefix, identity), send)
@@ -47,8 +48,9 @@ export const status = async (options: StatusOptions, context: KafkaContext): Pro
     return exitCodes.done
   }
   out(`generation ${name} (${roles.join(', ')}) of ${topic}, rules version ${rules_version}\n`)
-  for (const { partition, position, end, lag, included_up_to, serve_from } of partitions) {
-    const wait = waitOf({ position, serve_from }, end)
+  for (const one of partitions) {
+    const { partition, position, end, lag, included_up_to } = one
+    const wait = waitOf(one, end)
     const age = included_up_to === null ? '' : `, ${((now() - Date.parse(included_up_to)) / 1_000).toFixed(1)} s ago`
     out(
       `partition ${partition}: ${position} of ${end}, ${lag} behind; included up to ${included_up_to ?? 'nothing'}${age}${wait === undefined ? '' : `; ${wait}`}\n`,

@@ -14,7 +14,7 @@ import { putTimesBack } from '../archive/record-times.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { waitUntilNobodyWrites } from '../generations/drop.ts'
-import { positionDocumentsOf, positionsOf, recordsBefore } from '../generations/generations.ts'
+import { positionDocumentsOf, positionsOf, recordsBefore, servedPositionsOf } from '../generations/generations.ts'
 import {
   DIFFERENCES_SHOWN,
   GROW_NEWS_MS,
@@ -100,6 +100,8 @@ const areEqual = async ({ live, spare }: Growing, { from, to }: CopiedTo, contex
   const { say, out } = context
   await waitUntilAt(live, from, context)
   await waitUntilAt(spare, to, context)
+  // After a restore readers may have seen more than the old topic has: the new one would lack it, too.
+  await servedPositionsOf(live, context)
   say(`comparing ${live.generation} and ${spare.generation}`)
   const sides = [
     { identity: live, positions: from },

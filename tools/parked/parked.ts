@@ -174,7 +174,7 @@ const summaryOf = (results: readonly Result[], total: number, { publish }: Publi
 /** @throws CommandError for a topic that is not one of this projection, and for one that is read again */
 const liveOf = async (
   { send, prefix }: CommandContext,
-  ...named: readonly { readonly topic?: string | undefined }[]
+  ...named: readonly { readonly topic?: string | undefined; readonly partition?: number | undefined }[]
 ): Promise<Live> => {
   const live = await readLive(send, prefix)
   for (const { topic } of named) {
@@ -183,8 +183,8 @@ const liveOf = async (
     throw new CommandError(`${topic} is not a topic of this projection; it has ${topics.join(' and ')}`)
   }
   for (const { identity } of Object.values(live)) {
-    const isAsked = named.some(({ topic = identity.topic }) => topic === identity.topic)
-    if (isAsked) await servedPositionsOf(identity, { send, prefix })
+    for (const { topic = identity.topic, partition } of named)
+      if (topic === identity.topic) await servedPositionsOf(identity, { send, prefix }, partition)
   }
   return live
 }

@@ -48,7 +48,7 @@ type KeepSteps = Omit<BalanceSteps, 'signal'> & {
   readonly count: (outcome: 'written' | 'different', balances: number) => void
   readonly warn: (details: Readonly<Record<string, string | number>>, message: string) => void
   /** @throws StopError if an index or a shard of the generation is another one than recorded */
-  readonly assertSame: () => Promise<unknown>
+  readonly assertSame: (signal: AbortSignal) => Promise<unknown>
   /** Ends the stream. */
   readonly fail: (error: unknown) => void
 }
@@ -154,7 +154,7 @@ export class BalanceKeeper {
       if (isDeepStrictEqual(again?.balances, balances)) agreed.push(...balances)
     }
     if (agreed.length === 0) return
-    await this.#steps.assertSame()
+    await this.#steps.assertSame(this.#steps.signal)
     await this.#store(agreed)
   }
 

@@ -7,7 +7,8 @@
  * In: a batch before it is decided. Out: the first offset that may not be decided yet, and the park codes of the
  * records before it.
  * Promises: while the other generation is live, no record is decided before the other has published past it. Every
- * record that the other has published past is decided, even if that position is inside a batch.
+ * record that the other has published past is decided, even if that position is inside a batch. What was read of the
+ * other one counts only if its position is still there after the read: `adopt` sets it back.
  * Can go wrong: the other generation does not move (waits, and says so), is gone, or lost a shard or an index (stops: a
  * lost parked record looks like an applied one).
  */
@@ -58,7 +59,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
     const [followed] = await getDocuments<GenerationDocument>([controlAddress(prefix, generationId(follows))])
     if (!position?.found || !followed?.found)
       throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
-    // Later losses are noted in its document by its own projector.
+    // Later on its own projector notes in its document that a shard was lost.
     if (!isChecked || followed._source.body.lost !== undefined)
       await assertSameIndices(followed._source.body, { request, prefix })
     isChecked = true
@@ -116,13 +117,24 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
     return parked
   }
 
+  /** Whether the other one still has what was read of it: it may have been set back since its position was read. */
+  const hasStill = async (offset: number): Promise<boolean> => {
+    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])
+    const now = await reachedIn(position)
+    if (now < offset) reached = now
+    return now >= offset
+  }
+
   return async (batch: Batch): Promise<Followed> => {
-    // Read the other's position before its parked records: it writes those before its position moves past them.
     const isIndependent = () => independentFrom !== undefined && batch.from >= independentFrom
-    if (!isIndependent() && firstUndecidable() < batch.end) await waitUntilDecided(batch)
-    const decidableTo = isIndependent() ? batch.end : Math.min(firstUndecidable(), batch.end)
-    const parkedTo = independentFrom ?? decidableTo
-    const parked = await parkedOf(batch.records.flatMap(({ offset }) => (offset < parkedTo ? [offset] : [])))
-    return { decidableTo, parked }
+    for (;;) {
+      // Read the other's position before its parked records: it writes those before its position moves past them.
+      if (!isIndependent() && firstUndecidable() < batch.end) await waitUntilDecided(batch)
+      const decidableTo = isIndependent() ? batch.end : Math.min(firstUndecidable(), batch.end)
+      const parkedTo = Math.min(independentFrom ?? decidableTo, decidableTo)
+      const offsets = batch.records.flatMap(({ offset }) => (offset < parkedTo ? [offset] : []))
+      const parked = await parkedOf(offsets)
+      if (offsets.length === 0 || (await hasStill(parkedTo))) return { decidableTo, parked }
+    }
   }
 }

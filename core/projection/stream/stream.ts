@@ -254,7 +254,7 @@ const startBalances = (
     warn,
     fail,
     send: elasticsearch.send,
-    assertSame: () => assertSameIndices(identity, { request: elasticsearch.send, prefix }),
+    assertSame: signal => assertSameIndices(identity, { request: asked => elasticsearch.send(asked, signal), prefix }),
   })
 }
 

@@ -9,10 +9,11 @@ const positionOf = (position: number, serve_from: number) => ({ position, last: 
 const indices = Object.fromEntries(['p-control', ...kinds.map(kind => indexOf('p', 'g1', kind))].map(id => [id, 'i']))
 const bodies: Readonly<Record<string, object>> = {
   live: { generation: 'g1', kept: ['g1'] },
-  'generation:g1': { topic: 't', cluster_id: 'c', partitions: 3, rules_version: 1, generation: 'g1', indices },
+  'generation:g1': { topic: 't', cluster_id: 'c', partitions: 4, rules_version: 1, generation: 'g1', indices },
   'position:g1:0': positionOf(20, 50),
   'position:g1:1': positionOf(50, 50),
   'position:g1:2': positionOf(30, 40),
+  'position:g1:3': { ...positionOf(10, 0), removing: true },
 }
 const found = (_id: string) => {
   const body = bodies[_id]
@@ -36,9 +37,9 @@ const send = sending(async ({ path, body }) => {
 const admin = {
   ...{ connect: async () => undefined, disconnect: async () => undefined },
   describeCluster: async () => ({ clusterId: 'c' }),
-  fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}, {}, {}] }] }),
+  fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}, {}, {}, {}] }] }),
   fetchTopicOffsets: async () =>
-    [50, 50, 30].map((end, partition) => ({ partition, offset: `${end}`, high: `${end}`, low: '0' })),
+    [50, 50, 30, 10].map((end, partition) => ({ partition, offset: `${end}`, high: `${end}`, low: '0' })),
 }
 
 const statusOf = async (json: boolean): Promise<string> => {
@@ -64,9 +65,13 @@ test('a partition that is read again is shown with the offset from which the API
   expect(lines).toContain(
     'partition 2: 30 of 30, 0 behind; included up to nothing; answers 503 until offset 40: its topic ends at 30',
   )
+  expect(lines).toContain(
+    'partition 3: 10 of 10, 0 behind; included up to nothing; answers 503 until adopt or rewind, which removes documents, has ended: run it again',
+  )
   expect(JSON.parse(await statusOf(true)).partitions).toMatchObject([
     { position: 20, end: 50, serve_from: 50 },
     { position: 50, end: 50, serve_from: 50 },
     { position: 30, end: 30, serve_from: 40 },
+    { position: 10, end: 10, serve_from: 0, removing: true },
   ])
 })

@@ -34,6 +34,8 @@ const given = () => {
     open: [] as readonly number[],
     times: { g1: 100, g2: 100 },
     spareLag: 0,
+    /** Readers may have seen the old generation up to here. */
+    servedFrom: 0,
     onWait: (_: number): void => undefined,
     live: { generation: 'g1', kept: ['g1', 'g2'] } as Record<string, unknown>,
   }
@@ -45,7 +47,8 @@ const given = () => {
     if (kind === 'live') return { kind, body: state.live }
     if (kind !== 'position') return undefined
     const at = partition === '0' ? (name === 'g1' ? state.old.length : state.copied - state.spareLag) : 0
-    return { kind, body: { position: at, serve_from: 0, time: name === 'g1' ? state.times.g1 : state.times.g2 } }
+    const [serve_from, time] = name === 'g1' ? [state.servedFrom, state.times.g1] : [0, state.times.g2]
+    return { kind, body: { position: at, serve_from, time } }
   }
   const send = sending(async request => {
     const { method, path, body, query } = request
@@ -124,6 +127,13 @@ test('the swap comes once nobody publishes to the old topic or projects it, and 
     ...{ generation: 'g2', previous: 'g1', floor: [3, 0], alone: { g2: [3, 0] } },
     grown: { topic: 'old', cluster_id: 'c', ends: [3] },
   })
+})
+
+test('while readers wait for records that the old topic lost, nothing is compared and nothing is changed', async () => {
+  const { state, said, swap } = given()
+  Object.assign(state, { members: 0, servedFrom: 5 })
+  await expect(swap()).rejects.toThrow('g1 is at 2 in partition 0 of old, and reads again up to 5: records could be')
+  expect([state.live.generation, said]).toEqual(['g1', []])
 })
 
 test('a publisher who does not stop is named, and nothing is changed', async () => {

@@ -129,12 +129,27 @@ describe('a generation that follows another', () => {
     expect(await follow(reps(0, 2))).toMatchObject({ parked: new Map([[1, 'id_reused']]) })
   })
 
-  test('does not read a position that it knows is passed', async () => {
+  test('reads a position that it knows is passed only after the parked records: it may have been set back', async () => {
     const { asked, follow } = control({ positions: [100, 100] })
     await follow(reps(0, 2))
     asked.length = 0
     await follow(reps(2, 1))
-    expect(asked).toEqual(['events:0:2'])
+    expect(asked).toEqual(['events:0:2', 'position:g1:0', 'generation:g1'])
+  })
+
+  test('waits again if the other one is read again since, and parks what that one parks then', async () => {
+    const { state, after, follow, slept } = control({ positions: [100, 100], parked: { 'events:0:3': 'rep_unknown' } })
+    await follow(reps(0, 2))
+    state.removing = true
+    state.parked = {}
+    // Reads of a round: parked records, position, generation; then of each look: position, live, generation.
+    after.push(...Array.from({ length: 9 }, () => () => undefined), () => {
+      state.removing = false
+      state.positions = [5, 5]
+      state.parked = { 'events:0:3': 'rep_unknown' }
+    })
+    expect(await follow(reps(2, 2))).toEqual({ decidableTo: 4, parked: new Map([[3, 'rep_unknown']]) })
+    expect(slept()).toBeGreaterThan(0)
   })
 
   test('reports that it waits if that takes long, and then continues', async () => {
