@@ -281,7 +281,7 @@ export const archiveMutants: readonly Mutant[] = [
   {
     name: 'rewind leaves documents at and after the stored positions',
     inside: 'takeOver',
-    find: 'const { from: removedFrom } = await remove(identity, positions, restart)',
+    find: 'const { from: removedFrom } = await remove(identity, positions, restart, forget)',
     replace: 'const removedFrom: readonly number[] = []',
     flow: 'test/simulation/pairs-restored.test.ts',
   },

@@ -292,7 +292,14 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'after adopt, rewind goes back to positions from before it',
     inside: 'takeOver',
-    find: '    await forgetPastPositions(identity.generation, context, restart.time)\n',
+    find: '    await forget()\n',
+    replace: '',
+  },
+  {
+    name: 'rewind goes back to positions after documents that an interrupted adopt has removed',
+    inside: 'removeLeftovers',
+    file: 'tools/leftovers/remove-leftovers.ts',
+    find: '  await removal.beforeRemoving?.()\n',
     replace: '',
   },
   {

@@ -142,7 +142,12 @@ export const takeOver = async (
     return from
   }
   /** @param before the positions that were checked. Absent: those that the removal reads first */
-  const remove = async (identity: GenerationBody, before?: Positions, restart?: Restart): Promise<Removed> => {
+  const remove = async (
+    identity: GenerationBody,
+    before?: Positions,
+    restart?: Restart,
+    beforeRemoving = async (): Promise<void> => undefined,
+  ): Promise<Removed> => {
     const { generation, partitions } = identity
     const group = `${groupId}-${generation}`
     const wait = () => waitUntilNobodyWrites(generation, partitions, group, admin, context, 'run the same again')
@@ -154,7 +159,7 @@ export const takeOver = async (
       first = await firstToRemoveOf(identity, positions, restart, () => undefined)
       return first
     }
-    const removal = { ...identity, from, keepsWritten: true, waitUntilNobodyWrites: wait } as const
+    const removal = { ...identity, from, keepsWritten: true, beforeRemoving, waitUntilNobodyWrites: wait } as const
     return { isRemoved: await removeLeftovers(removal, context), from: first }
   }
   const replaced: Replaced[] = []
@@ -174,9 +179,10 @@ export const takeOver = async (
     if (found !== undefined) replaced.push(found)
   }
   for (const { stored, identity, ids, shards, restart, positions } of followedFirst(replaced)) {
-    // Before documents go: if this run is interrupted, no rewind may go back less far.
-    await forgetPastPositions(identity.generation, context, restart.time)
-    const { from: removedFrom } = await remove(identity, positions, restart)
+    // Before documents go or positions are set back: if this run is interrupted, no rewind may go back less far.
+    const forget = () => forgetPastPositions(identity.generation, context, restart.time)
+    const { from: removedFrom } = await remove(identity, positions, restart, forget)
+    await forget()
     const times = await readTimes(identity, context)
     for (const [partition, { last }] of (await positionDocumentsOf(identity, context)).entries()) {
       const isLeft = last !== null && last.offset < (removedFrom[partition] ?? 0)

@@ -63,6 +63,8 @@ export type Removal = LayoutSource & {
   readonly from: (positions: readonly PositionDocument['body'][]) => Promise<readonly number[]>
   /** The log goes on: the last written record is forgotten only if its documents go. */
   readonly keepsWritten?: true
+  /** Called after the last refusal, and before the first document goes. */
+  readonly beforeRemoving?: () => Promise<void>
   /** Called if there is something to remove; afterwards it is looked for again. Absent: nobody writes any more. */
   readonly waitUntilNobodyWrites?: () => Promise<void>
 }
@@ -89,6 +91,7 @@ export const removeLeftovers = async (removal: Removal, steps: Steps): Promise<b
     await forget(removal, begin, written, steps)
     return false
   }
+  await removal.beforeRemoving?.()
   const marked = await mark(removal, begin.positions, partitions, steps)
   if (partitions.size > 0) {
     await steps.sleep(READERS_GONE_MS)

@@ -158,6 +158,19 @@ test('after a topic lost its last records, readers wait for exactly the position
   })
 })
 
+test('an adopt that is refused has removed nothing, and leaves past positions to rewind', async () => {
+  const id = pastPositionsId('g1', 1)
+  const { engine, adopt } = world(beside => {
+    putPayout(beside, 13)
+    putPosition(beside, 'g1', 14)
+  })
+  change(engine, { indices: { 'p-control': 'before' } })
+  const body = { time: 1, copy: copyOf({ indices: { 'p-control': 'before' } }), partitions: [{ position: 7 }] }
+  engine.put('p-control', id, 1, { kind: 'past', body })
+  await expect(adopt()).rejects.toThrow('positions of g1 were changed meanwhile')
+  expect([payoutsOf(engine).length, id in engine.all('p-control')]).toEqual([3, true])
+})
+
 test('once documents before the position are gone, no rewind finds past positions after them, wherever adopt ended', async () => {
   const id = pastPositionsId('g1', 1)
   const create = () => {
