@@ -7,8 +7,8 @@
  * In: a batch before it is decided. Out: the first offset that may not be decided yet, and the park codes of the
  * records before it.
  * Promises: while the other generation is live, no record is decided before the other has published past it. Every
- * record that the other has published past is decided, even if that position is inside a batch. Its parked records count
- * only if its position is still there after they were read: `adopt` sets it back.
+ * record that the other has published past is decided, even if that position is inside a batch. Its parked records
+ * count only if its position is still there after they were read: `adopt` sets it back.
  * Can go wrong: the other generation does not move (waits, and says so), is gone, or lost a shard or an index (stops: a
  * lost parked record looks like an applied one).
  */
