@@ -14,15 +14,15 @@ export const commandMutants: readonly Mutant[] = [
   {
     name: 'commands answer before all is read again',
     inside: 'servedPositionsOf',
-    find: '(position >= serve_from && !removing)',
-    replace: '!removing',
+    find: 'isServed(document)',
+    replace: '!document.removing',
     flow: 'test/faults/restored-copy.test.ts',
   },
   {
     name: 'commands answer while documents are being removed',
     inside: 'servedPositionsOf',
-    find: '(position >= serve_from && !removing)',
-    replace: 'position >= serve_from',
+    find: 'isServed(document)',
+    replace: 'document.position >= (document.serve_from ?? 0)',
   },
   {
     name: 'commands answer from a partition that is read again if it is not the first one',

@@ -56,9 +56,9 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'the position of the followed generation is read after the live document',
     inside: 'createFollow',
-    find: '    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])\n    const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])\n',
+    find: '    const [position] = await getDocuments<PositionDocument>([itsPosition])\n    const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])\n',
     replace:
-      '    const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])\n    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])\n',
+      '    const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])\n    const [position] = await getDocuments<PositionDocument>([itsPosition])\n',
   },
   {
     name: 'a generation trusts the parked records of the one it follows although that lost a shard',

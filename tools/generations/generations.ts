@@ -9,6 +9,7 @@ import {
   type Generations,
   getEach,
   ifVersion,
+  isServed,
   listPastPositions,
   multiGet,
   type Request,
@@ -107,8 +108,9 @@ export const servedPositionsOf = async (
 ): Promise<number[]> => {
   const { generation, topic } = identity
   const documents = await positionDocumentsOf(identity, context)
-  for (const [partition, { position, serve_from = 0, removing }] of documents.entries()) {
-    if ((only ?? partition) !== partition || (position >= serve_from && !removing)) continue
+  for (const [partition, document] of documents.entries()) {
+    if ((only ?? partition) !== partition || isServed(document)) continue
+    const { position, serve_from = 0 } = document
     const risk = generation === API_KEYS_GENERATION ? 'a revoked key could look valid' : 'records could be missing'
     const where = `${generation} is at ${position} in partition ${partition} of ${topic}`
     if (position < serve_from)
@@ -213,7 +215,7 @@ export const deleteGeneration = async (
   }
 }
 
-/** A rewind goes no more to past positions of a generation. @param after only not to those of later times */
+/** Deletes the past positions of a generation: no rewind goes back to them. @param after only those of later times */
 export const forgetPastPositions = async (
   generation: string,
   context: CommandContext,

@@ -54,12 +54,13 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
   const { generation, follows, topic } = identity
   if (follows === undefined) return undefined
   const { getDocuments, request, sleep, during } = steps
+  const itsPosition = controlAddress(prefix, positionId(follows, partition))
   let isChecked = false
   const reachedIn = async (position: FoundDocument<PositionDocument> | undefined): Promise<number> => {
     const [followed] = await getDocuments<GenerationDocument>([controlAddress(prefix, generationId(follows))])
     if (!position?.found || !followed?.found)
       throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
-    // Later on its own projector notes in its document that a shard was lost.
+    // If it loses a shard later, its own projector notes that in this document.
     if (!isChecked || followed._source.body.lost !== undefined)
       await assertSameIndices(followed._source.body, { request, prefix })
     isChecked = true
@@ -73,7 +74,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   const readFollowed = async (from: number): Promise<void> => {
     // Read the position first. A position read after the live document could be from after a swap.
-    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])
+    const [position] = await getDocuments<PositionDocument>([itsPosition])
     const [live] = await getDocuments<LiveDocument>([controlAddress(prefix, LIVE_ID)])
     if (!live?.found) throw new StopError('index_missing', `${LIVE_ID} in ${controlIndexOf(prefix)}`)
     const generations = generationsIn(live._source)
@@ -119,7 +120,7 @@ export const createFollow = ({ identity, prefix }: Following, partition: number,
 
   /** Whether the other one still has what was read of it: it may have been set back since its position was read. */
   const hasStill = async (offset: number): Promise<boolean> => {
-    const [position] = await getDocuments<PositionDocument>([controlAddress(prefix, positionId(follows, partition))])
+    const [position] = await getDocuments<PositionDocument>([itsPosition])
     const now = await reachedIn(position)
     if (now < offset) reached = now
     return now >= offset
