@@ -27,9 +27,17 @@ import {
 import { READ_TIME_MAX } from '../../core/store/index.ts'
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
-import { NOT_STORED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import { type Audited, type Authenticated, type Context, countHeader, type Step, type Timed } from '../http/request.ts'
+import {
+  type Audited,
+  type Authenticated,
+  type Context,
+  countHeader,
+  NOT_STORED,
+  REVALIDATED,
+  type Step,
+  type Timed,
+} from '../http/request.ts'
 import type { FailedLogins } from './failed-logins.ts'
 
 /** Any number of spaces may follow the scheme: RFC 9110. */

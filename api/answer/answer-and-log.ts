@@ -6,12 +6,10 @@
  *   shown, and nothing that was sent, except the name of a parameter.
  * Can go wrong: any other error → `internal`. The log gets the class of the error and its location, not its message.
  */
-
 import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../../core/runtime/index.ts'
-import { FIXED, REVALIDATED } from '../http/cache-control.ts'
 import type { AddressOf } from '../http/client-address.ts'
 import type { Log } from '../http/log.ts'
-import type { Arrived, Context, KnownSoFar, Step } from '../http/request.ts'
+import { type Arrived, type Context, FIXED, type KnownSoFar, REVALIDATED, type Step } from '../http/request.ts'
 import type { AdmitLine } from './log-refusals.ts'
 
 /** Records one request. `route` is a pattern, undefined for an unknown path; `reason` that of a refusal. */

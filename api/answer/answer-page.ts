@@ -20,9 +20,16 @@ import {
 import { NOT_MODIFIED, OK, unavailable } from '../../core/runtime/index.ts'
 import { allocate, type DocumentSlice, type ReadPosition, startsWith } from '../../core/store/index.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
-import { FIXED, REVALIDATED } from '../http/cache-control.ts'
-import type { Arrived, Audited, Context, Counted, Reserved } from '../http/request.ts'
-import { noteRecordsForAudit } from '../http/request.ts'
+import {
+  type Arrived,
+  type Audited,
+  type Context,
+  type Counted,
+  FIXED,
+  noteRecordsForAudit,
+  REVALIDATED,
+  type Reserved,
+} from '../http/request.ts'
 
 /**
  * Version of the form of the API's answers: how their bytes are made from stored documents. Every entity tag contains

@@ -9,6 +9,7 @@
 import type Koa from 'koa'
 import type { Added, KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
 import type { ReadPosition, ReadScope, Reservation } from '../../core/store/index.ts'
+import { FIXED_AGE_SECONDS } from '../limits.ts'
 
 /** A request on its way, with what is known of it. */
 export type Context<Known> = Koa.ParameterizedContext<Known>
@@ -184,3 +185,14 @@ const added = <Known, Adds>(ctx: Context<Known>, adds: Adds): Context<With<Known
   Object.assign(ctx.state as object, adds)
   return ctx as unknown as Context<With<Known, Adds>>
 }
+
+// The `Cache-Control` of answers to an API key:
+
+/** A client may keep the answer, and asks again whether it is still the same. */
+export const REVALIDATED = 'private, no-cache'
+
+/** The answer is as of a change. Only new rules could change it, so a client may keep it for a limited time. */
+export const FIXED = `private, max-age=${FIXED_AGE_SECONDS}, immutable`
+
+/** Nobody may keep the answer. */
+export const NOT_STORED = 'no-store'

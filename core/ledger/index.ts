@@ -27,11 +27,18 @@ export {
   type ProjectedBatch,
   timeOfRecord,
 } from './decide/project.ts'
-export { decode } from './event/decode.ts'
+export { JsonText } from './event/canonical.ts'
+export {
+  type Batch,
+  bytesOf,
+  decode,
+  type Header,
+  type RawRecord,
+  type RecordHeaders,
+  recordHash,
+} from './event/decode.ts'
 export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
 export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'
-export { JsonText } from './event/raw-json.ts'
-export { type Batch, bytesOf, type Header, type RawRecord, type RecordHeaders, recordHash } from './event/raw-record.ts'
 export { whyNotStrictJson } from './event/strict-json.ts'
 export { traceBatch } from './event/trace-batch.ts'
 export {

@@ -6,6 +6,7 @@ export { createAdmitBatch } from './batch/limit-lines.ts'
 export { connectAdmin, connectProducer } from './connect.ts'
 export { createEventsTopic, createMissingTopics } from './create-topics.ts'
 export { archivedLog, type VerifiedLog } from './follow/archived-log.ts'
+export type { Consumption, LogHandlers, StreamLog } from './follow/consume.ts'
 export { consume } from './follow/consume.ts'
 export {
   assertOwnGroup,
@@ -15,7 +16,6 @@ export {
   type InstallationIdentity,
 } from './follow/group.ts'
 export { type Bounds, endWithin, restingAt, upToBound } from './follow/stop-at.ts'
-export type { Consumption, LogHandlers, StreamLog } from './follow/stream-log.ts'
 export { accessRefusal, withRight } from './kafka/access-refusal.ts'
 export { type AuthorizedOperations, type Operations, openAuthorizedOperations } from './kafka/authorized-operations.ts'
 export { EncodedHeaders, encodeHeaders } from './kafka/encoded-headers.ts'

@@ -11,7 +11,7 @@ export const elasticsearchConfig = (
   const auth = authOf(settings)
   return {
     nodes: settings.ELASTICSEARCH_URL,
-    // `keepTrying` and `documents/write.ts` retry: the client would retry silently, and treat a timeout as final.
+    // `keepTrying` and `documents/documents.ts` retry: the client would retry silently, and treat a timeout as final.
     maxRetries: 0,
     requestTimeout: ELASTICSEARCH_TIMEOUT_MS,
     compression: false,

@@ -9,10 +9,9 @@ export {
   groupsOf,
   rowsOf,
 } from './balances/sums.ts'
+export { assertNoPipeline, pack, readDocuments, WITHOUT_PIPELINES, write } from './documents/documents.ts'
 export { lastOffsetIn } from './documents/last-offset.ts'
-export { readDocuments } from './documents/read-documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
-export { assertNoPipeline, pack, WITHOUT_PIPELINES, write } from './documents/write.ts'
 export type {
   Coverage,
   DocumentAnswer,
@@ -167,7 +166,6 @@ export {
   type SearchClient,
   type TooMuch,
 } from './read/search-client.ts'
-export { clientOptions } from './read/search-client-options.ts'
 export {
   anyHit,
   bodyOf,
@@ -184,4 +182,4 @@ export {
   startsWith,
   textOfSlice,
 } from './read/slice-documents.ts'
-export { createTransport } from './read/transport.ts'
+export { clientOptions, createTransport } from './read/transport.ts'

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { recordHash } from '../../core/ledger/event/raw-record.ts'
+import { recordHash } from '../../core/ledger/event/decode.ts'
 import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import { logOf, newDirectory } from '../support/archives.ts'
 import { structured, withText } from '../support/bad-event.ts'

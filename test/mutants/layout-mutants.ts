@@ -6,7 +6,7 @@ export const layoutMutants: readonly Mutant[] = [
   {
     name: 'a document is written without the routing with which it is looked for',
     inside: 'actionOf',
-    file: 'core/store/documents/write.ts',
+    file: 'core/store/documents/documents.ts',
     find: '  const routed = routing === undefined ? \'\' : `"routing":"${routing}",`\n',
     replace: "  const routed = routing === undefined ? '' : ''\n",
   },

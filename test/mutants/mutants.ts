@@ -164,7 +164,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'a retry also sends the documents between the refused ones',
     inside: 'linesOf',
-    file: 'core/store/documents/write.ts',
+    file: 'core/store/documents/documents.ts',
     find: '  if (first && last && inOneGo) return',
     replace: '  if (first && last && (inOneGo || first.from < last.to)) return',
   },

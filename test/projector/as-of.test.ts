@@ -5,7 +5,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../core/ledger/decide/cache.ts'
-import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import type { RawRecord } from '../../core/ledger/event/decode.ts'
 import type { DocumentChange, DocumentKey } from '../../core/ledger/rules/state.ts'
 import type { CommissionEvent } from '../../schemas/events.ts'
 import * as examples from '../schemas/examples.ts'

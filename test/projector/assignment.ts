@@ -1,6 +1,6 @@
 /** An assignment with held positions and verifications, and the calls it makes to the Kafka client. */
 
-import { recordHash } from '../../core/ledger/event/raw-record.ts'
+import { recordHash } from '../../core/ledger/event/decode.ts'
 import { PartitionFlow } from '../../core/projection/flow/flow.ts'
 import { Assignment } from '../../core/projection/stream/assign.ts'
 import type { PublishedPosition, PublishedState } from '../../core/store/positions/publish.ts'

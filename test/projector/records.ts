@@ -1,9 +1,6 @@
 /** Records as the consumer delivers them, by default in binary mode. */
-
-import type { Assessed } from '../../core/ledger/decide/project.ts'
-import { assess as assessRecord } from '../../core/ledger/decide/project.ts'
-import { decode } from '../../core/ledger/event/decode.ts'
-import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import { type Assessed, assess as assessRecord } from '../../core/ledger/decide/project.ts'
+import { decode, type RawRecord } from '../../core/ledger/event/decode.ts'
 import type { PartitionSource } from '../../core/ledger/event/validate.ts'
 import { builtInRules } from '../../core/ledger/rules/rules.ts'
 import { encodeHeaders } from '../../core/log/kafka/encoded-headers.ts'

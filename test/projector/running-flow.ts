@@ -1,9 +1,6 @@
 /** A flow of one partition whose stages the test can hold. Records the calls of each stage. */
-
-import type { Deciding } from '../../core/ledger/decide/decide.ts'
-import { PartitionLedger } from '../../core/ledger/decide/decide.ts'
-import { decode } from '../../core/ledger/event/decode.ts'
-import type { Batch, RawRecord } from '../../core/ledger/event/raw-record.ts'
+import { type Deciding, PartitionLedger } from '../../core/ledger/decide/decide.ts'
+import { type Batch, decode, type RawRecord } from '../../core/ledger/event/decode.ts'
 import { builtInRules } from '../../core/ledger/rules/rules.ts'
 import type { DocumentChange, DocumentKey } from '../../core/ledger/rules/state.ts'
 import { NO_HEADERS } from '../../core/log/kafka/encoded-headers.ts'

@@ -5,7 +5,7 @@
  * refused. Not simulated: brokers that refuse a sequence, and transactions that time out.
  */
 import kafkajs from 'kafkajs'
-import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import type { RawRecord } from '../../core/ledger/event/decode.ts'
 import { NO_HEADERS } from '../../core/log/kafka/encoded-headers.ts'
 import { loadKafkajs } from '../../core/log/kafka/load-kafkajs.ts'
 import { topicOfRack } from '../../core/log/kafka/patch-topic-ids.ts'

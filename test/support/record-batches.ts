@@ -1,10 +1,8 @@
 /** Batches of records as a log has them: good ones, and ones that no producer makes. */
-
-import type { RawRecord } from '../../core/ledger/event/raw-record.ts'
+import type { RawRecord } from '../../core/ledger/event/decode.ts'
 import { crc32c } from '../../core/log/batch/crc32c.ts'
 import { BatchReader } from '../../core/log/batch/read-batch.ts'
-import type { EntryKind } from '../../core/log/batch/record-batch.ts'
-import { HEADER_BYTES, recordBatchesIn } from '../../core/log/batch/record-batch.ts'
+import { type EntryKind, HEADER_BYTES, recordBatchesIn } from '../../core/log/batch/record-batch.ts'
 import type { FetchedBytes } from '../../core/log/kafka/patch-fetch.ts'
 import { encodeRecordBatch } from '../../core/log/records/encode-batch.ts'
 

@@ -13,12 +13,11 @@
  * Can go wrong: Elasticsearch is unavailable (retries); an index is gone (stops); `follow` fails.
  */
 import type { ParkCode } from '../../../schemas/errors.ts'
-import { type Batch, bytesOf, type RawRecord } from '../event/raw-record.ts'
+import { type Batch, bytesOf, type RawRecord } from '../event/decode.ts'
 import type { PartitionSource, ValidEvent } from '../event/validate.ts'
 import { BATCH_BYTES, BATCH_RECORDS, DOCUMENTS_ASKED } from '../limits.ts'
 import type { AnyRules } from '../rules/rules.ts'
-import type { Reads } from '../rules/state.ts'
-import { type AnyNewDocument, type DocumentKey, type DocumentRef, State } from '../rules/state.ts'
+import { type AnyNewDocument, type DocumentKey, type DocumentRef, type Reads, State } from '../rules/state.ts'
 import { Cache } from './cache.ts'
 import {
   type Assessed,

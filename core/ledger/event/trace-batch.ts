@@ -4,7 +4,7 @@
  * Promises: a span has topic, partition, first offset and number of records, and nothing of a record.
  */
 import { propagation, ROOT_CONTEXT, type Span, SpanKind, trace } from '@opentelemetry/api'
-import type { RawRecord } from './raw-record.ts'
+import type { RawRecord } from './decode.ts'
 
 const tracer = trace.getTracer('commission-projector')
 const TRACEPARENT = [Buffer.from('ce_traceparent')]

@@ -7,7 +7,7 @@
  * sends such a record has parked that record, and nothing else.
  */
 import { BATCH_BYTES_MAX, BATCH_RECORD_BYTES_MAX } from '../../../schemas/limits.ts'
-import type { RawRecord } from './raw-record.ts'
+import type { RawRecord } from './decode.ts'
 
 /** The reasons, which are stored, and what was expected and given. */
 const unreadableReasons = {

@@ -17,12 +17,10 @@ import type {
 import { partitionOf } from '../../../schemas/partition.ts'
 import { isEventType, matchesFirstKeySchema, matchesSchema } from '../../../schemas/validate.ts'
 import { instantToNanoseconds } from '../../../schemas/values.ts'
-import { canonical } from './canonical.ts'
-import type { Envelope } from './decode.ts'
+import { canonical, JsonText } from './canonical.ts'
+import type { Envelope, RawRecord } from './decode.ts'
 import type { FastPayout } from './fast-payout.ts'
 import { addUpTo } from './money.ts'
-import { JsonText } from './raw-json.ts'
-import type { RawRecord } from './raw-record.ts'
 
 /** An event that may be projected. `hash` covers the type and the known fields: equal events have equal hashes. */
 export type ValidEvent = (Exclude<AnyEvent, PayoutEvent> | ListsAsText<PayoutEvent>) & { readonly hash: string }

@@ -5,8 +5,8 @@
 import { setImmediate } from 'node:timers/promises'
 import { gunzip } from './gzip.ts'
 import { lz4Blocks } from './lz4.ts'
+import { Undecodable } from './record-batch.ts'
 import { largestBlock, unsnappy } from './snappy.ts'
-import { Undecodable } from './undecodable.ts'
 import { largestWindow, unzstd } from './zstd.ts'
 
 const [NONE, GZIP, SNAPPY, LZ4, ZSTD] = [0, 1, 2, 3, 4] as const

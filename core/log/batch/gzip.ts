@@ -5,7 +5,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { crc32, createInflateRaw, inflateRawSync } from 'node:zlib'
 import { inflate } from './inflate.ts'
-import { Undecodable } from './undecodable.ts'
+import { Undecodable } from './record-batch.ts'
 
 const MAGIC = 0x8b1f
 const DEFLATE = 8

@@ -1,6 +1,6 @@
 /** Runs bytes through a stream of zlib, in parts: memory does not grow with what they decompress to. */
 import { type Duplex, pipeline, Readable } from 'node:stream'
-import { Undecodable } from './undecodable.ts'
+import { Undecodable } from './record-batch.ts'
 
 /**
  * Yields the output. Ends the stream in any case.

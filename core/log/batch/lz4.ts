@@ -4,7 +4,7 @@
  * Unlike the older Java clients, this reads blocks that refer to the blocks before them, as librdkafka does.
  * Format: github.com/lz4/lz4, doc/lz4_Frame_format.md and doc/lz4_Block_format.md.
  */
-import { Undecodable } from './undecodable.ts'
+import { Undecodable } from './record-batch.ts'
 
 const MAGIC = 0x184d2204
 const VERSION_MASK = 0xc0

@@ -20,8 +20,7 @@ import {
 import { createWeightedSemaphore } from '../../runtime/index.ts'
 import { encodeHeaders } from '../kafka/encoded-headers.ts'
 import { decompress, memoryFor } from './decompress.ts'
-import { newLayout, type RecordBatch, readLayout, recordOf, VarintReader } from './record-batch.ts'
-import { Undecodable } from './undecodable.ts'
+import { newLayout, type RecordBatch, readLayout, recordOf, Undecodable, VarintReader } from './record-batch.ts'
 
 const MiB = 1024 * 1024
 

@@ -9,13 +9,11 @@
  * answer, which is by last offset, and starts at most one of them per record: where transactions overlap it passes
  * aborted records as committed. A batch belongs to one producer, so it is aborted in whole, whatever is in it.
  */
-
-import type { RawRecord } from '../../ledger/index.ts'
+import type { RawRecord, UnreadableReason } from '../../ledger/index.ts'
 import { StopError } from '../../runtime/index.ts'
 import { EncodedHeaders } from '../kafka/encoded-headers.ts'
 import type { FetchedBytes } from '../kafka/patch-fetch.ts'
 import { crc32c } from './crc32c.ts'
-import { Undecodable } from './undecodable.ts'
 
 export type RecordBatch = {
   /** The first and the last offset, as the header states them. */
@@ -249,4 +247,14 @@ export const recordOf = (bytes: Buffer, to: number, layout: Layout, first: numbe
 const plus = (base: bigint, distance: number | bigint): number => {
   const sum = Number(base) + Number(distance)
   return Number.isSafeInteger(sum) ? sum : Number(BigInt.asIntN(64, base + BigInt(distance)))
+}
+
+/** A batch that cannot be read, and why. The reason is stored: it depends on the bytes of the batch alone. */
+export class Undecodable extends Error {
+  override name = 'Undecodable'
+  readonly reason: UnreadableReason
+  constructor(reason: UnreadableReason) {
+    super(reason)
+    this.reason = reason
+  }
 }

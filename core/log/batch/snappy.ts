@@ -3,7 +3,7 @@
  * length in front; a header may come again between two blocks. Other clients send one block without a header.
  */
 import { uncompress, uncompressSync } from 'snappy'
-import { Undecodable } from './undecodable.ts'
+import { Undecodable } from './record-batch.ts'
 
 const MAGIC = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const HEADER_BYTES = 16

@@ -9,14 +9,12 @@
  *   partition is paused. Nothing is passed on that was fetched before a seek.
  * Can go wrong: a batch is not as the broker stored it: it is fetched again, and after some attempts ends the stream.
  */
-
 import { type Batch, bytesOf, type RawRecord, type UndecodableBatch } from '../../ledger/index.ts'
 import { nameOf, StopError } from '../../runtime/index.ts'
 import type { FetchedBytes } from '../kafka/patch-fetch.ts'
 import { CHANGED_BATCH_READS, FETCH_PARTITION_BYTES } from '../limits.ts'
 import { type BatchPart, BatchReader } from './read-batch.ts'
-import type { RecordBatch } from './record-batch.ts'
-import { batchesOf, type LogBatch } from './record-batch.ts'
+import { batchesOf, type LogBatch, type RecordBatch } from './record-batch.ts'
 
 export type UnpackSteps = {
   readonly topic: string

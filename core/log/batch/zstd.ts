@@ -5,7 +5,7 @@
  */
 import { createZstdDecompress } from 'node:zlib'
 import { inflate } from './inflate.ts'
-import { Undecodable } from './undecodable.ts'
+import { Undecodable } from './record-batch.ts'
 
 const MAGIC = 0xfd2fb528
 const SKIPPABLE_MAGIC = 0x184d2a50

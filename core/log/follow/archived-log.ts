@@ -9,7 +9,7 @@ import { type Batch, bytesOfAll } from '../../ledger/index.ts'
 import type { Ends } from '../kafka/source.ts'
 import { FETCH_PARTITION_BYTES } from '../limits.ts'
 import type { LogEntry, LogReader } from '../records/read-log.ts'
-import type { StreamLog } from './stream-log.ts'
+import type { StreamLog } from './consume.ts'
 
 /** An archive that was verified. */
 export type VerifiedLog = { readonly reader: LogReader; readonly archivedEnds: Ends }

@@ -5,7 +5,7 @@
  */
 
 import type { Batch } from '../../ledger/index.ts'
-import type { Consumption } from './stream-log.ts'
+import type { Consumption } from './consume.ts'
 
 /** By partition, the first offset that is not taken. */
 export type Bounds = readonly number[]

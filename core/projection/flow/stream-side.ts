@@ -7,7 +7,7 @@ import type { ParkCode } from '../../../schemas/errors.ts'
 import type { DecidedDocument, ProjectedBatch } from '../../ledger/index.ts'
 import type { Consumption } from '../../log/index.ts'
 import type { BalanceKeeper } from '../balances/keep-balances.ts'
-import type { Committer } from '../progress/commit.ts'
+import { COMMIT_INTERVAL_MS } from '../limits.ts'
 import type { StreamMetrics } from '../progress/metrics.ts'
 import type { Watchdog } from '../progress/watchdog.ts'
 
@@ -94,5 +94,36 @@ export class StreamSide {
   /** The partition stops with an error that cannot be retried. */
   fail(error: unknown): void {
     this.#parts.fail(error)
+  }
+}
+
+export type Committer = ReturnType<typeof createCommitter>
+
+/**
+ * Commits to Kafka, for lag tools only: a start uses our own published position. Only a stop waits for a commit.
+ * Promises: at most one commit a second and partition, except at a stop. The next commit makes up for a failed one.
+ */
+export const createCommitter = (consumption: () => Pick<Consumption, 'commit'> | undefined, elapsed: () => number) => {
+  const committed = new Map<number, number>()
+  const triedAt = new Map<number, number>()
+  const commit = async (partition: number, position: number): Promise<void> => {
+    triedAt.set(partition, elapsed())
+    try {
+      await consumption()?.commit(partition, position)
+      committed.set(partition, position)
+    } catch {
+      // The next offer tries again.
+    }
+  }
+  return {
+    committedTo: (partition: number): number => committed.get(partition) ?? 0,
+    /** Resolves when the position is committed, or is not due. Never rejects. */
+    offer: async (partition: number, position: number): Promise<void> => {
+      const since = elapsed() - (triedAt.get(partition) ?? Number.NEGATIVE_INFINITY)
+      if (committed.get(partition) !== position && since >= COMMIT_INTERVAL_MS) await commit(partition, position)
+    },
+    flush: async (positions: [partition: number, position: number][]): Promise<void> => {
+      for (const [partition, position] of positions) await commit(partition, position)
+    },
   }
 }

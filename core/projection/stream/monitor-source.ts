@@ -29,6 +29,7 @@ import {
   Unanswered,
 } from '../../runtime/index.ts'
 import { type Clocks, IDENTIFY_INTERVAL_MS } from '../../store/index.ts'
+import type { Committer } from '../flow/stream-side.ts'
 import {
   ENDS_INTERVAL_MS,
   ENDS_LATE_MS,
@@ -38,7 +39,6 @@ import {
   WATCHDOG_GAP_MS,
   WATCHDOG_INTERVAL_MS,
 } from '../limits.ts'
-import type { Committer } from '../progress/commit.ts'
 import type { StreamMetrics } from '../progress/metrics.ts'
 import type { Watchdog } from '../progress/watchdog.ts'
 import type { Assignment } from './assign.ts'

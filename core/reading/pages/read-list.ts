@@ -18,9 +18,8 @@ import {
   type ReadPosition,
   type ReadScope,
 } from '../../store/index.ts'
-import type { PositionAsOf } from './as-of.ts'
+import type { PositionAsOf, ProjectionTime } from './as-of.ts'
 import type { Cursors } from './cursors.ts'
-import type { ProjectionTime } from './projection-time.ts'
 import { type ListName, type ReadPage, requireSearchable } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
 import type { Sequences } from './sequences.ts'

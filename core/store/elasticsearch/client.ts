@@ -1,6 +1,6 @@
 /**
  * The projector's requests to Elasticsearch, over the official client. Each is tried once. `retryUntilAborted` retries
- * all requests except bulk writes: `documents/write.ts` retries those, whole or by item.
+ * all requests except bulk writes: `documents/documents.ts` retries those, whole or by item.
  */
 import { type Client, errors } from '@elastic/elasticsearch'
 import type { Address } from '../../../schemas/stored/layout.ts'

@@ -7,11 +7,12 @@
  * Can go wrong: no node answers in time, or all answer 502, 503 or 504 → the answer or the error of the last one.
  */
 import type { Readable } from 'node:stream'
-import type { Client } from '@elastic/elasticsearch'
+import type { Client, ClientOptions } from '@elastic/elasticsearch'
 import { ClusterConnectionPool, type GetConnectionOptions } from '@elastic/transport'
 import { context, propagation } from '@opentelemetry/api'
 import { isTimeUp } from '../../runtime/index.ts'
-import { type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
+import { type authOf, type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
+import { READ_TIME_MAX } from '../limits.ts'
 import type { Transport } from './search-client.ts'
 
 type Asked = Parameters<Transport>[0]
@@ -107,3 +108,27 @@ const isUnable = (status: number | null): boolean => status === 502 || status ==
 
 /** Reads an answer to its end, so that the connection can be used again. */
 const drop = (body: Readable): void => void body.on('error', () => undefined).resume()
+
+/** Returns the options for these settings. @param ca the contents of ELASTICSEARCH_CA_FILE */
+export const clientOptions = (
+  nodes: readonly string[],
+  auth: ReturnType<typeof authOf>,
+  ca: string | undefined,
+): ClientOptions => ({
+  nodes: [...nodes],
+  ...(auth === undefined ? {} : { auth }),
+  ...(ca === undefined ? {} : { tls: { ca } }),
+  requestTimeout: READ_TIME_MAX,
+  maxRetries: 0,
+  // The default pool asks a node that failed once or twice nearly as often as the others.
+  ConnectionPool: Nodes,
+  // No read waits for a node that is still silent.
+  resurrectStrategy: 'ping',
+  // Each read sets its own transport options. The client must send nothing else.
+  sniffOnStart: false,
+  sniffInterval: false,
+  sniffOnConnectionFault: false,
+  enableMetaHeader: false,
+  compression: false,
+  redaction: { type: 'remove' },
+})

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { recordHash } from '../../../core/ledger/event/raw-record.ts'
+import { recordHash } from '../../../core/ledger/event/decode.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
 import { controlIndexOf } from '../../../schemas/stored/documents.ts'
 import { CommandError } from '../../../tools/failures.ts'

@@ -5,7 +5,7 @@
 
 import { Cache } from '../../../core/ledger/decide/cache.ts'
 import { serialize } from '../../../core/ledger/decide/project.ts'
-import type { RawRecord } from '../../../core/ledger/event/raw-record.ts'
+import type { RawRecord } from '../../../core/ledger/event/decode.ts'
 import type { Stream } from '../../../schemas/events.ts'
 import {
   API_KEYS_GENERATION,

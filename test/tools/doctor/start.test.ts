@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { recordHash } from '../../../core/ledger/event/raw-record.ts'
+import { recordHash } from '../../../core/ledger/event/decode.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
 import { control, EVENTS, GROUP, KEYS, setting, started, World, written } from './started-world.ts'
 

@@ -1,7 +1,7 @@
 /** `adopt` on documents in memory, while a projector starts and stops beside it. */
 import type { Kafka } from 'kafkajs'
 import { expect, test } from 'vitest'
-import { recordHash } from '../../../core/ledger/event/raw-record.ts'
+import { recordHash } from '../../../core/ledger/event/decode.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import type { Send } from '../../../core/store/elasticsearch/client.ts'
 import { copyOf } from '../../../core/store/generations/past-positions.ts'

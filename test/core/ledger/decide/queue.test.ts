@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { bytesOfAll, Queue, splitAtOffset, splitBatch } from '../../../../core/ledger/decide/decide.ts'
-import type { Batch } from '../../../../core/ledger/event/raw-record.ts'
+import type { Batch } from '../../../../core/ledger/event/decode.ts'
 import { BATCH_BYTES, BATCH_RECORDS } from '../../../../core/ledger/limits.ts'
 import { encodeHeaders, NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
 

@@ -1,6 +1,6 @@
 import { SpanKind } from '@opentelemetry/api'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Batch } from '../../../../core/ledger/event/raw-record.ts'
+import type { Batch } from '../../../../core/ledger/event/decode.ts'
 import { traceBatch } from '../../../../core/ledger/event/trace-batch.ts'
 import { encodeHeaders } from '../../../../core/log/kafka/encoded-headers.ts'
 import { createSpanRecorder } from '../../../support/spans.ts'

@@ -1,7 +1,7 @@
 import { Transform } from 'node:stream'
 import { expect, test } from 'vitest'
 import { inflate } from '../../../../core/log/batch/inflate.ts'
-import { Undecodable } from '../../../../core/log/batch/undecodable.ts'
+import { Undecodable } from '../../../../core/log/batch/record-batch.ts'
 
 /** A stream that fails with this error at its first bytes. */
 const failingWith = (error: Error): Transform => new Transform({ transform: (_bytes, _encoding, done) => done(error) })

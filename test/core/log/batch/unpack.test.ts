@@ -1,6 +1,6 @@
 /** Batches of several leaders in one fetch. `follow/consume.test.ts` has the other promises of an unpacker. */
 import { expect, test } from 'vitest'
-import type { Batch } from '../../../../core/ledger/event/raw-record.ts'
+import type { Batch } from '../../../../core/ledger/event/decode.ts'
 import { Unpacker } from '../../../../core/log/batch/unpack.ts'
 import { eventRecord } from '../../../projector/records.ts'
 import { rep } from '../../../projector/story.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Batch } from '../../../../core/ledger/event/raw-record.ts'
+import type { Batch } from '../../../../core/ledger/event/decode.ts'
 import { archivedLog } from '../../../../core/log/follow/archived-log.ts'
 import { NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
 import { FETCH_PARTITION_BYTES } from '../../../../core/log/limits.ts'

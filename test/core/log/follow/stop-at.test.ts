@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Consumption } from '../../../../core/log/follow/consume.ts'
 import { endWithin, restingAt, upToBound } from '../../../../core/log/follow/stop-at.ts'
-import type { Consumption } from '../../../../core/log/follow/stream-log.ts'
 import { repsOf } from '../../../projector/running-flow.ts'
 
 test('only the records of a batch before the bound are taken, and the batch ends at the bound', () => {

@@ -1,6 +1,6 @@
 import kafkajs from 'kafkajs'
 import { describe, expect, test } from 'vitest'
-import { recordHash } from '../../../../core/ledger/event/raw-record.ts'
+import { recordHash } from '../../../../core/ledger/event/decode.ts'
 import {
   assertNotTruncated,
   assertSameSource,

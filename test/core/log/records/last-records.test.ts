@@ -1,7 +1,7 @@
 /** Last known records are read again by requests of their own, of all partitions, a few at a time. */
 import kafkajs from 'kafkajs'
 import { expect, test } from 'vitest'
-import { recordHash } from '../../../../core/ledger/event/raw-record.ts'
+import { recordHash } from '../../../../core/ledger/event/decode.ts'
 import { NO_HEADERS } from '../../../../core/log/kafka/encoded-headers.ts'
 import { topicOfRack } from '../../../../core/log/kafka/patch-topic-ids.ts'
 import { KNOWN_READS, KNOWN_RETRY_MS } from '../../../../core/log/limits.ts'

@@ -1,7 +1,7 @@
 /** A whole flow. For any batches and any order of completion, the result is that of one record after the other. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Batch } from '../../../../core/ledger/event/raw-record.ts'
+import type { Batch } from '../../../../core/ledger/event/decode.ts'
 import { Documents, decideOneByOne } from '../../../projector/given.ts'
 import { type Event, eventRecord } from '../../../projector/records.ts'
 import { startFlow } from '../../../projector/running-flow.ts'

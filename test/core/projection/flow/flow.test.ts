@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { recordHash } from '../../../../core/ledger/event/raw-record.ts'
+import { recordHash } from '../../../../core/ledger/event/decode.ts'
 import { BATCH_BYTES } from '../../../../core/ledger/limits.ts'
 import { REFRESH_DELAY_MAX_MS, WRITES_IN_FLIGHT_PER_PARTITION } from '../../../../core/projection/limits.ts'
 import { eventRecord } from '../../../projector/records.ts'

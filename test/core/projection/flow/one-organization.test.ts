@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { assessOrSkip, project } from '../../../../core/ledger/decide/project.ts'
-import { decode } from '../../../../core/ledger/event/decode.ts'
-import type { RawRecord } from '../../../../core/ledger/event/raw-record.ts'
+import { decode, type RawRecord } from '../../../../core/ledger/event/decode.ts'
 import { builtInRules } from '../../../../core/ledger/rules/rules.ts'
 import { State } from '../../../../core/ledger/rules/state.ts'
 import { TOPIC } from '../../../projector/given.ts'

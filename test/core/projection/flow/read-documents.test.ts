@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readDocuments } from '../../../../core/store/documents/read-documents.ts'
+import { readDocuments } from '../../../../core/store/documents/documents.ts'
 import type { FoundDocument } from '../../../../core/store/elasticsearch/client.ts'
 import { getting } from '../../../support/answering.ts'
 import { layoutIn } from '../../../support/layout.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { draftOf, serialize } from '../../../../core/ledger/decide/project.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
-import { pack } from '../../../../core/store/documents/write.ts'
+import { pack } from '../../../../core/store/documents/documents.ts'
 import { layoutOf } from '../../../../schemas/stored/layout.ts'
 import { layoutIn } from '../../../support/layout.ts'
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decode } from '../../../../core/ledger/event/decode.ts'
-import type { RawRecord } from '../../../../core/ledger/event/raw-record.ts'
+import { decode, type RawRecord } from '../../../../core/ledger/event/decode.ts'
 import { validate } from '../../../../core/ledger/event/validate.ts'
 import { encodeHeaders } from '../../../../core/log/kafka/encoded-headers.ts'
 import { parseSealedText } from '../../../../schemas/sealed/sealed-text.ts'

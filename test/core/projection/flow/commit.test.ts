@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { createCommitter } from '../../../../core/projection/flow/stream-side.ts'
 import { COMMIT_INTERVAL_MS } from '../../../../core/projection/limits.ts'
-import { createCommitter } from '../../../../core/projection/progress/commit.ts'
 import { Clock } from '../../../projector/clock.ts'
 import { everythingRuns } from '../../../projector/held.ts'
 

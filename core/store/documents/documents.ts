@@ -1,6 +1,7 @@
 /**
- * In: the documents of a batch, which `pack` turns into the bytes of bulk requests. Out: nothing, once Elasticsearch
- * has each of them at its version or a later one.
+ * Reads the documents that decisions need, and writes the decided ones.
+ * In, to write: the documents of a batch, which `pack` turns into the bytes of bulk requests. Out: nothing, once
+ * Elasticsearch has each of them at its version or a later one.
  * Promises: the offset is the external version, so that a repeated or late write changes nothing. Each item of a
  * response is checked by index and id. If a whole request fails for now, all its documents are sent again. If one item
  * fails for now, only its document is sent again. The number of retries has no limit. `keepTrying` is not used here.
@@ -9,8 +10,15 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { ParkedDocument } from '../../../schemas/stored/documents.ts'
-import type { Address, GenerationLayout } from '../../../schemas/stored/layout.ts'
-import type { DecidedDocument } from '../../ledger/index.ts'
+import type { Address, GenerationLayout, IndexKind } from '../../../schemas/stored/layout.ts'
+import {
+  type AnyDocument,
+  type AnyNewDocument,
+  type DecidedDocument,
+  type DocumentKey,
+  draftOf,
+  type ReadDocuments,
+} from '../../ledger/index.ts'
 import { ELASTICSEARCH_OVERLOADED, StopError, Unanswered } from '../../runtime/index.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
 import { assertPipelineExists, errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
@@ -280,3 +288,19 @@ const findNotStored = async (writes: readonly PackedDocument[], steps: WriteStep
   }
   return again
 }
+
+/** Reads documents as drafts. The projector gives `getFromPrimaries`, because decisions rest on them. */
+export const readDocuments =
+  (getDocuments: GetDocuments, { addressOf }: Pick<GenerationLayout, 'addressOf'>): ReadDocuments =>
+  async keys => {
+    const found = await getDocuments<AnyDocument>(keys.map(key => addressOf(kindOf(key), idOf(key))))
+    const drafts = new Map<DocumentKey, AnyNewDocument | null>()
+    for (const [index, key] of keys.slice(0, found.length).entries()) {
+      const document = found[index]
+      drafts.set(key, document?.found ? draftOf(document._source) : null)
+    }
+    return drafts
+  }
+
+const kindOf = (key: DocumentKey): IndexKind => key.slice(0, key.indexOf('/')) as IndexKind
+const idOf = (key: DocumentKey): string => key.slice(key.indexOf('/') + 1)
