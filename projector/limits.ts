@@ -52,5 +52,8 @@ export const PARKED_LATELY_HOURS = 24
 /** Milliseconds that the status page waits for Kafka and Elasticsearch, before it says what this process knows. */
 export const STATUS_PAGE_READ_MS = 3_000
 
+/** Milliseconds that a scrape waits for Elasticsearch: the other metrics must come before Prometheus gives up. */
+export const SCRAPE_READ_MS = 2_000
+
 /** Records that wait, above which the status page calls a projector late: as the alert. */
 export const LONG_LAG = 10_000

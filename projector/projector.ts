@@ -30,7 +30,7 @@ import { createParkedExplainer } from './admin/explain-parked.ts'
 import { createIsIntact, type IsIntact } from './admin/is-intact.ts'
 import { createReceiptReader, createReceipts, type Receipts } from './admin/receipts.ts'
 import { createRunReader, createRunReceipts } from './admin/run-receipts.ts'
-import { readParkedLately, statusOfAll } from './admin/status.ts'
+import { countStoredParked, readParkedLately, statusOfAll } from './admin/status.ts'
 import { createKeepUp, type KeepUp, type KeepUpSteps } from './keep-up.ts'
 import { DISCONNECT_TIMEOUT_MS, PARKED_LATELY_HOURS, REPORT_INTERVAL_MS } from './limits.ts'
 import { prepare, retryKafka, type Settings, type StartContext } from './start.ts'
@@ -51,6 +51,7 @@ export const runProjector = async (settings: Settings, context: StartContext): P
   const statuses = () => keepUp.streams().flatMap(stream => stream.status())
   const metrics = createProjectorMetrics(createProcessMetrics('projector'), {
     partitions: statuses,
+    storedParked: () => countStoredParked(keepUp.options(), elasticsearch),
     receiptsWaiting: receipts.waiting,
     failedSpares: () => keepUp.failed(),
     clock: clocks.state,

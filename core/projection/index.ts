@@ -8,7 +8,7 @@ export {
   STOP_TIMEOUT_MS,
   STREAMS_STOP_TIMEOUT_MS,
 } from './limits.ts'
-export { createProjectorMetrics, type StreamStatus } from './progress/metrics.ts'
+export { createProjectorMetrics, type StoredParked, type StreamStatus } from './progress/metrics.ts'
 export { type RebuildContext, type RebuildProgress, rebuildGeneration } from './rebuild.ts'
 export { kafkaLog } from './stream/kafka-log.ts'
 export {

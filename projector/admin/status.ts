@@ -1,11 +1,14 @@
 /** `/status`: the state of every partition, also of other projectors, read from Kafka and Elasticsearch each time. */
 
 import { fetchEnds, type GenerationBody, type SourceAdmin } from '../../core/log/index.ts'
-import { Unanswered } from '../../core/runtime/index.ts'
+import type { StoredParked } from '../../core/projection/index.ts'
+import { type Schedule, scheduleTimer, Unanswered, withTimeLimit } from '../../core/runtime/index.ts'
 import type { Coverage, Elasticsearch, Send, TermsAnswer } from '../../core/store/index.ts'
 import { parkCodes } from '../../schemas/errors.ts'
+import type { Stream } from '../../schemas/events.ts'
 import { type PositionDocument, positionId } from '../../schemas/stored/documents.ts'
 import type { GenerationLayout } from '../../schemas/stored/layout.ts'
+import { SCRAPE_READ_MS } from '../limits.ts'
 import { getControlDocuments } from './read-control.ts'
 import { refreshParked, searchAll } from './search-all.ts'
 
@@ -20,9 +23,11 @@ export type PartitionStatus = {
   readonly parked: number
 }
 
+type Counted = { readonly identity: GenerationBody; readonly layout: Pick<GenerationLayout, 'indexOf'> }
+
 /** Returns the status of several streams; undefined if one cannot be read. */
 export const statusOfAll = async (
-  streams: readonly { readonly identity: GenerationBody; readonly layout: Pick<GenerationLayout, 'indexOf'> }[],
+  streams: readonly Counted[],
   prefix: string,
   admin: SourceAdmin,
   elasticsearch: Elasticsearch,
@@ -73,14 +78,39 @@ const countParked = async (
   topic: string,
   partitions: number,
   send: Send,
+  signal?: AbortSignal,
 ): Promise<Map<number, number>> => {
-  await refreshParked(send, index)
-  const { aggregations } = await searchAll<TermsAnswer<'partitions', number>>(send, index, {
+  await refreshParked(send, index, signal)
+  const query = {
     size: 0,
     query: { term: { topic } },
     aggs: { partitions: { terms: { field: 'partition', size: partitions } } },
-  })
+  }
+  const { aggregations } = await searchAll<TermsAnswer<'partitions', number>>(send, index, query, signal)
   return new Map(aggregations.partitions.buckets.map(({ key, doc_count }) => [key, doc_count]))
+}
+
+/** Counts the parked records of each stream. One that cannot be counted in time is left out: no number is made up. */
+export const countStoredParked = async (
+  streams: readonly (Counted & { readonly stream: Stream })[],
+  { send }: Elasticsearch,
+  later: Schedule = scheduleTimer,
+): Promise<StoredParked[]> => {
+  const count = async (
+    { stream, identity: { generation, topic, partitions }, layout }: (typeof streams)[number],
+    signal: AbortSignal,
+  ): Promise<StoredParked[]> => {
+    try {
+      const counts = await countParked(layout.indexOf('parked'), topic, partitions, send, signal)
+      return [{ generation, stream, records: [...counts.values()].reduce((sum, one) => sum + one, 0) }]
+    } catch {
+      return []
+    }
+  }
+  const counted = await withTimeLimit(SCRAPE_READ_MS, later, signal =>
+    Promise.all(streams.map(one => count(one, signal))),
+  )
+  return counted.flat()
 }
 
 /** Parked records of one code. The times are those of the records, in milliseconds since 1970. */

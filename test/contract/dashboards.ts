@@ -39,6 +39,10 @@ const CALM = 'none fires'
 const alerts = 'sum by (alertname, severity) (ALERTS{alertstate="firing"})'
 const firing = `${alerts} or (label_replace(vector(0), "alertname", "${CALM}", "", "") unless on () ${alerts})`
 
+/** An hour ago, or before an outage; for a generation that is new since, at its first scrape. */
+const parkedBefore =
+  'last_over_time(commission:parked:records[7d] offset 1h) or min_over_time(commission:parked:records[1h])'
+
 /** The key is the name of the file. */
 export const dashboards: Readonly<Record<string, Dashboard>> = {
   'on-call': {
@@ -59,7 +63,7 @@ export const dashboards: Readonly<Record<string, Dashboard>> = {
         'Parked in the last hour',
         'locale',
         '{{generation}} {{stream}}',
-        'sum by (generation, stream) (increase(commission_records_total{outcome="parked"}[1h]))',
+        `max by (generation, stream) (commission:parked:records - (${parkedBefore}))`,
       ),
       panel('Refusals by reason', 'reqps', '{{status}} {{reason}}', rate('api_refusals_total', 'status, reason')),
     ],

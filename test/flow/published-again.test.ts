@@ -88,6 +88,15 @@ test('a record that is sent but not decided when the wait ends or is interrupted
   ])
 })
 
+test('a projector that was started later has the records that earlier ones parked in its metrics', async () => {
+  await eventually(async () => {
+    const { text } = await projector.ask('/metrics')
+    expect(text).toContain('commission_records_total{generation="g1",stream="events",outcome="parked"} 0\n')
+    expect(text).toContain('commission_parked_records{generation="g1",stream="events"} 4\n')
+    expect(text).toContain('commission_parked_records{generation="api-keys",stream="api-keys"} 0\n')
+  })
+})
+
 test('interrupted between two records, it goes on with the second: none is published twice, and none is lost', async () => {
   const early = [
     ...(await topics.publish([payout({ id: 'payout_n', rep_id: 'rep_30' })])),

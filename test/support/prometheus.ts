@@ -68,4 +68,5 @@ export const soonerRules = (rules: string): string =>
     .replaceAll(/(?<!process_start_time_seconds)\[(\d+)([mhd])\]/g, (_, count: string, unit: string) => {
       return `[${windowSeconds(Number(count) * (unitMinutes[unit] ?? 1))}s]`
     })
+    .replaceAll(/ offset (\d+)m/g, (_, count: string) => ` offset ${windowSeconds(Number(count))}s`)
     .replaceAll(/^( +for: )\d+m$/gm, `$1${FOR_SECONDS}s`)

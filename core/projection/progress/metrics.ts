@@ -20,9 +20,14 @@ export type StreamStatus = {
   readonly publishedUntil: number
 }
 
+/** How many parked records of a stream are stored, whichever process stored them. */
+export type StoredParked = { readonly generation: string; readonly stream: Stream; readonly records: number }
+
 /** Functions that each scrape calls. */
 type Scraped = {
   readonly partitions?: () => readonly StreamStatus[]
+  /** Without the streams whose records cannot be counted now. It never rejects. */
+  readonly storedParked?: () => Promise<readonly StoredParked[]>
   readonly receiptsWaiting?: () => number
   readonly failedSpares?: () => readonly { readonly generation: string; readonly code: string }[]
   readonly clock?: () => ClockState
@@ -31,7 +36,13 @@ type Scraped = {
 /** Registers the metrics of a projector or of a rebuild, which nobody scrapes, and returns the functions that count. */
 export const createProjectorMetrics = (
   registry: Registry,
-  { partitions = () => [], receiptsWaiting = () => 0, failedSpares = () => [], clock }: Scraped = {},
+  {
+    partitions = () => [],
+    storedParked = async () => [],
+    receiptsWaiting = () => 0,
+    failedSpares = () => [],
+    clock,
+  }: Scraped = {},
 ) => {
   const registers = [registry]
   const records = new Counter({
@@ -45,6 +56,17 @@ export const createProjectorMetrics = (
     help: 'Records parked by this process, by code',
     labelNames: ['generation', 'stream', 'code'],
     registers,
+  })
+  new Gauge({
+    name: 'commission_parked_records',
+    help: 'Parked records that are stored, also by other processes. Absent while Elasticsearch does not count them',
+    labelNames: ['generation', 'stream'],
+    registers,
+    async collect() {
+      const found = await storedParked()
+      this.reset()
+      for (const { generation, stream, records } of found) this.set({ generation, stream }, records)
+    },
   })
   const documents = new Counter({
     name: 'commission_documents_total',

@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { SourceAdmin } from '../../../core/log/kafka/source.ts'
+import type { Schedule } from '../../../core/runtime/time-limits.ts'
 import type { Answer, Request } from '../../../core/store/elasticsearch/client.ts'
-import { readParkedLately, readStatus, statusOfAll } from '../../../projector/admin/status.ts'
+import { countStoredParked, readParkedLately, readStatus, statusOfAll } from '../../../projector/admin/status.ts'
+import type { Stream } from '../../../schemas/events.ts'
 import { sending } from '../../support/answering.ts'
 
 const identity = { generation: 'g1', topic: 'commission.events', cluster_id: 'x', partitions: 2, rules_version: 1 }
@@ -86,4 +88,45 @@ test.each<[string, Partial<Answers>]>([
   const streams = [{ identity, layout: { indexOf: () => 'commission-g1-parked' } }]
   expect(await statusOfAll(streams, 'commission', admin, { send: answering(answers) })).toBeUndefined()
   expect(await statusOfAll(streams, 'commission', admin, { send: answering({}) })).toHaveLength(2)
+})
+
+describe('the parked records of each stream that are stored', () => {
+  const streamOf = (stream: Stream, generation: string) => ({
+    ...{ stream, identity: { ...identity, generation } },
+    layout: { indexOf: () => `commission-${generation}-parked` },
+  })
+  const streams = [streamOf('events', 'g1'), streamOf('api-keys', 'api-keys')]
+
+  test('are those of all partitions, refreshed', async () => {
+    const asked: Request[] = []
+    const buckets = [
+      { key: 1, doc_count: 4 },
+      { key: 0, doc_count: 2 },
+    ]
+    const search = { status: 200, body: { aggregations: { partitions: { buckets } } } }
+    expect(await countStoredParked(streams, { send: answering({ search }, asked) })).toEqual([
+      { generation: 'g1', stream: 'events', records: 6 },
+      { generation: 'api-keys', stream: 'api-keys', records: 6 },
+    ])
+    const paths = asked.map(({ path }) => path)
+    expect(paths).toContain('/commission-g1-parked/_refresh')
+    expect(paths).toContain('/commission-api-keys-parked/_refresh')
+  })
+
+  test('lack only the stream whose index cannot be counted', async () => {
+    const answer = answering({})
+    const send = sending(request => (request.path.includes('g1') ? Promise.resolve(unavailable) : answer(request)))
+    expect(await countStoredParked(streams, { send })).toEqual([
+      { generation: 'api-keys', stream: 'api-keys', records: 4 },
+    ])
+  })
+
+  test('are not waited for while Elasticsearch is silent', async () => {
+    const atOnce: Schedule = (_, run) => {
+      queueMicrotask(run)
+      return () => undefined
+    }
+    const send = sending((_, signal) => new Promise((_, reject) => signal?.addEventListener('abort', reject)))
+    expect(await countStoredParked(streams, { send }, atOnce)).toEqual([])
+  })
 })

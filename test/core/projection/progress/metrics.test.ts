@@ -39,6 +39,22 @@ test('a partition without a published time has no such series, so that no alert 
   expect(lines.filter(line => line.startsWith('commission_published_until_seconds'))).toEqual([])
 })
 
+test('parked records are those that are stored, and no old number stays while they cannot be counted', async () => {
+  let counted = true
+  const stored = [
+    { generation: 'g1', stream: 'events', records: 37 },
+    { generation: 'api-keys', stream: 'api-keys', records: 0 },
+  ] as const
+  const metrics = createProjectorMetrics(new Registry(), { storedParked: async () => (counted ? stored : []) })
+  const series = async () => (await linesOf(metrics)).filter(line => line.startsWith('commission_parked_records'))
+  expect(await series()).toEqual([
+    'commission_parked_records{generation="g1",stream="events"} 37',
+    'commission_parked_records{generation="api-keys",stream="api-keys"} 0',
+  ])
+  counted = false
+  expect(await series()).toEqual([])
+})
+
 test('counters tell the generations apart', async () => {
   const metrics = createProjectorMetrics(new Registry())
   metrics.of('events', 'g1').countProjected({ applied: 2, duplicate: 0, parked: 1 }, ['data_invalid'])
