@@ -117,6 +117,7 @@ const enabled: object = { type: 'boolean' }
 const ownImage: object = only({ repository: { type: 'string' }, digest })
 const service: object = only({
   type: { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
+  externalTrafficPolicy: { enum: ['Local', 'Cluster'] },
   port: atLeast(1),
   annotations: texts,
 })

@@ -43,6 +43,7 @@ type Rendered = {
   readonly metadata: { readonly name: string }
   readonly spec?: {
     readonly replicas?: number
+    readonly externalTrafficPolicy?: string
     readonly minReplicas?: number
     readonly scaleTargetRef?: { readonly name: string }
     readonly template?: { readonly spec: PodSpec }
@@ -229,6 +230,18 @@ describe.skipIf(goProgram === undefined)('the chart', () => {
       { name: 'tmp', mountPath: '/tmp' },
     ])
     expect(container?.env).toBeUndefined()
+  })
+
+  test('a Service that is open outside of the cluster keeps the addresses of its clients', {
+    timeout: BUILD_TIMEOUT_MS,
+  }, async () => {
+    const policies = async (...types: readonly string[]) => {
+      const set = types.flatMap(type => [`api.service.type=${type}`, `explorer.service.type=${type}`])
+      const objects = await objectsOf(...exampleValues('explorer.yaml'), ...set.flatMap(one => ['--set', one]))
+      return objects.flatMap(({ kind, spec }) => (kind === 'Service' ? [spec?.externalTrafficPolicy] : []))
+    }
+    expect(await policies()).toEqual([undefined, undefined])
+    for (const type of ['LoadBalancer', 'NodePort']) expect(await policies(type), type).toEqual(['Local', 'Local'])
   })
 
   test('without peers nobody may connect to an admin port', { timeout: BUILD_TIMEOUT_MS }, async () => {
