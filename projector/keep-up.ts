@@ -18,7 +18,7 @@ export type Wanted = {
   /** The generation that readers see. */
   readonly live: string
   readonly streams: readonly StreamOptions[]
-  /** The topics of all streams, also of those that failed. */
+  /** The topics of all streams, also of those that failed. For events that of the live generation comes first. */
   readonly sources: readonly StreamSource[]
   /** Spare generations that cannot be opened, and why. */
   readonly broken: ReadonlyMap<string, StopError>

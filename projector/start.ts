@@ -116,12 +116,13 @@ export const prepare = async (
   await serveKeysFrom(readEnd, steps)
 
   const keys = streamOptions(keysIdentity, settings.KAFKA_GROUP_ID, steps.prefix)
-  const sources = [
-    { stream: 'api-keys', ...apiKeys.source },
-    { stream: 'events', ...events.source },
-  ] as const
   return async failed => {
-    const wanted = await openActive(failed)
+    const { served, ...wanted } = await openActive(failed)
+    const ofEvents = served.topic === events.source.topic ? [events.source] : [served, events.source]
+    const sources = [
+      { stream: 'api-keys', ...apiKeys.source } as const,
+      ...ofEvents.map(({ topic, partitions }) => ({ stream: 'events', topic, partitions }) as const),
+    ]
     return { ...wanted, sources, streams: [keys, ...wanted.streams] }
   }
 }
@@ -178,7 +179,10 @@ const verifyStored = async (
 
 type Verify = (identity: GenerationBody) => Promise<void>
 
-/** Returns a function that opens the active generations, except those of other projectors. Open ones stay open. */
+/**
+ * Returns a function that opens the active generations, except those of other projectors. Open ones stay open. `served`
+ * is the topic of the live generation: while a topic grows, and afterwards, it may be that of other projectors.
+ */
 const createOpenActive = (source: Source, groupId: string, verify: Verify, steps: Steps, health: Health) => {
   const { prefix, rulesVersion } = steps
   const opened = new Map<string, StreamOptions>()
@@ -197,7 +201,7 @@ const createOpenActive = (source: Source, groupId: string, verify: Verify, steps
     return found
   }
 
-  return async (failed: readonly FailedSpare[]): Promise<Omit<Wanted, 'sources'>> => {
+  return async (failed: readonly FailedSpare[]): Promise<Omit<Wanted, 'sources'> & { readonly served: Topic }> => {
     for (const { generation } of failed) opened.delete(generation)
     const generations = await readGenerations(steps)
     if (generations === undefined)
@@ -207,11 +211,13 @@ const createOpenActive = (source: Source, groupId: string, verify: Verify, steps
     for (const name of opened.keys()) if (!generations.active.includes(name)) opened.delete(name)
     const broken = new Map<string, StopError>()
     let other: GenerationBody | undefined
+    let served: Topic = source
     for (const generation of generations.active) {
       if (opened.has(generation)) continue
       try {
         const found = await open(generation)
         other ??= found
+        if (generation === generations.live) served = found ?? source
       } catch (error) {
         if (generation === generations.live || !(error instanceof StopError)) throw error
         broken.set(generation, error)
@@ -223,10 +229,11 @@ const createOpenActive = (source: Source, groupId: string, verify: Verify, steps
       assertSameSource(other, source)
       throw rulesChanged(other, rulesVersion)
     }
-    return { live: generations.live, streams, broken }
+    return { live: generations.live, served, streams, broken }
   }
 }
 type Source = Parameters<typeof openGeneration>[1]
+type Topic = Pick<Source, 'topic' | 'partitions'>
 
 /**
  * Lets the API serve keys only from the present end of the topic on: an older revocation must not be missed. A stored

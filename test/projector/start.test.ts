@@ -54,9 +54,10 @@ const start = async () => {
     elasticsearch.documents.set('test-control/live', { kind: 'live', body })
   }
   /** Adds a generation that was made from another topic. */
-  const addOther = (generation: string, topic: string): void => {
+  const addOther = (generation: string, topic: string, partitions = 1): void => {
     const { kind, body } = elasticsearch.documents.get('test-control/generation:g1') as GenerationDocument
-    elasticsearch.documents.set(`test-control/generation:${generation}`, { kind, body: { ...body, generation, topic } })
+    const other = { ...body, generation, topic, partitions }
+    elasticsearch.documents.set(`test-control/generation:${generation}`, { kind, body: other })
   }
   /** Loses an index of a generation. */
   const lose = (generation: string): void => {
@@ -84,7 +85,24 @@ test('the topics are known also while the only generation of this projector cann
   expect([streams.map(({ identity }) => identity.generation), [...broken.keys()]]).toEqual([['api-keys'], ['g1']])
   expect(sources).toMatchObject([
     { stream: 'api-keys', topic: 'commission.api-keys', partitions: 1 },
+    { stream: 'events', topic: 'commission.events-9', partitions: 1 },
     { stream: 'events', topic: 'commission.events', partitions: 1 },
+  ])
+})
+
+test('the topic of the live generation comes before that of this projector: publishers are on it', async () => {
+  const { list, live, addOther } = await start()
+  const eventSources = async () =>
+    (await list()).sources.flatMap(({ stream, topic, partitions }) =>
+      stream === 'events' ? [[topic, partitions]] : [],
+    )
+  addOther('g2', 'commission.events-9', 9)
+  live({ generation: 'g1', kept: ['g1', 'g2'] })
+  expect(await eventSources()).toEqual([['commission.events', 1]])
+  live({ generation: 'g2', kept: ['g1', 'g2'] })
+  expect(await eventSources()).toEqual([
+    ['commission.events-9', 9],
+    ['commission.events', 1],
   ])
 })
 

@@ -31,6 +31,13 @@ test('the document has the size of a record that Kafka accepts, and of a value i
   expect(document?.info.description).toContain('A value may have up to 932067 bytes.')
 })
 
+test('a topic that grew is described by its successor, with the partitions of that', () => {
+  const grown = { stream: 'events', topic: 'pay.events-36', partitions: 36 } as const
+  expect(describeTopics(settings, [apiKeys, grown, events])).toMatchObject({
+    channels: { events: { address: 'pay.events-36', bindings: { kafka: { partitions: 36 } } } },
+  })
+})
+
 test('there is no document until both topics are known', () => {
   expect([describeTopics(settings, []), describeTopics(settings, [events])]).toEqual([undefined, undefined])
 })
