@@ -13,7 +13,7 @@ export const HEADERS_COUNT_MAX = 64
 /** Bytes of request line and headers at which Node's parser fails: enough to tell a long target from long headers. */
 export const PARSER_BYTES_MAX = 16 * 1024
 
-/** Seconds for which a client may use an answer as of a change without asking: new rules can change it. */
+/** Seconds for which a client may use a record or totals as of a change without asking: new rules can change it. */
 export const FIXED_AGE_SECONDS = 3_600
 
 /** Bytes of a body, which is read and dropped. A longer one is refused. No operation has a body. */

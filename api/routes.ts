@@ -113,7 +113,7 @@ export const createRoutes = (
   })
   router.get('/totals', async ctx => {
     const { scope, spent, query } = ctx.state
-    const read = await totals(scope, rememberAsked(ctx, readTotalsParameters(query)), added => {
+    const read = await totals(scope, rememberWhole(ctx, readTotalsParameters(query)), added => {
       spent.added = added
     })
     await answerTotals(ctx, read, usualPace(ctx.state.signal))
@@ -188,16 +188,21 @@ type AskedAt = {
   readonly deal?: string | undefined
 }
 
-/** Remembers whether the answer is as of a change, and what was asked for. Returns the same parameters. */
+/** Remembers what was asked for. Returns the same parameters. */
 const rememberAsked = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
   const { read } = ctx.state
-  ctx.state.form.isFixed = asked.asOf?.kind === 'change'
   if (read) Object.assign(read, { asOf: asked.asOf, rep: asked.rep, period: asked.period, deal: asked.deal })
   return asked
 }
 
+/** The same for a record or totals. Pages are read together, and one that a client kept may be of other rules. */
+const rememberWhole = <Asked extends AskedAt>(ctx: Context<Answerable>, asked: Asked): Asked => {
+  ctx.state.form.isFixed = asked.asOf?.kind === 'change'
+  return rememberAsked(ctx, asked)
+}
+
 const askedOf = (ctx: RouteContext, kind: ListKind): RecordAsked => {
-  const { asOf } = rememberAsked(ctx, readRecordParameters(ctx.state.query))
+  const { asOf } = rememberWhole(ctx, readRecordParameters(ctx.state.query))
   const id = readId(listTraits[kind].idPrefix, ctx.params.id)
   noteRecordsForAudit(ctx, () => [id])
   return { id, asOf }

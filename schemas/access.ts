@@ -169,7 +169,12 @@ export const identities = {
     elasticsearch: {
       cluster: [],
       indices: [
-        reads([control, keys, ofGenerations(answered)], 'answers requests. Neither parked records nor sandboxes'),
+        {
+          names: [control, keys, ofGenerations(answered)],
+          privileges: ['read', 'view_index_metadata', 'monitor'],
+          reason:
+            'answers requests, and reads the ids of shards before it signs a checkpoint. Neither parked records nor sandboxes',
+        },
       ],
     },
   },

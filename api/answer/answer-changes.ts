@@ -23,7 +23,7 @@ import {
   textOfName,
   withoutBrace,
 } from '../../core/reading/index.ts'
-import type { Hit } from '../../core/store/index.ts'
+import { type Hit, numberOf } from '../../core/store/index.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
 import type { Context } from '../http/request.ts'
 import { noteRecordsForAudit } from '../http/request.ts'
@@ -42,10 +42,17 @@ export const answerChanges = (
   const last = names.at(-1) ?? page.begin ?? startingAfter
   const nextCursor = last ? textOfName(last) : ''
   if (page.hasMore) linkNext(ctx, nextCursor)
-  const hashes = page.hits.map((hit, index) => `${names[index]?.id} ${contentHash(hit)}`).join()
-  const etag = entityTag('changes', page.position, `${hashes} ${page.hasMore} ${nextCursor}`)
+  // After a loss of records, the same change can come again with another number and at another time.
+  const changes = page.hits.map((hit, index) => {
+    const name = names[index] ?? changeNameOf(hit)
+    return { hit, name, sequence: sequenceIn(page, index) }
+  })
+  const content = changes.map(
+    ({ hit, name, sequence }) => `${textOfName(name)} ${sequence} ${numberOf(hit, 'at')} ${contentHash(hit)}`,
+  )
+  const etag = entityTag('changes', page.position, `${content} ${page.hasMore} ${nextCursor}`)
   return answerLater(ctx, page.position, etag, () => {
-    const items = page.hits.map((hit, at) => changeParts(hit, names[at] ?? changeNameOf(hit), sequenceIn(page, at)))
+    const items = changes.map(({ hit, name, sequence }) => changeParts(hit, name, sequence))
     return joinParts(reserved(ctx, listOf(items, page.hasMore, nextCursor)), pace)
   })
 }

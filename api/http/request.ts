@@ -125,7 +125,7 @@ export type Reserved = {
 }
 /** The entity tag and the age of an answer depend on this, besides its content. The route sets it. */
 export type AnswerForm = {
-  /** Whether the answer is as of a change, so that it does not change. */
+  /** Whether the answer is a record or totals as of a change, so that it does not change. */
   isFixed: boolean
   /** The state of the sealed texts in the answer; undefined if it has none. Such an answer changes with an erasure. */
   sealState: string | undefined
@@ -191,7 +191,10 @@ const added = <Known, Adds>(ctx: Context<Known>, adds: Adds): Context<With<Known
 /** A client may keep the answer, and asks again whether it is still the same. */
 export const REVALIDATED = 'private, no-cache'
 
-/** The answer is as of a change. Only new rules could change it, so a client may keep it for a limited time. */
+/**
+ * The answer is a record or totals as of a change. Only new rules could change it, so a client may keep it for a
+ * limited time. A client must ask again for a page: with pages of other rules it would make a list of no moment.
+ */
 export const FIXED = `private, max-age=${FIXED_AGE_SECONDS}, immutable`
 
 /** Nobody may keep the answer. */

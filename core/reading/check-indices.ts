@@ -17,6 +17,7 @@ import {
   listKinds,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
+import { lostAmong } from '../../schemas/stored/shard-ids.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
   type DocumentName,
@@ -34,8 +35,9 @@ import { INDICES_CACHE_TIME, INDICES_CHECK_INTERVAL, INDICES_CHECK_TRIES, READY_
 /**
  * Returns undefined if the last check is recent: a request waits only after a pause.
  * @param id of the generation that was read; without it, the generation may be any of this name
+ * @param when `now`: a check that begins now, and also compares the ids of the shards, before a projector does
  */
-export type CheckIndices = (generation: string, id?: string) => Promise<void> | undefined
+export type CheckIndices = (generation: string, id?: string, when?: 'now') => Promise<void> | undefined
 
 /** `at`: milliseconds of the clock when the last check that proved the indices began. `id`: what it found. */
 type LastCheck = { at: number; id: string; running: Promise<void> | undefined }
@@ -50,11 +52,14 @@ export const createCheckIndices = (
 ): CheckIndices => {
   const lastChecks = new Map<string, LastCheck>()
 
-  const compare = async (generation: string, signal: AbortSignal): Promise<string> => {
+  const compare = async (generation: string, withShards: boolean, signal: AbortSignal): Promise<string> => {
     const name: DocumentName = { ...controlAddress(prefix, generationId(generation)), form: 'small' }
     // Only the document says which layout it is. Missing indices are left out of the answer.
     const possible = layouts.flatMap(layout => indicesReadOf(prefix, generation, layout))
-    const [answer, ids] = await Promise.all([multiGet([name], signal), indexIds([...new Set(possible)], signal)])
+    const [answer, ids] = await Promise.all([
+      multiGet([name], signal),
+      indexIds([...new Set(possible)], signal, withShards),
+    ])
     const [document] = sliceMultiGet(answer, [name])
     const body = document && smallDocument<GenerationDocument>(document).body
     if (body === undefined) throw unavailable('no_generation')
@@ -62,15 +67,18 @@ export const createCheckIndices = (
     if (body.lost !== undefined) throw unavailable('shard_lost')
     const read = indicesReadOf(prefix, generation, body.layout)
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
+    if (withShards && lostAmong(body.shards, Object.fromEntries(ids), index => read.includes(index)) !== undefined) {
+      throw unavailable('shard_lost')
+    }
     return generationIdOf(generation, body.indices)
   }
 
   /** Tries again if a node does not answer, because another node may be asked. */
-  const checkWithRetries = (generation: string): Promise<string> =>
+  const checkWithRetries = (generation: string, withShards = false): Promise<string> =>
     withTimeLimit(READY_TIME_MAX, later, async signal => {
       for (let tries = INDICES_CHECK_TRIES; ; tries--) {
         try {
-          return await compare(generation, signal)
+          return await compare(generation, withShards, signal)
         } catch (error) {
           if (tries === 1 || isCertain(error) || signal.aborted) throw error
         }
@@ -97,19 +105,20 @@ export const createCheckIndices = (
     return last.running
   }
 
-  return (generation, id) => {
+  return (generation, id, when) => {
+    const requireSame = (found: string): void => {
+      if (id !== undefined && id !== found) throw unavailable('generation_made_anew')
+    }
+    if (when === 'now') return checkWithRetries(generation, true).then(requireSame)
     const last = lastChecks.get(generation) ?? { at: Number.NEGATIVE_INFINITY, id: '', running: undefined }
     lastChecks.set(generation, last)
-    const requireSame = (): void => {
-      if (id !== undefined && id !== last.id) throw unavailable('generation_made_anew')
-    }
     const age = elapsed() - last.at
     const running = age < INDICES_CHECK_INTERVAL ? undefined : checkShared(generation, last)
     if (running !== undefined && age >= INDICES_CACHE_TIME)
-      return id === undefined ? running : running.then(requireSame)
+      return id === undefined ? running : running.then(() => requireSame(last.id))
     // No request waits for this check; the next one uses its result.
     running?.catch(() => undefined)
-    return id === undefined || id === last.id ? undefined : Promise.resolve().then(requireSame)
+    return id === undefined || id === last.id ? undefined : Promise.resolve(last.id).then(requireSame)
   }
 }
 

@@ -58,7 +58,12 @@ export const createReaders = (
     records: createReadRecords(parts, multiGet),
     history: createReadHistory(parts),
     totals,
-    checkpoint: createReadCheckpoint(parts, totals, { key: checkpoints.key, now: checkpoints.now ?? now, later }),
+    checkpoint: createReadCheckpoint(parts, totals, {
+      key: checkpoints.key,
+      now: checkpoints.now ?? now,
+      later,
+      checkNow: ({ name, id }) => checkIndices(name, id, 'now'),
+    }),
   }
   const createWatch: CreateWatch = (permitted, waits, elapsed) => {
     const findChange = createFindChange(parts, search)

@@ -16,8 +16,8 @@ export const headers = {
   'X-Content-Type-Options': text('Clients must not guess another content type.', '^nosniff$', 'nosniff'),
   'Cache-Control': text(
     [
-      'A cache must revalidate a stored response before it uses it, except for a response as of a change:',
-      'it stays the same. An operator can forbid all storage.',
+      'A cache must revalidate a stored response before it uses it, except for a record or totals as of a change:',
+      'they stay the same. An operator can forbid all storage.',
     ].join(' '),
     '^((private, )?no-cache|private, max-age=[0-9]+, immutable|no-store)$',
     'private, no-cache',

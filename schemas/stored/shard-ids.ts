@@ -9,11 +9,14 @@ export type ShardIds = Readonly<Record<string, string>>
 
 const fields = ['routing.primary', 'commit.user_data.history_uuid'].map(field => `indices.*.shards.*.${field}`)
 
-/** Any statistics come with the ids; `get` cost least. A pattern matches the indices that the user may ask about. */
-export const shardIdsRequest = (prefix: string) =>
+/**
+ * Any statistics come with the ids; `get` cost least.
+ * @param indices names, or a pattern: it matches the indices that the user may ask about
+ */
+export const shardIdsRequest = (indices: string) =>
   ({
     method: 'GET',
-    path: `/${prefix}-*/_stats/get`,
+    path: `/${indices}/_stats/get`,
     query: { level: 'shards', filter_path: fields.join() },
   }) as const
 

@@ -83,7 +83,10 @@ describe('in Elasticsearch', () => {
       ...['reps', 'periods', 'payouts', 'statements', 'payroll_files'].map(kind => `commission-g12-${kind}`),
     ])
     const { cluster, indices } = identities.api.elasticsearch
-    expect([cluster, indices.flatMap(({ privileges }) => privileges)]).toEqual([[], ['read', 'view_index_metadata']])
+    expect([cluster, indices.flatMap(({ privileges }) => privileges)]).toEqual([
+      [],
+      ['read', 'view_index_metadata', 'monitor'],
+    ])
   })
 
   test('the projector opens all its indices and no sandbox; only `projection` opens sandboxes and may delete', () => {

@@ -26,6 +26,7 @@ const FORMS: Readonly<Record<number, string>> = {
   2: 'a1f0828a13c9a81538d99b84c1b939bf6ffa48a9761817dcc94969337a50f446',
   3: '665e9b2449d630a2417b54ddf11e62bcb5cb61e706819ba8a0c18dedabbc2b56',
   4: 'e0098f97d690f52942977b21bc0ffe78a4e341f487c74e34f21ac32bd58f40f2',
+  5: '4b48ade8805750ec811e5aee0cd01ea78a236181b36871219ad546471d3fa2fe',
 }
 
 const position = {

@@ -186,6 +186,12 @@ export const answerMutants: readonly Mutant[] = [
     flow: IDS,
   },
   {
+    name: 'the entity tag of a page of changes leaves out their times',
+    inside: 'answerChanges',
+    find: "${sequence} ${numberOf(hit, 'at')} ",
+    replace: '${sequence} ',
+  },
+  {
     name: 'records by ids have the tag of the list',
     inside: 'answerByIds',
     find: '`${hashes} ${hasMore}`',

@@ -254,6 +254,18 @@ export const apiMutants: readonly Mutant[] = [
     flow: MOMENTS,
   },
   {
+    name: 'the place of a record that is not visible yet is remembered',
+    inside: 'createCursors',
+    find: 'if (read !== undefined && isVisible(read, position))',
+    replace: 'if (read !== undefined)',
+  },
+  {
+    name: 'the place of a record is remembered after an adoption',
+    inside: 'createCursors',
+    find: 'one.takenBack !== position.takenBack',
+    replace: 'one.takenBack > position.takenBack',
+  },
+  {
     name: 'the feed of changes leaves out replaced records',
     inside: 'searchBody',
     find: "list !== 'changes' && listTraits[list].isReplaced",

@@ -71,9 +71,21 @@ export const checkpointMutants: readonly Mutant[] = [
   {
     name: 'a checkpoint has the changes of one generation and the totals of another',
     inside: 'createReadCheckpoint',
-    find: 'read.position.generation.id !== id',
-    replace: "read.position.generation.id === ''",
+    find: 'idOf(position) !== at.of',
+    replace: "idOf(position) === ''",
     flow,
+  },
+  {
+    name: 'a checkpoint is signed without a check of the shards after all was read',
+    inside: 'createReadCheckpoint',
+    find: 'if (checked !== undefined) await',
+    replace: 'if (checked === undefined) await',
+  },
+  {
+    name: 'the check before a signature trusts a shard that no projector has compared yet',
+    inside: 'createCheckIndices',
+    find: 'if (withShards && lostAmong(',
+    replace: 'if (!withShards && lostAmong(',
   },
   {
     name: 'a checkpoint that has no time to read on says that Elasticsearch is at fault',

@@ -3,9 +3,12 @@
  *   feed, and its totals as of the last of them.
  * Promises: the digest covers every change up to the sequence that the note names, each once. An organization has one
  *   signature in CHECKPOINT_AGE_MAX: the same bytes are answered until then. One walk of an organization runs at a
- *   time, and few of all. A walk that ends early keeps what it has read: the next one continues there.
+ *   time, and few of all. A walk that ends early keeps what it has read: the next one continues there. Nothing is
+ *   signed unless the generation has the recorded indices and shards after all was read: a shard that lost documents
+ *   answers with fewer changes, and with totals of as many.
  * Can go wrong: the changes are not read in the time of the request → `unavailable`, and the next request reads on.
- *   The totals count other changes than the walk → `unavailable`. No key → `invalid_request`.
+ *   The totals count other changes than the walk, or a shard is another one → `unavailable`. No key →
+ *   `invalid_request`.
  *
  * Nothing is stored: a process reads all changes of an organization once, and afterwards only new ones. The digest of
  * no change is the hash of the form; that of a further change is SHA-256 over the digest before and the SHA-256 of its
@@ -28,6 +31,7 @@ import {
   type SigningKey,
   signNote,
   unavailable,
+  waitOrAbort,
   within,
 } from '../../runtime/index.ts'
 import {
@@ -62,6 +66,8 @@ type Steps = {
   /** Milliseconds since 1970. */
   readonly now: () => number
   readonly later: Schedule
+  /** Checks the indices and shards of a generation, from now on. @throws Refusal if one is another one than recorded */
+  readonly checkNow: (generation: Generation) => Promise<void> | undefined
 }
 
 /** How far the changes of an organization were read. */
@@ -78,7 +84,7 @@ type Signed = { readonly of: string; readonly note: string; readonly time: numbe
 export const createReadCheckpoint = (
   parts: ReaderParts,
   totals: ReadTotals,
-  { key, now, later }: Steps,
+  { key, now, later, checkNow }: Steps,
 ): ReadCheckpoint => {
   const walked = new LRUCache<string, Walked>(atMost(ORGANIZATIONS_REMEMBERED))
   const signed = new LRUCache<string, Signed>(atMost(ORGANIZATIONS_REMEMBERED))
@@ -120,25 +126,29 @@ export const createReadCheckpoint = (
     }
   }
 
-  const sign = async (scope: ReadScope, at: Walked, { id, rules }: Generation, by: SigningKey): Promise<string> => {
+  const sign = async (scope: ReadScope, at: Walked, generation: Generation, by: SigningKey): Promise<string> => {
     const asOf = at.last && ({ kind: 'change', name: at.last.name } as const)
-    const read = asOf && (await totals(scope, { asOf }, () => undefined))
-    // Another generation can have other amounts after as many changes.
-    if (read && read.position.generation.id !== id) throw unavailable('live_generation_changes')
-    const counted = read?.totals
+    const read = await totals(scope, { asOf }, () => undefined)
+    const checked = checkNow(generation)
+    if (checked !== undefined) await waitOrAbort(checked, scope.signal)
+    // Another generation can have other amounts after as many changes. An adoption records other shards, which that
+    // check then accepts, after it has taken times back.
+    const since = await parts.readAt(scope, () => [], 'at-position')
+    if ([read, since].some(({ position }) => idOf(position) !== at.of)) throw unavailable('live_generation_changes')
+    const { last_change_id, last_sequence, totals: sums } = read.totals
     const change = at.last ? textOfName(at.last.name) : null
-    // Both are counted in different ways, so a difference is no change of the organization.
-    if (counted && (counted.last_sequence !== at.sequence || counted.last_change_id !== change)) {
-      throw unavailable('elasticsearch_malformed_search')
+    if (last_sequence !== at.sequence || last_change_id !== change) {
+      // Both are counted in different ways, so a difference is no change of the organization, unless it had none.
+      throw unavailable(at.last ? 'elasticsearch_malformed_search' : 'checkpoint_reads_on')
     }
     const time = now()
     const checkpoint: CheckpointContent = {
       organization: scope.org,
-      rules,
+      rules: generation.rules,
       sequence: at.sequence,
       change,
       digest: at.digest.toString('hex'),
-      totals: controlTotalsOf(counted?.totals ?? []),
+      totals: controlTotalsOf(sums),
       time: new Date(time).toISOString(),
     }
     const note = signNote(Buffer.from(textOfCheckpoint(checkpoint)), by).toString('utf8')

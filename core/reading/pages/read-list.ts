@@ -19,7 +19,7 @@ import {
   type ReadScope,
 } from '../../store/index.ts'
 import type { PositionAsOf, ProjectionTime } from './as-of.ts'
-import type { Cursors } from './cursors.ts'
+import { type Cursors, readNamed } from './cursors.ts'
 import { type ListName, type ReadPage, requireSearchable } from './read-page.ts'
 import type { ListParameters, RecordName } from './read-parameters.ts'
 import type { Sequences } from './sequences.ts'
@@ -61,15 +61,15 @@ type StartAsked = Pick<ListParameters, 'startingAfter' | 'asOf'>
  * @throws Refusal `invalid_cursor` if the cursor names nothing visible
  */
 export const readListStart = async (
-  { readAt, cursors, positionAsOf }: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>,
+  parts: Pick<ReaderParts, 'readAt' | 'cursors' | 'positionAsOf'>,
   scope: ReadScope,
   { startingAfter, asOf }: StartAsked,
 ): Promise<ListStart> => {
-  const lookup = cursors.lookupOf(scope.org, [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined])
-  const { position: current, documents } = await readAt(scope, lookup.documents, 'may-be-older')
-  const [after, change] = lookup.sortValues(documents, current.generation)
+  const names = [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined]
+  const { position: current, sortValues } = await readNamed(parts, scope, names, () => [], 'may-be-older')
+  const [after, change] = sortValues
   // Without `as_of`, this is `current`.
-  const position = await positionAsOf(scope, current, asOf, change)
+  const position = await parts.positionAsOf(scope, current, asOf, change)
   if (startingAfter !== undefined && (after === undefined || !isVisible(after, position))) {
     throw new Refusal('invalid_cursor')
   }
@@ -105,7 +105,7 @@ export const createReadList = (parts: ReaderParts): ReadList => {
     }
 
     const last = hits.at(-1)
-    if (last) cursors.remember(scope.org, generation, nameOf(last, list), last.sortValue)
+    if (last) cursors.remember(scope.org, current, nameOf(last, list), last.sortValue)
     // The time of the position. Only an organization that may have no records costs a search, and gets the oldest time.
     const time = await projectionTime(scope, current, last || after !== undefined ? 'records' : 'unknown')
     return { position: { ...position, time }, hits, hasMore, ...numbered }

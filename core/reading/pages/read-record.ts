@@ -17,7 +17,7 @@ import {
   type ScopedMultiGet,
   sliceMultiGet,
 } from '../../store/index.ts'
-import { versionsIn } from './cursors.ts'
+import { readNamed, versionsIn } from './cursors.ts'
 import type { ReaderParts } from './read-list.ts'
 import type { Moment } from './read-parameters.ts'
 
@@ -76,15 +76,16 @@ export const createReadRecords = (parts: Parts, multiGet: ScopedMultiGet): ReadR
  * Returns a reader of documents, no earlier than the organization's position. It also returns the current position, and
  * the position as of the moment.
  */
-export const createReadDocumentsAsOf = ({ readAt, cursors, positionAsOf }: Parts) => {
+export const createReadDocumentsAsOf = (parts: Parts) => {
   return async (scope: ReadScope, documentsOf: DocumentsOf, asOf: Moment | undefined) => {
-    const lookup = cursors.lookupOf(scope.org, [asOf?.kind === 'change' ? asOf.name : undefined])
-    const all: DocumentsOf = generation => [...lookup.documents(generation), ...documentsOf(generation)]
-    const { position: current, documents } = await readAt(scope, all, 'at-position')
-    const lookedUp = documents.length - documentsOf(current.generation).length
-    const [change] = lookup.sortValues(documents, current.generation)
-    const position = await positionAsOf(scope, current, asOf, change)
-    return { current, position, documents: documents.slice(lookedUp) }
+    const names = [asOf?.kind === 'change' ? asOf.name : undefined]
+    const {
+      position: current,
+      sortValues,
+      documents,
+    } = await readNamed(parts, scope, names, documentsOf, 'at-position')
+    const position = await parts.positionAsOf(scope, current, asOf, sortValues[0])
+    return { current, position, documents }
   }
 }
 

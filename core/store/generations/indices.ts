@@ -66,7 +66,7 @@ export const readShardIds = async (
   names: readonly string[],
   { request, prefix }: Steps,
 ): Promise<ShardIds | undefined> => {
-  const answer = await withoutRight(request(shardIdsRequest(prefix)))
+  const answer = await withoutRight(request(shardIdsRequest(`${prefix}-*`)))
   return answer?.status === 200 ? shardIdsIn(answer.body, [...new Set([controlIndexOf(prefix), ...names])]) : undefined
 }
 

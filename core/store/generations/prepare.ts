@@ -285,8 +285,8 @@ export const recordIndices = async (
 }
 
 /**
- * As `assertSameIndices`. Also tells readers that a shard was lost, unless `adopt` has taken it over: the API does not
- * ask for ids of shards.
+ * As `assertSameIndices`. Also tells readers that a shard was lost, unless `adopt` has taken it over: the API asks for
+ * ids of shards only before it signs.
  */
 export const assertIntactIndices = (
   identity: GenerationBody,

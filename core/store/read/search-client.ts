@@ -10,6 +10,7 @@ import type { Readable } from 'node:stream'
 import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
 import { INDEX_ID_FILTER, indexIdsIn, OBSTACLES_FILTER, obstacleIn } from '../../../schemas/stored/index-ids.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
+import { shardIdsIn, shardIdsRequest } from '../../../schemas/stored/shard-ids.ts'
 import { abortRefusal, ELASTICSEARCH_OVERLOADED, OK, Refusal, unavailable } from '../../runtime/index.ts'
 import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
 import type { AnswerBudget } from './answer-budget.ts'
@@ -40,10 +41,15 @@ export type MultiGet = (
 ) => Promise<Buffer>
 /**
  * Returns the ids of these indices by name, from the cluster state: no shard is read. Missing indices are left out.
+ * @param withShards also returns the ids of their primary shards, as `ShardIds`. This needs the right `monitor`
  * @throws Refusal `runtime_fields`; `index_closed`; `reads_blocked`; `documents_hidden` if a role hides a part of one
  *   from this user
  */
-export type IndexIds = (names: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>
+export type IndexIds = (
+  names: readonly string[],
+  signal: AbortSignal,
+  withShards?: boolean,
+) => Promise<ReadonlyMap<string, string>>
 export type SearchClient = { readonly search: Search; readonly multiGet: MultiGet; readonly indexIds: IndexIds }
 
 /** The one call of the official client that returns an answer unparsed. */
@@ -125,17 +131,18 @@ export const createSearchClient = (parts: Parts): SearchClient => {
       const answer = await read('multi_get', { method: 'POST', path, body: multiGetBody(names) }, signal, limits)
       return requireAnswer(answer)
     },
-    indexIds: async (names, signal) => {
+    indexIds: async (names, signal, withShards = false) => {
       const fields = `${INDEX_ID_FILTER},${OBSTACLES_FILTER}`
       const query = `ignore_unavailable=true&master_timeout=${MASTER_WAIT}&filter_path=${fields}`
       const path = `/${names.join()}?${query}`
-      const [answer, privileges] = await Promise.all([
+      const [answer, privileges, shards] = await Promise.all([
         read('index_ids', { method: 'GET', path }, signal),
         read('index_ids', { method: 'GET', path: OWN_PRIVILEGES_PATH }, signal),
+        withShards ? read('index_ids', { method: 'GET', path: shardIdsPath(names) }, signal) : undefined,
       ])
       const ids = readIndexIds(requireAnswer(answer))
       requireSeesAll(requireAnswer(privileges), [...ids.keys()])
-      return ids
+      return shards === undefined ? ids : new Map([...ids, ...readShardIds(requireAnswer(shards), names)])
     },
   }
 }
@@ -168,6 +175,19 @@ const readIndexIds = (answer: Buffer): Map<string, string> => {
   const { ids, obstacle } = parseIndices(answer)
   if (obstacle !== undefined) throw unavailable(obstacle)
   return ids
+}
+
+const shardIdsPath = (names: readonly string[]): string => {
+  const { path, query } = shardIdsRequest(names.join())
+  return `${path}?${new URLSearchParams({ ...query, ignore_unavailable: 'true' })}`
+}
+
+const readShardIds = (answer: Buffer, names: readonly string[]): [shard: string, id: string][] => {
+  try {
+    return Object.entries(shardIdsIn(JSON.parse(answer.toString('utf8')), names))
+  } catch {
+    throw unavailable('elasticsearch_malformed_index_ids')
+  }
 }
 
 /** Drops the parser's error, because its message quotes the answer. */

@@ -17,9 +17,10 @@ const read = ['p-control', 'p-g1-reps', 'p-g1-periods', 'p-g1-payouts', 'p-g1-pa
 const idsOf = (names: readonly string[]) => Object.fromEntries(names.map(name => [name, `id of ${name}`]))
 
 const setUp = () => {
-  const recorded: { indices: Record<string, string> | undefined } = {
+  const recorded: { indices: Record<string, string> | undefined; shards?: Record<string, string> } = {
     indices: idsOf([...read, 'p-g1-chains', 'p-api-keys']),
   }
+  const shards = new Map<string, string>()
   const there = new Map(Object.entries(idsOf([...read, 'p-api-keys'])))
   const state = { time: 0, checks: 0, failing: false }
   const check = createCheckIndices(
@@ -30,15 +31,15 @@ const setUp = () => {
         JSON.stringify({ docs: [{ _index: 'p-control', _id: name?._id, _version: 1, found: true, _source }] }),
       )
     },
-    async () => {
+    async (_names, _signal, withShards) => {
       state.checks++
       if (state.failing) throw unavailable('elasticsearch_connection')
-      return there
+      return withShards ? new Map([...there, ...shards]) : there
     },
     () => state.time,
     scheduleTimer,
   )
-  return { check, recorded, there, state }
+  return { check, recorded, there, shards, state }
 }
 const unavailableWith = (reason: string) => expect.objectContaining({ code: 'unavailable', reason })
 
@@ -84,6 +85,22 @@ describe('the indices of a generation', () => {
     await expect(check('g1', id)).rejects.toThrow(unavailableWith('generation_made_anew'))
     await expect(check('g1', id)).rejects.toThrow(unavailableWith('generation_made_anew'))
     expect(check('g1', generationIdOf('g1', anew))).toBeUndefined()
+  })
+
+  test('are checked anew, with their shards, for what is signed: a projector has not compared them yet', async () => {
+    const { check, recorded, shards, state } = setUp()
+    const id = generationIdOf('g1', recorded.indices)
+    recorded.shards = { 'p-g1-payouts/0': 'first', 'p-g1-chains/0': 'not read here' }
+    shards.set('p-g1-payouts/0', 'first')
+    shards.set('p-g1-chains/0', 'another')
+    await check('g1', id)
+    await check('g1', id, 'now')
+    expect(state.checks).toBe(2)
+    shards.set('p-g1-payouts/0', 'another')
+    await expect(check('g1', id, 'now')).rejects.toThrow(unavailableWith('shard_lost'))
+    expect(check('g1', id)).toBeUndefined()
+    shards.set('p-g1-payouts/0', 'first')
+    await expect(check('g1', 'another', 'now')).rejects.toThrow(unavailableWith('generation_made_anew'))
   })
 
   test('are refused until a projector has recorded their ids', async () => {

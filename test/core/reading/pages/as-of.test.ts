@@ -2,13 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { AS_OF_MARGIN } from '../../../../core/reading/limits.ts'
 import { createPositionAsOf } from '../../../../core/reading/pages/as-of.ts'
-import { createCursors } from '../../../../core/reading/pages/cursors.ts'
-import type { RecordName } from '../../../../core/reading/pages/read-parameters.ts'
 import { Refusal } from '../../../../core/runtime/refusals.ts'
-import { type DocumentName, sliceMultiGet } from '../../../../core/store/read/slice-documents.ts'
 import { EVENT_TIME_MIN } from '../../../../schemas/limits.ts'
-import { multiGetAnswer } from '../../../api/answers.ts'
-import { documentText } from '../../../support/bodies.ts'
 import { generationOf } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
@@ -258,51 +253,5 @@ describe('the position just after a change', () => {
   test('does not exist for a change that is missing or not yet published', async () => {
     for (const changeOffset of [undefined, 100, 101])
       await expect(justAfter(changeOffset)).rejects.toBeInstanceOf(Refusal)
-  })
-})
-
-describe('the sort value of a record that a client names', () => {
-  const versions = [
-    { seq: 3, hash: 'a' },
-    { seq: 8, hash: 'b' },
-  ]
-  const stored: Record<string, string> = {
-    'org_a:rep_1': documentText({ org_id: 'org_a' }, JSON.stringify({ versions })),
-    'org_a:payout_1': documentText({ org_id: 'org_a', seq: 5 }, '{}'),
-  }
-  const sortValuesOf = (cursors: ReturnType<typeof createCursors>, names: (RecordName | undefined)[]) => {
-    const lookup = cursors.lookupOf('org_a', names)
-    const documents = lookup.documents(generation)
-    return {
-      asked: documents.map(({ _id }) => _id),
-      sortValues: lookup.sortValues(
-        sliceMultiGet(multiGetAnswer(documents, stored), documents as DocumentName[]),
-        generation,
-      ),
-    }
-  }
-
-  test('is that of the first version in a list, and that of the named version in the feed of changes', () => {
-    const rep = { kind: 'reps', id: 'rep_1' } as const
-    const { sortValues } = sortValuesOf(createCursors(), [
-      rep,
-      { ...rep, ordinal: 1 },
-      { ...rep, ordinal: 2 },
-      { ...rep, ordinal: 3 },
-    ])
-    expect(sortValues).toEqual([3, 3, 8, undefined])
-  })
-
-  test('is looked up once; a missing record is looked up again', () => {
-    const cursors = createCursors()
-    const names = [{ kind: 'payouts', id: 'payout_1' }, undefined, { kind: 'payouts', id: 'payout_9' }] as const
-    expect(sortValuesOf(cursors, [...names])).toEqual({
-      asked: ['org_a:payout_1', 'org_a:payout_9'],
-      sortValues: [5, undefined, undefined],
-    })
-    expect(sortValuesOf(cursors, [...names])).toEqual({
-      asked: ['org_a:payout_9'],
-      sortValues: [5, undefined, undefined],
-    })
   })
 })

@@ -28,6 +28,32 @@ test.each(['', '{"a":', '<html>', 'null', '7', '"a"', '[]', '{"a":null}', '{"a":
   },
 )
 
+const STATS = {
+  indices: { a: { shards: { 0: [{ routing: { primary: true }, commit: { user_data: { history_uuid: 'h' } } }] } } },
+}
+
+test('ids of indices come with those of their primary shards where they are asked for; else no shard is asked', async () => {
+  const paths: string[] = []
+  const { indexIds } = createSearchClient({
+    transport: async ({ path }) => {
+      paths.push(path)
+      const isStats = path.includes('/_stats/')
+      const text = isStats ? JSON.stringify(STATS) : path.startsWith('/_security/') ? '{"indices":[]}' : IDS
+      return { statusCode: path.startsWith('/_security/') ? 400 : 200, body: Readable.from([Buffer.from(text)]) }
+    },
+    otherNodes: 0,
+    observe: () => undefined,
+    elapsed: () => 0,
+  })
+  const { signal } = new AbortController()
+  expect([...(await indexIds(['a', 'b'], signal))]).toEqual([['a', 'x']])
+  expect(paths.some(path => path.includes('_stats'))).toBe(false)
+  expect(Object.fromEntries(await indexIds(['a', 'b'], signal, true))).toEqual({ a: 'x', 'a/0': 'h' })
+  expect(paths.find(path => path.includes('_stats'))).toMatch(
+    /^\/a,b\/_stats\/get\?level=shards&.*ignore_unavailable=true$/,
+  )
+})
+
 const searching = (parts: readonly Buffer[], statusCode = 200, body = Readable.from(parts)) => {
   const elasticsearch = createSearchClient({
     transport: async () => ({ statusCode, body }),
