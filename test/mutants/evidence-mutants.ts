@@ -336,7 +336,7 @@ export const evidenceMutants: readonly Mutant[] = [
     replace: '',
   },
   {
-    name: 'an archive may have streams of two installations',
+    name: 'the signed manifests of an archive may be of two installations',
     inside: 'verifySignedArchive',
     find: '  requireOneInstallation(target, manifests)\n',
     replace: '',
