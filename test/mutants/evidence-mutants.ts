@@ -241,7 +241,7 @@ export const evidenceMutants: readonly Mutant[] = [
     name: 'a close has keys that were made after the given offset',
     inside: 'keysOf',
     file: 'tools/evidence/close.ts',
-    find: '    .filter(({ createdAt }) => createdAt < offset)\n',
+    find: '.filter(({ createdAt }) => isKnown(createdAt))',
     replace: '',
     flow: CLOSED,
   },
@@ -249,8 +249,8 @@ export const evidenceMutants: readonly Mutant[] = [
     name: 'a key that was revoked later is revoked in an earlier close',
     inside: 'keysOf',
     file: 'tools/evidence/close.ts',
-    find: 'revokedAt !== null && revokedAt < offset',
-    replace: 'revokedAt !== null',
+    find: 'revoked = isKnown(revokedAt)',
+    replace: 'revoked = revokedAt !== null',
     flow: CLOSED,
   },
   {
@@ -270,8 +270,21 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'a close does not look whether another projection was made live meanwhile',
     inside: 'writeClose',
-    find: '  assertSameProjection(live, await readLive(send, prefix))\n',
+    find: '  assertSameProjection(before, await readProjection(steps))\n',
     replace: '',
+  },
+  {
+    name: 'a close does not look whether its documents were read again meanwhile',
+    inside: 'assertSameProjection',
+    find: 'if (isDeepStrictEqual(copyIn(before, stream), copyIn(after, stream))) continue',
+    replace: 'if (before !== after) continue',
+  },
+  {
+    name: 'a close has keys that are not published yet',
+    inside: 'keysOf',
+    file: 'tools/evidence/close.ts',
+    find: 'until ?? published',
+    replace: 'until ?? Number.MAX_SAFE_INTEGER',
   },
   {
     name: 'a close does not look whether a redacted generation was made live meanwhile',

@@ -1,23 +1,58 @@
 /**
  * The logs that a close is made of, and where it ends in each partition. In: the control index, at the beginning and at
  * the end. Out: an error if another projection was made live meanwhile: a file could have records of one topic, and
- * another file those of the next.
+ * another file those of the next. The same if documents were missing for a time.
  */
+import { isDeepStrictEqual } from 'node:util'
+import type { Stream } from '../../schemas/events.ts'
+import type { PositionDocument } from '../../schemas/stored/documents.ts'
+import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
-import type { Live } from '../live.ts'
+import { servedDocumentsOf } from '../generations/generations.ts'
+import { type Live, readLive } from '../live.ts'
 import type { CloseManifest } from './close-manifest.ts'
+
+/** The live projection, and the published positions of each stream. */
+export type LiveProjection = {
+  readonly live: Live
+  readonly positions: Readonly<Record<Stream, readonly PositionDocument['body'][]>>
+}
+
+/** @throws as `readLive`; CommandError while a partition is read again after a restore */
+export const readProjection = async ({
+  send,
+  prefix,
+}: Pick<CommandContext, 'send' | 'prefix'>): Promise<LiveProjection> => {
+  const live = await readLive(send, prefix)
+  const [events, keys] = [live.events.identity, live['api-keys'].identity]
+  const positions = {
+    events: await servedDocumentsOf(events, { send, prefix }),
+    'api-keys': await servedDocumentsOf(keys, { send, prefix }),
+  }
+  return { live, positions }
+}
 
 const fields = ['cluster_id', 'topic', 'topic_id', 'partitions', 'rules_version'] as const
 
-/** @throws CommandError that names the first field that differs */
-export const assertSameProjection = (before: Live, after: Live): void => {
+/** @throws CommandError that names the first difference */
+export const assertSameProjection = (before: LiveProjection, after: LiveProjection): void => {
   for (const stream of ['events', 'api-keys'] as const) {
-    const [was, is] = [before[stream].identity, after[stream].identity]
+    const [was, is] = [before.live[stream].identity, after.live[stream].identity]
     const field = fields.find(name => was[name] !== is[name])
-    if (field === undefined) continue
-    const what = `${field} of ${stream} was ${was[field]}, and is ${is[field]}`
-    throw new CommandError(`another projection was made live meanwhile: ${what}: close again. Nothing is written`)
+    if (field !== undefined) {
+      const what = `${field} of ${stream} was ${was[field]}, and is ${is[field]}`
+      throw new CommandError(`another projection was made live meanwhile: ${what}: close again. Nothing is written`)
+    }
+    if (isDeepStrictEqual(copyIn(before, stream), copyIn(after, stream))) continue
+    const what = `${stream} was read again meanwhile, after adopt or rewind, or a wrong clock was corrected`
+    throw new CommandError(`${what}: close again. Nothing is written`)
   }
+}
+
+/** `adopt` and `rewind` change it: documents were missing, or in an earlier state, until all was read again. */
+const copyIn = ({ live, positions }: LiveProjection, stream: Stream) => {
+  const { indices, shards } = live[stream].identity
+  return { indices, shards, takenBack: positions[stream].map(({ taken_back = 0 }) => taken_back) }
 }
 
 /** Without a partition: in all that are not named. */
