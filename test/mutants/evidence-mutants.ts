@@ -232,6 +232,12 @@ export const evidenceMutants: readonly Mutant[] = [
     replace: 'named => named.partition === own',
   },
   {
+    name: 'positions of a close from before grow are taken as those of the new topic',
+    inside: 'parkedEndsOf',
+    find: 'named => named.topic !== topic',
+    replace: '() => false',
+  },
+  {
     name: 'a close may have parked records of an offset that nobody has projected',
     inside: 'parkedEndsOf',
     find: 'if (asked <= reached) return asked',

@@ -10,6 +10,7 @@ import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { servedDocumentsOf } from '../generations/generations.ts'
 import { type Live, readLive } from '../live.ts'
+import type { RecordPosition } from '../parked/find.ts'
 import type { CloseManifest } from './close-manifest.ts'
 
 /** The live projection, and the published positions of each stream. */
@@ -55,31 +56,32 @@ const copyIn = ({ live, positions }: LiveProjection, stream: Stream) => {
   return { indices, shards, takenBack: positions[stream].map(({ taken_back = 0 }) => taken_back) }
 }
 
-/** Without a partition: in all that are not named. */
-export type ParkedUntil = { readonly partition: number | undefined; readonly offset: number }
-
 /**
  * Returns the first offset of each partition whose parked record is in no file. The own partition ends at the change.
  * Other partitions have no order with it: they end where an earlier close says it, or else at their published position.
  * @param until what an earlier close says; it had no records of a partition that it does not name
- * @throws CommandError for a partition that is no other one, and for an offset that is not projected yet
+ * @throws CommandError for a partition that is no other one of the topic, and for an offset that is not projected yet
  */
 export const parkedEndsOf = (
   published: readonly number[],
   { topic, partition: own, offset: end }: CloseManifest['position'],
-  until: readonly ParkedUntil[] | undefined,
+  until: readonly RecordPosition[] | undefined,
 ): number[] => {
   const last = published.length - 1
-  const wrong = until?.find(({ partition }) => partition === own || (partition ?? 0) > last)?.partition
+  const moved = until?.find(named => named.topic !== topic)
+  if (moved !== undefined) {
+    const advice = 'records have other positions since commission grow, and that close cannot be made again'
+    throw new CommandError(`--parked-until: expected positions of ${topic}, got one of ${moved.topic}: ${advice}`)
+  }
+  const wrong = until?.find(({ partition }) => partition === own || partition > last)?.partition
   if (wrong !== undefined) {
     const expected = `expected a partition of ${topic} up to ${last}, but not ${own}, which ends at the change`
     throw new CommandError(`--parked-until: ${expected}: got ${wrong}`)
   }
-  const others = until?.find(({ partition }) => partition === undefined)?.offset ?? 0
   return published.map((reached, partition) => {
     if (partition === own) return end
     if (until === undefined) return reached
-    const asked = until.find(named => named.partition === partition)?.offset ?? others
+    const asked = until.find(named => named.partition === partition)?.offset ?? 0
     if (asked <= reached) return asked
     const where = `${topic} is projected to ${reached} in partition ${partition}`
     throw new CommandError(`--parked-until: ${where}: expected at most that, got ${asked}`)

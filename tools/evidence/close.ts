@@ -22,7 +22,7 @@ import { writeTables } from '../export/tables.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findKeyEvents } from '../keys/keys.ts'
 import type { Live } from '../live.ts'
-import { findParked } from '../parked/find.ts'
+import { findParked, type RecordPosition } from '../parked/find.ts'
 import { MANIFEST_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
@@ -37,7 +37,7 @@ import {
 import type { CloseHead, CloseManifest, KeyRow, ParkedRow } from './close-manifest.ts'
 import { closePage } from './close-page.ts'
 import { objectsIn, writeObjects, writeRecords } from './close-records.ts'
-import { assertSameProjection, type ParkedUntil, parkedEndsOf, readProjection } from './close-source.ts'
+import { assertSameProjection, parkedEndsOf, readProjection } from './close-source.ts'
 import { closeTables } from './close-tables.ts'
 
 export type CloseOptions = {
@@ -48,7 +48,7 @@ export type CloseOptions = {
   /** Keys as of this offset of the topic of API keys; by default all that are known. */
   readonly keysUntil: number | undefined
   /** Parked records of other partitions before these offsets; by default all that are known. */
-  readonly parkedUntil: readonly ParkedUntil[] | undefined
+  readonly parkedUntil: readonly RecordPosition[] | undefined
   readonly out: string
   /** File of the key that signs the manifest. */
   readonly sign: string | undefined
@@ -221,7 +221,7 @@ const parkedBefore = async (
   })
   const after = new Map(before.map(({ partition, offset }) => [partition, offset + 1]))
   after.delete(own)
-  const parked_positions = Array.from(after, ([partition, offset]) => ({ partition, offset }))
+  const parked_positions = Array.from(after, ([partition, offset]) => ({ topic, partition, offset }))
   return { parked, parked_positions, later: records.length - parked.length }
 }
 
