@@ -148,8 +148,8 @@ export const THROTTLE_WAIT_MS = 100
 export const TIMES_KEPT_WAIT_MS = 2_000
 
 /**
- * Milliseconds that past positions must be older than the begin of a snapshot. The clocks of Elasticsearch's nodes must
- * not differ by more: one node dates the positions, another one the snapshot.
+ * Milliseconds that past positions must be older than the begin of a snapshot. The clock of the node that dated the
+ * snapshot must not have been set back by more since: the positions have the latest date of all clocks.
  */
 export const REWIND_MARGIN_MS = 60_000
 

@@ -355,7 +355,7 @@ export const PAST_POSITIONS = 2 * 24 * 60
 export type PastPositionsDocument = {
   kind: 'past'
   body: {
-    /** Milliseconds since 1970, by the clock of Elasticsearch. It was read after the positions. */
+    /** Milliseconds since 1970, by the clock that was furthest ahead. It was read after the positions. */
     time: number
     /** Identifies the indices: a digest of their ids. After a restore it is another one. */
     copy: string

@@ -17,6 +17,18 @@ export const archiveMutants: readonly Mutant[] = [
     flow: 'test/flow/restored-times.long.test.ts',
   },
   {
+    name: 'an archive may have streams of two installations',
+    inside: 'readManifests',
+    find: '    requireOneInstallation(target, manifests)\n',
+    replace: '',
+  },
+  {
+    name: 'an archive goes on beside a stream of another installation',
+    inside: 'archive',
+    find: '  for (const target of targets) await readManifests(target)\n',
+    replace: '',
+  },
+  {
     name: 'an archive does not compare the topic id',
     inside: 'assertSameLog',
     find: '  if (field === undefined) return\n',

@@ -13,20 +13,20 @@ export const commandMutants: readonly Mutant[] = [
   },
   {
     name: 'commands answer before all is read again',
-    inside: 'servedPositionsOf',
+    inside: 'servedDocumentsOf',
     find: 'isServed(document)',
     replace: '!document.removing',
     flow: 'test/faults/restored-copy.test.ts',
   },
   {
     name: 'commands answer while documents are being removed',
-    inside: 'servedPositionsOf',
+    inside: 'servedDocumentsOf',
     find: 'isServed(document)',
     replace: 'document.position >= (document.serve_from ?? 0)',
   },
   {
     name: 'commands answer from a partition that is read again if it is not the first one',
-    inside: 'servedPositionsOf',
+    inside: 'servedDocumentsOf',
     find: '(only ?? partition) !== partition',
     replace: '(only ?? 0) !== partition',
   },

@@ -232,6 +232,12 @@ export const evidenceMutants: readonly Mutant[] = [
     replace: 'named => named.partition === own',
   },
   {
+    name: 'positions of a close from before grow are taken as those of the new topic',
+    inside: 'parkedEndsOf',
+    find: 'named => named.topic !== topic',
+    replace: '() => false',
+  },
+  {
     name: 'a close may have parked records of an offset that nobody has projected',
     inside: 'parkedEndsOf',
     find: 'if (asked <= reached) return asked',
@@ -241,7 +247,7 @@ export const evidenceMutants: readonly Mutant[] = [
     name: 'a close has keys that were made after the given offset',
     inside: 'keysOf',
     file: 'tools/evidence/close.ts',
-    find: '    .filter(({ createdAt }) => createdAt < offset)\n',
+    find: '.filter(({ createdAt }) => isKnown(createdAt))',
     replace: '',
     flow: CLOSED,
   },
@@ -249,8 +255,8 @@ export const evidenceMutants: readonly Mutant[] = [
     name: 'a key that was revoked later is revoked in an earlier close',
     inside: 'keysOf',
     file: 'tools/evidence/close.ts',
-    find: 'revokedAt !== null && revokedAt < offset',
-    replace: 'revokedAt !== null',
+    find: 'revoked = isKnown(revokedAt)',
+    replace: 'revoked = revokedAt !== null',
     flow: CLOSED,
   },
   {
@@ -270,8 +276,21 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'a close does not look whether another projection was made live meanwhile',
     inside: 'writeClose',
-    find: '  assertSameProjection(live, await readLive(send, prefix))\n',
+    find: '  assertSameProjection(before, await readProjection(steps))\n',
     replace: '',
+  },
+  {
+    name: 'a close does not look whether its documents were read again meanwhile',
+    inside: 'assertSameProjection',
+    find: 'if (isDeepStrictEqual(copyIn(before, stream), copyIn(after, stream))) continue',
+    replace: 'if (before !== after) continue',
+  },
+  {
+    name: 'a close has keys that are not published yet',
+    inside: 'keysOf',
+    file: 'tools/evidence/close.ts',
+    find: 'until ?? published',
+    replace: 'until ?? Number.MAX_SAFE_INTEGER',
   },
   {
     name: 'a close does not look whether a redacted generation was made live meanwhile',
@@ -336,7 +355,7 @@ export const evidenceMutants: readonly Mutant[] = [
     replace: '',
   },
   {
-    name: 'an archive may have streams of two installations',
+    name: 'the signed manifests of an archive may be of two installations',
     inside: 'verifySignedArchive',
     find: '  requireOneInstallation(target, manifests)\n',
     replace: '',

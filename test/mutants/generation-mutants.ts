@@ -247,6 +247,18 @@ export const generationMutants: readonly Mutant[] = [
     replace: '',
   },
   {
+    name: 'past positions have the date of one node of Elasticsearch',
+    inside: 'keepPositions',
+    find: "readElasticsearchClock(send, '_all')",
+    replace: 'readElasticsearchClock(send)',
+  },
+  {
+    name: 'past positions have the date of Elasticsearch alone',
+    inside: 'keepPositions',
+    find: 'Math.max(theirs, now())',
+    replace: 'theirs',
+  },
+  {
     name: 'past positions are dated before they are read',
     inside: 'keepPositions',
     find: '  const partitions = await readPositions(identity, { send, prefix })\n',

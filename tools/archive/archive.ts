@@ -31,6 +31,7 @@ import { timeOf } from '../terminal.ts'
 import { comparesWithLog } from './compare-with-log.ts'
 import { archivedStreams } from './manifest.ts'
 import type { OpenTarget } from './open-target.ts'
+import { readManifests } from './read-archive.ts'
 import { signingTarget, signStored } from './sign-target.ts'
 import { createThrottle, fetchBytesAt, type MaxRate, type Throttle } from './throttle.ts'
 import { openTopicArchive, type TopicArchive } from './topic-archive.ts'
@@ -96,6 +97,8 @@ export const archive = async (
   await verifyTopics(copies.flat(), steps).catch(error => {
     throw withEnds(error, to, copies)
   })
+  // A stream that somebody moved here from another archive: `restore` would refuse what is added to it.
+  for (const target of targets) await readManifests(target)
   const throttle = createThrottle(maxRate, steps)
   const compare = comparesWithLog({
     readerOf: stream => logs.find(log => log.stream === stream)?.reader,

@@ -1,7 +1,7 @@
 /**
  * Reads archives. In: an archive. Out: its segments in order, each checked, or entries from any offset on.
  * Promises: the first thing that is wrong is named, with its file: a changed byte, a lost segment, a log that is
- *   shorter or longer than its manifest. Nothing is written.
+ *   shorter or longer than its manifest, streams of two installations. Nothing is written.
  */
 
 import type { LogReader } from '../../core/log/index.ts'
@@ -30,16 +30,41 @@ import type { Throttle } from './throttle.ts'
 
 export type Manifests = Readonly<Record<Stream, ArchiveManifest>>
 
-/** @throws ArchiveDamaged; CommandError if there is no archive */
+/** @throws ArchiveDamaged, also for streams of two installations; CommandError if there is no archive */
 export const readManifests = async (target: ArchiveTarget): Promise<Manifests> => {
   const [events, keys] = [await readManifest(target, 'events'), await readManifest(target, 'api-keys')]
   if (events === undefined && keys === undefined) throw new CommandError(`there is no archive in ${target.name}`)
-  if (events && keys) return { events, 'api-keys': keys }
+  if (events && keys) {
+    const manifests = { events, 'api-keys': keys }
+    requireOneInstallation(target, manifests)
+    return manifests
+  }
   // The first run was killed between its first two files, before any record.
   if (events?.partitions.every(({ end }) => end === 0))
     throw new CommandError(`the archive in ${target.name} was only begun: run archive again`)
   const lost: Stream = events === undefined ? 'events' : 'api-keys'
   throw new ArchiveDamaged(`${target.name}/${lost}/manifest.json: this file is lost`)
+}
+
+/**
+ * The keys of one installation open the pay of its own events only. An archive of an earlier version names no topic
+ * beside its own one.
+ * @throws ArchiveDamaged
+ */
+export const requireOneInstallation = ({ name }: ArchiveTarget, { events, 'api-keys': keys }: Manifests): void => {
+  for (const [one, other] of [[events, keys] as const, [keys, events] as const]) {
+    const refuse = (field: string, ours: string, theirs: string): never => {
+      const what = `${field}: ${one.stream} has ${ours}, ${other.stream} has ${theirs}`
+      throw new ArchiveDamaged(`${name}: its streams are not of one installation: ${what}`)
+    }
+    const { cluster_id, beside } = one
+    if (cluster_id !== other.cluster_id) refuse('cluster', cluster_id, other.cluster_id)
+    if (beside === undefined) continue
+    if (beside.topic !== other.topic) refuse('topic beside it', beside.topic, other.topic)
+    if (beside.topic_id !== undefined && other.topic_id !== undefined && beside.topic_id !== other.topic_id) {
+      refuse('id of the topic beside it', beside.topic_id, other.topic_id)
+    }
+  }
 }
 
 /** Returns the number of offsets of all partitions. */

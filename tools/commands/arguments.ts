@@ -114,13 +114,22 @@ export const addPosition = (text: string, before: RecordPosition[]): RecordPosit
   parsePosition(text),
 ]
 
+/** Positions in different partitions. A plain 0 adds none. */
+export const addParkedEnd = (text: string, before: readonly RecordPosition[] = []): readonly RecordPosition[] => {
+  if (text === '0') return before
+  const position = positionIn([text])
+  if (position === undefined) throw new InvalidArgumentError('Expected topic:partition:offset, or 0.')
+  if (before.some(({ partition }) => partition === position.partition)) throw new InvalidArgumentError(ONE_OFFSET)
+  return [...before, position]
+}
+
+const ONE_OFFSET = 'Expected one offset for each partition.'
+
 export const addUntilOffset = (text: string, before: readonly UntilOffset[] = []): UntilOffset[] => {
   const [, partition, offset] = /^(?:(\d{1,9}):)?(\d{1,15})$/.exec(text) ?? []
   if (offset === undefined) throw new InvalidArgumentError('Expected partition:offset, or an offset.')
   const until = { partition: partition === undefined ? undefined : Number(partition), offset: Number(offset) }
-  if (before.some(other => other.partition === until.partition)) {
-    throw new InvalidArgumentError('Expected one offset for each partition.')
-  }
+  if (before.some(other => other.partition === until.partition)) throw new InvalidArgumentError(ONE_OFFSET)
   return [...before, until]
 }
 

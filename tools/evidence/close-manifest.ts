@@ -1,5 +1,6 @@
 /** The manifest of a close, and the rows of its files that only a close has. */
 import type { DescribedFile, FileDescription } from '../export/manifest.ts'
+import type { RecordPosition } from '../parked/find.ts'
 import type { ControlTotals } from './close-controls.ts'
 
 /** A parked record. It has no content: only its position and its code. */
@@ -34,7 +35,7 @@ export type CloseManifest = {
   /** The keys are those of the events before this offset. */
   readonly keys_position: { readonly topic: string; readonly offset: number }
   /** Parked records of other partitions are those before these offsets. A partition that is not here has none. */
-  readonly parked_positions: readonly { readonly partition: number; readonly offset: number }[]
+  readonly parked_positions: readonly RecordPosition[]
   readonly control_totals: readonly ControlTotals[]
   readonly files: Readonly<Record<string, FileDescription>>
   /** Tables that were made from the files, and the page. */

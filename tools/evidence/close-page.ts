@@ -7,6 +7,7 @@ import { documentOf, type TableCell, table } from '../documents/page-parts.ts'
 import type { FileDescription } from '../export/manifest.ts'
 import { PAGE_ROWS } from '../limits.ts'
 import { type Markup, markup } from '../markup.ts'
+import { positionOf } from '../parked/find.ts'
 import type { AuditReads } from './close-audit.ts'
 import type { ControlTotals, Reconciled, ReplacedPayout } from './close-controls.ts'
 import type { CloseHead, KeyRow, ParkedRow } from './close-manifest.ts'
@@ -83,10 +84,10 @@ ${table(['file', 'records', 'bytes', 'SHA-256'], Object.values(files), file => [
   )
 }
 
-const others = ({ parked_positions, position: { topic } }: CloseHead): Markup =>
+const others = ({ parked_positions }: CloseHead): Markup =>
   parked_positions.length === 0
     ? markup`none`
-    : markup`before <code>${parked_positions.map(({ partition, offset }) => `${topic}:${partition}:${offset}`).join(' ')}</code>`
+    : markup`before <code>${parked_positions.map(positionOf).join(' ')}</code>`
 
 const amount = (text: string | null): TableCell => ({ amount: text, isDifference: false })
 

@@ -1,50 +1,87 @@
 /**
  * The logs that a close is made of, and where it ends in each partition. In: the control index, at the beginning and at
  * the end. Out: an error if another projection was made live meanwhile: a file could have records of one topic, and
- * another file those of the next.
+ * another file those of the next. The same if documents were missing for a time.
  */
+import { isDeepStrictEqual } from 'node:util'
+import type { Stream } from '../../schemas/events.ts'
+import type { PositionDocument } from '../../schemas/stored/documents.ts'
+import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
-import type { Live } from '../live.ts'
+import { servedDocumentsOf } from '../generations/generations.ts'
+import { type Live, readLive } from '../live.ts'
+import type { RecordPosition } from '../parked/find.ts'
 import type { CloseManifest } from './close-manifest.ts'
+
+/** The live projection, and the published positions of each stream. */
+export type LiveProjection = {
+  readonly live: Live
+  readonly positions: Readonly<Record<Stream, readonly PositionDocument['body'][]>>
+}
+
+/** @throws as `readLive`; CommandError while a partition is read again after a restore */
+export const readProjection = async ({
+  send,
+  prefix,
+}: Pick<CommandContext, 'send' | 'prefix'>): Promise<LiveProjection> => {
+  const live = await readLive(send, prefix)
+  const [events, keys] = [live.events.identity, live['api-keys'].identity]
+  const positions = {
+    events: await servedDocumentsOf(events, { send, prefix }),
+    'api-keys': await servedDocumentsOf(keys, { send, prefix }),
+  }
+  return { live, positions }
+}
 
 const fields = ['cluster_id', 'topic', 'topic_id', 'partitions', 'rules_version'] as const
 
-/** @throws CommandError that names the first field that differs */
-export const assertSameProjection = (before: Live, after: Live): void => {
+/** @throws CommandError that names the first difference */
+export const assertSameProjection = (before: LiveProjection, after: LiveProjection): void => {
   for (const stream of ['events', 'api-keys'] as const) {
-    const [was, is] = [before[stream].identity, after[stream].identity]
+    const [was, is] = [before.live[stream].identity, after.live[stream].identity]
     const field = fields.find(name => was[name] !== is[name])
-    if (field === undefined) continue
-    const what = `${field} of ${stream} was ${was[field]}, and is ${is[field]}`
-    throw new CommandError(`another projection was made live meanwhile: ${what}: close again. Nothing is written`)
+    if (field !== undefined) {
+      const what = `${field} of ${stream} was ${was[field]}, and is ${is[field]}`
+      throw new CommandError(`another projection was made live meanwhile: ${what}: close again. Nothing is written`)
+    }
+    if (isDeepStrictEqual(copyIn(before, stream), copyIn(after, stream))) continue
+    const what = `${stream} was read again meanwhile, after adopt or rewind, or a wrong clock was corrected`
+    throw new CommandError(`${what}: close again. Nothing is written`)
   }
 }
 
-/** Without a partition: in all that are not named. */
-export type ParkedUntil = { readonly partition: number | undefined; readonly offset: number }
+/** `adopt` and `rewind` change it: documents were missing, or in an earlier state, until all was read again. */
+const copyIn = ({ live, positions }: LiveProjection, stream: Stream) => {
+  const { indices, shards } = live[stream].identity
+  return { indices, shards, takenBack: positions[stream].map(({ taken_back = 0 }) => taken_back) }
+}
 
 /**
  * Returns the first offset of each partition whose parked record is in no file. The own partition ends at the change.
  * Other partitions have no order with it: they end where an earlier close says it, or else at their published position.
  * @param until what an earlier close says; it had no records of a partition that it does not name
- * @throws CommandError for a partition that is no other one, and for an offset that is not projected yet
+ * @throws CommandError for a partition that is no other one of the topic, and for an offset that is not projected yet
  */
 export const parkedEndsOf = (
   published: readonly number[],
   { topic, partition: own, offset: end }: CloseManifest['position'],
-  until: readonly ParkedUntil[] | undefined,
+  until: readonly RecordPosition[] | undefined,
 ): number[] => {
   const last = published.length - 1
-  const wrong = until?.find(({ partition }) => partition === own || (partition ?? 0) > last)?.partition
+  const moved = until?.find(named => named.topic !== topic)
+  if (moved !== undefined) {
+    const advice = 'records have other positions since commission grow, and that close cannot be made again'
+    throw new CommandError(`--parked-until: expected positions of ${topic}, got one of ${moved.topic}: ${advice}`)
+  }
+  const wrong = until?.find(({ partition }) => partition === own || partition > last)?.partition
   if (wrong !== undefined) {
     const expected = `expected a partition of ${topic} up to ${last}, but not ${own}, which ends at the change`
     throw new CommandError(`--parked-until: ${expected}: got ${wrong}`)
   }
-  const others = until?.find(({ partition }) => partition === undefined)?.offset ?? 0
   return published.map((reached, partition) => {
     if (partition === own) return end
     if (until === undefined) return reached
-    const asked = until.find(named => named.partition === partition)?.offset ?? others
+    const asked = until.find(named => named.partition === partition)?.offset ?? 0
     if (asked <= reached) return asked
     const where = `${topic} is projected to ${reached} in partition ${partition}`
     throw new CommandError(`--parked-until: ${where}: expected at most that, got ${asked}`)

@@ -9,9 +9,9 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { KEY_RULES_VERSION } from '../../core/ledger/index.ts'
 import { type Moment, momentOf } from '../../core/reading/index.ts'
 import type { SigningKey } from '../../core/runtime/index.ts'
+import { KEYS_PARTITION } from '../../schemas/partition.ts'
 import { instantOf } from '../../schemas/values.ts'
 import type { CommandContext } from '../context.ts'
 import { writeCsv } from '../export/csv.ts'
@@ -20,10 +20,9 @@ import { describeFiles, describeTables, type FileDescription } from '../export/m
 import { refuseUnknown } from '../export/readers.ts'
 import { writeTables } from '../export/tables.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { positionsOf } from '../generations/generations.ts'
 import { findKeyEvents } from '../keys/keys.ts'
-import { type Live, readLive, readServedLive } from '../live.ts'
-import { findParked } from '../parked/find.ts'
+import type { Live } from '../live.ts'
+import { findParked, type RecordPosition } from '../parked/find.ts'
 import { MANIFEST_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
@@ -38,7 +37,7 @@ import {
 import type { CloseHead, CloseManifest, KeyRow, ParkedRow } from './close-manifest.ts'
 import { closePage } from './close-page.ts'
 import { objectsIn, writeObjects, writeRecords } from './close-records.ts'
-import { assertSameProjection, type ParkedUntil, parkedEndsOf } from './close-source.ts'
+import { assertSameProjection, parkedEndsOf, readProjection } from './close-source.ts'
 import { closeTables } from './close-tables.ts'
 
 export type CloseOptions = {
@@ -49,7 +48,7 @@ export type CloseOptions = {
   /** Keys as of this offset of the topic of API keys; by default all that are known. */
   readonly keysUntil: number | undefined
   /** Parked records of other partitions before these offsets; by default all that are known. */
-  readonly parkedUntil: readonly ParkedUntil[] | undefined
+  readonly parkedUntil: readonly RecordPosition[] | undefined
   readonly out: string
   /** File of the key that signs the manifest. */
   readonly sign: string | undefined
@@ -105,8 +104,11 @@ const writeClose = async (
   reads: AuditReads | undefined,
   key: SigningKey | undefined,
 ): Promise<CloseManifest> => {
-  const { send, prefix, say, signal } = steps
-  const live = await readServedLive(send, prefix)
+  const { send, say, signal } = steps
+  // The positions are read before the searches, which also find what is not published, while some before it is missing.
+  const before = await readProjection(steps)
+  const { live, positions } = before
+  const { topic: keysTopic, rules_version: key_rules_version } = live['api-keys'].identity
   const { totals, last, position: read } = await steps.readTotals(org, asOf)
   if (!last) {
     await refuseUnknown(org, steps)
@@ -115,16 +117,15 @@ const writeClose = async (
   const { name: generation } = read.generation
   const { topic, partition, rules_version } = await steps.sourceOf(generation, org)
   // Before long work.
-  const [keysEnd = 0] = await positionsOf(live['api-keys'].identity, { send, prefix })
+  const keysEnd = positions['api-keys'][KEYS_PARTITION]?.position ?? 0
   if (keysUntil !== undefined && keysUntil > keysEnd) {
-    const keysTopic = live['api-keys'].identity.topic
     throw new CommandError(
       `--keys-until: ${keysTopic} is projected to ${keysEnd}: expected at most that, got ${keysUntil}`,
     )
   }
   const position = { topic, partition, offset: last.seq + 1 }
-  // Read before the search: this also finds records that are not published, while some before them can be missing.
-  const parkedEnds = parkedEndsOf(await positionsOf(live.events.identity, { send, prefix }), position, parkedUntil)
+  const published = positions.events.map(one => one.position)
+  const parkedEnds = parkedEndsOf(published, position, parkedUntil)
   await writeRecords({ org, period, change: last.id, directory, signal }, steps)
 
   const controls = createControls()
@@ -146,7 +147,7 @@ const writeClose = async (
   const end = `${last.id}, which is the last change here,${parkedUntil ? ' or after --parked-until,' : ''}`
   if (later > 0) say(`records parked after ${end} and in no file: ${later}`)
   await writeObjects(directory, 'parked', parked)
-  const { keys, keys_position } = await keysOf(org, keysUntil, live, { send, prefix })
+  const { keys, keysPosition } = await keysOf(org, keysUntil, keysEnd, steps)
   await writeObjects(directory, 'keys', keys)
   if (reads !== undefined) await writeObjects(directory, 'reads', reads)
 
@@ -158,8 +159,8 @@ const writeClose = async (
     published_at: instantOf(last.at),
     position,
     rules_version,
-    key_rules_version: KEY_RULES_VERSION,
-    keys_position,
+    key_rules_version,
+    keys_position: { topic: keysTopic, offset: keysPosition },
     parked_positions,
     control_totals,
   }
@@ -175,7 +176,7 @@ const writeClose = async (
   await writeFile(join(directory, PAGE_FILE), page)
   // Read again: another generation may have become live meanwhile, also one from which texts of people were redacted.
   const after = await steps.readTotals(org, momentOf(last.id))
-  assertSameProjection(live, await readLive(send, prefix))
+  assertSameProjection(before, await readProjection(steps))
   const now = await steps.sourceOf(after.position.generation.name, org)
   const isSameGeneration = after.position.generation.id === read.generation.id
   const isSameSource = now.topic === topic && now.rules_version === rules_version
@@ -220,27 +221,29 @@ const parkedBefore = async (
   })
   const after = new Map(before.map(({ partition, offset }) => [partition, offset + 1]))
   after.delete(own)
-  const parked_positions = Array.from(after, ([partition, offset]) => ({ partition, offset }))
+  const parked_positions = Array.from(after, ([partition, offset]) => ({ topic, partition, offset }))
   return { parked, parked_positions, later: records.length - parked.length }
 }
 
-/** The keys of the organization as of an offset of their topic; by default as of the last event of one of them. */
+/**
+ * The keys of the organization as of an offset of their topic; by default those that are published, as of the last
+ * event of one of them.
+ * @param published the end of what is published
+ */
 const keysOf = async (
   org: string,
   until: number | undefined,
-  live: Live,
-  { send, prefix }: Pick<CommandContext, 'send' | 'prefix'>,
-): Promise<{ readonly keys: KeyRow[]; readonly keys_position: CloseManifest['keys_position'] }> => {
-  const { topic } = live['api-keys'].identity
-  const found = await findKeyEvents(org, { send, prefix })
-  const last = found.reduce((end, { createdAt, revokedAt }) => Math.max(end, createdAt, revokedAt ?? 0), -1)
-  const offset = until ?? last + 1
-  const keys = found
-    .filter(({ createdAt }) => createdAt < offset)
-    .map(({ key: { id, name, permissions, expires_at, allowed_networks }, revokedAt }): KeyRow => {
-      const revoked = revokedAt !== null && revokedAt < offset
-      const networks = allowed_networks?.join(' ') ?? null
-      return { id, name, permissions: permissions.join(' '), expires_at, allowed_networks: networks, revoked }
-    })
-  return { keys, keys_position: { topic, offset } }
+  published: number,
+  steps: Pick<CommandContext, 'send' | 'prefix'>,
+): Promise<{ readonly keys: KeyRow[]; readonly keysPosition: number }> => {
+  const end = until ?? published
+  const isKnown = (offset: number | null): boolean => offset !== null && offset < end
+  const found = (await findKeyEvents(org, steps)).filter(({ createdAt }) => isKnown(createdAt))
+  const events = found.flatMap(({ createdAt, revokedAt }) => [createdAt, revokedAt ?? -1]).filter(isKnown)
+  const keys = found.map(({ key: { id, name, permissions, expires_at, allowed_networks }, revokedAt }): KeyRow => {
+    const networks = allowed_networks?.join(' ') ?? null
+    const revoked = isKnown(revokedAt)
+    return { id, name, permissions: permissions.join(' '), expires_at, allowed_networks: networks, revoked }
+  })
+  return { keys, keysPosition: until ?? events.reduce((last, offset) => Math.max(last, offset), -1) + 1 }
 }

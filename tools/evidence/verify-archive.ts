@@ -6,19 +6,26 @@
 import type { VerifierKey } from '../../core/runtime/index.ts'
 import type { Stream } from '../../schemas/events.ts'
 import { type ArchiveManifest, archivedStreams, parseManifest, readManifest } from '../archive/manifest.ts'
-import { type Manifests, offsetsIn, readManifests, verifyArchive } from '../archive/read-archive.ts'
+import {
+  type Manifests,
+  offsetsIn,
+  readManifests,
+  requireOneInstallation,
+  verifyArchive,
+} from '../archive/read-archive.ts'
 import { ArchiveDamaged } from '../archive/segment.ts'
 import type { ArchiveTarget } from '../archive/target.ts'
 import { reportProgress } from '../generations/progress.ts'
 import { NOTE_POLL_MS, NOTE_POLLS } from '../limits.ts'
 import { MANIFEST_FILE, NOTE_FILE } from '../signing/sign-manifest.ts'
 import { archiveCovers } from './covers.ts'
-import { checkSignature, EvidenceDiffers, type Signed, type Verified, type VerifyEvidenceSteps } from './signatures.ts'
+import { checkSignature, type Signed, type Verified, type VerifyEvidenceSteps } from './signatures.ts'
 import { finishedPath, isLockOfRun, type StoredEntry, sayUnfinished, wrongKind } from './stored-files.ts'
 
 /**
  * Of a damaged log the first fault is named. The signature is told all the same.
- * @throws ArchiveDamaged for a damaged manifest; EvidenceDiffers for a wrong or missing signature
+ * @throws ArchiveDamaged for a damaged manifest and for streams of two installations; EvidenceDiffers for a wrong or
+ *   missing signature
  */
 export const verifySignedArchive = async (
   target: ArchiveTarget,
@@ -37,6 +44,7 @@ export const verifySignedArchive = async (
   await readManifests(target)
   const checked = await checkManifests(target, keys)
   const manifests = { events: checked.events.parsed, 'api-keys': checked['api-keys'].parsed }
+  // Each stream is signed alone, and a key may have signed the archives of several installations.
   requireOneInstallation(target, manifests)
   const unnamed: Unnamed[] = []
   const onUnnamed = (segment: Unnamed): void => void unnamed.push(segment)
@@ -80,24 +88,6 @@ const checkManifests = async (target: ArchiveTarget, keys: readonly VerifierKey[
   events: await checkManifest(target, 'events', keys),
   'api-keys': await checkManifest(target, 'api-keys', keys),
 })
-
-/** Each stream is signed alone. A key may have signed the archives of several installations. */
-const requireOneInstallation = (target: ArchiveTarget, manifests: Manifests): void => {
-  const { events, 'api-keys': keys } = manifests
-  const refuse = (field: string, a: string | undefined, b: string | undefined): never => {
-    const what = `${field}: events has ${a}, api-keys has ${b}`
-    throw new EvidenceDiffers(`${target.name}: its streams are not of one installation: ${what}`)
-  }
-  if (events.cluster_id !== keys.cluster_id) refuse('cluster', events.cluster_id, keys.cluster_id)
-  for (const [one, other] of [[events, keys] as const, [keys, events] as const]) {
-    const { beside } = one
-    if (beside === undefined) continue
-    if (beside.topic !== other.topic) refuse('topic beside it', beside.topic, other.topic)
-    if (beside.topic_id !== undefined && other.topic_id !== undefined && beside.topic_id !== other.topic_id) {
-      refuse('id of the topic beside it', beside.topic_id, other.topic_id)
-    }
-  }
-}
 
 type Unnamed = { readonly stream: Stream; readonly partition: number; readonly from: number; readonly path: string }
 

@@ -95,17 +95,24 @@ export const positionsOf = async (
   context: Pick<CommandContext, 'send' | 'prefix'>,
 ): Promise<number[]> => (await positionDocumentsOf(identity, context)).map(({ position }) => position)
 
-/**
- * As `positionsOf`, for commands that answer from documents: like the API, they answer nothing from a partition that is
- * read again after a restore, where records are missing and keys are in an earlier state.
- * @param only this partition counts; by default all do
- * @throws CommandError that names a partition that is not read again yet, or from which documents are being removed
- */
+/** As `positionsOf`, for commands that answer from documents. @throws as `servedDocumentsOf` */
 export const servedPositionsOf = async (
   identity: Pick<GenerationBody, 'generation' | 'partitions' | 'topic'>,
   context: Pick<CommandContext, 'send' | 'prefix'>,
   only?: number,
-): Promise<number[]> => {
+): Promise<number[]> => (await servedDocumentsOf(identity, context, only)).map(({ position }) => position)
+
+/**
+ * As `positionDocumentsOf`, for commands that answer from documents: like the API, they answer nothing from a partition
+ * that is read again after a restore, where records are missing and keys are in an earlier state.
+ * @param only this partition counts; by default all do
+ * @throws CommandError that names a partition that is not read again yet, or from which documents are being removed
+ */
+export const servedDocumentsOf = async (
+  identity: Pick<GenerationBody, 'generation' | 'partitions' | 'topic'>,
+  context: Pick<CommandContext, 'send' | 'prefix'>,
+  only?: number,
+): Promise<PositionDocument['body'][]> => {
   const { generation, topic } = identity
   const documents = await positionDocumentsOf(identity, context)
   for (const [partition, document] of documents.entries()) {
@@ -118,7 +125,7 @@ export const servedPositionsOf = async (
     const what = `${where}, and adopt or rewind removes documents there: ${risk}`
     throw new CommandError(`${what}. Let it end; if it was interrupted, run it again`)
   }
-  return documents.map(({ position }) => position)
+  return documents
 }
 
 /**

@@ -104,17 +104,24 @@ export const createClocks = ({ send, now, elapsed, onChange }: ClockSteps): Cloc
   }
 }
 
-/** Reads Elasticsearch's clock now; undefined if it does not tell it. @throws Unanswered */
-export const readElasticsearchClock = async (send: Send): Promise<number | undefined> => {
-  const { body } = await send<Stats>({ method: 'GET', path: PATH, query: { filter_path: 'nodes.*.timestamp' } })
-  return timestampIn(body)
+/**
+ * Reads Elasticsearch's clock now; undefined if it does not tell it.
+ * @param nodes with `_all`, the latest clock of all nodes: one hanging node delays the answer
+ * @throws Unanswered
+ */
+export const readElasticsearchClock = async (
+  send: Send,
+  nodes: '_local' | '_all' = '_local',
+): Promise<number | undefined> => {
+  const path = `/_nodes/${nodes}/stats/process`
+  const { body } = await send<Stats>({ method: 'GET', path, query: { filter_path: 'nodes.*.timestamp' } })
+  return latestIn(body)
 }
-
-const PATH = '/_nodes/_local/stats/process'
 
 type Stats = { readonly nodes?: Readonly<Record<string, { readonly timestamp?: unknown }>> } | undefined
 
-const timestampIn = (body: Stats): number | undefined => {
-  const [node] = Object.values(body?.nodes ?? {})
-  return typeof node?.timestamp === 'number' ? node.timestamp : undefined
+const latestIn = (body: Stats): number | undefined => {
+  const times = Object.values(body?.nodes ?? {}).map(({ timestamp }) => timestamp)
+  const known = times.filter(time => typeof time === 'number')
+  return known.length === 0 ? undefined : Math.max(...known)
 }

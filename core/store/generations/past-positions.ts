@@ -2,8 +2,9 @@
  * Keeps the published positions of a generation, once a minute, in documents that are overwritten after two days.
  * After a restore, `commission projection rewind` goes back to positions that are older than the snapshot.
  * Promises: all documents before past positions were stored before `time`, in the indices that `copy` identifies. So
- * the positions are read first, then the ids of the indices, and then Elasticsearch's clock. At rest nothing is
- * written.
+ * the positions are read first, then the ids of the indices, and then the clocks. `time` is the latest of the clocks of
+ * Elasticsearch's nodes, of which one dates the snapshot, and of this machine: a date that is too late only lets
+ * `rewind` go back further. At rest nothing is written.
  * Can go wrong: Elasticsearch does not answer, or does not tell its clock. Then nothing is kept; projecting goes on.
  */
 import { createHash } from 'node:crypto'
@@ -38,7 +39,7 @@ export const copyOf = ({ indices }: Pick<GenerationBody, 'indices'>): string | u
 export const keepPositions = async (
   identity: GenerationBody,
   before: KeptPositions | undefined,
-  { send, prefix }: Steps,
+  { send, prefix, now }: Steps & { readonly now: () => number },
 ): Promise<KeptPositions | undefined> => {
   const { generation } = identity
   const copy = copyOf(identity)
@@ -47,8 +48,9 @@ export const keepPositions = async (
   if (partitions.every(({ position }, partition) => position === before?.[partition]?.position)) return before
   // If only the control index was restored, its positions may not fit the documents.
   await assertSameIndices(identity, { request: send, prefix })
-  const time = await readElasticsearchClock(send)
-  if (time === undefined) return undefined
+  const theirs = await readElasticsearchClock(send, '_all')
+  if (theirs === undefined) return undefined
+  const time = Math.max(theirs, now())
   const id = pastPositionsId(generation, Math.floor(time / KEEP_POSITIONS_MS) % PAST_POSITIONS)
   const body = { kind: 'past', body: { time, copy, partitions } } satisfies PastPositionsDocument
   const { status } = await send({ method: 'PUT', path: documentPath(controlIndexOf(prefix), id), body })
@@ -58,7 +60,7 @@ export const keepPositions = async (
 /** Keeps the positions of a stream until the signal, while this process owns its first partition. */
 export const keepPositionsOf = async (
   { identity, prefix }: { readonly identity: GenerationBody; readonly prefix: string },
-  { send, isOurs, elapsed, retryOptions, fail }: KeepContext,
+  { send, isOurs, now, elapsed, retryOptions, fail }: KeepContext,
   signal: AbortSignal,
 ): Promise<void> => {
   let kept: KeptPositions | undefined
@@ -67,7 +69,7 @@ export const keepPositionsOf = async (
     if (isOurs() && elapsed() - keptAt >= KEEP_POSITIONS_MS) {
       const began = elapsed()
       try {
-        const found = await keepPositions(identity, kept, { send: request => send(request, signal), prefix })
+        const found = await keepPositions(identity, kept, { send: request => send(request, signal), prefix, now })
         if (found !== undefined) [kept, keptAt] = [found, began]
       } catch (error) {
         // Other checks of the stream report what is wrong.
@@ -82,6 +84,8 @@ type KeepContext = {
   readonly send: Send
   /** Whether this process owns the first partition: one projector of an installation keeps the positions. */
   readonly isOurs: () => boolean
+  /** This machine's clock. */
+  readonly now: () => number
   /** Milliseconds on a monotonic clock. */
   readonly elapsed: () => number
   readonly retryOptions: Pick<RetryOptions, 'sleep'>

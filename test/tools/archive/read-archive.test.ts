@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { LogEntry } from '../../../core/log/records/read-log.ts'
+import type { Stream } from '../../../schemas/events.ts'
+import { readManifest, writeManifest } from '../../../tools/archive/manifest.ts'
 import { readArchivedLog, readManifests, sayUnnamed, verifyArchive } from '../../../tools/archive/read-archive.ts'
 import { ArchiveDamaged, encodeSegment } from '../../../tools/archive/segment.ts'
 import { type ArchiveTarget, directoryTarget } from '../../../tools/archive/target.ts'
@@ -207,6 +209,21 @@ test('the archive of another cluster, topic or number of partitions is refused b
   await expect(refusal({}, 2)).rejects.toThrow('partitions: expected 1, got 2')
 })
 
+/** Changes the manifest of a stream, as that of another installation has it. */
+const changeManifest = async (target: ArchiveTarget, stream: Stream, changed: object): Promise<void> => {
+  const before = await readManifest(target, stream)
+  if (before === undefined) throw new Error('no manifest')
+  await writeManifest(target, { ...before, ...changed })
+}
+
+test('an archive of an earlier version, whose streams do not name each other, is read as before', async t => {
+  const { target } = await setUp(t)
+  expect((await readManifests(target)).events).not.toHaveProperty('beside')
+  await verify(target)
+  await changeManifest(target, 'events', { topic_id: 'id', beside: { topic: 'keys', topic_id: 'unknown there' } })
+  await verify(target)
+})
+
 type Damage = (at: { directory: string; segments: string; target: ArchiveTarget }) => Promise<void>
 test.for<[name: string, damage: Damage, said: RegExp]>([
   [
@@ -276,6 +293,24 @@ test.for<[name: string, damage: Damage, said: RegExp]>([
       await writeFile(file, (await readFile(file, 'utf8')).replace('"end": 12', '"end": 11'))
     },
     /events\/manifest\.json: its content was changed/,
+  ],
+  [
+    'the keys of another cluster',
+    ({ target }) => changeManifest(target, 'api-keys', { cluster_id: 'staging' }),
+    /not of one installation: cluster: events has cluster, api-keys has staging/,
+  ],
+  [
+    'the keys of another installation in the same cluster',
+    ({ target }) => changeManifest(target, 'api-keys', { beside: { topic: 'events-of-staging' } }),
+    /not of one installation: topic beside it: api-keys has events-of-staging, events has topic/,
+  ],
+  [
+    'events whose topic was made anew since the keys were archived',
+    async ({ target }) => {
+      await changeManifest(target, 'events', { topic_id: 'new' })
+      await changeManifest(target, 'api-keys', { beside: { topic: 'topic', topic_id: 'old' } })
+    },
+    /not of one installation: id of the topic beside it: api-keys has old, events has new/,
   ],
   [
     'a manifest that is cut off',

@@ -11,7 +11,7 @@ import { expect, test } from 'vitest'
 import { NO_HEADERS } from '../../../core/log/kafka/encoded-headers.ts'
 import type { LogCluster } from '../../../core/log/records/open-cluster.ts'
 import { type ArchiveSteps, archive } from '../../../tools/archive/archive.ts'
-import { readManifest, writeManifest } from '../../../tools/archive/manifest.ts'
+import { archivedStreams, readManifest, writeManifest } from '../../../tools/archive/manifest.ts'
 import { verifyArchive } from '../../../tools/archive/read-archive.ts'
 import { directoryTarget } from '../../../tools/archive/target.ts'
 import { exitCodes } from '../../../tools/failures.ts'
@@ -163,8 +163,12 @@ test.for([
 test('an archive without a topic id is compared by its records, and then has the id of its topic', async t => {
   const { run, manifest, target, replaceBy } = await setUp(t)
   expect(await run()).toBe(exitCodes.done)
-  const { topic_id: _, ...old } = await manifest()
-  await writeManifest(target, old)
+  for (const stream of archivedStreams) {
+    const written = await readManifest(target, stream)
+    if (written === undefined) throw new Error('no manifest')
+    const { topic_id: _, beside: __, ...old } = written
+    await writeManifest(target, old)
+  }
   replaceBy(logOf('topic7', [], ['a', 'other']))
   await expect(run()).rejects.toThrow('another record at offset 1')
   expect(await manifest()).not.toHaveProperty('topic_id')
@@ -181,4 +185,13 @@ test('an archive keeps its topic id beside brokers that have none', async t => {
   replaceBy(logOf(undefined, ['x'], ['a', 'b']))
   expect(await run()).toBe(exitCodes.done)
   expect(await manifest()).toMatchObject({ topic_id: 'topic1', partitions: [{ end: 1 }, { end: 2 }] })
+})
+
+test('events are not archived beside the keys of another archive: nobody could restore both', async t => {
+  const { run, target, replaceBy } = await setUp(t)
+  expect(await run()).toBe(exitCodes.done)
+  await rm(join(target.name, 'events'), { recursive: true })
+  replaceBy(logOf('topic2', ['x'], []))
+  await expect(run()).rejects.toThrow('not of one installation: id of the topic beside it: api-keys has topic1')
+  expect(await readdir(join(target.name, 'events'))).toEqual(['manifest.json'])
 })

@@ -154,18 +154,20 @@ test('the help of the commands for analysts shows their options and exit codes',
 
 test('a close takes the positions of an earlier one, and none of parked records by a plain 0', async () => {
   const close = (...more: string[]) => said('close', '--org', 'org_1', '--period', 'period_1', '--out', 'd', ...more)
-  const named = await close('--keys-until', '7', '--parked-until', '0:5', '--parked-until', '4:9')
+  const named = await close('--keys-until', '7', '--parked-until', 'events:0:5', '--parked-until', 'events:4:9')
   expect(named.called).toMatchObject([
     'close',
     {
       keysUntil: 7,
       parkedUntil: [
-        { partition: 0, offset: 5 },
-        { partition: 4, offset: 9 },
+        { topic: 'events', partition: 0, offset: 5 },
+        { topic: 'events', partition: 4, offset: 9 },
       ],
     },
   ])
   const none = await close('--parked-until', '0')
-  expect(none.called).toMatchObject(['close', { parkedUntil: [{ partition: undefined, offset: 0 }] }])
-  expect(await close('--parked-until', 'all')).toMatchObject({ called: [], code: exitCodes.usage })
+  expect(none.called).toMatchObject(['close', { parkedUntil: [] }])
+  for (const wrong of [['all'], ['0:5'], ['events:0:5', '--parked-until', 'events:0:6']]) {
+    expect(await close('--parked-until', ...wrong)).toMatchObject({ called: [], code: exitCodes.usage })
+  }
 })

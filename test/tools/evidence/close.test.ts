@@ -15,7 +15,7 @@ vi.mock('node:fs/promises', async original =>
 
 const ORG = 'org_a'
 const identity = { generation: 'g1', topic: 'events', topic_id: 'id', cluster_id: 'c', partitions: 2, rules_version: 5 }
-const keysIdentity = { ...identity, generation: 'api-keys', topic: 'keys', partitions: 1 }
+const keysIdentity = { ...identity, generation: 'api-keys', topic: 'keys', partitions: 1, rules_version: 1 }
 
 /** Where records of the organization are parked: its own partition is 1, and its last change there has offset 9. */
 type Place = readonly [partition: number, offset: number]
@@ -31,6 +31,14 @@ const parkedHits = (parked: readonly Place[], body: unknown) => {
     .map(fields => ({ fields, sort: [fields.offset] }))
 }
 
+/** A key by the offsets of its events. The position of the topic of API keys is 12. */
+type KeyAt = { readonly id: string; readonly createdAt: number; readonly revokedAt: number | null }
+const keyHits = (keys: readonly KeyAt[]) =>
+  keys.map(({ id, createdAt, revokedAt }) => {
+    const body = { created_seq: createdAt }
+    return { _source: { key_id: id, org_id: ORG, permissions: ['read'], revoked: revokedAt !== null, body } }
+  })
+
 const pageOf = (kind: ListKind, bodies: readonly { readonly id: string; readonly name: string }[]) => {
   const hits = bodies.map((body, seq) => {
     const text = JSON.stringify(body)
@@ -45,10 +53,28 @@ const pageOf = (kind: ListKind, bodies: readonly { readonly id: string; readonly
 
 /** `after`: called when the records are read, before the end. */
 const given = (
-  after: (live: { events: object; keys: object; seq: number; id: string; source: object }) => void = () => undefined,
+  after: (live: {
+    events: object
+    keys: object
+    seq: number
+    id: string
+    source: object
+    positions: Record<string, object>
+  }) => void = () => undefined,
   parked: readonly Place[] = [],
+  keys: readonly KeyAt[] = [],
 ) => {
+  const positions: Record<string, object> = {
+    'position:api-keys:0': { position: 12 },
+    'position:g1:0': { position: 30 },
+    'position:g1:1': { position: 20 },
+    'position:g1:2': { position: 0 },
+    'position:g1:3': { position: 0 },
+    'position:g2:0': { position: 30 },
+    'position:g2:1': { position: 20 },
+  }
   const live = {
+    positions,
     events: identity,
     keys: keysIdentity,
     seq: 9,
@@ -59,16 +85,19 @@ const given = (
   const said: string[] = []
   const send = sending(async ({ path, body }) => {
     if (!path.includes('_mget')) {
-      const hits = path.includes('parked/_search') ? parkedHits(parked, body) : []
+      const hits = path.includes('parked/_search')
+        ? parkedHits(parked, body)
+        : path.includes('api-keys/_search')
+          ? keyHits(keys)
+          : []
       return { status: 200, body: { timed_out: false, _shards: shards, hits: { total: { value: hits.length }, hits } } }
     }
     const bodies: Record<string, object> = {
       live: { generation: 'g1' },
       'generation:g1': live.events,
       'generation:api-keys': live.keys,
-      'position:api-keys:0': { position: 12 },
-      'position:g1:0': { position: 30 },
-      'position:g1:1': { position: 20 },
+      ...live.positions,
+      ...Object.fromEntries(keys.map(({ id, revokedAt }) => [`${ORG}:${id}`, { name: id, revoked_seq: revokedAt }])),
     }
     const { docs } = body as { docs: { _index: string; _id: string }[] }
     const found = docs.map(one => {
@@ -131,6 +160,22 @@ test('a close of another projection than at its beginning is refused, and nothin
     await expect(close()).rejects.toThrow(expected)
     expect(readdirSync(folder)).toEqual([])
   }
+  // Also if the same projection was read again from an earlier position: a revoked key was in force meanwhile.
+  const setBack: [expected: string, name: string, position: object][] = [
+    [
+      'api-keys is at 3 in partition 0 of keys, and reads again up to 12',
+      'api-keys:0',
+      { position: 3, serve_from: 12 },
+    ],
+    ['api-keys was read again meanwhile', 'api-keys:0', { position: 12, serve_from: 12, taken_back: 1 }],
+    ['g1 is at 2 in partition 0 of events, and reads again up to 30', 'g1:0', { position: 2, serve_from: 30 }],
+    ['events was read again meanwhile', 'g1:1', { position: 20, taken_back: 1 }],
+  ]
+  for (const [expected, name, position] of setBack) {
+    const { folder, close } = given(live => (live.positions[`position:${name}`] = position))
+    await expect(close()).rejects.toThrow(expected)
+    expect(readdirSync(folder)).toEqual([])
+  }
   const spare = given(live => (live.events = { ...identity, generation: 'g2' }))
   expect(await spare.close()).toBe(0)
 })
@@ -142,6 +187,31 @@ test('keys as of an offset that is not projected yet are refused, with the offse
   expect(await close(12)).toBe(0)
 })
 
+test('a close has the keys up to the published position, and the version of the rules that decides about them', async () => {
+  const published: KeyAt[] = [
+    { id: 'key_1', createdAt: 3, revokedAt: 5 },
+    { id: 'key_2', createdAt: 7, revokedAt: null },
+  ]
+  const closedOf = async (keys: readonly KeyAt[]) => {
+    const { read, close } = given(undefined, [], keys)
+    await close()
+    return ['keys.ndjson', 'report.html', 'manifest.json'].map(read)
+  }
+  const files = await closedOf(published)
+  expect(JSON.parse(files[2] ?? '')).toMatchObject({
+    keys_position: { topic: 'keys', offset: 8 },
+    // Until `upgrade-keys`, version 1 decides under every program.
+    key_rules_version: 1,
+  })
+  // What is not published yet may lack an event before it, as the revocation of another key.
+  const further: KeyAt[] = [
+    { id: 'key_1', createdAt: 3, revokedAt: 5 },
+    { id: 'key_2', createdAt: 7, revokedAt: 12 },
+    { id: 'key_3', createdAt: 13, revokedAt: null },
+  ]
+  expect(await closedOf(further)).toEqual(files)
+})
+
 test('parked records of the organization in another partition are in its close, up to the published position', async () => {
   const { positions, until, said, files } = await closedWith([
     [1, 8],
@@ -151,7 +221,7 @@ test('parked records of the organization in another partition are in its close, 
     [0, 30],
   ])
   expect(positions).toEqual(['0:4', '0:29', '1:8'])
-  expect(until).toEqual([{ partition: 0, offset: 30 }])
+  expect(until).toEqual([{ topic: 'events', partition: 0, offset: 30 }])
   expect(said).toContain('records parked after rep_1.1, which is the last change here, and in no file: 2')
   expect(files[1]).toContain('of other partitions before <code>events:0:30</code>')
 
@@ -170,20 +240,21 @@ test('a close with the positions of parked records of an earlier one gives its b
   expect(again.files).toEqual(first.files)
   expect(again.said).toContain('or after --parked-until, and in no file: 1')
   // The earlier one had none in another partition.
-  expect((await closedWith(since, [{ partition: undefined, offset: 0 }])).files).toEqual(before.files)
-  expect((await closedWith(since)).until).toEqual([{ partition: 0, offset: 8 }])
+  expect((await closedWith(since, [])).files).toEqual(before.files)
+  expect((await closedWith(since)).until).toEqual([{ topic: 'events', partition: 0, offset: 8 }])
 })
 
-test('positions of parked records that nobody has projected, or in no other partition, are refused', async () => {
-  const refused: [expected: string, partition: number | undefined, offset: number][] = [
+test('positions of parked records that nobody has projected, in no other partition, or of another topic are refused', async () => {
+  const refused: [expected: string, partition: number, offset: number, topic?: string][] = [
     ['events is projected to 30 in partition 0: expected at most that, got 31', 0, 31],
-    ['events is projected to 30 in partition 0: expected at most that, got 31', undefined, 31],
     ['expected a partition of events up to 1, but not 1, which ends at the change: got 1', 1, 3],
     ['expected a partition of events up to 1, but not 1, which ends at the change: got 2', 2, 0],
+    // Its records have other offsets there since the move to more partitions.
+    ['expected positions of events, got one of events-of-before: records have other', 0, 3, 'events-of-before'],
   ]
-  for (const [expected, partition, offset] of refused) {
+  for (const [expected, partition, offset, topic = 'events'] of refused) {
     const { folder, close } = given()
-    await expect(close(undefined, [{ partition, offset }])).rejects.toThrow(`--parked-until: ${expected}`)
+    await expect(close(undefined, [{ topic, partition, offset }])).rejects.toThrow(`--parked-until: ${expected}`)
     expect(readdirSync(folder)).toEqual([])
   }
 })

@@ -213,7 +213,7 @@ test('each stream says which key signed it, which log that is, and which offsets
 })
 
 test('streams of two installations are not one archive, although the key signed both', async t => {
-  const { directory, signing } = await setUp(t)
+  const { directory, target, signing } = await setUp(t)
   const [events, keys] = [await readManifest(signing, 'events'), await readManifest(signing, 'api-keys')]
   if (events === undefined || keys === undefined) throw new Error('no archive')
   const ours = { ...events, topic_id: 'id', beside: { topic: keys.topic } }
@@ -233,6 +233,12 @@ test('streams of two installations are not one archive, although the key signed 
   expect(await differenceOf({ ...ours, topic_id: 'made anew' }, theirs)).toContain(
     `${other}id of the topic beside it: `,
   )
+  // Without the key: the manifests are changed, and what is signed is still of two installations.
+  await writeManifest(signing, { ...theirs, cluster_id: 'another' })
+  await writeManifest(signing, ours)
+  await writeManifest(target, theirs)
+  await verify(directory)
+  expect(told.at(-1)?.differences.join()).toContain(`${other}cluster: events has cluster, api-keys has another`)
 })
 
 test('in the end each note must be signed too: one that came meanwhile is checked like the first one', async t => {

@@ -2,16 +2,16 @@
 import { Option } from 'commander'
 import type { Moment } from '../../../core/reading/index.ts'
 import { defineCommand } from '../../command.ts'
-import type { ParkedUntil } from '../../evidence/close-source.ts'
+import type { RecordPosition } from '../../parked/find.ts'
 import { asOfOption } from '../analysis/as-of.ts'
-import { addUntilOffset, numberOption, orgOption, parseId, signOption } from '../arguments.ts'
+import { addParkedEnd, numberOption, orgOption, parseId, signOption } from '../arguments.ts'
 
 type Flags = {
   readonly org: string
   readonly period: string
   readonly asOf?: Moment
   readonly keysUntil?: number
-  readonly parkedUntil?: ParkedUntil[]
+  readonly parkedUntil?: readonly RecordPosition[]
   readonly out: string
   readonly audit?: string
   readonly sign?: string
@@ -34,10 +34,10 @@ export default defineCommand({
       )
       .addOption(
         new Option(
-          '--parked-until <partition:offset>',
+          '--parked-until <topic:partition:offset>',
           'of another partition, records that were parked before this offset (default: all), as parked_positions of an earlier close says it; ' +
             'repeat it for each partition, or say 0 if it has none',
-        ).argParser(addUntilOffset),
+        ).argParser(addParkedEnd),
       )
       .requiredOption('--out <directory>', 'target directory; created, or empty')
       .option('--audit <file>', 'the audit log of the API: adds who read')

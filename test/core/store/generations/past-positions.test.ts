@@ -22,7 +22,7 @@ const positionAt = (position: number) => ({ position, last: { offset: position -
 const given = () => {
   const documents = new Map<string, { kind: string; body: object }>()
   const asked: string[] = []
-  const state = { time: (1_000 * MINUTE) as number | undefined, uuid: 'uuid-1' }
+  const state = { time: (1_000 * MINUTE) as number | undefined, ahead: 0, ours: 0, uuid: 'uuid-1' }
   const publish = (...positions: number[]): void => {
     for (const [partition, position] of positions.entries()) {
       const body = { ...positionAt(position), time: 7, serve_from: 0 }
@@ -40,7 +40,9 @@ const given = () => {
       return { status: 200, body: { docs } }
     }
     if (first === '_nodes') {
-      return { status: 200, body: { nodes: { n: state.time === undefined ? {} : { timestamp: state.time } } } }
+      const timeOf = (ahead: number) => (state.time === undefined ? {} : { timestamp: state.time + ahead })
+      const nodes = path.includes('_all') ? { n: timeOf(0), other: timeOf(state.ahead) } : { n: timeOf(0) }
+      return { status: 200, body: { nodes } }
     }
     // Without security.
     if (first === '_security') return { status: 400, body: {} }
@@ -52,7 +54,7 @@ const given = () => {
     documents.set(id, body as { kind: string; body: object })
     return { status: 201, body: {} }
   }
-  const steps = { send: sending(answer), prefix: 'p' }
+  const steps = { send: sending(answer), prefix: 'p', now: () => state.ours }
   const past = () => [...documents.keys()].filter(id => id.startsWith('past:'))
   return { documents, asked, state, publish, steps, past }
 }
@@ -72,6 +74,39 @@ test('past positions have what a projector needs to go on: offset, last record a
     time: 1_000 * MINUTE,
     partitions: [positionAt(5), positionAt(6)],
   })
+})
+
+test.for([
+  ['the node that answers', { time: -100_000, ahead: 100_000, ours: 0 }],
+  ['all nodes of Elasticsearch', { time: -100_000, ahead: 0, ours: 0 }],
+  ['this machine', { time: 0, ahead: 0, ours: -100_000 }],
+] as const)('a clock that is behind makes past positions no older than they are: that of %s', async ([, behind]) => {
+  const { state, publish, steps } = given()
+  const present = 1_000 * MINUTE
+  Object.assign(state, { time: present + behind.time, ahead: behind.ahead, ours: present + behind.ours })
+  publish(5, 6)
+  await keepPositions(identity, undefined, steps)
+  // A snapshot that began a minute ago lacks their documents.
+  expect(await readPastPositions(identity, present - 1, steps)).toBeUndefined()
+  expect(await readPastPositions(identity, present, steps)).toMatchObject({ time: present })
+})
+
+test('after a clock that was ahead is right again, past positions are found by the right dates, and the others are older', async () => {
+  const { state, publish, steps } = given()
+  const dated = async (position: number, time: number, ours: number) => {
+    publish(position, position)
+    Object.assign(state, { time, ours })
+    await keepPositions(identity, undefined, steps)
+  }
+  const present = 1_000 * MINUTE
+  await dated(1, present, present)
+  await dated(2, present + MINUTE + 100_000, present + MINUTE)
+  await dated(3, present + 2 * MINUTE, present + 2 * MINUTE)
+  const until = async (time: number) => (await readPastPositions(identity, time, steps))?.partitions[0]?.position
+  // The second copy and the third one have the same minute: the one that is dated right stays.
+  expect(await until(present + 2 * MINUTE - 1)).toBe(1)
+  expect(await until(present + 2 * MINUTE)).toBe(3)
+  expect(await until(present + 3 * MINUTE)).toBe(3)
 })
 
 test('positions that stand still are not kept again', async () => {
