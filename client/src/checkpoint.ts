@@ -27,6 +27,17 @@ export type ControlTotal = {
   readonly open: string
 }
 
+/**
+ * Milliseconds by which a checkpoint with fewer changes may seem later than one with more. A process of the API counts
+ * the changes up to 18 s before it signs them (a request for a checkpoint takes no longer), and the clocks of two
+ * processes may differ by 5 s. The rest is for a process that stood still.
+ */
+const ORDER_MS = 60_000
+
+/** Whether the service has signed fewer changes later. An older checkpoint has fewer, too: a cache may have kept it. */
+export const hasGoneBack = (from: Checkpoint, to: Checkpoint): boolean =>
+  to.sequence < from.sequence && Date.parse(to.time) - Date.parse(from.time) > ORDER_MS
+
 /** A checkpoint is not signed by the key, or cannot be read. */
 export class CheckpointInvalidError extends Error {
   override name = 'CheckpointInvalidError'
@@ -108,6 +119,8 @@ const contentOf = (text: string): Checkpoint => {
     throw new CheckpointInvalidError(`the checkpoint has another form: expected "${DIGEST_FORM}", got "${form}"`)
   }
   const change = valueNamed('change')
+  const time = valueNamed('time')
+  if (Number.isNaN(Date.parse(time))) throw new CheckpointInvalidError('the time of the checkpoint is no instant')
   const totals = lines
     .filter(line => line.startsWith('total '))
     .map(line => {
@@ -121,6 +134,6 @@ const contentOf = (text: string): Checkpoint => {
     changeId: change === 'none' ? null : change,
     digest: valueNamed('digest'),
     totals,
-    time: valueNamed('time'),
+    time,
   }
 }

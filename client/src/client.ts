@@ -49,15 +49,19 @@ export type ChangesAfter = { readonly after?: number }
  * Reads the records with these ids in place of the list, in this order, each once: replaced payouts too. Those that the
  * API does not know are left out. There may be any number of them.
  */
-export type ByIds = { readonly ids: readonly string[]; readonly limit?: never; readonly startingAfter?: never }
+export type ByIds = { readonly ids: readonly string[] } & {
+  readonly [Name in keyof (ListOptions & DealFilter)]?: never
+}
+/** A list, or records by their ids. */
+type ListOrIds<Options> = (Options & { readonly ids?: undefined }) | ByIds
 
 /** Reads an organization: as it is now, or as of a moment. Amounts, instants and dates are texts. */
 export type Client = {
-  readonly reps: (options?: ListOptions | ByIds) => List<Rep>
-  readonly periods: (options?: ListOptions | ByIds) => List<Period>
+  readonly reps: (options?: ListOrIds<ListOptions>) => List<Rep>
+  readonly periods: (options?: ListOrIds<ListOptions>) => List<Period>
   /** Current payouts only, one for each rep and period. */
-  readonly payouts: (options?: (ListOptions & DealFilter) | ByIds) => List<Payout>
-  readonly payrollRecords: (options?: (ListOptions & Filter) | ByIds) => List<PayrollRecord>
+  readonly payouts: (options?: ListOrIds<ListOptions & DealFilter>) => List<Payout>
+  readonly payrollRecords: (options?: ListOrIds<ListOptions & Filter>) => List<PayrollRecord>
   /** One entry for each applied event, in order. */
   readonly changes: (options?: ListOptions & DealFilter & ChangesAfter) => List<Change>
   /** The changes that were published after an instant (RFC 3339) that is over. */
@@ -137,12 +141,16 @@ const clientAsOf = (connection: Connection, moment: string | undefined): Client 
     from: Parameters<typeof createList>[0] = options.startingAfter ?? undefined,
   ): List<Item> => createList(from, async after => pageOf(await read(queryOf(options, after))))
   const recordsOf = <Item extends { readonly id: string }>(
-    options: (ListOptions & DealFilter) | ByIds,
+    options: ListOrIds<ListOptions & DealFilter>,
     read: (query: ReturnType<typeof queryOf> | AskedIds) => Promise<Answer<Body<Item>>>,
-  ): List<Item> =>
-    'ids' in options
-      ? createListOfIds(options.ids, async ids => pageOf(await read({ ...asOf, ids: ids.join() })))
-      : listOf(options, read)
+  ): List<Item> => {
+    if (options.ids === undefined) return listOf(options, read)
+    const { ids: all, ...more } = options
+    const others = Object.entries(more).flatMap(([name, value]) => ((value ?? undefined) === undefined ? [] : [name]))
+    // The API refuses both together. By ids alone, it would answer records that the filter leaves out.
+    if (others.length > 0) throw new Error(`ids are read without ${others.join(' and ')}: leave one of them out`)
+    return createListOfIds(all, async ids => pageOf(await read({ ...asOf, ids: ids.join() })))
+  }
   const one = (id: string) => ({ params: { path: { id }, query: asOf } })
 
   return {

@@ -7,7 +7,7 @@
  *   await copy.prove(publicKey)   // the same for every change that it was served, against what the service has signed
  */
 import { Decimal } from 'decimal.js'
-import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
+import { type Checkpoint, hasGoneBack, readCheckpoint } from './checkpoint.ts'
 import type { Change, Client, Payout, PayrollRecord, Period, Rep, Total } from './client.ts'
 import { CopyDiffersError, readServed, type ServedChange, ServedChanges } from './served-changes.ts'
 
@@ -69,7 +69,8 @@ type Prove = {
    * behind it only while no `update` or `follow` runs. The first call reads all changes once.
    * @param publicKey `NAME+ID+KEY`, as the operator of the service gives it; several while the service changes its key
    * @throws CheckpointInvalidError; CopyDiffersError unless the changes that the copy was served, its records and its
-   *   totals are those of the checkpoint, and it still has what it proved last
+   *   totals are those of the checkpoint, and it still has what it proved last; CopyDiffersError if the service has
+   *   signed fewer changes since
    */
   (publicKey: string | readonly string[]): Promise<Proof>
 }
@@ -169,6 +170,11 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
     if (known && known.organization !== organization) {
       throw new CopyDiffersError(`the checkpoint is of ${organization}, the copy of ${known.organization}`)
     }
+    // Under the same rules, a copy that is read anew has the same changes.
+    const earlier = continues?.line === checkpoint.line ? continues : undefined
+    for (const one of [proved, earlier]) {
+      if (one && hasGoneBack(one, checkpoint)) throw new CopyDiffersError(fewerChanges(checkpoint, one))
+    }
     served ??= await readAllServed()
     const changes = served
     if (sequence > changes.count) await catchUp(changes, sequence)
@@ -179,8 +185,6 @@ export const continueCopy = (client: Client, state: CopyState): Copy => {
       throw new CopyDiffersError(`the copy has ${count} records, after its changes it must have ${changes.heldCount}`)
     }
     const before = proved ?? { sequence: 0, digest: undefined, line: checkpoint.line }
-    // Under the same rules, a copy that is read anew has the same changes.
-    const earlier = continues?.line === checkpoint.line ? continues : undefined
     if (earlier && earlier.sequence > changes.count) {
       throw new CopyDiffersError(`the service has signed ${earlier.sequence} changes, and serves ${changes.count}`)
     }
@@ -310,8 +314,14 @@ const firstDifference = (expected: readonly Total[], got: readonly Total[]): str
 
 const differentDigest = ({ sequence, line, digest }: Checkpoint, before: string): string => {
   const differs = `at sequence ${sequence}, the copy differs from what the service has signed (digest ${digest})`
-  return line === before ? differs : `${differs}: its rules changed from ${before} to ${line}, so read the copy anew`
+  return line === before ? differs : `${differs}: ${otherRules(before, line)}`
 }
+const fewerChanges = ({ sequence, line, time }: Checkpoint, before: Checkpoint): string => {
+  const differs = `the service has signed ${before.sequence} changes at ${before.time}, and ${sequence} at ${time}`
+  return `${differs}: ${line === before.line ? 'its history went back' : otherRules(before.line, line)}`
+}
+const otherRules = (before: string, now: string): string =>
+  `its rules changed from ${before} to ${now}, so read the copy anew`
 
 type Sums = Checkpoint['totals'][number]
 

@@ -1,4 +1,7 @@
-/** The API refused a request. `code` is one of its documented codes; decide by it, not by the message. */
+/**
+ * The API refused a request. `code` is one of its documented codes, or `unknown` if something before the API answered.
+ * Decide by it, not by the message or the status: a 404 of a proxy is no missing record.
+ */
 export class RefusedError extends Error {
   override name = 'RefusedError'
   readonly status: number

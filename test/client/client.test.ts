@@ -92,6 +92,23 @@ test('records by ids are asked for a hundred at a time, each once, and on after 
   await expect(Array.fromAsync(endless.client.reps({ ids: ['rep_1'] }))).rejects.toThrow('has_more without a record')
 })
 
+test('ids are read without another filter, and a list is read whole without them', async () => {
+  const { client, asked } = await clientOf([page(['payout_1'], false)])
+  const ids = ['payout_1']
+  // @ts-expect-error the types forbid it, too
+  expect(() => client.payouts({ ids, repId: 'rep_1', periodId: undefined })).toThrow('ids are read without repId')
+  // @ts-expect-error
+  expect(() => client.payrollRecords({ ids, periodId: 'period_1', limit: 9 })).toThrow('without periodId and limit')
+  // @ts-expect-error
+  expect(() => client.reps({ ids, startingAfter: 'rep_1' })).toThrow('ids are read without startingAfter')
+  expect(asked).toEqual([])
+  // A program in JavaScript may have them beside ids, without a value.
+  const options = { ids, repId: undefined, startingAfter: null } as unknown as { readonly ids: readonly string[] }
+  expect(await Array.fromAsync(client.payouts(options))).toHaveLength(1)
+  for await (const _ of client.payouts({ ids: undefined, repId: 'rep_1' }));
+  expect(asked.map(({ url }) => url)).toEqual(['/payouts?ids=payout_1', '/payouts?limit=200&rep_id=rep_1'])
+})
+
 test('changes since an instant are those after the last change of that moment, or all if there was none', async () => {
   const totals = (last_change_id: string | null) => ok({ data: { last_change_id, totals: [] } })
   const since = '2026-02-01T08:30:00Z'

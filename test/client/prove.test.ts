@@ -9,7 +9,9 @@ import {
   continueCopy,
   createClient,
 } from '../../client/src/index.ts'
+import { CHECKPOINT_TIME_MAX } from '../../core/reading/limits.ts'
 import { createSigningKey, type SigningKey, signNote, textOfVerifierKey } from '../../core/runtime/index.ts'
+import { CLOCKS_APART_MS, READ_TIME_MAX } from '../../core/store/limits.ts'
 import { CHECKPOINT_FORM, digestedText, textOfCheckpoint } from '../../schemas/checkpoint.ts'
 
 type Fields = Record<string, unknown>
@@ -56,11 +58,19 @@ const totalsOf = (to: number) => [
   ...(to >= 7 ? [['USD', '1', '0', '1']] : []),
 ]
 
-type Signed = { changes?: readonly Served[]; rules?: number; by?: SigningKey; organization?: string; owed?: string }
+type Signed = {
+  readonly changes?: readonly Served[]
+  readonly rules?: number
+  readonly by?: SigningKey
+  readonly organization?: string
+  readonly owed?: string
+  /** Milliseconds after the usual time. */
+  readonly later?: number
+}
 /** A checkpoint of the first changes. */
 const noteOf = (
   to: number,
-  { changes = all, rules = 7, by = key, organization = 'org_1', owed }: Signed = {},
+  { changes = all, rules = 7, by = key, organization = 'org_1', owed, later = 0 }: Signed = {},
 ): string => {
   let digest = sha256(`${CHECKPOINT_FORM}\n`)
   for (const change of changes.slice(0, to)) digest = sha256(Buffer.concat([digest, sha256(digestedText(change))]))
@@ -72,7 +82,7 @@ const noteOf = (
   }))
   const text = textOfCheckpoint({
     ...{ organization, rules, sequence: to, change: changes[to - 1]?.id ?? null, digest: digest.toString('hex') },
-    ...{ totals, time: '2026-02-01T00:00:00.000Z' },
+    ...{ totals, time: new Date(Date.UTC(2026, 1, 1) + later).toISOString() },
   })
   return signNote(Buffer.from(text), by).toString('utf8')
 }
@@ -226,6 +236,34 @@ test('the next checkpoint must continue the one before', async () => {
   await expect(served.prove(publicKey)).rejects.toThrow('up to change 5, the copy is not as it was proved')
 })
 
+test('a checkpoint with fewer changes is refused if it was signed later: the history went back', async () => {
+  const hour = 3_600_000
+  const { copy } = copyOf([noteOf(7), noteOf(6, { later: hour }), noteOf(0, { later: 2 * hour }), noteOf(7)])
+  const { checkpoint: continues } = await copy.prove(publicKey)
+  for (const sequence of [6, 0]) {
+    await expect(copy.prove(publicKey)).rejects.toThrow(
+      new RegExp(`has signed 7 changes at 2026-02-01T00:00.* and ${sequence} at .*: its history went back`),
+    )
+  }
+  expect((await copy.prove(publicKey)).checkpoint.sequence).toBe(7)
+  const proved = stored(copy)
+  const again = copyOf([noteOf(6, { later: hour })], 0, proved).copy.prove(publicKey)
+  await expect(again).rejects.toBeInstanceOf(CopyDiffersError)
+  const anew = copyOf([noteOf(6), noteOf(6, { later: hour })], 0, { ...stateOf(7), continues }).copy
+  await anew.prove(publicKey)
+  await expect(anew.prove(publicKey)).rejects.toThrow('its history went back')
+  const otherRules = copyOf([noteOf(6, { later: hour, rules: 8 })], 0, proved).copy.prove(publicKey)
+  await expect(otherRules).rejects.toThrow('its rules changed from rules-7 to rules-8, so read the copy anew')
+})
+
+test('a checkpoint with fewer changes is taken if it is older, or another process has signed it at the same time', async () => {
+  // The longest request for a checkpoint, by the clock that is ahead.
+  const atOnce = READ_TIME_MAX + CHECKPOINT_TIME_MAX + CLOCKS_APART_MS
+  const { copy } = copyOf([noteOf(7), noteOf(6, { later: -60_000 }), noteOf(6, { later: atOnce })])
+  for (const sequence of [7, 6, 6]) expect((await copy.prove(publicKey)).checkpoint.sequence).toBe(sequence)
+  expect(stored(copy).proved?.sequence).toBe(7)
+})
+
 test('under other rules a copy is proved if nothing changed, and else the error says what to do', async () => {
   const { copy } = copyOf([noteOf(6), noteOf(7, { rules: 8 }), noteOf(7, { rules: 9, changes: all.toSpliced(2, 1) })])
   await copy.prove(publicKey)
@@ -282,6 +320,10 @@ test('a note of another key, a changed one and a wrong public key are refused be
   await refusedFor(noteOf(7, { by: other }))
   await refusedFor(noteOf(7).replace('sequence 7', 'sequence 6'))
   await refusedFor(noteOf(7).replace('owed 1 ', 'owed 2 '))
+  const timeless = noteOf(7)
+    .split('\n\n')[0]
+    ?.replace(/time .*/, 'time soon')
+  await refusedFor(signNote(Buffer.from(`${timeless}\n`), key).toString('utf8'))
   await refusedFor('no note')
   await refusedFor(noteOf(7), publicKey.slice(0, -6))
   const manifest = signNote(Buffer.from('{"format":"commission-close/1"}\n'), key).toString('utf8')

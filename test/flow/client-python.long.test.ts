@@ -1,50 +1,18 @@
 /** The Python client, built as a wheel and installed in an empty environment. */
-import { execFile } from 'node:child_process'
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { exampleIn, serveExample } from '../support/client-example.ts'
 import { pythonProgram } from '../support/programs.ts'
 import { startProxy } from '../support/proxy.ts'
+import { installPythonClient } from '../support/python-client.ts'
 import { fileScope } from '../support/scope.ts'
 
-const project = join(import.meta.dirname, '../..')
-const run = promisify(execFile)
 const scope = fileScope()
-
-const setUp = async () => {
-  const served = await serveExample(scope)
-  const folder = await mkdtemp(join(tmpdir(), 'commission-python-'))
-  scope.onTestFinished(() => rm(folder, { recursive: true, force: true }))
-  const source = join(folder, 'client', 'python')
-  const isSource = (path: string): boolean => !/\.venv|dist$|generated$/.test(path)
-  await cp(join(project, 'client', 'python'), source, { recursive: true, filter: isSource })
-  await cp(join(project, 'contract'), join(folder, 'contract'), { recursive: true })
-  const wheel = (await run('./build.sh', { cwd: source })).stdout.trim()
-  await run('python3', ['-m', 'venv', 'user'], { cwd: folder })
-  const python = join(folder, 'user', 'bin', 'python')
-  await run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', join(source, wheel)])
-  const installProof = () =>
-    run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `${join(source, wheel)}[prove]`])
-  const page = await readFile(join(source, 'README.md'), 'utf8')
-
-  /** Runs a program. Returns its lines. */
-  const runProgram = async (program: string, environment = served.environment): Promise<string[]> => {
-    const file = join(folder, 'program.py')
-    await writeFile(file, program)
-    return (await run(python, [file], { cwd: folder, env: environment })).stdout.trimEnd().split('\n')
-  }
-  return { ...served, example: exampleIn(page, 'python'), runProgram, installProof }
-}
 
 const answerOf = (status: number, body: string, header = 'X-Nothing: 0'): string =>
   `HTTP/1.1 ${status} x\r\n${header}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 
-let started: ReturnType<typeof setUp> | undefined
-const shared = () => (started ??= setUp())
+let started: ReturnType<typeof installPythonClient> | undefined
+const shared = () => (started ??= installPythonClient(scope))
 
 describe.skipIf(pythonProgram === undefined)('the Python client', () => {
   test('runs the example of its README in an empty environment', async () => {
@@ -306,53 +274,6 @@ twice.prove()
       'rep_1.1 period_1.1 payout_1 payout_2 payroll_1',
       'rep_1.1',
       'another update or follow has applied changes to this copy',
-    ])
-  })
-
-  test('proves a copy with a checkpoint, and refuses one that was altered or a note of another key', async () => {
-    const { runProgram, installProof, environment, publicKey } = await shared()
-    const program = `
-import json, os
-from commission_client import CheckpointInvalidError, Client, Copy, CopyDiffersError, read_copy
-client, key = Client(os.environ["API"], os.environ["KEY"]), os.environ["PUBLIC_KEY"]
-copy = read_copy(client)
-proof = copy.prove(key)
-print(proof.checkpoint.sequence, proof.checkpoint.change_id, proof.totals_compared, proof.checkpoint.totals)
-stored = json.loads(json.dumps(copy.state()))
-print(Copy(client, stored).prove(key) == proof, len(stored["changes"]), stored["proved"]["organization"])
-print(Copy(client).prove(key) == proof)
-anew = read_copy(client, stored)
-other = key[:-2] + ("A" if key[-2] != "A" else "B") + key[-1]
-print(anew.prove([other, key]).continues == proof.checkpoint, anew.state()["continues"] == stored["proved"])
-before = {"proved": {**stored["proved"], "digest": "00" * 32}}
-for line, sequence in (("rules-0", 5), (proof.checkpoint.line, 5), (proof.checkpoint.line, 6)):
-    try:
-        print(read_copy(client, {"proved": {**before["proved"], "line": line, "sequence": sequence}}).prove(key).continues.line)
-    except CopyDiffersError as error:
-        print(error)
-for field, value, by in (("net_amount", "12.51", key), ("rep_id", "rep_2", key), ("rep_id", "rep_1", other)):
-    altered = json.loads(json.dumps(stored))
-    altered["payouts"][0][field] = value
-    for state in (altered, {**altered, "changes": None}):
-        try:
-            Copy(client, state).prove(by)
-        except (CheckpointInvalidError, CopyDiffersError) as error:
-            print(type(error).__name__)
-`
-    const asked = { ...environment, PUBLIC_KEY: publicKey }
-    // The package of signatures is an extra.
-    await expect(runProgram(program, asked)).rejects.toThrow("No module named 'cryptography'")
-    await installProof()
-    expect(await runProgram(program, asked)).toEqual([
-      "5 payroll_1 True {'EUR': {'owed': '12.5', 'paid': '-1.5', 'open': '14'}}",
-      'True 5 org_example',
-      'True',
-      'True True',
-      'rules-0',
-      'up to change 5, the service has signed another history before',
-      'the service has signed 6 changes, and serves 5',
-      ...Array.from({ length: 4 }, () => 'CopyDiffersError'),
-      ...Array.from({ length: 2 }, () => 'CheckpointInvalidError'),
     ])
   })
 

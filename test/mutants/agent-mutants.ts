@@ -71,6 +71,25 @@ export const agentMutants: readonly Mutant[] = [
     flow: AGENTS,
   },
   {
+    name: 'an address where the API has nothing opens all permissions of an agent',
+    inside: 'mayRead',
+    find: ' && !ofNoRecord.includes(permission)',
+    replace: '',
+  },
+  {
+    name: 'an agent is told that a record is missing where the address is wrong',
+    inside: 'wordsOf',
+    file: 'client/mcp/src/failures-in-words.ts',
+    find: '!(namesRecord && code',
+    replace: '!(status > 0 && code',
+  },
+  {
+    name: 'a client reads ids beside a filter, and leaves the filter out',
+    inside: 'clientAsOf',
+    find: 'if (others.length > 0) throw',
+    replace: 'if (others.length > 99) throw',
+  },
+  {
     name: 'the server for agents writes to standard output beside the protocol',
     inside: 'start',
     file: 'client/mcp/src/main.ts',

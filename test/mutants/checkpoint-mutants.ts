@@ -146,6 +146,18 @@ export const checkpointMutants: readonly Mutant[] = [
     replace: 'before.digest !== undefined && then === undefined',
   },
   {
+    name: 'a proof takes fewer changes that were signed later',
+    inside: 'hasGoneBack',
+    find: '> ORDER_MS',
+    replace: '> 1_000 * ORDER_MS',
+  },
+  {
+    name: 'a proof refuses an older checkpoint of another process',
+    inside: 'hasGoneBack',
+    find: '> ORDER_MS',
+    replace: '> 0',
+  },
+  {
     name: 'a proof overlooks a record that no change has made',
     inside: 'continueCopy',
     find: 'if (count !== changes.heldCount)',

@@ -17,13 +17,17 @@ const questions: Readonly<Record<string, (client: Client) => Promise<unknown>>> 
   'changes:read': client => readPage(client.changes({ limit: 1, repId: 'rep_0' }), ({ id }) => id),
 }
 
+/** Their questions are about no record: they get 404 only if the address of the API is wrong. */
+const ofNoRecord: readonly string[] = ['totals:read', 'changes:read']
+
 /** @throws all that the client throws, except the refusals that are an answer */
-const mayRead = async (client: Client, ask: (client: Client) => Promise<unknown>): Promise<boolean> => {
+const mayRead = async (client: Client, permission: string, ask: (client: Client) => Promise<unknown>) => {
   try {
     await ask(client)
     return true
   } catch (error) {
-    if (error instanceof RefusedError && error.status === 404) return true
+    // A proxy before the API may answer 404, too.
+    if (error instanceof RefusedError && error.code === 'not_found' && !ofNoRecord.includes(permission)) return true
     if (error instanceof RefusedError && error.status === 403 && error.code === 'forbidden') return false
     throw error
   }
@@ -59,7 +63,7 @@ export const describeAccess = defineTool<object>({
   run: async client => {
     const permissions = Object.entries(questions).map(async ([permission, ask]) => ({
       permission,
-      allowed: await mayRead(client, ask),
+      allowed: await mayRead(client, permission, ask),
       tools: neededBy[permission as keyof typeof neededBy],
     }))
     return { structured: { permissions: await Promise.all(permissions) } }

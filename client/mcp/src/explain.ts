@@ -41,6 +41,7 @@ export const explainPayout = defineTool<
     ...asOfInput,
   },
   required: ['id'],
+  record: 'id',
   output: objectSchema({
     payout: payoutViewSchema,
     calculation_trace_recorded: {

@@ -59,6 +59,7 @@ export const getPayout = defineTool<{ id: string; lines_from?: number; limit?: n
     'One payout with its lines: what was earned, recovered and adjusted. Its lines add up to `net_amount` exactly. Also replaced payouts: `superseded_by_id` names the next one.',
   input: { ...payoutIdInput, ...linesInput, ...asOfInput },
   required: ['id'],
+  record: 'id',
   output: objectSchema({ payout: payoutViewSchema, lines: linesSchema }),
   run: async (client, given) => {
     const payout = await clientAt(client, given).payout(given.id)
@@ -84,6 +85,7 @@ export const payoutHistory = defineTool<HistoryArguments>({
     ...pageInput,
   },
   output: pageSchema(stepViewSchema),
+  record: 'payout_id',
   run: async (client, given) => {
     const then = clientAt(client, given)
     const { payout_id, rep_id, period_id } = given

@@ -11,7 +11,7 @@ import { explainPayout } from './explain.ts'
 import { failureInWords, isDefect } from './failures-in-words.ts'
 import { listPayrollRecords, listPeriods, listReps } from './lists.ts'
 import { getPayout, listPayouts, payoutHistory } from './payouts.ts'
-import type { Tool } from './tool.ts'
+import { namesRecord, type Tool } from './tool.ts'
 import { getTotals } from './totals.ts'
 
 const tools: readonly Tool[] = [
@@ -63,7 +63,8 @@ type Options = {
 
 export const createAgentServer = (client: Client, key: string, { onDefect, callMs = CALL_MS }: Options): McpServer => {
   const server = new McpServer({ name: 'commission', version: '1.1.0' }, { instructions })
-  for (const { name, title, description, input, output, run } of tools) {
+  for (const tool of tools) {
+    const { name, title, description, input, output, run } = tool
     const inputSchema = argumentsSchema(input)
     const outputSchema = fromJsonSchema(output)
     server.registerTool(
@@ -77,7 +78,8 @@ export const createAgentServer = (client: Client, key: string, { onDefect, callM
         } catch (error) {
           // The reason of a cancellation is a text of the agent, or anything.
           if (!signal.aborted && isDefect(error)) onDefect(error)
-          return { content: [{ type: 'text', text: failureInWords(error, key) }], isError: true }
+          const text = failureInWords(error, key, namesRecord(tool, given))
+          return { content: [{ type: 'text', text }], isError: true }
         }
       },
     )

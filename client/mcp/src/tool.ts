@@ -15,6 +15,8 @@ export type Tool = {
   readonly description: string
   readonly input: JsonSchema & { readonly properties: Properties }
   readonly output: JsonSchema
+  /** The argument that names one record. */
+  readonly record?: string
   /** @throws ArgumentsError, and all that the client throws */
   readonly run: (client: Client, given: unknown) => Promise<ToolAnswer>
 }
@@ -36,6 +38,10 @@ export const defineTool = <Arguments>(
   input: { type: 'object', properties: tool.input, required: tool.required ?? [], additionalProperties: false },
   run: (client, given) => tool.run(client, given as Arguments),
 })
+
+/** Whether a call names one record: only then the API may know none. */
+export const namesRecord = ({ record }: Tool, given: unknown): boolean =>
+  record !== undefined && Object(given)[record] !== undefined
 
 /** Returns the fields that are given, for options that must not be undefined. */
 export const onlyGiven = <Fields extends object>(

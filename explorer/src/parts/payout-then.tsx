@@ -11,7 +11,7 @@ type Props = { readonly id: string; readonly reading: ViewReading<unknown>; read
 export const PayoutState = (props: Props) => {
   const { error } = props.reading
   const { asOf } = useReader().address
-  const isUnknown = error instanceof RefusedError && error.status === 404
+  const isUnknown = error instanceof RefusedError && error.code === 'not_found'
   if (!isUnknown || asOf === undefined) return <ReadingState reading={props.reading} what="payouts" />
   return <PayoutThen {...props} />
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import { failureInWords, isDefect } from '../../../client/mcp/src/failures-in-words.ts'
+import { isDefect, failureInWords as wordsOfFailure } from '../../../client/mcp/src/failures-in-words.ts'
 import { readAgentSettings } from '../../../client/mcp/src/settings.ts'
 import { ArgumentsError } from '../../../client/mcp/src/tool.ts'
 import { RefusedError } from '../../../client/src/index.ts'
 
 const KEY = 'ck_secret'
+const failureInWords = (error: unknown, key: string) => wordsOfFailure(error, key, true)
 const refusal = (status: number, code: string, message = 'No.') =>
   new RefusedError(new Response(null, { status, headers: { 'X-Request-Id': 'r1' } }), { code, message })
 

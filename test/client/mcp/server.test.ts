@@ -87,3 +87,58 @@ test('a defect of this server is told once, and the agent reads nothing of its m
   expect(await call()).toEqual([true, expect.stringMatching(/^An internal defect of this server/)])
   expect(onDefect.mock.calls).toEqual([[defect]])
 })
+
+const oneRecord: readonly (readonly [string, Record<string, unknown>])[] = [
+  ['get_payout', { id: 'payout_1' }],
+  ['explain_payout', { id: 'payout_1' }],
+  ['payout_history', { payout_id: 'payout_1' }],
+]
+const noRecord: typeof oneRecord = [
+  ['payout_history', { rep_id: 'rep_1', period_id: 'period_1' }],
+  ...['list_payouts', 'list_reps', 'list_periods', 'list_payroll_records', 'list_changes', 'get_totals'].map(
+    name => [name, {}] as const,
+  ),
+  ['describe_access', {}],
+]
+const addressIsWrong = /^Nothing is there \(status 404\): the address in API is wrong, .* check that API ends with/
+
+/** An agent of an API that answers each request so. */
+const agentOfAnswer = async (answer: (path: string) => Response) => {
+  const fetch = async ({ url }: Request) => answer(new URL(url).pathname)
+  const { agent } = await agentOf(createClient({ baseUrl: 'http://127.0.0.1', key: 'ck_secret', fetch }))
+  return async (name: string, given: Record<string, unknown>): Promise<string> => {
+    const { content } = await agent.callTool({ name, arguments: given })
+    return (content as { readonly text: string }[])[0]?.text ?? ''
+  }
+}
+const refusing = (status: number, code: string) => Response.json({ error: { code, message: 'No.' } }, { status })
+
+test.for([
+  ['a proxy that answers 404 without JSON', () => new Response('<html>Not found</html>', { status: 404 })],
+  ['a proxy that answers 404 with a code', () => refusing(404, 'no_such_route')],
+] as const)('%s is a wrong address, and no missing record', async ([, answer]) => {
+  const call = await agentOfAnswer(answer)
+  for (const [name, given] of [...oneRecord, ...noRecord]) expect(await call(name, given), name).toMatch(addressIsWrong)
+})
+
+test('at an address where the API has nothing, only the questions about one record may be about a missing one', async () => {
+  const call = await agentOfAnswer(() => refusing(404, 'not_found'))
+  for (const [name, given] of noRecord) expect(await call(name, given), name).toMatch(addressIsWrong)
+  for (const [name, given] of oneRecord) {
+    expect(await call(name, given), name).toMatch(/No record has this id.* `describe_access` checks the address in API/)
+  }
+})
+
+test('a key may read what the API answers, and the records that the API does not know', async () => {
+  const call = await agentOfAnswer(path => {
+    if (path === '/changes') return Response.json({ data: [], has_more: false, next_cursor: '' })
+    return path.startsWith('/statements/') || path === '/totals'
+      ? refusing(403, 'forbidden')
+      : refusing(404, 'not_found')
+  })
+  const { permissions } = JSON.parse(await call('describe_access', {}))
+  const allowed = permissions.flatMap((one: { permission: string; allowed: boolean }) =>
+    one.allowed ? one.permission : [],
+  )
+  expect(allowed).toEqual(['reps:read', 'periods:read', 'payouts:read', 'payroll:read', 'changes:read'])
+})

@@ -7,10 +7,16 @@ from base64 import b64decode
 from binascii import Error as BinasciiError
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 #: The first line of a checkpoint. Another form has another number.
 FORM = "commission checkpoint 1"
+
+#: How much later a checkpoint with fewer changes may seem than one with more. A process of the API counts the changes up
+#: to 18 s before it signs them (a request for a checkpoint takes no longer), and the clocks of two processes may
+#: differ by 5 s. The rest is for a process that stood still.
+ORDER = timedelta(minutes=1)
 
 #: The type of a signature of Ed25519 in signed notes (C2SP).
 ED25519 = 1
@@ -38,6 +44,13 @@ class Checkpoint:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+    def has_gone_back(self, to: "Checkpoint") -> bool:
+        """Whether the service has signed fewer changes later.
+
+        An older checkpoint has fewer, too: a cache may have kept it.
+        """
+        return to.sequence < self.sequence and _instant(to.time) - _instant(self.time) > ORDER
 
 
 def read_checkpoint(note: str, public_keys: str | Sequence[str]) -> Checkpoint:
@@ -92,6 +105,16 @@ def _decoded(encoded: str) -> bytes:
         return b""
 
 
+def _instant(text: str) -> datetime:
+    try:
+        instant = datetime.fromisoformat(text)
+    except ValueError:
+        instant = None
+    if instant is None or instant.tzinfo is None:
+        raise CheckpointInvalidError("the time of the checkpoint is no instant")
+    return instant
+
+
 def _content_of(text: str) -> Checkpoint:
     # A further kind of line is of a later version, and changes nothing of the others.
     form, *lines = text.rstrip("\n").split("\n")
@@ -109,7 +132,8 @@ def _content_of(text: str) -> Checkpoint:
         if line.startswith("total "):
             _, currency, _, owed, _, paid, _, left = line.split(" ")
             totals[currency] = {"owed": owed, "paid": paid, "open": left}
-    change = value("change")
+    change, time = value("change"), value("time")
+    _instant(time)
     return Checkpoint(
         organization=value("organization"),
         line=value("line"),
@@ -117,5 +141,5 @@ def _content_of(text: str) -> Checkpoint:
         change_id=None if change == "none" else change,
         digest=value("digest"),
         totals=totals,
-        time=value("time"),
+        time=time,
     )

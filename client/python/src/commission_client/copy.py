@@ -120,9 +120,10 @@ class Copy:
         """Raises CopyDiffersError unless the totals are those of the API as of the last change.
 
         With a key, `NAME+ID+KEY` as the operator of the service gives it, or several while the service changes its key,
-        proves the copy with a checkpoint of the service: the changes that the copy was served, its records and its totals are those that were signed, and it
-        still has what it proved last. It applies the changes up to the checkpoint first, and may be behind it only
-        while no `follow` runs. The first call reads all changes once. Raises CheckpointInvalidError, too.
+        proves the copy with a checkpoint of the service: the changes that the copy was served, its records and its
+        totals are those that were signed, it still has what it proved last, and the service has not signed fewer
+        changes since. It applies the changes up to the checkpoint first, and may be behind it only while no `follow`
+        runs. The first call reads all changes once. Raises CheckpointInvalidError, too.
         """
         if public_key is not None:
             return self._prove_served(public_key)
@@ -161,6 +162,13 @@ class Copy:
         before, known = self._proved, self._proved or self._continues
         if known is not None and known.organization != checkpoint.organization:
             raise CopyDiffersError(f"the checkpoint is of {checkpoint.organization}, the copy of {known.organization}")
+        # Under the same rules, a copy that is read anew has the same changes.
+        earlier = self._continues if self._continues and self._continues.line == checkpoint.line else None
+        for one in (before, earlier):
+            if one is not None and one.has_gone_back(checkpoint):
+                said = f"the service has signed {one.sequence} changes at {one.time}, and {checkpoint.sequence} at {checkpoint.time}"
+                why = "its history went back" if one.line == checkpoint.line else _other_rules(one, checkpoint)
+                raise CopyDiffersError(f"{said}: {why}")
         if self._served is None:
             self._served = self._read_served()
         served = self._served
@@ -170,8 +178,6 @@ class Copy:
         count, expected = sum(len(getattr(self, kind)) for kind in KINDS), served.held_count()
         if count != expected:
             raise CopyDiffersError(f"the copy has {count} records, after its changes it must have {expected}")
-        # Under the same rules, a copy that is read anew has the same changes.
-        earlier = self._continues if self._continues and self._continues.line == checkpoint.line else None
         if earlier is not None and earlier.sequence > len(served.changes):
             raise CopyDiffersError(
                 f"the service has signed {earlier.sequence} changes, and serves {len(served.changes)}"
@@ -184,7 +190,7 @@ class Copy:
         if digests[checkpoint.sequence] != checkpoint.digest:
             differs = f"at sequence {checkpoint.sequence}, the copy differs from what the service has signed"
             if before is not None and before.line != checkpoint.line:
-                differs += f": its rules changed from {before.line} to {checkpoint.line}, so read the copy anew"
+                differs += f": {_other_rules(before, checkpoint)}"
             raise CopyDiffersError(differs)
         if earlier is not None and digests[earlier.sequence] != earlier.digest:
             raise CopyDiffersError(f"up to change {earlier.sequence}, the service has signed another history before")
@@ -255,6 +261,10 @@ class Copy:
         else:
             self.reps[change.record.id] = change.record
         self.last_change_id = change.id
+
+
+def _other_rules(before: Checkpoint, now: Checkpoint) -> str:
+    return f"its rules changed from {before.line} to {now.line}, so read the copy anew"
 
 
 def read_copy(client: Client, before: dict[str, Any] | None = None) -> Copy:
