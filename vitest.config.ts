@@ -40,6 +40,7 @@ const options = {
   simulation,
   flow,
   'simulation-long': simulation,
+  'flow-more': flow,
   'flow-long': flowLong,
   // Two at a time: these mostly wait, and each kills only what no other one uses.
   'faults-first': { ...oneFileAtATime, ...sharedServices, maxWorkers: 2 },

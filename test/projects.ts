@@ -18,6 +18,51 @@ const faults = 'test/flow/faults/**'
 const long = 'test/{flow,regression}/**/*.long.test.ts'
 const longSimulation = 'test/simulation/**/*.long.test.ts'
 
+/**
+ * Files that take long, of subjects that unit tests or another file of `npm test` cover, too: these nearly double its
+ * time.
+ */
+export const moreFlow = [
+  ...[
+    'admin-pages',
+    'agents',
+    'api-foreign',
+    'api-large-answers',
+    'api-many-waits',
+    'api-shares',
+    'api-wait',
+    'archive',
+    'audit',
+    'audit-kafka',
+    'client-copy',
+    'close',
+    'closed-index',
+    'evidence',
+    'explorer',
+    'explorer-pictures',
+    'explorer-questions',
+    'explorer-reach',
+    'indices-made-anew',
+    'lost-shard',
+    'made-anew',
+    'open-transaction',
+    'published-again',
+    'restart-api',
+    'sealed-vault',
+    'start-order',
+    'unread-logs',
+    'written-by-others',
+    'wrong-clocks',
+  ].map(name => `test/flow/${name}.test.ts`),
+  ...[
+    'added-partition',
+    'coordinator-not-found',
+    'large-documents',
+    'stopped-in-silence',
+    'stopped-while-group-waits',
+  ].map(name => `test/regression/${name}.test.ts`),
+]
+
 export const projects = {
   unit: {
     command: 'npm test',
@@ -28,14 +73,10 @@ export const projects = {
   flow: {
     command: 'npm test',
     include: onServices,
-    exclude: [faults, long],
-    first: [
-      'test/flow/archive.test.ts',
-      'test/regression/stopped-in-silence.test.ts',
-      'test/flow/promises/what-is-projected.test.ts',
-      'test/flow/promises/organizations.test.ts',
-      'test/regression/stopped-while-group-waits.test.ts',
-    ],
+    exclude: [faults, long, ...moreFlow],
+    first: ['start', 'promises/organizations', 'promises/what-is-projected', 'api-process'].map(
+      name => `test/flow/${name}.test.ts`,
+    ),
   },
   /** More seeds of the simulation. */
   'simulation-long': {
@@ -43,6 +84,17 @@ export const projects = {
     include: [longSimulation],
     exclude: [],
     first: ['foreign-logs', 'frozen', 'second-half', 'pairs'].map(name => `test/simulation/${name}.long.test.ts`),
+  },
+  'flow-more': {
+    command: 'npm run test:full',
+    include: moreFlow,
+    exclude: [],
+    first: [
+      'test/flow/archive.test.ts',
+      'test/regression/stopped-in-silence.test.ts',
+      'test/flow/api-wait.test.ts',
+      'test/regression/stopped-while-group-waits.test.ts',
+    ],
   },
   /** Tests of the flow that take long; `npm test` has a shorter one of each subject. */
   'flow-long': {

@@ -1,4 +1,5 @@
 /** The checks that may notice a planted bug, each as a command line of Node. */
+import { moreFlow } from '../projects.ts'
 import type { Mutant } from './mutant.ts'
 
 export type Check = {
@@ -14,7 +15,8 @@ const vitest = (...args: string[]): string[] => ['node_modules/vitest/vitest.mjs
 const projectOf = (test: string): string => {
   if (test.startsWith('test/simulation/')) return 'simulation'
   if (!/^test\/(?:flow|regression)\//.test(test)) return 'unit'
-  return test.endsWith('.long.test.ts') ? 'flow-long' : 'flow'
+  if (test.endsWith('.long.test.ts')) return 'flow-long'
+  return moreFlow.includes(test) ? 'flow-more' : 'flow'
 }
 
 export const unit: Check = {
