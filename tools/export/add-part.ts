@@ -16,7 +16,6 @@ import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.
 import { readSigningKey } from '../signing/signing-key.ts'
 import { makeDirectory, syncDirectory, writeWhole } from '../whole-file.ts'
 import {
-  assertAsSigned,
   BEGUN_FILE,
   type ExportOptions,
   type ExportSteps,
@@ -25,7 +24,7 @@ import {
   readJson,
 } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
-import { assertIntact, assertNoLinks, type Manifest, namedIn } from './manifest.ts'
+import { assertAsSigned, assertIntact, assertNoLinks, type Manifest, namedIn } from './manifest.ts'
 import { beginAfter, type FormerPart, momentOfChange, otherTexts, type PartBegin } from './parts.ts'
 import { openedPages, refuseUnknown } from './readers.ts'
 

@@ -7,11 +7,11 @@ import { existsSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Moment, OpenRecords, TotalsRead } from '../../core/reading/index.ts'
-import { checkNote, parseNote, type SigningKey } from '../../core/runtime/index.ts'
+import type { SigningKey } from '../../core/runtime/index.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
-import { MANIFEST_FILE, NOTE_FILE, readIfThere, signFolder } from '../signing/sign-manifest.ts'
+import { MANIFEST_FILE, NOTE_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
@@ -19,6 +19,8 @@ import { writeCsv } from './csv.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import {
+  assertAsSigned,
+  assertDescribes,
   assertIntact,
   assertNoLinks,
   describeFiles,
@@ -30,7 +32,7 @@ import {
 } from './manifest.ts'
 import { beginAfter, countParts, type FormerPart, momentOfChange, otherTexts, writeSince } from './parts.ts'
 import { asOfChange, type ExportReaders, listedRecords, openedPages, refuseUnknown } from './readers.ts'
-import { writeTables } from './tables.ts'
+import { namesOfTables, writeTables } from './tables.ts'
 
 export type ExportOptions = {
   readonly org: string
@@ -145,21 +147,27 @@ const exportLocked = async (
   if (before && before.as_of !== totals.last_change_id) {
     throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
   }
+  const asked = namesOfTables({ parquet, csv })
   if (done) {
-    if (key) await assertAsSigned(out, key)
-    const isMadeAnew = (table: string) => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv'))
-    const named = namedIn(done, isMadeAnew)
+    if (key) await assertAsSigned(out, key, asked)
+    const named = namedIn(done, asked)
     if (key) await assertNoLinks(named, out)
     const described = key && (await describeFiles(exportedResources, out, steps.signal))
-    if (described) await assertWhole(described, read, options, steps)
+    const sums = described && (await assertWhole(described, read, options, steps))
     await assertIntact(named, out, described?.files)
+    if (sums) assertDescribes(done, { ...described, ...sums }, out)
     say(`${out} has this export already, and its files are unchanged`)
   } else await writeAll(read, begun, options, steps, lock)
   // Remains if the process was killed after it wrote the manifest.
   await rm(join(out, BEGUN_FILE), { force: true })
+  // Before a signature also those that are there: nothing else compares a table with its records.
+  const isMade = (ending: string) =>
+    key !== undefined && Object.keys(done?.tables ?? {}).some(of => of.endsWith(ending))
   const tables = [
-    ...(parquet ? await writeTables(out, say, steps.signal, undefined, options.former?.[0]?.directory) : []),
-    ...(csv ? await writeCsv(out, say, steps.signal) : []),
+    ...(parquet || isMade('.parquet')
+      ? await writeTables(out, say, steps.signal, undefined, options.former?.[0]?.directory)
+      : []),
+    ...(csv || isMade('.csv') ? await writeCsv(out, say, steps.signal) : []),
   ]
   if (tables.length > 0) await nameTables(tables, out, lock)
   if (key) await signFolder(out, key)
@@ -167,26 +175,6 @@ const exportLocked = async (
   if (json) steps.out(manifest)
   else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)
   return exitCodes.done
-}
-
-/** Another signature would be of an export that somebody changed. Tables are added to an export after it was signed. */
-export const assertAsSigned = async (out: string, { verifier }: SigningKey): Promise<void> => {
-  const bytes = await readIfThere(join(out, NOTE_FILE))
-  if (bytes === undefined) return
-  const note = parseNote(bytes)
-  const outcome = note === undefined ? 'wrong' : checkNote(note, [verifier]).outcome
-  if (note === undefined || outcome === 'wrong') {
-    throw new CommandError(`${out}/${NOTE_FILE}: its signature is not of its text: export into another directory`)
-  }
-  // Signed by another key only: this key says nothing about it.
-  if (outcome === 'unknown') return
-  const exportedIn = (text: Buffer | undefined): string => {
-    const { tables: _, ...exported } = JSON.parse(text?.toString('utf8') ?? '{}') as Manifest
-    return JSON.stringify(exported)
-  }
-  if (exportedIn(note.text) !== exportedIn(await readIfThere(join(out, MANIFEST_FILE)))) {
-    throw new CommandError(`${out}/${MANIFEST_FILE} is not the signed one: export into another directory`)
-  }
 }
 
 /** Adds the tables to the manifest, beside those that it names already. */
