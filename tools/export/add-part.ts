@@ -190,9 +190,9 @@ const endOf = async (org: string, asOf: Moment | undefined, steps: ExportSteps):
 
 /** @throws CommandError if the copy is of later, or of other rules */
 const compareWith = async (
-  { manifest: { as_of, rules_version } }: FormerPart,
+  { manifest: { as_of, rules_version, sandbox } }: FormerPart,
   end: End,
-  { org, out }: ExportOptions,
+  { org, generation, out }: ExportOptions,
   steps: ExportSteps,
 ): Promise<'nothing since' | 'something since'> => {
   const { position } = await steps.readTotals(org, undefined)
@@ -201,6 +201,9 @@ const compareWith = async (
     throw new CommandError(
       `${out} was exported under rules ${rules_version}, and rules ${now.rules_version} are in force: export into an empty directory`,
     )
+  }
+  if (JSON.stringify(now.sandbox) !== JSON.stringify(sandbox)) {
+    throw new CommandError(`${out} has an export of another ${generation}: export into an empty directory`)
   }
   if (as_of === end.id) return 'nothing since'
   const before = await steps.readTotals(org, momentOfChange(as_of ?? '')).catch(error => {

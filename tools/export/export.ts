@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { GenerationBody } from '../../core/log/index.ts'
 import type { Moment, OpenRecords, TotalsRead } from '../../core/reading/index.ts'
 import type { SigningKey } from '../../core/runtime/index.ts'
 import type { Totals } from '../../schemas/resources.ts'
@@ -55,6 +56,8 @@ export type ExportOptions = {
 export type ExportSteps = ExportReaders &
   LockSteps & {
     readonly out: (text: string) => void
+    /** The generation that was named; absent of the live one. */
+    readonly identity?: GenerationBody
     readonly draw: ((line: string) => void) | undefined
     readonly signal: AbortSignal
     /** Opens sealed texts; refuses if there are no keys. */
@@ -148,6 +151,10 @@ const exportLocked = async (
     throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
   }
   const asked = namesOfTables({ parquet, csv })
+  const source = await steps.sourceOf(read.position.generation.name, org)
+  if (before && JSON.stringify(before.sandbox) !== JSON.stringify(source.sandbox)) {
+    throw new CommandError(`${out} has an export of another ${generation}: choose another directory`)
+  }
   if (done) {
     if (key) await assertAsSigned(out, key, asked)
     const named = namedIn(done, asked)
@@ -157,7 +164,7 @@ const exportLocked = async (
     await assertIntact(named, out, described?.files)
     if (sums) assertDescribes(done, { ...described, ...sums }, out)
     say(`${out} has this export already, and its files are unchanged`)
-  } else await writeAll(read, begun, options, steps, lock)
+  } else await writeAll(read, source, begun, options, steps, lock)
   // Remains if the process was killed after it wrote the manifest.
   await rm(join(out, BEGUN_FILE), { force: true })
   // Before a signature also those that are there: nothing else compares a table with its records.
@@ -191,17 +198,17 @@ const nameTables = async (names: readonly string[], out: string, lock: Pick<Lock
 
 const writeAll = async (
   { totals, position, last }: TotalsRead,
+  source: ManifestSource,
   begun: Begun | undefined,
   options: ExportOptions,
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
   const { org, generation, out, open = false } = options
-  const source = await steps.sourceOf(position.generation.name, org)
   if (begun && begun.rules_version !== source.rules_version) {
     throw new CommandError(`${out} was begun under other rules: choose another directory`)
   }
-  const { rules_version } = source
+  const { rules_version, sandbox } = source
   const as_of = totals.last_change_id
   const begin = beginOfPart(options)
   const read_from = begun ? begun.read_from : position.generation.id
@@ -211,6 +218,7 @@ const writeAll = async (
     rules_version,
     ...(read_from !== undefined && { read_from }),
     ...(generation !== undefined && { generation }),
+    ...(sandbox && { sandbox }),
     ...(open && { opened: true }),
     ...(begin && { after: begin }),
   } satisfies Begun)
@@ -237,6 +245,7 @@ const writeAll = async (
     position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
     rules_version,
     ...(generation !== undefined && { generation }),
+    ...(sandbox && { sandbox }),
     ...(open && { opened: true }),
     ...(begin && { after: begin }),
     ...sums,
@@ -250,7 +259,10 @@ const writeAll = async (
 }
 
 /** `read_from`: the id of the generation that was read first. Absent in exports that earlier versions began. */
-type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened' | 'after'> & {
+type Begun = Pick<
+  Manifest,
+  'organization' | 'as_of' | 'rules_version' | 'generation' | 'sandbox' | 'opened' | 'after'
+> & {
   readonly read_from?: string
 }
 

@@ -7,6 +7,7 @@ import { checkNote, parseNote, type SigningKey } from '../../core/runtime/index.
 import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { Totals } from '../../schemas/resources.ts'
+import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { identityOf } from '../generations/generations.ts'
@@ -15,16 +16,21 @@ import { digestLines, type LineDigests } from './line-digests.ts'
 import { linesOf } from './lines.ts'
 import { namesOfTables } from './tables.ts'
 
-export type ManifestSource = { readonly topic: string; readonly partition: number; readonly rules_version: number }
+export type ManifestSource = {
+  readonly topic: string
+  readonly partition: number
+  readonly rules_version: number
+  readonly sandbox?: SandboxBody
+}
 /**
- * Returns a function that reads the topic and partition of an organization, and the version of the rules of a
- * generation.
+ * Returns a function that reads the topic and partition of an organization, the version of the rules of a generation,
+ * and the options of a sandbox.
  */
 export const sourceOf =
   (context: CommandContext) =>
   async (generation: string, org: string): Promise<ManifestSource> => {
-    const { topic, partitions, rules_version } = await identityOf(generation, context)
-    return { topic, partition: partitionOf(org, partitions), rules_version }
+    const { topic, partitions, rules_version, sandbox } = await identityOf(generation, context)
+    return { topic, partition: partitionOf(org, partitions), rules_version, ...(sandbox && { sandbox }) }
   }
 
 /** The bytes of a file. */
@@ -47,6 +53,8 @@ export type Manifest = {
   readonly rules_version: number
   /** The generation or sandbox; absent of the live generation. */
   readonly generation?: string
+  /** Of a sandbox: its organization, its end, and the module of its rules. */
+  readonly sandbox?: SandboxBody
   /** Present if sealed texts were opened. */
   readonly opened?: true
   /** Of a later part of a copy that grows: the last change of the part before it, and the digest of that part. */

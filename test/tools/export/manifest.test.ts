@@ -1,4 +1,4 @@
-/** An export that is there already is signed: its tables, its sums and the names of its files are its own. */
+/** The manifest of an export: when it may be signed, and which sandbox it names. */
 import { hash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { createSigningKey, parseNote, textOfSigningKey } from '../../../core/runtime/signing/note.ts'
 import { type ExportOptions, exportOrganization } from '../../../tools/export/export.ts'
 import type { Manifest } from '../../../tools/export/manifest.ts'
-import { emptyCopy, growingSteps } from '../../support/growing-copies.ts'
+import { emptyCopy, growingSteps, growTo } from '../../support/growing-copies.ts'
 
 const keyFile = (): string => {
   const file = join(emptyCopy(), 'key')
@@ -83,4 +83,21 @@ test('a table that no export has, and sums that are not those of the files, are 
   }
   writeFileSync(join(out, 'manifest.json'), text)
   expect(await run(out, { sign: keyFile() })).toBe(0)
+})
+
+test('a manifest names the sandbox, and an export of one that was made anew in another way is not continued', async () => {
+  const sandbox = { org: 'org_a', until: null, bounds: [5], rules: { name: 'capped.ts', sha256: 'a' } }
+  const other = { ...sandbox, rules: { name: 'capped.ts', sha256: 'b' } }
+  const stepsOf = (made: typeof sandbox) =>
+    growingSteps(4, { sourceOf: async () => ({ topic: 't', partition: 0, rules_version: 2, sandbox: made }) })
+  const options = { org: 'org_a', generation: 'sandbox:s', asOf: undefined, parquet: false, json: false }
+  const out = emptyCopy()
+  expect(await exportOrganization({ ...options, out }, stepsOf(sandbox))).toBe(0)
+  expect(manifestOf(out)).toMatchObject({ generation: 'sandbox:s', sandbox })
+  expect(await exportOrganization({ ...options, out }, stepsOf(sandbox))).toBe(0)
+  const refused = 'has an export of another sandbox:s'
+  await expect(exportOrganization({ ...options, out }, stepsOf(other))).rejects.toThrow(refused)
+  const copy = emptyCopy()
+  expect(await growTo(copy, 4, { generation: 'sandbox:s' }, stepsOf(sandbox))).toBe(0)
+  await expect(growTo(copy, 4, { generation: 'sandbox:s' }, stepsOf(other))).rejects.toThrow(refused)
 })
