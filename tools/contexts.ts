@@ -155,6 +155,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     const { context, identity } = generation === undefined ? { context: ours } : await findWhole(generation, ours, org)
     const read = { client, credentials, prefix: context.prefix, generation: identity?.generation }
     const signal = stoppedBySignal()
+    const openKeys = openSealKeys(sealKeys(), { elapsed, later, say })
     return {
       ...openReaders({ ...read, elapsed, now: time.now, sleep: time.sleep, signal }),
       ...context,
@@ -163,7 +164,7 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
       signal,
       sourceOf: sourceOf(context),
       processes: runningProcesses,
-      openRecords: createOpenRecords(openSealKeys(sealKeys(), { elapsed, later, say })),
+      openRecords: () => createOpenRecords(openKeys()),
       readReceipts: () => receiptsIn(sealKeys()),
     }
   }
