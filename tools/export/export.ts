@@ -78,11 +78,11 @@ export const BEGUN_FILE = 'manifest.partial.json'
 export const LAST_PART_FILE = 'last-part.json'
 
 export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
-  const { out } = options
+  const { out, former } = options
   const key = await readSigningKey(options.sign)
   const isRead = !options.parquet && !options.csv && key === undefined
   try {
-    if (await makeDirectory(out)) await syncDirectory(dirname(out))
+    if (await makeDirectory(out, former !== undefined)) await syncDirectory(dirname(out))
     // A finished export is only read: its directory may be read-only.
     if (isRead && existsSync(join(out, MANIFEST_FILE)) && !existsSync(join(out, BEGUN_FILE))) {
       return await exportLocked(options, steps, { assertHeld: async () => undefined }, key)
