@@ -42,7 +42,7 @@ import { openSealKeys, receiptsIn } from './export/seal-keys.ts'
 import { CommandError } from './failures.ts'
 import type { TakeOverContext } from './generations/adopt.ts'
 import type { RebuildSteps } from './generations/rebuild.ts'
-import { findAny } from './generations/sandboxes.ts'
+import { findWhole } from './generations/sandboxes.ts'
 import type { GrowSteps } from './grow/grow.ts'
 import type { SubjectsContext } from './subjects/subjects.ts'
 import type { ValidateSteps } from './validate/validate.ts'
@@ -54,6 +54,7 @@ export type ContextSteps = {
   readonly draw: ((line: string) => void) | undefined
   readonly stoppedBySignal: () => AbortSignal
 }
+type Exported = { readonly generation?: string | undefined; readonly org?: string }
 export type Contexts = ReturnType<typeof createContexts>
 
 const colours = { ok: 'green', warning: 'yellow', failed: 'red', 'not tried': 'dim' } as const
@@ -144,24 +145,26 @@ export const createContexts = (stack: AsyncDisposableStack, { out, say, draw, st
     const timeout = setTimeout(run, milliseconds).unref()
     return () => clearTimeout(timeout)
   }
-  /** @param named a generation, or `sandbox:NAME`; the live generation by default */
-  const exporting = async (named?: string): Promise<ExportSteps> => {
+  /** @param generation a generation, or `sandbox:NAME`; the live generation by default */
+  const exporting = async ({ generation, org }: Exported = {}): Promise<ExportSteps> => {
     const settings = readSettings(elasticsearchSettings, process.env, readFileSync)
     const client = clientOf(settings)
     const credentials = createCredentials(() => authOf(settings))
     const send = createElasticsearch(client, credentials).send
     const ours = { out, say, send, prefix: settings.ELASTICSEARCH_INDEX_PREFIX, ...time }
-    const { context, identity } = named === undefined ? { context: ours } : await findAny(named, ours)
+    const { context, identity } = generation === undefined ? { context: ours } : await findWhole(generation, ours, org)
     const read = { client, credentials, prefix: context.prefix, generation: identity?.generation }
     const signal = stoppedBySignal()
+    const openKeys = openSealKeys(sealKeys(), { elapsed, later, say })
     return {
       ...openReaders({ ...read, elapsed, now: time.now, sleep: time.sleep, signal }),
       ...context,
+      ...(identity && { identity }),
       draw,
       signal,
       sourceOf: sourceOf(context),
       processes: runningProcesses,
-      openRecords: createOpenRecords(openSealKeys(sealKeys(), { elapsed, later, say })),
+      openRecords: () => createOpenRecords(openKeys()),
       readReceipts: () => receiptsIn(sealKeys()),
     }
   }

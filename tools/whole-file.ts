@@ -36,12 +36,14 @@ export const createWhole = async (file: string, text: string): Promise<void> => 
 }
 
 /**
- * Creates a directory unless it exists. Not recursive: Node's own never ends where the system creates no directory.
+ * Creates a directory unless it exists. Not recursive: Node's own never ends where the system creates no directory. It
+ * gets pay, and stays closed to other users of the machine until somebody opens it. A folder `inside` such a one is
+ * open with it.
  * @returns whether it was created
  */
-export const makeDirectory = async (directory: string): Promise<boolean> => {
+export const makeDirectory = async (directory: string, inside = false): Promise<boolean> => {
   try {
-    await mkdir(directory)
+    await mkdir(directory, inside ? {} : { mode: 0o700 })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST' || !(await stat(directory)).isDirectory()) throw error

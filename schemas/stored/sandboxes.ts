@@ -13,6 +13,6 @@ export type SandboxBody = {
   until: { offsets: [partition: number, offset: number][] } | { time: string } | null
   /** The first offset that is not included, by partition. */
   bounds: number[]
-  /** The module that replaces rules: its name and the hash of its text. */
+  /** The module that replaces rules: its name, and the hash of its text and of the files that it names. */
   rules: { name: string; sha256: string } | null
 }

@@ -143,7 +143,7 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'an export that was changed is signed again',
     inside: 'exportLocked',
-    find: '    if (key) await assertAsSigned(out, key)\n',
+    find: '    if (key) await assertAsSigned(out, key, asked)\n',
     replace: '',
     flow,
   },

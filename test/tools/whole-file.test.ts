@@ -1,10 +1,14 @@
 /** Files that several processes write at the same time. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { directoryTarget } from '../../tools/archive/target.ts'
+import { exportOrganization } from '../../tools/export/export.ts'
+import { runningProcesses } from '../../tools/export/lock.ts'
 import { CommandError } from '../../tools/failures.ts'
-import { createWhole, writeWhole } from '../../tools/whole-file.ts'
+import { createWhole, makeDirectory, writeWhole } from '../../tools/whole-file.ts'
+import { growingSteps, growTo } from '../support/growing-copies.ts'
 import type { Scope } from '../support/scope.ts'
 
 const createFolder = (t: Scope): string => {
@@ -39,4 +43,30 @@ test('a file that is there stays as it is, and what a killed process left is rem
   await writeWhole(file, 'third')
   expect(readFileSync(file, 'utf8')).toBe('third')
   expect(readdirSync(folder).sort()).toEqual(['k1.erased.json', ...others].sort())
+})
+
+test('a directory of an export, a copy or an archive is closed to other users, and what is inside is open with it', async t => {
+  const folder = createFolder(t)
+  const at = (...names: string[]): string => join(folder, ...names)
+  const modeOf = (directory: string): string => (statSync(directory).mode & 0o777).toString(8)
+  mkdirSync(at('usual'))
+  await exportOrganization(
+    { org: 'org_a', asOf: undefined, out: at('export'), parquet: false, json: false },
+    growingSteps(4),
+  )
+  await growTo(at('copy'), 4)
+  const archive = directoryTarget(at('archive'))
+  const time = { sleep: async () => undefined, now: Date.now, say: () => undefined, elapsed: () => 0 }
+  const { signal } = new AbortController()
+  const lock = await archive.lock({ ...time, signal, processes: runningProcesses })
+  await archive.create('events/0', Buffer.from('record'))
+  await lock.release()
+  for (const name of ['export', 'copy', 'archive']) expect([name, modeOf(at(name))]).toEqual([name, '700'])
+  for (const inside of [at('copy', 'part-000001'), at('archive', 'events')]) {
+    expect(modeOf(inside)).toBe(modeOf(at('usual')))
+  }
+  // Its owner has opened it: it stays open.
+  chmodSync(at('usual'), 0o755)
+  expect(await makeDirectory(at('usual'))).toBe(false)
+  expect(modeOf(at('usual'))).toBe('755')
 })

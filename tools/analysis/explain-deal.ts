@@ -13,7 +13,7 @@ import type { LineContent, PayoutContent } from '../documents/comparable-content
 import { scan } from '../documents/scan.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { readAll, servedPositionsOf } from '../generations/generations.ts'
-import { findAny } from '../generations/sandboxes.ts'
+import { findWhole } from '../generations/sandboxes.ts'
 import { aligned, printable, timeOf } from '../terminal.ts'
 
 export type ExplainDealOptions = {
@@ -62,7 +62,7 @@ type Found = DealPayout & { readonly seq: number }
 export const explainDeal = async (options: ExplainDealOptions, given: CommandContext): Promise<ExitCode> => {
   const { org, deal, json } = options
   const name = options.generation ?? (await readAll(given)).live
-  const { identity, context } = await findAny(name, given)
+  const { identity, context } = await findWhole(name, given, org)
   const partition = partitionOf(org, identity.partitions)
   const positionOf = (offset: number): string => `${identity.topic}:${partition}:${offset}`
   const position = (await servedPositionsOf(identity, context, partition))[partition] ?? 0

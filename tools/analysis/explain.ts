@@ -20,7 +20,7 @@ import { withRetries } from '../documents/read-retries.ts'
 import { chunksOf, portionsOf, sizesOf } from '../documents/sizes.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { readAll, servedPositionsOf } from '../generations/generations.ts'
-import { findAny } from '../generations/sandboxes.ts'
+import { findWhole } from '../generations/sandboxes.ts'
 import { COMPARED_DOCUMENTS } from '../limits.ts'
 import { timeOf } from '../terminal.ts'
 import { type Explanation, explanationText } from './explanation.ts'
@@ -37,7 +37,7 @@ export type ExplainOptions = {
 export const explain = async (options: ExplainOptions, given: CommandContext): Promise<ExitCode> => {
   const { org, payout, json } = options
   const name = options.generation ?? (await readAll(given)).live
-  const { identity, context } = await findAny(name, given)
+  const { identity, context } = await findWhole(name, given, org)
   const { topic, partitions } = identity
   const { addressOf } = layoutOf(context.prefix, identity)
   const partition = partitionOf(org, partitions)

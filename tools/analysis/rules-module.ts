@@ -14,9 +14,9 @@
  * state only. Otherwise a replay that is stopped and continued gives another result. `rules check` tries a module.
  */
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
-import { basename, resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { access, constants, readFile, realpath, stat } from 'node:fs/promises'
+import { basename, dirname, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { type AnyRules, builtInRules, type RulesTable } from '../../core/ledger/index.ts'
 import { parkCodes } from '../../schemas/errors.ts'
 import type { EventType } from '../../schemas/events.ts'
@@ -36,7 +36,7 @@ const copyOfBuiltInRules = (): RulesTable =>
 export const loadRules = async (file: string): Promise<RulesModule> => {
   const name = basename(file)
   const path = resolve(file)
-  const text = await readFile(path).catch(() => {
+  await access(path, constants.R_OK).catch(() => {
     throw new CommandError(`the rules cannot be read: ${file}`)
   })
   const load = (): Promise<{ readonly default?: unknown }> => import(pathToFileURL(path).href)
@@ -45,9 +45,34 @@ export const loadRules = async (file: string): Promise<RulesModule> => {
   const made: unknown = await attempt(`${name} gives no rules`, () => make(copyOfBuiltInRules()))
   return {
     table: tableIn(made, name),
-    identity: { name, sha256: createHash('sha256').update(text).digest('hex') },
+    identity: { name, sha256: await digestOf(path) },
   }
 }
+
+/**
+ * Returns the SHA-256 of a module; if it names other files, the one over those of all, in the order in
+ * which they are named. Files of this program are identified by the version of its rules.
+ */
+const digestOf = async (module: string): Promise<string> => {
+  const files = new Set([await realpath(module)])
+  const digests: string[] = []
+  // A file that is added meanwhile gets its turn.
+  for (const file of files) {
+    const text = await readFile(file)
+    digests.push(createHash('sha256').update(text).digest('hex'))
+    for (const [, , named = ''] of text.toString('utf8').matchAll(RELATIVE)) {
+      const found = await realpath(resolve(dirname(file), named)).catch(() => undefined)
+      if (found === undefined || ofProgram.some(folder => found.startsWith(folder))) continue
+      if ((await stat(found)).isFile()) files.add(found)
+    }
+  }
+  const [only = ''] = digests
+  return digests.length === 1 ? only : createHash('sha256').update(digests.join('\n')).digest('hex')
+}
+
+/** A text in quotation marks that may be the path of an import. One that names no file means nothing. */
+const RELATIVE = /(['"`])(\.{1,2}\/[^'"`\n]+)\1/g
+const ofProgram = ['core', 'schemas', 'tools'].map(room => fileURLToPath(new URL(`../../${room}/`, import.meta.url)))
 
 /** Checks that a table has rules for every event type and for nothing else. @throws CommandError */
 export const tableIn = (made: unknown, name: string): RulesTable => {

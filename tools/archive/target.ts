@@ -69,7 +69,7 @@ const makeFolders = async (directory: string, folder: string): Promise<void> => 
   for (const name of folder.split('/').filter(part => part !== '.')) {
     const parent = at
     at = join(at, name)
-    if (await makeDirectory(at)) await syncDirectory(parent)
+    if (await makeDirectory(at, true)) await syncDirectory(parent)
   }
 }
 

@@ -21,12 +21,23 @@ export const archiveCovers = (manifest: ArchiveManifest, name: string): Covers =
 }
 
 /** Those of an export and of a close. */
-const FIELDS = ['organization', 'period', 'as_of', 'published_at', 'generation', 'position', 'rules_version'] as const
+const FIELDS = [
+  'organization',
+  'period',
+  'as_of',
+  'published_at',
+  'generation',
+  'sandbox',
+  'position',
+  'rules_version',
+] as const
 type Field = (typeof FIELDS)[number]
 
 /** @param manifest of any form: its signature may be missing, so no field is taken for granted */
 export const folderCovers = (manifest: Readonly<Partial<Record<Field | 'files', unknown>>>, name: string): Covers => {
   const { organization, period, as_of, published_at, generation = 'live', position, rules_version, files } = manifest
+  const { org, bounds, rules }: Readonly<Record<string, unknown>> = Object(manifest.sandbox)
+  const { name: module, sha256 }: Readonly<Record<string, unknown>> = Object(rules)
   const described: readonly (readonly [string, { readonly records?: unknown }])[] = Object.entries(Object(files))
   const records = Object.fromEntries(described.map(([file, { records }]) => [file, records]))
   const { topic, partition, offset }: Readonly<Record<string, unknown>> = Object(position)
@@ -38,6 +49,9 @@ export const folderCovers = (manifest: Readonly<Partial<Record<Field | 'files', 
     ['generation', generation],
     ['position', position === undefined ? undefined : `${topic}:${partition}:${offset}`],
     ['rules of version', rules_version],
+    ['with the module', module === undefined ? undefined : `${module} of SHA-256 ${sha256}`],
+    ['of a replay of only', org],
+    ['of a replay up to', bounds],
     [
       'records',
       Object.entries(records)

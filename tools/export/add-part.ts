@@ -16,7 +16,6 @@ import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.
 import { readSigningKey } from '../signing/signing-key.ts'
 import { makeDirectory, syncDirectory, writeWhole } from '../whole-file.ts'
 import {
-  assertAsSigned,
   BEGUN_FILE,
   type ExportOptions,
   type ExportSteps,
@@ -25,7 +24,7 @@ import {
   readJson,
 } from './export.ts'
 import { isLockFile, type Lock, lockDirectory } from './lock.ts'
-import { assertIntact, assertNoLinks, type Manifest, namedIn } from './manifest.ts'
+import { assertAsSigned, assertIntact, assertNoLinks, type Manifest, namedIn } from './manifest.ts'
 import { beginAfter, type FormerPart, momentOfChange, otherTexts, type PartBegin } from './parts.ts'
 import { openedPages, refuseUnknown } from './readers.ts'
 
@@ -191,9 +190,9 @@ const endOf = async (org: string, asOf: Moment | undefined, steps: ExportSteps):
 
 /** @throws CommandError if the copy is of later, or of other rules */
 const compareWith = async (
-  { manifest: { as_of, rules_version } }: FormerPart,
+  { manifest: { as_of, rules_version, sandbox } }: FormerPart,
   end: End,
-  { org, out }: ExportOptions,
+  { org, generation, out }: ExportOptions,
   steps: ExportSteps,
 ): Promise<'nothing since' | 'something since'> => {
   const { position } = await steps.readTotals(org, undefined)
@@ -202,6 +201,9 @@ const compareWith = async (
     throw new CommandError(
       `${out} was exported under rules ${rules_version}, and rules ${now.rules_version} are in force: export into an empty directory`,
     )
+  }
+  if (JSON.stringify(now.sandbox) !== JSON.stringify(sandbox)) {
+    throw new CommandError(`${out} has an export of another ${generation}: export into an empty directory`)
   }
   if (as_of === end.id) return 'nothing since'
   const before = await steps.readTotals(org, momentOfChange(as_of ?? '')).catch(error => {

@@ -26,11 +26,15 @@ const series = [
   { name: 'paid', color: '#f58518', amount: (row: TotalsRow) => Number(row.paid_amount) },
 ] as const
 
-/** The organization of the picture, and its moment in words. */
-export type TotalsTitle = { readonly organization: string; readonly moment: string }
+/** The organization of the picture, and its moment in words. `made`: of the generation that was named. */
+export type TotalsTitle = {
+  readonly organization: string
+  readonly moment: string
+  readonly made?: string | undefined
+}
 
 /** Returns an SVG document. */
-export const drawTotals = (rows: readonly TotalsRow[], { organization, moment }: TotalsTitle): string => {
+export const drawTotals = (rows: readonly TotalsRow[], { organization, moment, made }: TotalsTitle): string => {
   const panels = [...Map.groupBy(rows, ({ currency }) => currency)].toSorted(([a], [b]) => (a < b ? -1 : 1))
   const longest = panels.reduce((max, [, { length }]) => Math.max(max, length), 0)
   const width = Math.max(WIDTH_MIN, LEFT + RIGHT + PERIOD * longest)
@@ -39,11 +43,12 @@ export const drawTotals = (rows: readonly TotalsRow[], { organization, moment }:
     ({ name, color }, index) =>
       markup`<rect x="${width - RIGHT - 70 * (series.length - index)}" y="14" width="14" height="14" fill="${color}"/><text x="${width - RIGHT - 70 * (series.length - index) + 20}" y="25">${name}</text>\n`,
   )
+  const named = made === undefined ? [] : [markup`\n<text x="16" y="59" font-size="10" fill="#666">${made}</text>`]
   const drawn = panels.map(([currency, of], index) => drawPanel(currency, of, HEAD + PANEL * index, width))
   return markup`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" font-family="sans-serif" font-size="12" fill="#333">
 <rect width="100%" height="100%" fill="#fff"/>
 <text x="16" y="26" font-size="15" font-weight="bold">Owed and paid: ${organization}</text>
-<text x="16" y="45" fill="#666">${moment}</text>
+<text x="16" y="45" fill="#666">${moment}</text>${named}
 ${legend}${drawn}</svg>
 `.text
 }

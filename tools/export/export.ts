@@ -6,12 +6,13 @@
 import { existsSync } from 'node:fs'
 import { readFile, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { GenerationBody } from '../../core/log/index.ts'
 import type { Moment, OpenRecords, TotalsRead } from '../../core/reading/index.ts'
-import { checkNote, parseNote, type SigningKey } from '../../core/runtime/index.ts'
+import type { SigningKey } from '../../core/runtime/index.ts'
 import type { Totals } from '../../schemas/resources.ts'
 import { instantOf } from '../../schemas/values.ts'
 import { CommandError, type ExitCode, exitCodes, isAbort, messageOf } from '../failures.ts'
-import { MANIFEST_FILE, NOTE_FILE, readIfThere, signFolder } from '../signing/sign-manifest.ts'
+import { MANIFEST_FILE, NOTE_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
 import { createProgressLine } from '../terminal.ts'
 import { makeDirectory, syncDirectory, syncFiles, writeWhole } from '../whole-file.ts'
@@ -19,6 +20,8 @@ import { writeCsv } from './csv.ts'
 import { linesOf, openLines } from './lines.ts'
 import { type Lock, type LockSteps, lockDirectory } from './lock.ts'
 import {
+  assertAsSigned,
+  assertDescribes,
   assertIntact,
   assertNoLinks,
   describeFiles,
@@ -30,7 +33,7 @@ import {
 } from './manifest.ts'
 import { beginAfter, countParts, type FormerPart, momentOfChange, otherTexts, writeSince } from './parts.ts'
 import { asOfChange, type ExportReaders, listedRecords, openedPages, refuseUnknown } from './readers.ts'
-import { writeTables } from './tables.ts'
+import { namesOfTables, writeTables } from './tables.ts'
 
 export type ExportOptions = {
   readonly org: string
@@ -53,10 +56,12 @@ export type ExportOptions = {
 export type ExportSteps = ExportReaders &
   LockSteps & {
     readonly out: (text: string) => void
+    /** The generation that was named; absent of the live one. */
+    readonly identity?: GenerationBody
     readonly draw: ((line: string) => void) | undefined
     readonly signal: AbortSignal
-    /** Opens sealed texts; refuses if there are no keys. */
-    readonly openRecords?: OpenRecords
+    /** Begins a reading that opens sealed texts, with keys that it reads itself; refuses if there are no keys. */
+    readonly openRecords?: () => OpenRecords
     /** The names of the receipts of all erasures. */
     readonly readReceipts: () => Promise<readonly string[]>
     /** Source of an organization's records, and the version of the rules. */
@@ -73,11 +78,11 @@ export const BEGUN_FILE = 'manifest.partial.json'
 export const LAST_PART_FILE = 'last-part.json'
 
 export const exportOrganization = async (options: ExportOptions, steps: ExportSteps): Promise<ExitCode> => {
-  const { out } = options
+  const { out, former } = options
   const key = await readSigningKey(options.sign)
   const isRead = !options.parquet && !options.csv && key === undefined
   try {
-    if (await makeDirectory(out)) await syncDirectory(dirname(out))
+    if (await makeDirectory(out, former !== undefined)) await syncDirectory(dirname(out))
     // A finished export is only read: its directory may be read-only.
     if (isRead && existsSync(join(out, MANIFEST_FILE)) && !existsSync(join(out, BEGUN_FILE))) {
       return await exportLocked(options, steps, { assertHeld: async () => undefined }, key)
@@ -145,21 +150,31 @@ const exportLocked = async (
   if (before && before.as_of !== totals.last_change_id) {
     throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
   }
+  const asked = namesOfTables({ parquet, csv })
+  const source = await steps.sourceOf(read.position.generation.name, org)
+  if (before && JSON.stringify(before.sandbox) !== JSON.stringify(source.sandbox)) {
+    throw new CommandError(`${out} has an export of another ${generation}: choose another directory`)
+  }
   if (done) {
-    if (key) await assertAsSigned(out, key)
-    const isMadeAnew = (table: string) => (parquet && table.endsWith('.parquet')) || (csv && table.endsWith('.csv'))
-    const named = namedIn(done, isMadeAnew)
+    if (key) await assertAsSigned(out, key, asked)
+    const named = namedIn(done, asked)
     if (key) await assertNoLinks(named, out)
     const described = key && (await describeFiles(exportedResources, out, steps.signal))
-    if (described) await assertWhole(described, read, options, steps)
+    const sums = described && (await assertWhole(described, read, options, steps))
     await assertIntact(named, out, described?.files)
+    if (sums) assertDescribes(done, { ...described, ...sums }, out)
     say(`${out} has this export already, and its files are unchanged`)
-  } else await writeAll(read, begun, options, steps, lock)
+  } else await writeAll(read, source, begun, options, steps, lock)
   // Remains if the process was killed after it wrote the manifest.
   await rm(join(out, BEGUN_FILE), { force: true })
+  // Before a signature also those that are there: nothing else compares a table with its records.
+  const isMade = (ending: string) =>
+    key !== undefined && Object.keys(done?.tables ?? {}).some(of => of.endsWith(ending))
   const tables = [
-    ...(parquet ? await writeTables(out, say, steps.signal, undefined, options.former?.[0]?.directory) : []),
-    ...(csv ? await writeCsv(out, say, steps.signal) : []),
+    ...(parquet || isMade('.parquet')
+      ? await writeTables(out, say, steps.signal, undefined, options.former?.[0]?.directory)
+      : []),
+    ...(csv || isMade('.csv') ? await writeCsv(out, say, steps.signal) : []),
   ]
   if (tables.length > 0) await nameTables(tables, out, lock)
   if (key) await signFolder(out, key)
@@ -167,26 +182,6 @@ const exportLocked = async (
   if (json) steps.out(manifest)
   else say(`exported ${org} as of ${totals.last_change_id ?? 'the beginning'} into ${out}`)
   return exitCodes.done
-}
-
-/** Another signature would be of an export that somebody changed. Tables are added to an export after it was signed. */
-export const assertAsSigned = async (out: string, { verifier }: SigningKey): Promise<void> => {
-  const bytes = await readIfThere(join(out, NOTE_FILE))
-  if (bytes === undefined) return
-  const note = parseNote(bytes)
-  const outcome = note === undefined ? 'wrong' : checkNote(note, [verifier]).outcome
-  if (note === undefined || outcome === 'wrong') {
-    throw new CommandError(`${out}/${NOTE_FILE}: its signature is not of its text: export into another directory`)
-  }
-  // Signed by another key only: this key says nothing about it.
-  if (outcome === 'unknown') return
-  const exportedIn = (text: Buffer | undefined): string => {
-    const { tables: _, ...exported } = JSON.parse(text?.toString('utf8') ?? '{}') as Manifest
-    return JSON.stringify(exported)
-  }
-  if (exportedIn(note.text) !== exportedIn(await readIfThere(join(out, MANIFEST_FILE)))) {
-    throw new CommandError(`${out}/${MANIFEST_FILE} is not the signed one: export into another directory`)
-  }
 }
 
 /** Adds the tables to the manifest, beside those that it names already. */
@@ -203,17 +198,17 @@ const nameTables = async (names: readonly string[], out: string, lock: Pick<Lock
 
 const writeAll = async (
   { totals, position, last }: TotalsRead,
+  source: ManifestSource,
   begun: Begun | undefined,
   options: ExportOptions,
   steps: ExportSteps,
   lock: Pick<Lock, 'assertHeld'>,
 ): Promise<void> => {
   const { org, generation, out, open = false } = options
-  const source = await steps.sourceOf(position.generation.name, org)
   if (begun && begun.rules_version !== source.rules_version) {
     throw new CommandError(`${out} was begun under other rules: choose another directory`)
   }
-  const { rules_version } = source
+  const { rules_version, sandbox } = source
   const as_of = totals.last_change_id
   const begin = beginOfPart(options)
   const read_from = begun ? begun.read_from : position.generation.id
@@ -223,6 +218,7 @@ const writeAll = async (
     rules_version,
     ...(read_from !== undefined && { read_from }),
     ...(generation !== undefined && { generation }),
+    ...(sandbox && { sandbox }),
     ...(open && { opened: true }),
     ...(begin && { after: begin }),
   } satisfies Begun)
@@ -249,6 +245,7 @@ const writeAll = async (
     position: { topic: source.topic, partition: source.partition, offset: last ? last.seq + 1 : 0 },
     rules_version,
     ...(generation !== undefined && { generation }),
+    ...(sandbox && { sandbox }),
     ...(open && { opened: true }),
     ...(begin && { after: begin }),
     ...sums,
@@ -262,7 +259,10 @@ const writeAll = async (
 }
 
 /** `read_from`: the id of the generation that was read first. Absent in exports that earlier versions began. */
-type Begun = Pick<Manifest, 'organization' | 'as_of' | 'rules_version' | 'generation' | 'opened' | 'after'> & {
+type Begun = Pick<
+  Manifest,
+  'organization' | 'as_of' | 'rules_version' | 'generation' | 'sandbox' | 'opened' | 'after'
+> & {
   readonly read_from?: string
 }
 
@@ -351,7 +351,8 @@ const assertWhole = async (
 
 /**
  * Reads the records with texts about people again. Pages that were read before an erasure have its texts, and so have
- * those of a generation from before a redaction: no export may have them once this second reading has begun.
+ * those of a generation from before a redaction: no export may have them once this second reading has begun. An erasure
+ * writes its receipt first: while there are more of them than before, the keys of this reading may be of before, too.
  */
 const assertNobodyForgotten = async (
   change: string | null,
@@ -360,11 +361,18 @@ const assertNobodyForgotten = async (
 ): Promise<void> => {
   const { org, out, open = false } = options
   const exported = { org, begin: beginOfPart(options), change }
-  for await (const { file } of otherTexts(out, exported, open ? openedPages(steps) : steps)) {
-    throw new CommandError(
-      `${out}: a text about a person changed meanwhile, in ${file}: delete this directory, and export again`,
-    )
-  }
+  const receipts = async () => (open ? (await steps.readReceipts()).join() : '')
+  let before: string
+  let after = await receipts()
+  do {
+    before = after
+    for await (const { file } of otherTexts(out, exported, open ? openedPages(steps) : steps)) {
+      throw new CommandError(
+        `${out}: a text about a person changed meanwhile, in ${file}: delete this directory, and export again`,
+      )
+    }
+    after = await receipts()
+  } while (after !== before)
 }
 
 /** @throws CommandError for a file that is no JSON: cut off, or not written by an export */

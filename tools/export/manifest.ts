@@ -3,25 +3,34 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { lstat, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { checkNote, parseNote, type SigningKey } from '../../core/runtime/index.ts'
 import { type Sums as Adding, addTo, textOfSums } from '../../schemas/money.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import type { Totals } from '../../schemas/resources.ts'
+import type { SandboxBody } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
 import { identityOf } from '../generations/generations.ts'
+import { MANIFEST_FILE, NOTE_FILE, readIfThere } from '../signing/sign-manifest.ts'
 import { digestLines, type LineDigests } from './line-digests.ts'
 import { linesOf } from './lines.ts'
+import { namesOfTables } from './tables.ts'
 
-export type ManifestSource = { readonly topic: string; readonly partition: number; readonly rules_version: number }
+export type ManifestSource = {
+  readonly topic: string
+  readonly partition: number
+  readonly rules_version: number
+  readonly sandbox?: SandboxBody
+}
 /**
- * Returns a function that reads the topic and partition of an organization, and the version of the rules of a
- * generation.
+ * Returns a function that reads the topic and partition of an organization, the version of the rules of a generation,
+ * and the options of a sandbox.
  */
 export const sourceOf =
   (context: CommandContext) =>
   async (generation: string, org: string): Promise<ManifestSource> => {
-    const { topic, partitions, rules_version } = await identityOf(generation, context)
-    return { topic, partition: partitionOf(org, partitions), rules_version }
+    const { topic, partitions, rules_version, sandbox } = await identityOf(generation, context)
+    return { topic, partition: partitionOf(org, partitions), rules_version, ...(sandbox && { sandbox }) }
   }
 
 /** The bytes of a file. */
@@ -44,6 +53,8 @@ export type Manifest = {
   readonly rules_version: number
   /** The generation or sandbox; absent of the live generation. */
   readonly generation?: string
+  /** Of a sandbox: its organization, its end, and the module of its rules. */
+  readonly sandbox?: SandboxBody
   /** Present if sealed texts were opened. */
   readonly opened?: true
   /** Of a later part of a copy that grows: the last change of the part before it, and the digest of that part. */
@@ -105,15 +116,58 @@ export const describeTables = async (
 
 /**
  * Returns the files that a manifest names.
- * @param isMadeAnew whether a table is about to be written again: it is left out
+ * @param asked tables that are about to be written again: they are left out
  */
-export const namedIn = (
-  { files, tables = {} }: Manifest,
-  isMadeAnew: (table: string) => boolean = () => false,
-): readonly DescribedFile[] => [
+export const namedIn = ({ files, tables = {} }: Manifest, asked: readonly string[] = []): readonly DescribedFile[] => [
   ...Object.values(files),
-  ...Object.values(tables).filter(({ file }) => !isMadeAnew(file)),
+  ...Object.values(tables).filter(({ file }) => !asked.includes(file)),
 ]
+
+/**
+ * Another signature would be of an export that somebody changed. Tables are added to an export after it was signed.
+ * @param asked tables that are about to be written again: they may differ from the signed ones
+ */
+export const assertAsSigned = async (
+  out: string,
+  { verifier }: SigningKey,
+  asked: readonly string[] = [],
+): Promise<void> => {
+  const bytes = await readIfThere(join(out, NOTE_FILE))
+  if (bytes === undefined) return
+  const note = parseNote(bytes)
+  const outcome = note === undefined ? 'wrong' : checkNote(note, [verifier]).outcome
+  if (note === undefined || outcome === 'wrong') {
+    throw new CommandError(`${out}/${NOTE_FILE}: its signature is not of its text: export into another directory`)
+  }
+  // Signed by another key only: this key says nothing about it.
+  if (outcome === 'unknown') return
+  const manifestIn = (text: Buffer | undefined): Manifest => JSON.parse(text?.toString('utf8') ?? '{}')
+  const [signed, found] = [manifestIn(note.text), manifestIn(await readIfThere(join(out, MANIFEST_FILE)))]
+  const kept = Object.keys(signed.tables ?? {}).filter(table => !asked.includes(table))
+  const textOf = ({ tables = {}, ...exported }: Manifest): string =>
+    JSON.stringify([exported, kept.map(table => tables[table])])
+  if (textOf(signed) === textOf(found)) return
+  throw new CommandError(`${out}/${MANIFEST_FILE} is not the signed one: export into another directory`)
+}
+
+/** @throws CommandError if a manifest says other sums or records than its files have, or names a file of none */
+export const assertDescribes = (
+  manifest: Manifest,
+  found: Pick<Manifest, 'owed' | 'paid' | 'files' | 'digest'>,
+  out: string,
+): void => {
+  const textOf = ({ owed, paid, files, digest }: typeof found): string =>
+    JSON.stringify([
+      owed,
+      paid,
+      digest,
+      Object.entries(files).map(([name, { file, records }]) => [name, file, records]),
+    ])
+  const all = namesOfTables({ parquet: true, csv: true })
+  const isKnown = Object.entries(manifest.tables ?? {}).every(([name, { file }]) => name === file && all.includes(name))
+  if (isKnown && textOf(manifest) === textOf(found)) return
+  throw new CommandError(`${out}/${MANIFEST_FILE} is not of its files: export into an empty directory`)
+}
 
 /** @throws CommandError for a link, which can lead to another file tomorrow, and for a file that is lost */
 export const assertNoLinks = async (named: readonly DescribedFile[], directory: string): Promise<void> => {

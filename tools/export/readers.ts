@@ -160,17 +160,20 @@ export async function* listedRecords(
   }
 }
 
-type OpenSteps = ListReader & { readonly openRecords?: OpenRecords; readonly signal: AbortSignal }
+type OpenSteps = ListReader & { readonly openRecords?: () => OpenRecords; readonly signal: AbortSignal }
 
 /** Reads pages with their sealed texts opened. @throws CommandError if a key is unknown, or cannot be read */
-export const openedPages = ({ readList, openRecords, signal }: OpenSteps): ListReader => ({
-  readList: async (org, kind, parameters) => {
-    const page = await readList(org, kind, parameters)
-    try {
-      return openRecords ? { ...page, hits: (await openRecords.hits(org, page.hits, signal)).hits } : page
-    } catch (error) {
-      if (!(error instanceof Refusal)) throw error
-      throw new CommandError(`a sealed text of ${kind} cannot be opened: ${error.reason} (SEAL_KEYS_DIR)`)
-    }
-  },
-})
+export const openedPages = ({ readList, openRecords, signal }: OpenSteps): ListReader => {
+  const opening = openRecords?.()
+  return {
+    readList: async (org, kind, parameters) => {
+      const page = await readList(org, kind, parameters)
+      try {
+        return opening ? { ...page, hits: (await opening.hits(org, page.hits, signal)).hits } : page
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error
+        throw new CommandError(`a sealed text of ${kind} cannot be opened: ${error.reason} (SEAL_KEYS_DIR)`)
+      }
+    },
+  }
+}

@@ -1,6 +1,6 @@
 /**
- * In: where the seal keys are. Out: the store of keys of an export, which reads a key many times; the names of the
- *   receipts of erasures.
+ * In: where the seal keys are. Out: a store of keys for each reading of an export, which reads a key many times; the
+ *   names of the receipts of erasures.
  * Promises: each reason to refuse a record is said, at most once in 10 s. No message names a key.
  */
 import { readdir } from 'node:fs/promises'
@@ -22,12 +22,15 @@ type Steps = {
   readonly say: (message: string) => void
 }
 
-/** @param sources undefined without SEAL_KEYS_DIR */
-export const openSealKeys = (sources: KeySources | undefined, { elapsed, later, say }: Steps): ReadSealKey => {
-  if (sources === undefined) return noSealKeys
+/**
+ * Returns a function that begins a reading: it holds no key that a reading before it has read.
+ * @param sources undefined without SEAL_KEYS_DIR
+ */
+export const openSealKeys = (sources: KeySources | undefined, { elapsed, later, say }: Steps): (() => ReadSealKey) => {
+  if (sources === undefined) return () => noSealKeys
   const sayWhy = (_level: 'warn', message: string, details: object) =>
     say(`${message} (${Object.values(details).join(', ')})`)
-  return reportRefusals(holdKeys(readFrom(sources), elapsed, later), sayWhy, elapsed)
+  return () => reportRefusals(holdKeys(readFrom(sources), elapsed, later), sayWhy, elapsed)
 }
 
 /** Returns the names of the receipts of all erasures; none without SEAL_KEYS_DIR. */

@@ -105,6 +105,12 @@ export const tables: readonly ExportTable[] = [
   }),
 ]
 
+/** The names of the files of these formats. */
+export const namesOfTables = (formats: Readonly<Record<'parquet' | 'csv', boolean>>): readonly string[] =>
+  Object.entries(formats).flatMap(([ending, isWanted]) =>
+    isWanted ? tables.map(({ name }) => `${name}.${ending}`) : [],
+  )
+
 /**
  * Returns the names of the files.
  * @param former directory of an earlier part of the same copy: a column that cannot have its type there is text

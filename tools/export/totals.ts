@@ -3,10 +3,12 @@
  * picture.
  */
 
+import type { GenerationBody } from '../../core/log/index.ts'
 import { type Moment, momentOf, recordIdOf } from '../../core/reading/index.ts'
 import { bodyOf } from '../../core/store/index.ts'
 import { csvRow } from '../documents/rows.ts'
 import { type ExitCode, exitCodes } from '../failures.ts'
+import { describeMade } from '../generations/sandboxes.ts'
 import { EXPORT_PAGE } from '../limits.ts'
 import { aligned, fitColumn, printable } from '../terminal.ts'
 import { writeWhole } from '../whole-file.ts'
@@ -27,10 +29,15 @@ export type TotalsOptions = {
   readonly csv?: boolean
   readonly json: boolean
 }
-type TotalsSteps = ExportReaders & { readonly out: (text: string) => void; readonly say: (line: string) => void }
+type TotalsSteps = ExportReaders & {
+  readonly out: (text: string) => void
+  readonly say: (line: string) => void
+  /** The generation that was named; absent of the live one. */
+  readonly identity?: GenerationBody
+}
 
 export const showTotals = async (
-  { org, asOf, kind, svg, csv = false, json }: TotalsOptions,
+  { org, generation, asOf, kind, svg, csv = false, json }: TotalsOptions,
   steps: TotalsSteps,
 ): Promise<ExitCode> => {
   const { totals, last } = await steps.readTotals(org, asOf)
@@ -46,14 +53,23 @@ export const showTotals = async (
       still_owed: row.open_amount,
     }))
     .toSorted((a, b) => order.indexOf(a.period_id) - order.indexOf(b.period_id))
+  const { identity } = steps
+  const made = identity && `${generation}: ${describeMade(identity)}`
   if (svg !== undefined) {
     const moment = last ? `As of ${last.id}, ${new Date(last.at).toISOString()}` : 'Nothing was recorded'
-    await writeWhole(svg, drawTotals(rows, { organization: org, moment }))
+    await writeWhole(svg, drawTotals(rows, { organization: org, moment, made }))
     steps.say(`drawn into ${svg}`)
   }
-  if (json) steps.out(`${JSON.stringify({ organization: org, as_of: totals.last_change_id, totals: rows })}\n`)
-  else if (csv) steps.out(csvTable(rows))
-  else steps.out(tableOf(rows))
+  if (json) {
+    const { rules_version, sandbox } = identity ?? {}
+    const of = { organization: org, as_of: totals.last_change_id, generation, rules_version, sandbox }
+    steps.out(`${JSON.stringify({ ...of, totals: rows })}\n`)
+    return exitCodes.done
+  }
+  // Rows of CSV are for programs: no line of words is among them.
+  if (csv && made !== undefined) steps.say(made)
+  const heading = made === undefined ? '' : `${made}\n`
+  steps.out(csv ? csvTable(rows) : `${heading}${tableOf(rows)}`)
   return exitCodes.done
 }
 

@@ -18,7 +18,7 @@ import { TABLE_ROWS } from '../limits.ts'
 import { assertWritable, writeWhole } from '../whole-file.ts'
 import { commonPositions } from './compared.ts'
 import { assertOfOneSource, recordsBefore, servedPositionsOf } from './generations.ts'
-import { differenceOfFollower, findAny } from './sandboxes.ts'
+import { differenceOfFollower, findAny, onlyOf } from './sandboxes.ts'
 
 export const diffFormats = ['table', 'csv', 'ndjson'] as const
 
@@ -105,7 +105,7 @@ const onlyOrganization = (
   for (const [name, { sandbox }] of sides) {
     const org = sandbox?.org ?? undefined
     if (org === undefined || org === only) continue
-    if (only !== undefined) throw new CommandError(`${name} has only ${org}, and nothing of ${only}`)
+    if (only !== undefined) throw onlyOf(name, org, only)
     only = org
   }
   return only

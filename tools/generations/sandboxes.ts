@@ -8,6 +8,7 @@ import { RULES_VERSION } from '../../core/ledger/index.ts'
 import { connectAdmin, type GenerationBody, withRight } from '../../core/log/index.ts'
 import { StopError } from '../../core/runtime/index.ts'
 import { readGeneration } from '../../core/store/index.ts'
+import { partitionOf } from '../../schemas/partition.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
@@ -17,6 +18,8 @@ import {
   assertOwnIndices,
   deleteGeneration,
   identityOf,
+  positionsOf,
+  readAll,
   recordedIdentityOf,
   recordsBefore,
   recordsOf,
@@ -57,6 +60,38 @@ export const findAny = async <Context extends CommandContext>(
   return { identity, context: sandboxContext }
 }
 
+/**
+ * As `findAny`, for commands that answer from its records: half of a replay or of a rebuild is no answer about money.
+ * @param org the only organization that is asked for; by default all
+ * @throws CommandError if it is not complete yet, or is a sandbox of another organization
+ */
+export const findWhole = async <Context extends CommandContext>(
+  text: string,
+  given: Context,
+  org?: string,
+): ReturnType<typeof findAny<Context>> => {
+  const found = await findAny(text, given)
+  const { identity, context } = found
+  const { partitions, sandbox } = identity
+  if (sandbox === undefined) {
+    if (sandboxIn(text) !== undefined) throw new CommandError(`${text} does not say up to where it goes: make it anew`)
+    if ((await readAll(context)).building !== text) return found
+    throw new CommandError(`${text} is not complete yet: npx commission projection rebuild continues it`)
+  }
+  if (org !== undefined && (sandbox.org ?? org) !== org) throw onlyOf(text, sandbox.org, org)
+  const only = org === undefined ? undefined : partitionOf(org, partitions)
+  const positions = await positionsOf(identity, context)
+  const isReached = (bound: number, partition: number): boolean =>
+    (only ?? partition) !== partition || (positions[partition] ?? 0) >= bound
+  if (sandbox.bounds.every(isReached)) return found
+  const records = `${recordsBefore(positions)} records of ${recordsBefore(sandbox.bounds)}`
+  throw new CommandError(`${text} has ${records}, and is not complete yet: the replay that made it continues it`)
+}
+
+/** The refusal of an organization that a sandbox does not have. */
+export const onlyOf = (sandbox: string, org: string | null, asked: string): CommandError =>
+  new CommandError(`${sandbox} has only ${org}, and nothing of ${asked}`)
+
 const noSandbox = (name: string): CommandError =>
   new CommandError(`there is no ${sandboxLabel(name)} (npx commission projection list --sandbox)`)
 
@@ -92,6 +127,16 @@ export const describeUntil = ({ until, bounds }: Pick<SandboxBody, 'until' | 'bo
   return until.offsets.map(([partition, offset]) => `${partition}:${offset}`).join(', ')
 }
 
+/** Says which rules decided a generation; of a sandbox also up to where, and whether it has one organization only. */
+export const describeMade = ({ rules_version, sandbox }: GenerationBody): string => {
+  const rules = sandbox?.rules ? ` with ${sandbox.rules.name} (SHA-256 ${sandbox.rules.sha256})` : ''
+  return [
+    ...(sandbox ? [`up to ${describeUntil(sandbox)}`] : []),
+    ...(sandbox?.org ? [`only ${sandbox.org}`] : []),
+    `rules version ${rules_version}${rules}`,
+  ].join('; ')
+}
+
 export const listSandboxes = async ({ json }: { readonly json: boolean }, given: CommandContext): Promise<ExitCode> => {
   const context = inSandbox(given)
   for (const [name, found] of await findRemains(context)) {
@@ -121,13 +166,8 @@ export const listSandboxes = async ({ json }: { readonly json: boolean }, given:
       context.out(`${JSON.stringify(made)}\n`)
       continue
     }
-    const parts = [
-      `${records} of ${wanted} records of ${topic}`,
-      `up to ${describeUntil(sandbox)}`,
-      ...(sandbox.org === null ? [] : [`only ${sandbox.org}`]),
-      `rules version ${rules_version}${sandbox.rules === null ? '' : ` with ${sandbox.rules.name}`}`,
-    ]
-    context.out(`${sandboxLabel(generation)}  ${parts.join('; ')}\n`)
+    const made = describeMade(identity)
+    context.out(`${sandboxLabel(generation)}  ${records} of ${wanted} records of ${topic}; ${made}\n`)
   }
   return exitCodes.done
 }

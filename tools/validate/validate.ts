@@ -12,7 +12,7 @@ import type { CommandContext, Out } from '../context.ts'
 import { linesIn } from '../export/lines.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { servedPositionsOf } from '../generations/generations.ts'
-import { findAny } from '../generations/sandboxes.ts'
+import { describeMade, findWhole } from '../generations/sandboxes.ts'
 import { eventsIn, type LiveStream, readServedLive } from '../live.ts'
 import { AFTER_ALL_OFFSETS, decideRecord, type Outcome } from '../parked/decide-record.ts'
 import { type ReadRecord, readLine } from './read-lines.ts'
@@ -141,7 +141,12 @@ const decideAfter = async (
     const { events, 'api-keys': keys } = await readServedLive(context.send, context.prefix)
     return decideOn({ events: sourceIn(events), 'api-keys': sourceIn(keys) }, AFTER_ALL_OFFSETS)
   }
-  const { identity, context: where } = await findAny(generation, context)
+  const { identity, context: where } = await findWhole(generation, context)
   await servedPositionsOf(identity, where)
+  if (identity.sandbox?.org || identity.sandbox?.rules) {
+    steps.say(
+      `warning: the records follow ${generation} (${describeMade(identity)}); the outcomes are of the built-in rules`,
+    )
+  }
   return decideOn({ events: sourceIn(eventsIn(identity, where.prefix)) }, AFTER_ALL_OFFSETS)
 }

@@ -1,6 +1,7 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { hash } from 'node:crypto'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type AnyRules, builtInRules } from '../../../core/ledger/rules/rules.ts'
 import { loadRules, tableIn } from '../../../tools/analysis/rules-module.ts'
@@ -32,6 +33,29 @@ test('a module replaces some rules, and keeps the others', async () => {
   expect(table['commission.period.recorded.v1']).toBe(builtInRules['commission.period.recorded.v1'])
   expect(identity).toEqual({ name: 'mine.js', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) })
   expect((await loadRules(await moduleOf(`${text} `))).identity.sha256).not.toBe(identity.sha256)
+})
+
+test('a module is another one if a file that it imports has another text, wherever the files are', async () => {
+  const text = `import { cap } from './rates/caps.js'\nexport default rules => (cap, './no-file.js', rules)`
+  const module = await moduleOf(text)
+  const file = (name: string): string => join(dirname(module), name)
+  await mkdir(file('rates'))
+  await writeFile(file('rates/caps.js'), "import { rate } from '../rate.js'\nexport const cap = 2 * rate")
+  await writeFile(file('rate.js'), "import './mine.js'\nexport const rate = 5")
+  const digestOf = async (of: string): Promise<string> => (await loadRules(of)).identity.sha256
+  const before = await digestOf(module)
+  expect(before).not.toBe(hash('sha256', text))
+  const copy = `${dirname(module)}-copy`
+  onTestFinished(() => rm(copy, { recursive: true }))
+  await cp(dirname(module), copy, { recursive: true })
+  expect(await digestOf(join(copy, 'mine.js'))).toBe(before)
+  await writeFile(join(copy, 'rate.js'), "import './mine.js'\nexport const rate = 6")
+  expect(await digestOf(join(copy, 'mine.js'))).not.toBe(before)
+})
+
+test('a module that imports nothing but this program is known by its text alone', async () => {
+  const example = 'docs/examples/without-adjustments.ts'
+  expect((await loadRules(example)).identity.sha256).toBe(hash('sha256', await readFile(example)))
 })
 
 test('a module may be written in TypeScript', async () => {

@@ -274,3 +274,16 @@ test.each(['../reps.ndjson', '/etc/hosts', 'a/b', '..'])('a manifest that names 
   expect((await verify(directory)).differences).toEqual([expect.stringContaining('expected the manifest of an export')])
   for (const done of cleanUps) await done()
 })
+
+test('of a sandbox it says the module that decided, its organization and where it ends', async t => {
+  const { directory, file } = await setUp(t)
+  const sandbox = { org: 'org_1', until: null, bounds: [0, 120], rules: { name: 'capped.ts', sha256: 'ab12' } }
+  const manifest = JSON.parse(await readFile(file('manifest.json'), 'utf8'))
+  await writeFile(file('manifest.json'), `${JSON.stringify({ ...manifest, generation: 'sandbox:s', sandbox })}\n`)
+  await signFolder(directory, key)
+  const { signed, said } = await verify(directory)
+  expect(signed).toEqual([expect.objectContaining({ covers: expect.objectContaining({ sandbox }) })])
+  expect(said).toContain(
+    'rules of version: 5; with the module: capped.ts of SHA-256 ab12; of a replay of only: org_1; of a replay up to: 0,120; ',
+  )
+})

@@ -1,15 +1,18 @@
 /** A person is forgotten while an export runs, or between two runs of it: no export ends with the texts of before. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createOpenRecords } from '../../../core/reading/index.ts'
 import type { Hit } from '../../../core/store/index.ts'
 import { sliceSearch } from '../../../core/store/read/slice-documents.ts'
 import type { ListKind } from '../../../schemas/stored/documents.ts'
 import { addPart } from '../../../tools/export/add-part.ts'
 import { type ExportOptions, type ExportSteps, exportOrganization } from '../../../tools/export/export.ts'
 import { runningProcesses } from '../../../tools/export/lock.ts'
+import { openSealKeys } from '../../../tools/export/seal-keys.ts'
 import { emptyCopy, growingEnds, growingSteps, growTo, partsOfCopy } from '../../support/growing-copies.ts'
+import { createKeys, seal } from '../../support/seal.ts'
 
 const REPS: readonly string[] = ['rep_1', 'rep_2', 'rep_3', 'rep_4']
 const LAST = 'rep_4.1'
@@ -31,7 +34,13 @@ const hitsOf = (kind: ListKind, ids: readonly string[], nameOf: (id: string) => 
 
 /** An organization with four reps, two per page. `onPage` is called after each page of reps or of changes. */
 const createWorld = () => {
-  const world = { generation: 'made first', name: 'Ines', opened: 'Ines', onPage: (): void => undefined }
+  const world = {
+    generation: 'made first',
+    name: 'Ines',
+    opened: 'Ines',
+    receipts: [] as string[],
+    onPage: (): void => undefined,
+  }
   const stopping = { now: new AbortController() }
   const position = () => ({
     generation: { name: 'g1', id: world.generation, source: 's', partitions: 1, rules: 2 },
@@ -53,7 +62,7 @@ const createWorld = () => {
         const hits = hitsOf('reps', all.slice(from, from + 2), () => name)
         return { position: position(), hits: [...hits], hasMore: from + 2 < all.length }
       },
-      openRecords: {
+      openRecords: () => ({
         hits: async (_: string, hits: readonly Hit[]) => {
           const ids = hits.map(({ bytes, bodyStart, bodyEnd }) =>
             JSON.parse(bytes.toString('utf8', bodyStart, bodyEnd)),
@@ -67,7 +76,7 @@ const createWorld = () => {
             state: 'o',
           }
         },
-      },
+      }),
       out: () => undefined,
       say: () => undefined,
       draw: undefined,
@@ -77,7 +86,7 @@ const createWorld = () => {
       sleep: async () => undefined,
       now: () => 1_000_000,
       processes: runningProcesses,
-      readReceipts: async () => [],
+      readReceipts: async () => world.receipts,
     }) as unknown as ExportSteps
   return { world, stopping, steps }
 }
@@ -109,6 +118,46 @@ test('a key that is destroyed while an export opens texts: no manifest, also not
     expect(await exportOrganization(anew, steps())).toBe(0)
     expect(repsIn(anew)).not.toContain('Ines')
   }
+})
+
+test('a key that was held when it was destroyed, before the texts are read again: no manifest', async t => {
+  const { directory, sources, putReceipt } = createKeys(t, ['k1'])
+  const { steps } = createWorld()
+  // Keys are never too old: the clock stands still.
+  const openKeys = openSealKeys(sources, { elapsed: () => 0, later: () => () => undefined, say: () => undefined })
+  const sealed = (id: string) => seal('Ines', { keyId: 'k1', org: 'org_a', record: id, field: 'name' })
+  const page = { position: undefined, hits: [...hitsOf('reps', REPS, sealed)], hasMore: false }
+  const run = (options: ExportOptions, say: (line: string) => void = () => undefined) =>
+    exportOrganization(options, {
+      ...steps(),
+      readList: (async (_: string, list: string) =>
+        list === 'reps' ? page : { ...page, hits: [] }) as unknown as ExportSteps['readList'],
+      openRecords: () => createOpenRecords(openKeys()),
+      readReceipts: async () => readdirSync(directory),
+      say,
+    })
+  const options = optionsFor({ open: true })
+  const forget = (line: string) => void (line.startsWith('payroll_files: ') && putReceipt('k1'))
+  await expect(run(options, forget)).rejects.toThrow(REFUSED)
+  expect(isFinished(options)).toBe(false)
+  expect(repsIn(options)).toContain('Ines')
+  const anew = optionsFor({ open: true })
+  expect(await run(anew)).toBe(0)
+  expect(repsIn(anew)).toContain('"erased":true')
+})
+
+test('a key that is destroyed while the texts are read again, after those of its person: they are read once more', async () => {
+  const { world, steps } = createWorld()
+  const options = optionsFor({ open: true })
+  const lines = steps()
+  let readings = 0
+  const readList: ExportSteps['readList'] = async (org, list, parameters) => {
+    // The reps were read before.
+    if (list === 'payroll_files' && ++readings === 2) Object.assign(world, { opened: '', receipts: ['k1.erased'] })
+    return lines.readList(org, list, parameters)
+  }
+  await expect(exportOrganization(options, { ...lines, readList })).rejects.toThrow(REFUSED)
+  expect(isFinished(options)).toBe(false)
 })
 
 test('a key that is destroyed between two runs of an export that opens texts', async () => {
@@ -170,12 +219,13 @@ const openingSteps = (end: number, forgotten: () => ReadonlySet<ListKind>, say =
     ...hit,
     bytes: Buffer.from(hit.bytes.toString('latin1').replaceAll(/Ines|Omar|IBAN/g, '****'), 'latin1'),
   })
-  const openRecords = {
+  const opening = {
     hits: async (_: string, hits: readonly Hit[]) => ({
       hits: hits.map(hit => (forgotten().has(hit.kind) ? other(hit) : hit)),
       state: undefined,
     }),
-  } as unknown as NonNullable<ExportSteps['openRecords']>
+  }
+  const openRecords = (() => opening) as unknown as NonNullable<ExportSteps['openRecords']>
   return growingSteps(end, { say, openRecords })
 }
 

@@ -1,9 +1,18 @@
 /** The table of totals, over totals in memory. */
-import { expect, test } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { GenerationBody } from '../../../core/log/index.ts'
 import { showTotals } from '../../../tools/export/totals.ts'
 
 /** The output of the command for these rows of totals. */
-const shown = async (rows: readonly object[], options: { readonly csv?: boolean } = {}): Promise<string> => {
+const shown = async (
+  rows: readonly object[],
+  options: Partial<Parameters<typeof showTotals>[0]> = {},
+  identity?: GenerationBody,
+  said: string[] = [],
+): Promise<string> => {
   const out: string[] = []
   const steps = {
     readTotals: async () => ({
@@ -12,7 +21,8 @@ const shown = async (rows: readonly object[], options: { readonly csv?: boolean 
     }),
     readList: async () => ({ hits: [], hasMore: false }),
     out: (text: string) => void out.push(text),
-    say: () => undefined,
+    say: (line: string) => void said.push(line),
+    identity,
   } as unknown as Parameters<typeof showTotals>[1]
   await showTotals({ org: 'org_a', asOf: undefined, kind: undefined, svg: undefined, json: false, ...options }, steps)
   return out.join('')
@@ -43,4 +53,34 @@ test('CSV has a row for each period and currency, with the amounts as the API an
       'period_1,period_1,JPY,7,2,0,0,7\r\n',
     ].join(''),
   )
+})
+
+test('totals of a sandbox say on the first line, in JSON and in the picture which rules decided them, and up to where', async () => {
+  const row = {
+    period_id: 'period_1',
+    currency: 'EUR',
+    owed_amount: '1',
+    owed_count: 1,
+    paid_amount: '0',
+    open_amount: '1',
+  }
+  const sandbox = { org: 'org_a', until: null, bounds: [0, 7], rules: { name: 'capped.ts', sha256: 'ab12' } }
+  const source = { topic: 'events', cluster_id: 'c', partitions: 2, rules_version: 4 }
+  const identity = { generation: 's', ...source, sandbox }
+  const made =
+    'sandbox:s: up to the end of the topic then: 0, 7; only org_a; rules version 4 with capped.ts (SHA-256 ab12)'
+  const generation = 'sandbox:s'
+  expect((await shown([row], { generation }, identity)).split('\n')[0]).toBe(made)
+  expect(JSON.parse(await shown([row], { generation, json: true }, identity))).toMatchObject({
+    ...{ organization: 'org_a', generation, rules_version: 4, sandbox },
+  })
+  expect(Object.keys(JSON.parse(await shown([row], { json: true })))).toEqual(['organization', 'as_of', 'totals'])
+  const said: string[] = []
+  expect(await shown([row], { generation, csv: true }, identity, said)).toMatch(/^period_id,/)
+  expect(said).toEqual([made])
+  const folder = mkdtempSync(join(tmpdir(), 'totals-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const svg = join(folder, 'totals.svg')
+  await shown([row], { generation, svg }, identity)
+  expect(readFileSync(svg, 'utf8')).toContain(`>${made}</text>`)
 })

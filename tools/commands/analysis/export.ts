@@ -64,7 +64,7 @@ was destroyed; a key that is destroyed meanwhile is an error. With --sign the ma
     json,
   }),
   run: async ({ add, ...options }, { exporting }) => {
-    const steps = await exporting(options.generation)
+    const steps = await exporting(options)
     if (add) return await (await import('../../export/add-part.ts')).addPart(options, steps)
     return await (await import('../../export/export.ts')).exportOrganization(options, steps)
   },

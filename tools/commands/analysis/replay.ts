@@ -45,7 +45,8 @@ by name. The sandbox is the one that a replay from Kafka makes up to the same of
 and either replay continues the other. --until-time then needs a later record in each partition.
 --until-time uses the times of the records in Kafka: everything before the first later record of a partition is replayed. It must be over: each
 partition has a later record, or the time is 30 s ago. It is refused if an earlier record follows a later one there (with --org only its records count).
-The same command with --name continues a replay that was stopped.
+The same command with --name continues a replay that was stopped. Other rules need another --name: the module of --rules and the files that it
+imports by a relative path (not packages) must be as they were.
 Other commands call a sandbox sandbox:NAME; list --sandbox lists sandboxes, drop sandbox:NAME deletes one.
 After a change of the rules, the live generation keeps parked what the one before it parked, and a replay decides these records by its own rules:
 they, and records that refer to them, can differ in diff.

@@ -38,5 +38,5 @@ export default defineCommand({
     json,
   }),
   run: async (options, { exporting }) =>
-    (await import('../../export/totals.ts')).showTotals(options, await exporting(options.generation)),
+    (await import('../../export/totals.ts')).showTotals(options, await exporting(options)),
 })
