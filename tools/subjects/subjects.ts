@@ -9,7 +9,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf } from '../generations/generations.ts'
+import { identityOf, positionDocumentsOf } from '../generations/generations.ts'
 import { readServedLive } from '../live.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
@@ -111,6 +111,7 @@ export const eraseSubject = async (
   if (confirm !== undefined && confirm !== rep) {
     throw new CommandError(`--confirm: expected ${rep}, the rep whose data is to be lost; got ${confirm}`)
   }
+  const copies = await liveCopies(context)
   const found = await findEverywhere({ org, rep }, context)
   const texts = found.flatMap(({ texts }) => texts.filter(isNamed))
   const keys = keysOf(texts)
@@ -142,6 +143,11 @@ export const eraseSubject = async (
     for (const key of keys) show(await storedReceipt(sources, key))
     say(`erased before: ${keys.join(', ')}. Only remove them from copies of the directory`)
     return exitCodes.done
+  }
+  // The searches take minutes. A copy that was restored or read again meanwhile can lack texts of others.
+  if ((await liveCopies(context)) !== copies) {
+    const what = 'another generation was made live meanwhile, or a copy was restored or taken over'
+    throw new CommandError(`${what}: nothing was destroyed. Run the same command again`)
   }
   for (const receipt of receipts) {
     const { key_id } = receipt
@@ -226,6 +232,21 @@ const liveGeneration = async (context: SubjectsContext): Promise<SearchedGenerat
   const found = searched.find(({ label }) => label === live)
   if (found) return found
   throw new CommandError(`generation ${live} is gone`)
+}
+
+/**
+ * Names the live copies of both streams: another text if one was replaced, or taken over, since. `adopt` and `rewind`
+ * raise `taken_back`.
+ * @throws as `readServedLive`
+ */
+const liveCopies = async (context: SubjectsContext): Promise<string> => {
+  const live = Object.values(await readServedLive(context.send, context.prefix))
+  const copies = live.map(async ({ identity }) => {
+    const { generation, indices, shards } = identity
+    const positions = await positionDocumentsOf(identity, context)
+    return [generation, indices, shards, positions.map(({ taken_back = 0 }) => taken_back)]
+  })
+  return JSON.stringify(await Promise.all(copies))
 }
 
 /** Shows the number of documents from time to time, and stops with the command. */
