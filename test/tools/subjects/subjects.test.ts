@@ -10,6 +10,7 @@ import {
   positionId,
 } from '../../../schemas/stored/documents.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
+import { exitCodes } from '../../../tools/exit-codes.ts'
 import { eraseSubject } from '../../../tools/subjects/subjects.ts'
 import { sending } from '../../support/answering.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
@@ -37,6 +38,10 @@ const world = (t: Scope, texts: readonly string[]) => {
       const { _index, _id } = layoutOf('p', { generation: 'g1', topic: 'events' }).addressOf('reps', `${rep}@${seq}`)
       engine.put(_index, _id, seq, { org_id: org, seq, body_bytes: 9, body: { id: rep, name, email: null } })
     },
+    parked: (offset: number, value: string) => {
+      const body = { key: null, value: Buffer.from(value).toString('base64'), headers: [] }
+      engine.put('p-g1-parked', `events:0:${offset}`, offset, { org_id: org, offset, at: 1, body_bytes: 9, body })
+    },
   }
   put.live({ generation: 'g1' })
   put.generation({})
@@ -58,7 +63,8 @@ const world = (t: Scope, texts: readonly string[]) => {
   const context = {
     send: sending(async (request, signal) => {
       if (request.path.startsWith('/_resolve/index/p-sandbox')) return { status: 404, body: {} }
-      if (request.path.startsWith('/_resolve/')) return { status: 200, body: { indices: [{ name: 'p-g1-reps' }] } }
+      if (request.path.startsWith('/_resolve/'))
+        return { status: 200, body: { indices: ['p-g1-reps', 'p-g1-parked'].map(name => ({ name })) } }
       if (request.path === '/p-g1-reps/_pit') steps.onSearch(searches++)
       return engine.send(request, signal)
     }),
@@ -70,8 +76,8 @@ const world = (t: Scope, texts: readonly string[]) => {
     ...{ put, steps, out, said, directory },
     isKeyThere: () => existsSync(join(directory, 'k7.key')),
     isReceiptThere: () => existsSync(join(directory, 'k7.erased.json')),
-    erase: (confirm: string | undefined = rep) =>
-      eraseSubject({ org, rep, confirm, shared: false, json: true }, context),
+    erase: (given: { readonly confirm?: undefined } = {}) =>
+      eraseSubject({ org, rep, confirm: rep, shared: false, json: true, ...given }, context),
   }
 }
 type World = ReturnType<typeof world>
@@ -98,6 +104,36 @@ test('a key is destroyed if the live copies stay during the searches, also while
     put.position({ position: 12 + before, time: 3, serve_from: before })
     put.position({ position: 12, serve_from: 12 }, 'api-keys')
   }
-  expect(await erase()).toBe(0)
+  expect(await erase()).toBe(exitCodes.done)
   expect(isKeyThere()).toBe(false)
+})
+
+test('an erasure says which texts stay readable, also if the key was destroyed before', async t => {
+  const { erase, put, out, said } = world(t, [sealed])
+  const shown = () => out.splice(0).map(line => JSON.parse(line))
+  expect(await erase()).toBe(exitCodes.done)
+  expect(shown()).toMatchObject([{ key_id: 'k7', texts_in_the_open: 0, parked_to_look_at: 0 }])
+  // A publisher that does not know of the erasure records the person again.
+  put.text(8, 'Ines')
+  expect(await erase({ confirm: undefined })).toBe(exitCodes.done)
+  expect(shown()).toMatchObject([{ key_id: 'k7', erased_at: null, texts_in_the_open: 1 }])
+  said.length = 0
+  expect(await erase()).toBe(exitCodes.notAll)
+  expect(shown()).toMatchObject([{ key_id: 'k7', texts_in_the_open: 1, parked_to_look_at: 0 }])
+  expect(said).toEqual([
+    'erased before: k7. Remove them from all copies of the directory, too.',
+    '1 texts were published in the open: they stay readable (docs/privacy.md)',
+  ])
+})
+
+test('the first erasure says which texts stay readable, and which parked records may have some', async t => {
+  const { erase, put, out, said } = world(t, [sealed, 'Ines'])
+  put.parked(3, '{"org_id":"org_1","rep_id":"rep_7","destination":{"label":"Ines"}}')
+  put.parked(4, `{"org_id":"org_1","rep_id":"rep_7","destination":{"label":"${sealed}"}}`)
+  expect(await erase()).toBe(exitCodes.notAll)
+  expect(out.map(line => JSON.parse(line))).toMatchObject([{ texts_in_the_open: 1, parked_to_look_at: 1 }])
+  expect(said.slice(-2)).toEqual([
+    '1 texts were published in the open: they stay readable (docs/privacy.md)',
+    '1 parked records may have texts that stay readable: report names them',
+  ])
 })
