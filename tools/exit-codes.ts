@@ -6,7 +6,10 @@ export const exitCodes = {
   /** Not done: a service does not answer, a setting is wrong, or verify found a difference. */
   failed: 1,
   usage: 2,
-  /** Done, but some records are not, or would not be, applied; or rules check found a problem. */
+  /**
+   * Done, but some records are not, or would not be, applied; rules check found a problem; or texts of a person whose
+   * keys are destroyed stay readable.
+   */
   notAll: 3,
   /** Compared: the two sides differ. */
   different: 3,

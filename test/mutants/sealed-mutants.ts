@@ -56,8 +56,9 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'a key is removed before its receipt is written',
     inside: 'destroyKey',
-    find: '  await writeReceipt(receiptFile, receipt)\n',
-    replace: '  await rm(keyFile, { force: true })\n  await writeReceipt(receiptFile, receipt)\n',
+    find: '  const { vault_mount: mount = vault?.mount } = await writeReceipt(receiptFile, begun)\n',
+    replace:
+      '  await rm(keyFile, { force: true })\n  const { vault_mount: mount = vault?.mount } = await writeReceipt(receiptFile, begun)\n',
   },
   {
     name: 'a key that Vault does not have counts as destroyed',

@@ -45,8 +45,7 @@ export type ReplaySteps = CommandContext &
   Pick<RebuildSteps, 'retryOptions' | 'signal' | 'shards' | 'replicas' | 'routingPartitionSize' | 'layout' | 'draw'>
 
 export const replay = async (options: ReplayOptions, given: ReplaySteps, openSource: OpenSource): Promise<ExitCode> => {
-  const context = inSandbox(given)
-  const { send, prefix, say, out, now } = context
+  const { send, say, out, now } = given
   const module = options.rules === undefined ? undefined : await loadRules(options.rules)
   if (options.until && 'time' in options.until && options.until.time > now()) {
     throw new CommandError('that time is in the future')
@@ -55,6 +54,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
   const time = options.until && 'time' in options.until ? options.until.time : undefined
   const source = await openSource({ org: options.org, time }, stack)
   await sayIfFollower(source, given)
+  const context = await withRetries(given, () => inSandbox(given))
   const identity = await openSandbox(options, module, source, context)
   const { generation, sandbox } = identity
   if (sandbox === undefined) throw new Error('a sandbox does not say what it was made with')
@@ -73,7 +73,7 @@ export const replay = async (options: ReplayOptions, given: ReplaySteps, openSou
 
   const { bounds, org } = sandbox
   const stream = {
-    ...streamOptions(identity, source.groupId, prefix),
+    ...streamOptions(identity, source.groupId, context.prefix),
     bounds,
     ...(org !== null && { org }),
     ...(module && { rules: module.table }),

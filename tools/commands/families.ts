@@ -13,7 +13,7 @@ export const subjectsHelp = `
 Reads the projector's settings for Elasticsearch from the environment, and SEAL_KEYS_DIR, the directory of keys that the API reads. Prints no personal text.
 erase refuses a seal key that also seals texts of others, unless you say --shared. A command that was killed is finished by the same command. Documents, Kafka and exports
 are not changed: they have what was published, and nobody can open it any more. docs/privacy.md says what erasing does and does not do.
-Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong.`
+Exit codes: 0 done; 1 it could not be done; 2 the command line is wrong; 3 erase --confirm: the keys are destroyed, and texts that were published in the open stay readable.`
 
 export const projectionHelp = `
 Reads the projector's settings from the environment, KAFKA_GROUP_ID too. No command needs a restart: projectors keep up every generation that is

@@ -9,6 +9,7 @@ import { connectAdmin, type GenerationBody, withRight } from '../../core/log/ind
 import { StopError } from '../../core/runtime/index.ts'
 import { readGeneration } from '../../core/store/index.ts'
 import { partitionOf } from '../../schemas/partition.ts'
+import { LIVE_ID, type LiveDocument } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
 import { type SandboxBody, sandboxPrefixOf } from '../../schemas/stored/sandboxes.ts'
 import type { CommandContext } from '../context.ts'
@@ -20,6 +21,7 @@ import {
   identityOf,
   positionsOf,
   readAll,
+  readStored,
   recordedIdentityOf,
   recordsBefore,
   recordsOf,
@@ -33,11 +35,21 @@ export const sandboxLabel = (name: string): string => `${MARK}${name}`
 export const sandboxIn = (text: string): string | undefined =>
   text.startsWith(MARK) ? text.slice(MARK.length) : undefined
 
-/** Switches to the prefix of the sandboxes. */
-export const inSandbox = <Context extends { readonly prefix: string }>(context: Context): Context => ({
-  ...context,
-  prefix: sandboxPrefixOf(context.prefix),
-})
+type Prefixed = Pick<CommandContext, 'send' | 'prefix'>
+
+/** Switches to the prefix of the sandboxes; undefined if an installation has it: its generations are no sandboxes. */
+export const sandboxesOf = async <Context extends Prefixed>(given: Context): Promise<Context | undefined> => {
+  const context = { ...given, prefix: sandboxPrefixOf(given.prefix) }
+  return (await readStored<LiveDocument>(LIVE_ID, context)) === undefined ? context : undefined
+}
+
+/** As `sandboxesOf`. @throws CommandError if an installation has the prefix of the sandboxes */
+export const inSandbox = async <Context extends Prefixed>(given: Context): Promise<Context> => {
+  const context = await sandboxesOf(given)
+  if (context) return context
+  const what = `${sandboxPrefixOf(given.prefix)} is the ELASTICSEARCH_INDEX_PREFIX of another installation`
+  throw new CommandError(`${what}: ${given.prefix} has no sandboxes (docs/settings.md)`)
+}
 
 /**
  * Finds a generation or a sandbox, and the context with its prefix.
@@ -49,7 +61,7 @@ export const findAny = async <Context extends CommandContext>(
 ): Promise<{ readonly identity: GenerationBody; readonly context: Context }> => {
   const name = sandboxIn(text)
   if (name === undefined) return { identity: await identityOf(text, context), context }
-  const sandboxContext = inSandbox(context)
+  const sandboxContext = await inSandbox(context)
   const identity = await recordedIdentityOf(name, sandboxContext).catch((error: unknown) => {
     if (error instanceof CommandError || (error instanceof StopError && error.code === 'index_missing'))
       return undefined
@@ -138,7 +150,7 @@ export const describeMade = ({ rules_version, sandbox }: GenerationBody): string
 }
 
 export const listSandboxes = async ({ json }: { readonly json: boolean }, given: CommandContext): Promise<ExitCode> => {
-  const context = inSandbox(given)
+  const context = await inSandbox(given)
   for (const [name, found] of await findRemains(context)) {
     const identity = await readGeneration(name, { request: context.send, prefix: context.prefix })
     if (identity?.sandbox === undefined || !isWhole(found, identity.partitions, layoutOf(context.prefix, identity))) {
@@ -178,7 +190,7 @@ export const dropSandbox = async (
   given: CommandContext,
   inKafka: { readonly kafka: Kafka; readonly groupId: string } | undefined,
 ): Promise<ExitCode> => {
-  const context = inSandbox(given)
+  const context = await inSandbox(given)
   const found = (await findRemains(context)).get(name)
   if (found === undefined) throw noSandbox(name)
   const refusal = new CommandError(`${sandboxLabel(name)} is being made; stop that first`)

@@ -4,7 +4,8 @@
  * Promises: the text of a key is shown once and stored nowhere; a success is reported only after the projection has it.
  */
 import { randomUUID } from 'node:crypto'
-import { connectAdmin, connectProducer, withRight } from '../../core/log/index.ts'
+import type { Admin } from 'kafkajs'
+import { connectAdmin, connectProducer, endOfPartition, fetchEnds, withRight } from '../../core/log/index.ts'
 import { type Coverage, getEach, multiGet, type SearchAnswer } from '../../core/store/index.ts'
 import type { ApiKeyEvent } from '../../schemas/events.ts'
 import { KEYS_PARTITION } from '../../schemas/partition.ts'
@@ -19,9 +20,16 @@ import type { KeyPermission } from '../../schemas/values.ts'
 import type { CommandContext, KafkaContext } from '../context.ts'
 import { assertRefreshed, wholeAnswer } from '../documents/shards.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { servedPositionsOf } from '../generations/generations.ts'
+import { positionsOf, servedPositionsOf } from '../generations/generations.ts'
 import { KEYS_PAGE } from '../limits.ts'
-import { assertSameSourceAndRules, type Live, readLive, recordedLive, waitUntilPublished } from '../live.ts'
+import {
+  assertSameSourceAndRules,
+  type Live,
+  type LiveStream,
+  readLive,
+  recordedLive,
+  waitUntilPublished,
+} from '../live.ts'
 import { readParked } from '../parked/find.ts'
 import { aligned, printable } from '../terminal.ts'
 import { newKeyId, newKeyText, publishedOf } from './key-text.ts'
@@ -257,7 +265,7 @@ const headOf = async (
 
 type Publish = (event: ApiKeyEvent, waitSeconds: number, advice: string, onStored?: () => void) => Promise<void>
 
-/** Returns the function that publishes, after a check that the projection is made from this topic. */
+/** Returns the function that publishes, after a check that the projection is made from this topic, as it is now. */
 const preparePublish = async (
   context: KafkaContext,
   check: (live: Live) => void = () => undefined,
@@ -268,6 +276,7 @@ const preparePublish = async (
   await using stack = new AsyncDisposableStack()
   const admin = await connectAdmin(context.kafka, stack)
   await assertSameSourceAndRules(stream, { ...context, admin })
+  await assertNothingLost(stream, admin, context)
 
   return async (event, waitSeconds, advice, onStored = () => undefined) => {
     await using stack = new AsyncDisposableStack()
@@ -282,6 +291,19 @@ const preparePublish = async (
     const [parked] = await readParked(context.send, live, [{ topic, partition: KEYS_PARTITION, offset }])
     if (parked) throw new CommandError(`the projector refused it as ${parked.fields.code}`)
   }
+}
+
+/**
+ * The projector reads no event that Kafka puts before its position, and a key that a lost event revoked is still
+ * revoked in the documents.
+ * @throws CommandError if the topic ends before the position
+ */
+const assertNothingLost = async ({ identity }: LiveStream, admin: Admin, context: KafkaContext): Promise<void> => {
+  const position = (await positionsOf(identity, context))[KEYS_PARTITION] ?? 0
+  const end = endOfPartition(KEYS_PARTITION, await fetchEnds(admin, identity.topic))
+  if (end >= position) return
+  const what = `${identity.topic} ends at ${end}, before ${position}: it has lost events that are projected`
+  throw new CommandError(`${what}. Run npx commission projection adopt (docs/archive.md), then the same again`)
 }
 
 const kafkaMessageOf = ({ type, data }: ApiKeyEvent, now: number) => ({

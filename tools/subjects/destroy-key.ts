@@ -1,6 +1,6 @@
 /**
- * Destroys a seal key. First the receipt, then the key: a command that is killed in between leaves a receipt, which
- * counts more than a key, and the same command removes the key.
+ * Destroys a seal key. First the receipt, as begun, then the key: a command that is killed in between leaves a receipt,
+ * which counts more than a key, and the same command removes the key. Only then the receipt is complete.
  * HAZARD: a copy of the directory still has the key. Overwriting the file does not reach copies, nor the old blocks of
  *   a disk that writes elsewhere. A backup of Vault still has the key, too. docs/privacy.md says how long copies may
  *   live.
@@ -15,8 +15,10 @@ import { createWhole, syncDirectory, writeWhole } from '../whole-file.ts'
 /** The proof that a key was destroyed. It has no personal data. */
 export type ErasureReceipt = {
   readonly version: 1
-  /** A redaction of which the topics are not compared yet. The API answers `erased` all the same. */
+  /** The key may be there, or the topics of a redaction are not compared. The API answers `erased` all the same. */
   readonly state?: 'begun'
+  /** The mount of Vault that had the key, while the removal is begun. */
+  readonly vault_mount?: string
   readonly erased_at: string
   readonly organization: string
   readonly rep: string
@@ -26,16 +28,21 @@ export type ErasureReceipt = {
   readonly sealed_sha256: string
 }
 
-/** `erasing`: the receipt is there, and the key too. */
+/** Whether a key id is that of a redaction: no such key was ever there. */
+export const isOfRedaction = (id: string): boolean => /^redacted-[0-9a-f]{40}$/.test(id)
+
+/** `erasing`: the receipt is there, and the key too, or the removal of the key has not ended. */
 export type KeyState = 'here' | 'erased' | 'erasing' | 'missing' | 'malformed'
 
 /** @throws CommandError if the directory cannot be read, or Vault does not answer */
-export const keyStateOf = async ({ directory, vault }: KeySources, id: string): Promise<KeyState> => {
+export const keyStateOf = async (sources: KeySources, id: string): Promise<KeyState> => {
+  const { directory, vault } = sources
   const { state } = await readSealKey(directory, id)
   if (state === 'here' || state === 'malformed') return state
   if (state === 'destroyed') {
-    const isLeft = (await exists(join(directory, keyFileOf(id)))) || (await isInVault(vault, id))
-    return isLeft ? 'erasing' : 'erased'
+    const { state }: Partial<ErasureReceipt> = JSON.parse(await readFile(join(directory, receiptFileOf(id)), 'utf8'))
+    const isBegun = state === 'begun' && !isOfRedaction(id)
+    return isBegun || (await isLeft(sources, id)) ? 'erasing' : 'erased'
   }
   if (state !== 'unknown' || !(await isDirectory(directory))) {
     throw new CommandError(`SEAL_KEYS_DIR: ${directory} cannot be read`)
@@ -43,7 +50,13 @@ export const keyStateOf = async ({ directory, vault }: KeySources, id: string): 
   return vault === undefined ? 'missing' : stateInVault(vault, id)
 }
 
-/** Writes the receipt, then removes the key. A receipt that is there stays as it is. @returns the stored receipt */
+const isLeft = async ({ directory, vault }: KeySources, id: string): Promise<boolean> =>
+  (await exists(join(directory, keyFileOf(id)))) || (await isInVault(vault, id))
+
+/**
+ * Writes the receipt as begun, removes the key, and completes the receipt. A complete one stays as it is.
+ * @returns the stored receipt
+ */
 export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): Promise<ErasureReceipt> => {
   const { directory, vault } = sources
   const { key_id } = receipt
@@ -52,24 +65,31 @@ export const destroyKey = async (sources: KeySources, receipt: ErasureReceipt): 
   // Before the receipt: without the right to do this, nothing is changed.
   const inVault = vault !== undefined && (await isInVault(vault, key_id)) ? vault : undefined
   if (inVault) await change(inVault, key_id, 'POST', '/config', { deletion_allowed: true })
-  await writeReceipt(receiptFile, receipt)
+  const begun = { ...receipt, state: 'begun', ...(inVault && { vault_mount: inVault.mount }) } as const
+  const { vault_mount: mount = vault?.mount } = await writeReceipt(receiptFile, begun)
+  if (mount !== vault?.mount) {
+    const what = `the removal of ${key_id} from Vault, mount ${mount}, has not ended, and nobody can look there`
+    throw new CommandError(`${what}: set SEAL_KEYS_VAULT_URL and SEAL_KEYS_VAULT_MOUNT as then, and run the same again`)
+  }
   if (inVault) await change(inVault, key_id, 'DELETE', '')
   await overwrite(keyFile)
   await rm(keyFile, { force: true })
   await syncDirectory(directory)
-  const state = await keyStateOf(sources, key_id)
-  if (state !== 'erased') throw new CommandError(`the key ${key_id} is ${state} after its removal`)
+  if (await isLeft(sources, key_id)) throw new CommandError(`the key ${key_id} is there after its removal`)
+  await completeReceipt(receiptFile, receipt.erased_at)
   return readReceipt(receiptFile)
 }
 
 /**
  * A receipt that is there stays as it is. The run that wrote it may have been killed before its name was on disk.
+ * @returns the stored receipt
  * @throws CommandError if it is damaged: it would prove nothing after the key is destroyed
  */
-export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<void> => {
-  if (await exists(file)) await readReceipt(file)
-  else await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+export const writeReceipt = async (file: string, receipt: ErasureReceipt): Promise<ErasureReceipt> => {
+  if (!(await exists(file))) await createWhole(file, `${JSON.stringify(receipt, null, 2)}\n`)
+  const stored = await readReceipt(file)
   await syncDirectory(dirname(file))
+  return stored
 }
 
 /** @throws CommandError if the file is not the receipt of its key, for example because it is damaged */
@@ -95,7 +115,7 @@ export const storedReceipt = ({ directory }: KeySources, id: string): Promise<Er
 
 /** Ends a receipt that is begun. Every other one stays as it is. */
 export const completeReceipt = async (file: string, erased_at: string): Promise<void> => {
-  const { state, ...receipt } = await readReceipt(file)
+  const { state, vault_mount: _, ...receipt } = await readReceipt(file)
   if (state !== 'begun') return
   await writeWhole(file, `${JSON.stringify({ ...receipt, erased_at }, null, 2)}\n`)
   await syncDirectory(dirname(file))

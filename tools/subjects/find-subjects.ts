@@ -13,7 +13,7 @@ import type { CommandContext } from '../context.ts'
 import type { Document, Fields } from '../documents/as-of.ts'
 import { scan } from '../documents/scan.ts'
 import { findRemains } from '../generations/remains.ts'
-import { inSandbox, sandboxLabel } from '../generations/sandboxes.ts'
+import { sandboxesOf, sandboxLabel } from '../generations/sandboxes.ts'
 import { type Concern, concernOf, type Subject } from './person-in-bytes.ts'
 
 /** A text in a stored document, or all sealed texts of a parked record. */
@@ -48,10 +48,11 @@ export const searchedGenerations = async (context: CommandContext): Promise<Sear
   const generations = async (of: CommandContext, labelOf: (name: string) => string) =>
     [...(await findRemains(of))].map(([name, { indices }]) => ({ label: labelOf(name), name, indices, context: of }))
   const keys = { label: API_KEYS_GENERATION, name: API_KEYS_GENERATION, context }
+  const sandboxes = await sandboxesOf(context)
   return [
     { ...keys, indices: [apiKeysParkedIndexOf(context.prefix)] },
     ...(await generations(context, name => name)),
-    ...(await generations(inSandbox(context), sandboxLabel)),
+    ...(sandboxes ? await generations(sandboxes, sandboxLabel) : []),
   ]
 }
 

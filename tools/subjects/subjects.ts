@@ -9,7 +9,7 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf } from '../generations/generations.ts'
+import { identityOf, positionDocumentsOf } from '../generations/generations.ts'
 import { readServedLive } from '../live.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
@@ -111,6 +111,7 @@ export const eraseSubject = async (
   if (confirm !== undefined && confirm !== rep) {
     throw new CommandError(`--confirm: expected ${rep}, the rep whose data is to be lost; got ${confirm}`)
   }
+  const copies = await liveCopies(context)
   const found = await findEverywhere({ org, rep }, context)
   const texts = found.flatMap(({ texts }) => texts.filter(isNamed))
   const keys = keysOf(texts)
@@ -127,21 +128,32 @@ export const eraseSubject = async (
   if (!shared) await refuseShared({ org, rep }, keys, context)
 
   const receipts = keys.map(key_id => receiptOf(key_id, texts, { org, rep }, context))
+  const left = leftReadable(found.flatMap(({ texts }) => texts))
+  const show = (receipt: ErasureReceipt, changed: object = {}): void => {
+    if (json) out(`${JSON.stringify({ ...receipt, ...changed, ...left })}\n`)
+  }
   if (confirm === undefined) {
     say(`${rep} of ${org}: sealed with ${shownKeys(states)}`)
-    for (const line of lossLines(found, texts)) say(line)
+    say(lossLine(found, texts))
+    for (const line of leftLines(left)) say(line)
     const command = `npx commission subjects erase ${org} ${rep} --confirm ${rep}`
     say(`Nothing is changed yet. The texts are lost for ever with: ${command}`)
-    if (json) for (const receipt of receipts) out(`${JSON.stringify({ ...receipt, erased_at: null })}\n`)
+    for (const receipt of receipts) show(receipt, { erased_at: null })
     return exitCodes.done
   }
-  const show = (receipt: ErasureReceipt): void => {
-    if (json) out(`${JSON.stringify(receipt)}\n`)
+  const end = (): ExitCode => {
+    for (const line of leftLines(left)) say(line)
+    return left.texts_in_the_open > 0 ? exitCodes.notAll : exitCodes.done
   }
   if (keys.every(key => states[key] === 'erased')) {
     for (const key of keys) show(await storedReceipt(sources, key))
-    say(`erased before: ${keys.join(', ')}. Only remove them from copies of the directory`)
-    return exitCodes.done
+    say(`erased before: ${keys.join(', ')}. Remove them from all copies of the directory, too.`)
+    return end()
+  }
+  // The searches take minutes. A copy that was restored or read again meanwhile can lack texts of others.
+  if ((await liveCopies(context)) !== copies) {
+    const what = 'another generation was made live meanwhile, or a copy was restored or taken over'
+    throw new CommandError(`${what}: nothing was destroyed. Run the same command again`)
   }
   for (const receipt of receipts) {
     const { key_id } = receipt
@@ -157,22 +169,30 @@ export const eraseSubject = async (
   say(
     `Records that were published and not projected yet are not in this. Look again: npx commission subjects report ${org} ${rep}`,
   )
-  return exitCodes.done
+  return end()
 }
 
-/** Says how many texts an erasure makes unreadable, and how many stay readable. */
-const lossLines = (found: readonly FoundIn[], texts: readonly FoundText[]): string[] => {
-  const { versions, labels, parked, plain } = countsOf(texts)
-  const unclear = new Set(found.flatMap(one => one.texts.filter(text => !isNamed(text)).map(({ id }) => id))).size
+/** Says where an erasure makes texts unreadable. */
+const lossLine = (found: readonly FoundIn[], texts: readonly FoundText[]): string => {
+  const { versions, labels, parked } = countsOf(texts)
   const generations = found.map(({ generation }) => generation).join(', ')
-  return [
-    `in ${generations}: ${versions} versions, ${labels} labels, ${parked} parked records`,
-    ...(plain > 0 ? [`${plain} texts were published in the open: they stay readable (docs/privacy.md)`] : []),
-    ...(unclear > 0
-      ? [`${unclear} parked records cannot be read by anybody, and may have texts: report names them`]
-      : []),
-  ]
+  return `in ${generations}: ${versions} versions, ${labels} labels, ${parked} parked records`
 }
+
+/** Of `--json`: the texts that stay readable after an erasure, and the parked records that may have such texts. */
+type LeftReadable = { readonly texts_in_the_open: number; readonly parked_to_look_at: number }
+const leftReadable = (texts: readonly FoundText[]): LeftReadable => {
+  const unclear = texts.filter(text => !isNamed(text) || (text.kind === 'parked' && text.keys.length === 0))
+  return {
+    texts_in_the_open: countsOf(texts).plain,
+    parked_to_look_at: new Set(unclear.map(({ id }) => id)).size,
+  }
+}
+
+const leftLines = ({ texts_in_the_open: open, parked_to_look_at: parked }: LeftReadable): string[] => [
+  ...(open > 0 ? [`${open} texts were published in the open: they stay readable (docs/privacy.md)`] : []),
+  ...(parked > 0 ? [`${parked} parked records may have texts that stay readable: report names them`] : []),
+]
 
 /** @throws CommandError if a key seals the text of somebody else: the text would be lost, too */
 const refuseShared = async (subject: Subject, keys: readonly string[], context: SubjectsContext): Promise<void> => {
@@ -226,6 +246,21 @@ const liveGeneration = async (context: SubjectsContext): Promise<SearchedGenerat
   const found = searched.find(({ label }) => label === live)
   if (found) return found
   throw new CommandError(`generation ${live} is gone`)
+}
+
+/**
+ * Names the live copies of both streams: another text if one was replaced, or taken over, since. `adopt` and `rewind`
+ * raise `taken_back`.
+ * @throws as `readServedLive`
+ */
+const liveCopies = async (context: SubjectsContext): Promise<string> => {
+  const live = Object.values(await readServedLive(context.send, context.prefix))
+  const copies = live.map(async ({ identity }) => {
+    const { generation, indices, shards } = identity
+    const positions = await positionDocumentsOf(identity, context)
+    return [generation, indices, shards, positions.map(({ taken_back = 0 }) => taken_back)]
+  })
+  return JSON.stringify(await Promise.all(copies))
 }
 
 /** Shows the number of documents from time to time, and stops with the command. */

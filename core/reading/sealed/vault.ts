@@ -28,7 +28,7 @@ export type VaultOptions = {
 }
 /** `errors` are Vault's own words about a refusal. */
 export type VaultAnswer = { readonly status: number; readonly data: unknown; readonly errors: readonly string[] }
-export type Vault = {
+export type Vault = Pick<VaultOptions, 'mount'> & {
   readonly read: ReadSealKey
   /** Undefined if there was no answer. @param path below the mount */
   readonly send: (method: Method, path: string, body?: object) => Promise<VaultAnswer | undefined>
@@ -77,6 +77,7 @@ export const createVault = (options: VaultOptions): Vault => {
     })
   const described = `GET ${mount}/export/encryption-key/+/1`
   return {
+    mount,
     send: async (...request) => {
       const answer = await ask(...request)
       return typeof answer === 'string' ? undefined : answer

@@ -10,10 +10,14 @@ import {
   assertMadeWith,
   describeMade,
   describeUntil,
+  dropSandbox,
+  findAny,
   findWhole,
+  listSandboxes,
   sandboxIn,
   sandboxLabel,
 } from '../../../tools/generations/sandboxes.ts'
+import { searchedGenerations } from '../../../tools/subjects/find-subjects.ts'
 import { validateFile } from '../../../tools/validate/validate.ts'
 import { MemoryElasticsearch } from '../../support/memory-elasticsearch.ts'
 
@@ -142,4 +146,43 @@ test('a sandbox of one organization is not asked for another one, whose records 
   expect(await found('sandbox:s', world([9, 9], { org }), 'org_2')).toBe(
     'sandbox:s has only org_1, and nothing of org_2',
   )
+})
+
+/** An installation `p`, and what is under the prefix of its sandboxes: g1, which is no sandbox. */
+const underSandboxPrefix = (documents: Readonly<Record<string, object>>) => {
+  const engine = new MemoryElasticsearch()
+  const requests: string[] = []
+  engine.onRequest = ({ method, path }) => void requests.push(`${method} ${path}`)
+  const body = { generation: 'g1', topic: 't', cluster_id: 'c', partitions: 1, rules_version: 1 }
+  const position = { position: 9, last: null, at: 1, time: 2, serve_from: 0 }
+  engine.put('p-sandbox-control', generationId('g1'), 1, { kind: 'generation', body })
+  engine.put('p-sandbox-control', positionId('g1', 0), 1, { kind: 'position', body: position })
+  for (const [id, document] of Object.entries(documents)) engine.put('p-sandbox-control', id, 1, { ...document })
+  const out: string[] = []
+  const context: CommandContext = {
+    ...{ send: engine.send, prefix: 'p', out: text => void out.push(String(text)), say: () => undefined },
+    ...{ now: () => 0, elapsed: () => 0, sleep: async () => undefined },
+  }
+  return { context, out, deletions: () => requests.filter(request => request.startsWith('DELETE ')) }
+}
+const options = { name: 'g1', json: false }
+const live = { [LIVE_ID]: { kind: 'live', body: { generation: 'g1' } } }
+
+test('a generation of another installation is no sandbox: it is neither listed, read, searched nor dropped', async () => {
+  const { context, out, deletions } = underSandboxPrefix(live)
+  const refusal =
+    'p-sandbox is the ELASTICSEARCH_INDEX_PREFIX of another installation: p has no sandboxes (docs/settings.md)'
+  await expect(dropSandbox(options, context, undefined)).rejects.toThrow(refusal)
+  await expect(listSandboxes({ json: false }, context)).rejects.toThrow(refusal)
+  await expect(findAny('sandbox:g1', context)).rejects.toThrow(refusal)
+  expect((await searchedGenerations(context)).map(({ label }) => label)).toEqual(['api-keys'])
+  expect([out, deletions()]).toEqual([[], []])
+})
+
+test('the rest of a sandbox is listed, with the command that drops it', async () => {
+  const { context, out, deletions } = underSandboxPrefix({})
+  await listSandboxes({ json: false }, context)
+  expect(out.join('')).toContain('not whole; npx commission projection drop sandbox:g1 removes it')
+  await dropSandbox(options, context, undefined)
+  expect(deletions()).toContain(`DELETE /p-sandbox-control/_doc/${encodeURIComponent(generationId('g1'))}`)
 })

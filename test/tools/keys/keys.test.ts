@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { CommandContext } from '../../../tools/context.ts'
-import { assertKeysReadable, findKeys } from '../../../tools/keys/keys.ts'
+import type { CommandContext, KafkaContext } from '../../../tools/context.ts'
+import { assertKeysReadable, createKey, findKeys, revokeKey } from '../../../tools/keys/keys.ts'
 import { KEYS_PAGE } from '../../../tools/limits.ts'
 
 type Asked = Parameters<CommandContext['send']>[0]
@@ -84,4 +84,50 @@ test('keys are not shown while the projector reads them again', async () => {
   await expect(assertKeysReadable(withCopy('test-api-keys', 4))).rejects.toThrow(
     'api-keys is at 4 in partition 0 of keys, and reads again up to 5: a revoked key could look valid',
   )
+})
+
+/** A projection that has read nine events of keys, of which the last one revoked a key, and a topic of this many. */
+const withTopic = (end: number) => {
+  const identity = { topic: 'keys', cluster_id: 'c', partitions: 1, rules_version: 1 }
+  const documents: Readonly<Record<string, object>> = {
+    live: { generation: 'g1' },
+    'generation:g1': { ...identity, generation: 'g1', topic: 'events' },
+    'generation:api-keys': { ...identity, generation: 'api-keys' },
+    'position:api-keys:0': { position: 9, time: 0, at: 0, last: null, serve_from: 5 },
+    'org_1:key_1': { created_seq: 3, revoked_seq: 8 },
+  }
+  const send = async ({ body }: Asked) => {
+    const { docs } = body as { docs: readonly { _id: string }[] }
+    const found = ({ _id }: { _id: string }) => {
+      const [document, kind] = [documents[_id], _id.split(':')[0]]
+      return { _id, found: document !== undefined, _source: { kind, body: document } }
+    }
+    return { status: 200, body: { docs: docs.map(found) } }
+  }
+  const admin = {
+    ...{ connect: async () => undefined, disconnect: async () => undefined },
+    describeCluster: async () => ({ clusterId: 'c' }),
+    fetchTopicMetadata: async () => ({ topics: [{ partitions: [{}] }] }),
+    fetchTopicOffsets: async () => [{ partition: 0, low: '0', high: `${end}` }],
+  }
+  const said: string[] = []
+  const context = {
+    ...{ send, prefix: 'test', now: () => 0, say: (line: string) => void said.push(line), out: () => undefined },
+    ...{ kafka: { admin: () => admin }, topics: { events: 'events', 'api-keys': 'keys' } },
+  } as unknown as KafkaContext
+  return { context, said }
+}
+const revoked = { org: 'org_1', id: 'key_1', waitSeconds: 1, json: false }
+
+test('a key that was revoked before is named so only while the topic has the event', async () => {
+  const { context, said } = withTopic(9)
+  await revokeKey(revoked, context)
+  expect(said).toEqual(['key_1 of org_1 was revoked before.'])
+})
+
+test('no key is made or revoked while the topic lacks events that are projected: the projector would not read it', async () => {
+  const refusal = 'keys ends at 8, before 9: it has lost events that are projected. Run npx commission projection adopt'
+  await expect(revokeKey(revoked, withTopic(8).context)).rejects.toThrow(refusal)
+  const made = { org: 'org_1', name: 'x', permissions: ['read' as const], expiresAt: null, networks: null }
+  await expect(createKey({ ...made, waitSeconds: 1, json: false }, withTopic(8).context)).rejects.toThrow(refusal)
 })

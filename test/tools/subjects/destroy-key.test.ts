@@ -37,6 +37,23 @@ test('an erasure that was killed after its receipt is finished by the next one, 
   expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(receipt('k1'))
 })
 
+test('a receipt that is begun is that of an erasure that has not ended, and the next run completes it', async t => {
+  const { directory, sources, putReceipt } = createKeys(t, [])
+  putReceipt('k1', JSON.stringify({ ...receipt('k1'), state: 'begun' }))
+  expect(await keyStateOf(sources, 'k1')).toBe('erasing')
+  const later = { ...receipt('k1'), erased_at: '2027-01-01T00:00:00.000Z' }
+  expect(await destroyKey(sources, later)).toEqual(later)
+  expect(await keyStateOf(sources, 'k1')).toBe('erased')
+  expect(JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))).toEqual(later)
+})
+
+test('of a redaction that is begun, no key is left to destroy', async t => {
+  const { sources, putReceipt } = createKeys(t, [])
+  const id = `redacted-${'0a'.repeat(20)}`
+  putReceipt(id, JSON.stringify({ ...receipt(id), state: 'begun' }))
+  expect(await keyStateOf(sources, id)).toBe('erased')
+})
+
 test('a key stays while its receipt cannot be written', async t => {
   const { directory, sources } = createKeys(t, ['k1'])
   // A directory stands where the new file is written.
@@ -104,6 +121,29 @@ describe('with Vault', () => {
     await destroyKey(sources, receipt('k1'))
     expect(await keyStateOf(sources, 'k1')).toBe('erased')
     expect(vault.keys.has('k1')).toBe(false)
+  })
+
+  test('an erasure that Vault did not end stays so without Vault, and at another mount, until Vault has ended it', async t => {
+    const { directory, vault, sources } = await withVault(t)
+    const failing = {
+      ...sources.vault,
+      send: async (...request: Parameters<typeof sources.vault.send>) =>
+        request[0] === 'DELETE' ? undefined : sources.vault.send(...request),
+    }
+    await expect(destroyKey({ directory, vault: failing }, receipt('k1'))).rejects.toThrow(/the key is not destroyed/)
+    const stored = () => JSON.parse(readFileSync(join(directory, 'k1.erased.json'), 'utf8'))
+    const begun = { ...receipt('k1'), state: 'begun', vault_mount: 'transit' }
+    const elsewhere = { ...sources.vault, mount: 'other', read: async () => ({ state: 'unknown' }) as const }
+    for (const other of [undefined, elsewhere]) {
+      expect(await keyStateOf({ directory, vault: other }, 'k1')).toBe('erasing')
+      await expect(destroyKey({ directory, vault: other }, receipt('k1'))).rejects.toThrow(
+        'the removal of k1 from Vault, mount transit, has not ended',
+      )
+      expect([stored(), vault.keys.has('k1')]).toEqual([begun, true])
+    }
+    expect(await destroyKey(sources, receipt('k1'))).toEqual(receipt('k1'))
+    expect([stored(), vault.keys.has('k1')]).toEqual([receipt('k1'), false])
+    expect(await keyStateOf({ directory, vault: undefined }, 'k1')).toBe('erased')
   })
 
   test('without the right to delete, there is no receipt and the key stays', async t => {

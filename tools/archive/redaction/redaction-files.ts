@@ -10,7 +10,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { receiptFileOf } from '../../../core/reading/index.ts'
 import { isId } from '../../../schemas/values.ts'
 import { CommandError } from '../../failures.ts'
-import { completeReceipt, type ErasureReceipt, readReceipt, writeReceipt } from '../../subjects/destroy-key.ts'
+import {
+  completeReceipt,
+  type ErasureReceipt,
+  isOfRedaction,
+  readReceipt,
+  writeReceipt,
+} from '../../subjects/destroy-key.ts'
 import { timeOf } from '../../terminal.ts'
 import { writeWhole } from '../../whole-file.ts'
 import type { ArchiveManifest } from '../manifest.ts'
@@ -105,7 +111,9 @@ export const findRedactions = async (
     throw new CommandError(`SEAL_KEYS_DIR: ${keysDirectory} cannot be read`)
   })
   const found = []
-  for (const name of names.filter(one => /^redacted-[0-9a-f]{40}\.erased\.json$/.test(one)).sort()) {
+  for (const name of names.sort()) {
+    const keyId = name.slice(0, -receiptFileOf('').length)
+    if (name !== receiptFileOf(keyId) || !isOfRedaction(keyId)) continue
     const file = join(keysDirectory, name)
     const receipt: RedactionReceipt = await readReceipt(file)
     const isOfLog =

@@ -12,7 +12,7 @@ export default defineCommand({
       .addArgument(repArgument())
       .addOption(new Option('--confirm <rep>', 'the id of the rep again').argParser(parseId('rep')))
       .option('--shared', 'also a seal key that seals texts of others: they are lost, too')
-      .option('--json', 'the receipts, a line of JSON each'),
+      .option('--json', 'the receipts, a line of JSON each, with the number of texts that stay readable'),
   asked: (org: string, rep: string, { confirm, shared = false, json = false }: Flags) => ({
     org,
     rep,
