@@ -240,6 +240,12 @@ export const sourceMutants: readonly Mutant[] = [
     replace: 'replicaId: -1,',
   },
   {
+    name: 'one broker alone may say who leads a partition',
+    inside: 'answersOfMost',
+    find: 'answers.push(answer) > asked.length / 2',
+    replace: 'answers.push(answer) > 0',
+  },
+  {
     name: 'a late owner publishes a time again that was taken back',
     inside: 'isLaterTime',
     find: '  (a.taken_back ?? 0) === (b.taken_back ?? 0) ? a.time > b.time :',

@@ -9,6 +9,7 @@ import { accessRefusal } from '../kafka/access-refusal.ts'
 import { loadKafkajs } from '../kafka/load-kafkajs.ts'
 import { type FetchedMessage, leaveFetchedBytes } from '../kafka/patch-fetch.ts'
 import type { ProtocolConnections } from '../kafka/protocol-request.ts'
+import { LEADERS_READS } from '../limits.ts'
 import { LOG_END } from './patch-log-ends.ts'
 
 type Producer = { readonly producerId: string; readonly producerEpoch: number }
@@ -61,14 +62,20 @@ export type FetchedLog = {
 /** A partition in an answer to Metadata. Old brokers tell no epoch. */
 type LedPartition = { readonly partitionId: number; readonly leader: number; readonly leaderEpoch?: number }
 
+type MetadataBroker = {
+  metadata(topics: readonly string[]): Promise<{
+    readonly topicMetadata: readonly { readonly partitionMetadata: readonly LedPartition[] }[]
+  }>
+}
+
 type Cluster = {
   connect(): Promise<void>
   disconnect(): Promise<void>
   refreshMetadata(): Promise<void>
   addTargetTopic(topic: string): Promise<void>
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, unknown>>
-  findBroker(node: { readonly nodeId: string }): Promise<LogBroker>
-  findTopicPartitionMetadata(topic: string): readonly LedPartition[]
+  findBroker(node: { readonly nodeId: string }): Promise<LogBroker & MetadataBroker>
+  getNodeIds(): readonly string[]
   findGroupCoordinator(wanted: { readonly groupId: string; readonly coordinatorType: number }): Promise<LogBroker>
 }
 
@@ -80,6 +87,7 @@ export type LogCluster = {
   /**
    * Returns the ends of these partitions, with all records that their leaders have: also those of open transactions,
    * and those that too few replicas have, so that nobody can read them yet. Tries once.
+   * A leader that was replaced while it is cut off is asked for at most LEADERS_READS calls more.
    */
   readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   readonly disconnect: () => Promise<void>
@@ -125,6 +133,18 @@ export const openCluster = async (
     if (nodeId === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
     return cluster.findBroker({ nodeId })
   }
+  let leaders: { readonly led: readonly LedPartition[]; readsLeft: number } = { led: [], readsLeft: 0 }
+  /** A broker that is cut off tells who led before. So most brokers must answer, and the highest epoch counts. */
+  const currentLeaders = async (): Promise<readonly LedPartition[]> => {
+    const asked = cluster.getNodeIds().map(async nodeId => (await cluster.findBroker({ nodeId })).metadata([topic]))
+    const highest = new Map<number, LedPartition>()
+    for (const { topicMetadata } of await answersOfMost(asked))
+      for (const led of topicMetadata.flatMap(({ partitionMetadata }) => partitionMetadata)) {
+        const { leaderEpoch = 0 } = highest.get(led.partitionId) ?? {}
+        if ((led.leaderEpoch ?? 0) >= leaderEpoch) highest.set(led.partitionId, led)
+      }
+    return [...highest.values()]
+  }
   const endsAtLeader = async (leader: number, led: readonly LedPartition[]): Promise<readonly ListedOffset[]> => {
     const broker = await cluster.findBroker({ nodeId: String(leader) })
     const { responses } = await broker.listOffsets({
@@ -158,9 +178,9 @@ export const openCluster = async (
         ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR })),
       ),
     writtenEnds: async partitions => {
-      const asked = cluster
-        .findTopicPartitionMetadata(topic)
-        .filter(({ partitionId }) => partitions.includes(partitionId))
+      if (leaders.readsLeft === 0) leaders = { led: await currentLeaders(), readsLeft: LEADERS_READS }
+      leaders.readsLeft--
+      const asked = leaders.led.filter(({ partitionId }) => partitions.includes(partitionId))
       const byLeader = [...Map.groupBy(asked, ({ leader }) => leader)]
       const ends = await Promise.all(byLeader.map(([leader, led]) => endsAtLeader(leader, led)))
       return new Map(ends.flat().map(({ partition, offset }) => [partition, Number(offset)]))
@@ -168,6 +188,19 @@ export const openCluster = async (
     disconnect: () => cluster.disconnect(),
   }
 }
+
+/** Resolves once more than half have answered. @throws the error after which that is not possible any more */
+const answersOfMost = <Answer>(asked: readonly Promise<Answer>[]): Promise<readonly Answer[]> =>
+  new Promise((resolve, reject) => {
+    const answers: Answer[] = []
+    let failed = 0
+    if (asked.length === 0) reject(new kafkajs.KafkaJSError('no broker is known', { retriable: true }))
+    for (const one of asked)
+      one.then(
+        answer => answers.push(answer) > asked.length / 2 && resolve([...answers]),
+        (error: unknown) => ++failed >= asked.length / 2 && reject(error),
+      )
+  })
 
 const askForEnd = ({ partitionId: partition, leaderEpoch: currentLeaderEpoch }: LedPartition) => ({
   partition,
