@@ -14,6 +14,7 @@ import { credentialsOf } from './kafka-credentials.ts'
 import { KAFKA_TIMEOUT_MS } from './limits.ts'
 import type { OpenLog } from './records/last-records.ts'
 import { openCluster } from './records/open-cluster.ts'
+import { askForLogEnds } from './records/patch-log-ends.ts'
 
 /**
  * Returns the options of a Kafka client.
@@ -31,6 +32,7 @@ export const kafkaConfig = (
   refuseNoMetadata()
   closeAfterTimeout()
   askForTopicIds()
+  askForLogEnds()
   namePartitionsOfErrors()
   return {
     clientId,

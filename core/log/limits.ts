@@ -42,6 +42,12 @@ export const CHANGED_BATCH_READS = 5
 export const KNOWN_READS = 10
 export const KNOWN_RETRY_MS = 500
 
+/**
+ * Reads of the ends after which most brokers are asked again who leads: some 4 s. For so long a leader that was
+ * replaced may tell an end, far less than the 30 s that `as_of` waits.
+ */
+export const LEADERS_READS = 10
+
 /** Lines that the log has of a topic for its undecodable batches in one window, and the milliseconds of the window. */
 export const UNDECODABLE_LOGGED = 10
 export const UNDECODABLE_LOGGED_MS = 60_000

@@ -43,8 +43,8 @@ export const OWNERS_GRACE_MS = 30_000
 export const WRONG_TIMES_LOGGED = 10
 
 /**
- * A record may appear this many milliseconds after its timestamp: a broker shows it once all replicas have it, 30 s
- * with the default `replica.lag.time.max.ms`. If it appears later, the broker's clock is behind. `as_of` waits as long.
+ * A record that is appended after a look at the ends may be older than the look by this many milliseconds. If it is
+ * older, the broker's clock is behind. `as_of` waits as long.
  */
 export const RECORDS_LATE_MS = 30_000
 

@@ -120,9 +120,9 @@ export const AS_OF_REMEMBERED = 10_000
 export const LAST_CURSOR_AGE_MAX = 10_000
 
 /**
- * An instant is over if a later event proves it, or if the projection's time is this many milliseconds after it. The
- * broker sets a record's time before consumers can read the record. All replicas must have it first (up to 30 s with
- * Kafka's default of `replica.lag.time.max.ms`). Clocks also differ.
+ * An instant is over if a later event proves it, or if the projection's time is this many milliseconds after it. Clocks
+ * differ, and a leader that was just replaced may have told the end. The projection's time counts records that nobody
+ * can read yet, however long they wait for replicas. Only brokers before 2.8 do not tell of these.
  */
 export const AS_OF_MARGIN = 30_000
 

@@ -230,8 +230,20 @@ export const sourceMutants: readonly Mutant[] = [
   {
     name: 'open transactions are not seen at the ends of partitions',
     inside: 'openCluster',
-    find: 'isolationLevel: READ_UNCOMMITTED }',
-    replace: 'isolationLevel: 1 - READ_UNCOMMITTED }',
+    find: 'isolationLevel: READ_UNCOMMITTED,',
+    replace: 'isolationLevel: 1 - READ_UNCOMMITTED,',
+  },
+  {
+    name: 'records that wait for replicas are not seen at the ends of partitions',
+    inside: 'openCluster',
+    find: 'replicaId: LOG_END,',
+    replace: 'replicaId: -1,',
+  },
+  {
+    name: 'one broker alone may say who leads a partition',
+    inside: 'answersOfMost',
+    find: 'answers.push(answer) > asked.length / 2',
+    replace: 'answers.push(answer) > 0',
   },
   {
     name: 'a late owner publishes a time again that was taken back',

@@ -49,7 +49,7 @@ export const openSimulatedCluster = (
     step(() => {
       const { partition = 0 } = topics[0]?.partitions[0] ?? {}
       const { end = 0, entries = [] } = partitionsNow()[partition] ?? {}
-      return { responses: [{ partitions: [{ offset: `${isolationLevel === 1 ? end : entries.length}` }] }] }
+      return { responses: [{ partitions: [{ partition, offset: `${isolationLevel === 1 ? end : entries.length}` }] }] }
     })
   const producers = broker.producersOf(topic)
   const initProducerId: LogBroker['initProducerId'] = ({ transactionalId }) =>

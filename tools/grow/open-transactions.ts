@@ -1,6 +1,7 @@
 /**
  * Finds open transactions of publishers. Their records, and all records behind them in the partition, also those of
  * other publishers, cannot be copied before the transaction ends. Until then, the topic looks as if nobody published.
+ * Records that wait for replicas look the same.
  */
 import { fetchEndOffsets, type LogCluster } from '../../core/log/index.ts'
 

@@ -4,8 +4,8 @@
  *
  * In: kafkajs's versions of the requests Metadata, up to 6, and Fetch, up to 11.
  * Out: Metadata version 10 tells the id of each topic. Each partition of the answer has it as `topicId`, because the
- *   client passes on nothing else of a topic. Fetch version 13 names the topic by its id, if the consumer was given it:
- *   a broker then gives no records of another topic of the same name.
+ *   client passes on nothing else of a topic, and the epoch of its leader as `leaderEpoch`. Fetch version 13 names the
+ *   topic by its id, if the consumer was given it: a broker then gives no records of another topic of the same name.
  * Can go wrong: the broker is older than 2.8, or its cluster still has the formats of an older one → no `topicId`.
  *   It is older than 3.1 → fetches name the topic. The topic of the id is gone → the error for an unknown topic.
  */
@@ -14,12 +14,15 @@ import {
   COMPACT_NULL,
   compactArray,
   compactString,
+  type Encoder,
+  encoderOf,
   FlexibleReader,
   int8,
   int32,
   int64,
   NO_TAGS,
   type ProtocolRequest,
+  type RequestDefinitions,
 } from './protocol-request.ts'
 
 type MetadataAsked = { readonly topics: readonly string[]; readonly allowAutoTopicCreation?: boolean }
@@ -30,10 +33,6 @@ type Metadata = {
   readonly clusterId: string | null
   readonly controllerId: number
   readonly topicMetadata: readonly object[]
-}
-type Definitions<Asked, Answer> = {
-  readonly versions: string[]
-  protocol: (asked: { readonly version: number }) => (given: Asked) => ProtocolRequest<Answer>
 }
 
 const METADATA = 3
@@ -52,7 +51,7 @@ export const askForTopicIds = (): void => {
 }
 
 const addMetadataVersion = (): void => {
-  const metadata = loadKafkajs<Definitions<MetadataAsked, Metadata>>('protocol/requests/metadata')
+  const metadata = loadKafkajs<RequestDefinitions<MetadataAsked, Metadata>>('protocol/requests/metadata')
   const { protocol } = metadata
   const { parse } = loadKafkajs<ProtocolRequest<Metadata>['response']>('protocol/requests/metadata/v0/response')
   metadata.versions.push(`${VERSION_WITH_IDS}`)
@@ -88,15 +87,6 @@ const encodeMetadata = ({ topics, allowAutoTopicCreation = true }: MetadataAsked
   return encoderOf(Buffer.concat(fields))
 }
 
-type Encoder = { readonly buffer: Buffer; writeBufferInternal(bytes: Buffer): void }
-
-/** Returns kafkajs's form of encoded fields. */
-const encoderOf = (bytes: Buffer): Encoder => {
-  const encoder = new (loadKafkajs<new () => Encoder>('protocol/encoder'))()
-  encoder.writeBufferInternal(bytes)
-  return encoder
-}
-
 /** Reads the fields of the protocol in order. */
 const decodeMetadata = (reader: FlexibleReader): Metadata => {
   const integers = (): number[] => reader.compactArray(() => reader.int32())
@@ -119,11 +109,10 @@ const decodeMetadata = (reader: FlexibleReader): Metadata => {
     const isInternal = reader.boolean()
     const partitionMetadata = reader.compactArray(() => {
       const [partitionErrorCode, partitionId, leader] = [reader.int16(), reader.int32(), reader.int32()]
-      // The epoch of the leader.
-      reader.int32()
+      const leaderEpoch = reader.int32()
       const [replicas, isr, offlineReplicas] = [integers(), integers(), integers()]
       reader.tags()
-      return { partitionErrorCode, partitionId, leader, replicas, isr, offlineReplicas, ...id }
+      return { partitionErrorCode, partitionId, leader, leaderEpoch, replicas, isr, offlineReplicas, ...id }
     })
     // The operations that were not asked for.
     reader.int32()
@@ -183,7 +172,7 @@ export const topicOfRack = (rackId = ''): string | undefined =>
   rackId.startsWith(OF_TOPIC) ? rackId.slice(OF_TOPIC.length) : undefined
 
 const addFetchVersion = (): void => {
-  const fetch = loadKafkajs<Definitions<FetchAsked, unknown>>('protocol/requests/fetch')
+  const fetch = loadKafkajs<RequestDefinitions<FetchAsked, unknown>>('protocol/requests/fetch')
   const { protocol } = fetch
   const response = loadKafkajs<ProtocolRequest<unknown>['response']>('protocol/requests/fetch/v11/response')
   fetch.versions.push(`${FETCH_BY_ID}`)

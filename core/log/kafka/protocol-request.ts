@@ -1,4 +1,5 @@
 /** A request of Kafka's protocol that this project encodes itself, in the form that kafkajs sends. */
+import { loadKafkajs } from './load-kafkajs.ts'
 
 export type ProtocolRequest<Answer> = {
   readonly request: {
@@ -13,6 +14,21 @@ export type ProtocolRequest<Answer> = {
     readonly asVersion11?: (bytes: Buffer) => Buffer
     readonly parse: (answer: Answer) => Promise<Answer>
   }
+}
+
+/** How kafkajs makes a request: it takes the lower one of its own highest version and the broker's. */
+export type RequestDefinitions<Asked, Answer> = {
+  readonly versions: string[]
+  protocol: (asked: { readonly version: number }) => (given: Asked) => ProtocolRequest<Answer>
+}
+
+export type Encoder = { readonly buffer: Buffer; writeBufferInternal(bytes: Buffer): void }
+
+/** Returns kafkajs's form of encoded fields. */
+export const encoderOf = (bytes: Buffer): Encoder => {
+  const encoder = new (loadKafkajs<new () => Encoder>('protocol/encoder'))()
+  encoder.writeBufferInternal(bytes)
+  return encoder
 }
 
 /** kafkajs's connections to a broker. */

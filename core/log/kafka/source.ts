@@ -21,9 +21,9 @@ export type SourceAdmin = Pick<
 export type GenerationBody = GenerationDocument['body']
 
 /**
- * `end` is the last stable offset: records from there on may still be aborted. `written`: the end with the records of
- * open transactions, and with all records behind them, which nobody can read yet. Absent in a log without transactions;
- * infinite if it is not known now.
+ * `end` is the last stable offset: records from there on may still be aborted. `written`: the end with all records that
+ * the leader has. Nobody can read those of open transactions, those behind them, and those that too few replicas have.
+ * Absent in a log without such records; infinite if it is not known now.
  */
 export type Ends = readonly {
   readonly partition: number

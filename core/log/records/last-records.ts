@@ -24,7 +24,7 @@ const READ_AT_ONCE = 4
 export type LastRecordReader = {
   /** @throws StopError `source_changed`, `records_deleted`; the error of the Kafka client */
   readonly verify: (known: KnownRecords) => Promise<void>
-  /** Returns the ends of these partitions, with the records of open transactions. @throws the error of the client */
+  /** As `writtenEnds` of the cluster. @throws the error of the client */
   readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   /** Closes the connections. The next verification opens new ones. */
   readonly close: () => Promise<void>

@@ -9,6 +9,8 @@ import { accessRefusal } from '../kafka/access-refusal.ts'
 import { loadKafkajs } from '../kafka/load-kafkajs.ts'
 import { type FetchedMessage, leaveFetchedBytes } from '../kafka/patch-fetch.ts'
 import type { ProtocolConnections } from '../kafka/protocol-request.ts'
+import { LEADERS_READS } from '../limits.ts'
+import { LOG_END } from './patch-log-ends.ts'
 
 type Producer = { readonly producerId: string; readonly producerEpoch: number }
 type Partitions<Partition> = readonly { readonly topic: string; readonly partitions: readonly Partition[] }[]
@@ -31,8 +33,12 @@ export type LogBroker = {
   listOffsets(request: {
     readonly replicaId: number
     readonly isolationLevel: number
-    readonly topics: Partitions<{ readonly partition: number; readonly timestamp: number }>
-  }): Promise<{ readonly responses: readonly { readonly partitions: readonly { readonly offset: string }[] }[] }>
+    readonly topics: Partitions<{
+      readonly partition: number
+      readonly timestamp: number
+      readonly currentLeaderEpoch?: number | undefined
+    }>
+  }): Promise<{ readonly responses: readonly { readonly partitions: readonly ListedOffset[] }[] }>
   initProducerId(request: {
     readonly transactionalId: string | null
     readonly transactionTimeout: number
@@ -45,10 +51,21 @@ export type LogBroker = {
   ): Promise<unknown>
 }
 
+type ListedOffset = { readonly partition: number; readonly offset: string }
+
 /** One partition of a fetch, as `patch-fetch.ts` leaves it. */
 export type FetchedLog = {
   readonly lastStableOffset: string
   readonly messages: readonly FetchedMessage[]
+}
+
+/** A partition in an answer to Metadata. Old brokers tell no epoch. */
+type LedPartition = { readonly partitionId: number; readonly leader: number; readonly leaderEpoch?: number }
+
+type MetadataBroker = {
+  metadata(topics: readonly string[]): Promise<{
+    readonly topicMetadata: readonly { readonly partitionMetadata: readonly LedPartition[] }[]
+  }>
 }
 
 type Cluster = {
@@ -57,10 +74,8 @@ type Cluster = {
   refreshMetadata(): Promise<void>
   addTargetTopic(topic: string): Promise<void>
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, unknown>>
-  findBroker(node: { readonly nodeId: string }): Promise<LogBroker>
-  fetchTopicsOffset(
-    topics: Partitions<{ readonly partition: number }>,
-  ): Promise<Partitions<{ readonly partition: number; readonly offset: string }>>
+  findBroker(node: { readonly nodeId: string }): Promise<LogBroker & MetadataBroker>
+  getNodeIds(): readonly string[]
   findGroupCoordinator(wanted: { readonly groupId: string; readonly coordinatorType: number }): Promise<LogBroker>
 }
 
@@ -69,12 +84,18 @@ export type LogCluster = {
   readonly onLeader: <Answer>(partition: number, ask: (leader: LogBroker) => Promise<Answer>) => Promise<Answer>
   /** Calls the coordinator of a transactional id, in the same way. */
   readonly onCoordinator: <Answer>(id: string, ask: (coordinator: LogBroker) => Promise<Answer>) => Promise<Answer>
-  /** Returns the ends of these partitions, with the records of open transactions. Tries once. */
+  /**
+   * Returns the ends of these partitions, with all records that their leaders have: also those of open transactions,
+   * and those that too few replicas have, so that nobody can read them yet. Tries once.
+   * A leader that was replaced while it is cut off is asked for at most LEADERS_READS calls more.
+   */
   readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   readonly disconnect: () => Promise<void>
 }
 
 const READ_UNCOMMITTED = 0
+/** Asks for the end, in place of the offset of a time. */
+const LATEST = -1
 const TRANSACTION_COORDINATOR = 1
 /** Attempts of a request, and milliseconds between two of them: 30 s, enough for a partition to get a new leader. */
 const ATTEMPTS = 60
@@ -95,7 +116,7 @@ export const openCluster = async (
   const Cluster = loadKafkajs<new (options: object) => Cluster>('cluster/index')
   const socketFactory = loadKafkajs<() => unknown>('network/socketFactory')()
   const options = { authenticationTimeout: 10_000, enforceRequestTimeout: true, metadataMaxAge: 300_000 }
-  const given = { ...config, logger, allowAutoTopicCreation: false, isolationLevel: READ_UNCOMMITTED }
+  const given = { ...config, logger, allowAutoTopicCreation: false }
   const cluster = new Cluster({ socketFactory, ...options, ...given })
   leaveFetchedBytes(cluster)
   try {
@@ -111,6 +132,27 @@ export const openCluster = async (
     const [nodeId] = Object.keys(cluster.findLeaderForPartitions(topic, [partition]))
     if (nodeId === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
     return cluster.findBroker({ nodeId })
+  }
+  let leaders: { readonly led: readonly LedPartition[]; readsLeft: number } = { led: [], readsLeft: 0 }
+  /** A broker that is cut off tells who led before. So most brokers must answer, and the highest epoch counts. */
+  const currentLeaders = async (): Promise<readonly LedPartition[]> => {
+    const asked = cluster.getNodeIds().map(async nodeId => (await cluster.findBroker({ nodeId })).metadata([topic]))
+    const highest = new Map<number, LedPartition>()
+    for (const { topicMetadata } of await answersOfMost(asked))
+      for (const led of topicMetadata.flatMap(({ partitionMetadata }) => partitionMetadata)) {
+        const { leaderEpoch = 0 } = highest.get(led.partitionId) ?? {}
+        if ((led.leaderEpoch ?? 0) >= leaderEpoch) highest.set(led.partitionId, led)
+      }
+    return [...highest.values()]
+  }
+  const endsAtLeader = async (leader: number, led: readonly LedPartition[]): Promise<readonly ListedOffset[]> => {
+    const broker = await cluster.findBroker({ nodeId: String(leader) })
+    const { responses } = await broker.listOffsets({
+      replicaId: LOG_END,
+      isolationLevel: READ_UNCOMMITTED,
+      topics: [{ topic, partitions: led.map(of => askForEnd(of)) }],
+    })
+    return responses.flatMap(answer => answer.partitions)
   }
   const withRetries = async <Answer>(attempt: () => Promise<Answer>): Promise<Answer> => {
     let busy = 0
@@ -136,14 +178,35 @@ export const openCluster = async (
         ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR })),
       ),
     writtenEnds: async partitions => {
-      const [ends] = await cluster.fetchTopicsOffset([
-        { topic, partitions: partitions.map(partition => ({ partition })) },
-      ])
-      return new Map(ends?.partitions.map(({ partition, offset }) => [partition, Number(offset)]))
+      if (leaders.readsLeft === 0) leaders = { led: await currentLeaders(), readsLeft: LEADERS_READS }
+      leaders.readsLeft--
+      const asked = leaders.led.filter(({ partitionId }) => partitions.includes(partitionId))
+      const byLeader = [...Map.groupBy(asked, ({ leader }) => leader)]
+      const ends = await Promise.all(byLeader.map(([leader, led]) => endsAtLeader(leader, led)))
+      return new Map(ends.flat().map(({ partition, offset }) => [partition, Number(offset)]))
     },
     disconnect: () => cluster.disconnect(),
   }
 }
+
+/** Resolves once more than half have answered. @throws the error after which that is not possible any more */
+const answersOfMost = <Answer>(asked: readonly Promise<Answer>[]): Promise<readonly Answer[]> =>
+  new Promise((resolve, reject) => {
+    const answers: Answer[] = []
+    let failed = 0
+    if (asked.length === 0) reject(new kafkajs.KafkaJSError('no broker is known', { retriable: true }))
+    for (const one of asked)
+      one.then(
+        answer => answers.push(answer) > asked.length / 2 && resolve([...answers]),
+        (error: unknown) => ++failed >= asked.length / 2 && reject(error),
+      )
+  })
+
+const askForEnd = ({ partitionId: partition, leaderEpoch: currentLeaderEpoch }: LedPartition) => ({
+  partition,
+  timestamp: LATEST,
+  currentLeaderEpoch,
+})
 
 /** Whether the broker has not yet ended the transaction before. */
 const isBusy = (error: unknown): boolean =>

@@ -125,7 +125,7 @@ export class PartitionFlow {
 
   /**
    * The partition ended at `end` after the clocks were read. Without clocks, no time can be published.
-   * @param written the end with open transactions: what is behind one was published, and nobody can read it yet
+   * @param written the end with records that were published, and that nobody can read yet
    * @param known the published time as it was known when the clocks were read
    */
   sawEnd(

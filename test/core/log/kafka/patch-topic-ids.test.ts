@@ -69,6 +69,7 @@ test('the id of a topic is in each of its partitions, as the text that Kafka pri
           partitionErrorCode: 0,
           partitionId,
           leader: 1,
+          leaderEpoch: 7,
           replicas: [1, 2],
           isr: [1],
           offlineReplicas: [],

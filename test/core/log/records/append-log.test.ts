@@ -22,7 +22,7 @@ const clusterWith = (failures: number, isBlocked = false) => {
   const broker: Pick<LogBroker, 'listOffsets' | 'initProducerId' | 'addPartitionsToTxn' | 'endTxn'> = {
     listOffsets: async () => {
       seen.reads++
-      return { responses: [{ partitions: [{ offset: String(isBlocked ? 0 : seen.end) }] }] }
+      return { responses: [{ partitions: [{ partition: 0, offset: String(isBlocked ? 0 : seen.end) }] }] }
     },
     initProducerId: async () => {
       endTransaction()
