@@ -79,6 +79,18 @@ export const generationMutants: readonly Mutant[] = [
     replace: 'return published',
   },
   {
+    name: 'a read that had to be repeated is trusted although its shard can be an empty one now',
+    inside: 'Doubts.resolve',
+    find: 'if (this.#isOneInDoubt()) await check()',
+    replace: 'if (own.began < 0) await check()',
+  },
+  {
+    name: 'only a read that waited for a shard itself is checked, not one beside it',
+    inside: 'Doubts.resolve',
+    find: 'if (this.#isOneInDoubt()) await check()',
+    replace: 'if (own.isUnanswered || this.#elapsed() - own.began >= DOUBTED_READ_MS) await check()',
+  },
+  {
     name: 'a decision rests on a document that any copy answered',
     inside: 'getFromPrimaries',
     find: '    const bulk = linesOf(part)\n',
