@@ -29,6 +29,7 @@ import {
   bulks,
   createBatcher,
   createRefresh,
+  createSameIndices,
   ELASTICSEARCH_SLOW_MS,
   type Elasticsearch,
   type GetDocuments,
@@ -42,6 +43,7 @@ import {
   readDocuments,
   replacements,
   retryUntilAborted,
+  type SameIndices,
   type Send,
   sendWhole,
   write,
@@ -62,6 +64,7 @@ export class StreamStore {
   readonly context: StoreContext
   readonly refreshing: Refreshing
   readonly doubts: Doubts
+  readonly sameIndices: SameIndices
   /** Limits the bytes of records that are decided or written, over all partitions. */
   readonly budget = createWeightedSemaphore(DECIDED_BYTES)
   readonly sendRead: Send
@@ -75,6 +78,7 @@ export class StreamStore {
     this.context = context
     this.refreshing = createRefreshing(context)
     this.doubts = new Doubts(context.elapsed)
+    this.sameIndices = createSameIndices(context.elapsed)
     this.replace = createBatcher(replacements, elasticsearch.send)
     this.sendRead = createBatcher(primaryReads, elasticsearch.send)
     const sendBulk: Send = (request, signal) =>
@@ -192,7 +196,11 @@ export class PartitionStore {
           throw error
         }),
       )
-    return shared.doubts.resolve(read, () => assertIntactIndices(identity, { request: this.request, prefix }))
+    return shared.doubts.resolve(read, () => {
+      // The documents can be of a followed generation: `follow.ts` checks that one.
+      shared.sameIndices.forget()
+      return assertIntactIndices(identity, { request: this.request, prefix })
+    })
   }
 }
 

@@ -60,7 +60,8 @@ const setUp = (held: (attempt: number, shard: Shard, clock: { now: number }) => 
     stream: { onRead: () => undefined, onWritten: () => undefined },
     signal: new AbortController().signal,
   })
-  return { getDocuments, shard, clock, requests, stored }
+  const { assertSame } = shared.sameIndices
+  return { getDocuments, requests, stored, assertSame: () => assertSame(identity, { request: send, prefix: 'p' }) }
 }
 
 const empty = (shard: Shard): void => {
@@ -116,4 +117,19 @@ test('while a read waits for a shard, the answers of the others are checked; bef
   resolve()
   await waiting
   expect(await asked()).toEqual([])
+})
+
+test('a check of a followed generation counts for a moment, but not for a read that had to wait after it', async () => {
+  const { getDocuments, requests, assertSame } = setUp(attempt => {
+    if (attempt === 1) throw new Unanswered('elasticsearch', 503)
+  })
+  const asked = async (): Promise<readonly string[]> => {
+    requests.length = 0
+    await assertSame()
+    return requests
+  }
+  expect(await asked()).toEqual(CHECKED)
+  expect(await asked()).toEqual([])
+  await getDocuments([CHAIN])
+  expect(await asked()).toEqual(CHECKED)
 })
