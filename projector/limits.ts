@@ -14,9 +14,6 @@ export const RECEIPT_WAIT_SECONDS_MAX = 60
 /** Milliseconds of pause between two reads for receipts: ten small multi-gets a second cost next to nothing. */
 export const RECEIPTS_POLL_MS = 100
 
-/** Milliseconds that receipts rely on a check of the ids of indices. The API relies on one for longer. */
-export const INTACT_REMEMBERED_MS = 1_000
-
 /** Timeout of a read for receipts, in milliseconds: the clients get an error, and the next read is another request. */
 export const RECEIPTS_POLL_TIMEOUT_MS = 3_000
 

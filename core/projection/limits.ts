@@ -26,6 +26,12 @@ export const WRITES_IN_FLIGHT_PER_PARTITION = 32
 /** Concurrent bulk requests over all partitions. With four, Elasticsearch hardly ever waits for the next. */
 export const BULKS_IN_FLIGHT = 4
 
+/**
+ * Milliseconds after which the answer of a read needs a check of the indices: an empty shard may have come in the place
+ * of a lost one meanwhile. Reads of a batch take a few.
+ */
+export const DOUBTED_READ_MS = 1_000
+
 /** Milliseconds between two refreshes of a rebuild or a replay; a projector has the setting FRESHNESS_MS. */
 export const REFRESH_INTERVAL_MS = 25
 

@@ -91,6 +91,7 @@ export {
   recordTopicId,
   rulesChanged,
 } from './generations/prepare.ts'
+export { createSameIndices, type SameIndices } from './generations/same-indices.ts'
 export { watchIndices } from './generations/watch-indices.ts'
 export { installationOf } from './installation.ts'
 export {

@@ -49,6 +49,9 @@ export const KEEP_POSITIONS_LOOK_MS = 2_000
 /** Milliseconds between two identifications of the source. */
 export const IDENTIFY_INTERVAL_MS = 10_000
 
+/** Milliseconds that receipts and followers rely on a check of the ids of indices. The API relies on one for longer. */
+export const INTACT_REMEMBERED_MS = 1_000
+
 /** Milliseconds for all reads of one request, and for one search: Elasticsearch gives up before the API does. */
 export const READ_TIME_MAX = 3_000
 export const SEARCH_TIME_MAX = 2_500

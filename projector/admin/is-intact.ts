@@ -6,33 +6,22 @@
  */
 
 import { StopError } from '../../core/runtime/index.ts'
-import { assertSameIndices, generationIdOf, type Send } from '../../core/store/index.ts'
+import { createSameIndices, type Send } from '../../core/store/index.ts'
 import type { GenerationDocument } from '../../schemas/stored/documents.ts'
-import { INTACT_REMEMBERED_MS } from '../limits.ts'
 
 /** @throws Unanswered */
 export type IsIntact = (identity: GenerationDocument['body'], signal: AbortSignal) => Promise<boolean>
 
 /** @param elapsed milliseconds of a monotonic clock */
 export const createIsIntact = (send: Send, prefix: string, elapsed: () => number): IsIntact => {
-  const known = new Map<string, { readonly id: string; readonly at: number; readonly isIntact: boolean }>()
-
-  const check: IsIntact = async (identity, signal) => {
+  const { assertSame } = createSameIndices(elapsed)
+  return async (identity, signal) => {
     try {
-      await assertSameIndices(identity, { request: asked => send(asked, signal), prefix })
+      await assertSame(identity, { request: asked => send(asked, signal), prefix })
       return true
     } catch (error) {
       if (error instanceof StopError) return false
       throw error
     }
-  }
-
-  return async (identity, signal) => {
-    const { generation } = identity
-    const [id, at, before] = [generationIdOf(generation, identity.indices), elapsed(), known.get(generation)]
-    if (before?.id === id && at - before.at < INTACT_REMEMBERED_MS) return before.isIntact
-    const isIntact = await check(identity, signal)
-    known.set(generation, { id, at, isIntact })
-    return isIntact
   }
 }

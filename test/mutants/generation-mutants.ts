@@ -63,8 +63,20 @@ export const generationMutants: readonly Mutant[] = [
   {
     name: 'a generation trusts the parked records of the one it follows although that lost a shard',
     inside: 'createFollow',
-    find: 'if (!isChecked || followed._source.body.lost !== undefined)',
-    replace: 'if (!isChecked)',
+    find: '    await assertSame(followed._source.body, { request, prefix })\n',
+    replace: '',
+  },
+  {
+    name: 'a generation trusts the indices of the one it follows for ever once they were the same',
+    inside: 'createSameIndices',
+    find: ' || at - outcome.at >= INTACT_REMEMBERED_MS',
+    replace: ' || at < outcome.at',
+  },
+  {
+    name: 'a check of indices counts for a read that had to be repeated after it',
+    inside: 'PartitionStore',
+    find: '      shared.sameIndices.forget()\n',
+    replace: '',
   },
   {
     name: 'a generation trusts the parked records of the one it follows although that was set back since',
@@ -77,6 +89,18 @@ export const generationMutants: readonly Mutant[] = [
     inside: 'createFollow',
     find: 'return removing ? 0 : published',
     replace: 'return published',
+  },
+  {
+    name: 'a read that had to be repeated is trusted although its shard can be an empty one now',
+    inside: 'Doubts.resolve',
+    find: 'if (this.#isOneInDoubt()) await check()',
+    replace: 'if (own.began < 0) await check()',
+  },
+  {
+    name: 'only a read that waited for a shard itself is checked, not one beside it',
+    inside: 'Doubts.resolve',
+    find: 'if (this.#isOneInDoubt()) await check()',
+    replace: 'if (own.isUnanswered || this.#elapsed() - own.began >= DOUBTED_READ_MS) await check()',
   },
   {
     name: 'a decision rests on a document that any copy answered',

@@ -8,7 +8,8 @@
  * records before it.
  * Promises: while the other generation is live, no record is decided before the other has published past it. Every
  * record that the other has published past is decided, even if that position is inside a batch. Its parked records
- * count only if its position is still there after they were read: `adopt` sets it back.
+ * count only if its position, its indices and their shards are still there after they were read: `adopt` sets the
+ * position back.
  * Can go wrong: the other generation does not move (waits, and says so), is gone, or lost a shard or an index (stops: a
  * lost parked record looks like an applied one).
  */
@@ -31,18 +32,19 @@ import type { GenerationBody } from '../../log/index.ts'
 import { type Health, StopError } from '../../runtime/index.ts'
 import {
   type Ask,
-  assertSameIndices,
   type FoundDocument,
   finishSwap,
   type GetDocuments,
   generationsIn,
   getEach,
+  type SameIndices,
 } from '../../store/index.ts'
 import { FOLLOWED_LATE_MS, FOLLOWED_POLL_FIRST_MS, FOLLOWED_POLL_LAST_MS } from '../limits.ts'
 
 export type FollowSteps = {
   readonly getDocuments: GetDocuments
   readonly request: Ask
+  readonly assertSame: SameIndices['assertSame']
   readonly sleep: (milliseconds: number) => Promise<void>
   readonly during: Health['during']
 }
@@ -53,17 +55,14 @@ type Following = { readonly identity: GenerationBody; readonly prefix: string }
 export const createFollow = ({ identity, prefix }: Following, partition: number, steps: FollowSteps) => {
   const { generation, follows, topic } = identity
   if (follows === undefined) return undefined
-  const { getDocuments, request, sleep, during } = steps
+  const { getDocuments, request, assertSame, sleep, during } = steps
   const itsPosition = controlAddress(prefix, positionId(follows, partition))
-  let isChecked = false
   const reachedIn = async (position: FoundDocument<PositionDocument> | undefined): Promise<number> => {
     const [followed] = await getDocuments<GenerationDocument>([controlAddress(prefix, generationId(follows))])
     if (!position?.found || !followed?.found)
       throw new StopError('index_missing', `generation ${follows}, which ${generation} follows`)
-    // If it loses a shard later, its own projector notes that in this document.
-    if (!isChecked || followed._source.body.lost !== undefined)
-      await assertSameIndices(followed._source.body, { request, prefix })
-    isChecked = true
+    // Its own projector notes a lost shard in this document some seconds later, or never if it does not run.
+    await assertSame(followed._source.body, { request, prefix })
     const { position: published, removing } = position._source.body
     // `adopt` removes its parked records now, and sets this position back after that.
     return removing ? 0 : published

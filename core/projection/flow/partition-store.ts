@@ -8,8 +8,9 @@
  * `PartitionStore`. In: decided documents, and the position to publish. Out: documents that decisions read; documents
  * that are written, searchable and visible, once each call resolves.
  * Promises: each request is repeated until it succeeds, for the life of the partition. The last record of a batch is
- * written with its documents, and never an earlier one in the place of a later one.
- * Can go wrong: as `write`, `refresh` and `published`.
+ * written with its documents, and never an earlier one in the place of a later one. The answer of a read that had to
+ * wait counts only if the generation still has its indices and shards after it (`doubts.ts`).
+ * Can go wrong: as `write`, `refresh` and `published`; an index or a shard is another one (stops).
  */
 import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout, type IndexKind } from '../../../schemas/stored/layout.ts'
@@ -24,9 +25,11 @@ import {
 } from '../../runtime/index.ts'
 import {
   type Ask,
+  assertIntactIndices,
   bulks,
   createBatcher,
   createRefresh,
+  createSameIndices,
   ELASTICSEARCH_SLOW_MS,
   type Elasticsearch,
   type GetDocuments,
@@ -40,11 +43,13 @@ import {
   readDocuments,
   replacements,
   retryUntilAborted,
+  type SameIndices,
   type Send,
   sendWhole,
   write,
 } from '../../store/index.ts'
 import { BULKS_IN_FLIGHT, DECIDED_BYTES, REFRESH_INTERVAL_MS } from '../limits.ts'
+import { Doubts } from './doubts.ts'
 import type { StreamSide } from './stream-side.ts'
 
 type StoreContext = Retrying & {
@@ -58,6 +63,8 @@ type StoreContext = Retrying & {
 export class StreamStore {
   readonly context: StoreContext
   readonly refreshing: Refreshing
+  readonly doubts: Doubts
+  readonly sameIndices: SameIndices
   /** Limits the bytes of records that are decided or written, over all partitions. */
   readonly budget = createWeightedSemaphore(DECIDED_BYTES)
   readonly sendRead: Send
@@ -70,6 +77,8 @@ export class StreamStore {
     const limitBulks = limitConcurrency(BULKS_IN_FLIGHT)
     this.context = context
     this.refreshing = createRefreshing(context)
+    this.doubts = new Doubts(context.elapsed)
+    this.sameIndices = createSameIndices(context.elapsed)
     this.replace = createBatcher(replacements, elasticsearch.send)
     this.sendRead = createBatcher(primaryReads, elasticsearch.send)
     const sendBulk: Send = (request, signal) =>
@@ -94,7 +103,7 @@ const createRefreshing = (context: StoreContext): Refreshing => {
 
 /** Where the documents of a stream are. */
 export type StoredStream = {
-  readonly identity: Pick<GenerationBody, 'generation'>
+  readonly identity: GenerationBody
   readonly prefix: string
   readonly layout: GenerationLayout
 }
@@ -176,14 +185,22 @@ export class PartitionStore {
   }
 
   readonly #get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) => {
-    const { shared, signal, stream } = this.#parts
-    return retryUntilAborted('read', signal, shared.context, () =>
-      getFromPrimaries<Source>(shared.sendRead, docs, signal).catch((error: unknown) => {
-        // An index that refuses writes refuses these reads, too. So they count as retried documents.
-        if (error instanceof Unanswered && error.status !== 0) stream.onWritten('retried', docs.length)
-        throw error
-      }),
-    )
+    const { shared, signal, stream, identity, prefix } = this.#parts
+    const read = (doubt: () => void) =>
+      retryUntilAborted('read', signal, shared.context, () =>
+        getFromPrimaries<Source>(shared.sendRead, docs, signal).catch((error: unknown) => {
+          if (!(error instanceof Unanswered)) throw error
+          doubt()
+          // An index that refuses writes refuses these reads, too. So they count as retried documents.
+          if (error.status !== 0) stream.onWritten('retried', docs.length)
+          throw error
+        }),
+      )
+    return shared.doubts.resolve(read, () => {
+      // The documents can be of a followed generation: `follow.ts` checks that one.
+      shared.sameIndices.forget()
+      return assertIntactIndices(identity, { request: this.request, prefix })
+    })
   }
 }
 

@@ -284,6 +284,7 @@ const createFlowStarter = (
     const follow = createFollow(options, partition, {
       getDocuments: store.getDocuments,
       request: store.request,
+      assertSame: shared.sameIndices.assertSame,
       sleep: milliseconds => retryOptions.sleep(milliseconds, signal),
       during: health.during,
     })

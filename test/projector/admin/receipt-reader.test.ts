@@ -1,9 +1,9 @@
 /** Reading the receipts of records from Elasticsearch. */
 import { expect, test } from 'vitest'
 import { AnswerTooLong } from '../../../core/store/elasticsearch/client.ts'
+import { INTACT_REMEMBERED_MS } from '../../../core/store/limits.ts'
 import { createIsIntact } from '../../../projector/admin/is-intact.ts'
 import { createReceiptReader, type RecordLocation } from '../../../projector/admin/receipts.ts'
-import { INTACT_REMEMBERED_MS } from '../../../projector/limits.ts'
 import { primariesAnswer, sending, updatesIn } from '../../support/answering.ts'
 import { ParkedIndices, recordedIds } from '../parked-indices.ts'
 

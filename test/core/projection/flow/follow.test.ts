@@ -4,6 +4,8 @@ import { parkAsFollowed } from '../../../../core/ledger/decide/decide.ts'
 import type { GenerationBody } from '../../../../core/log/kafka/source.ts'
 import { createFollow } from '../../../../core/projection/flow/follow.ts'
 import { FOLLOWED_LATE_MS } from '../../../../core/projection/limits.ts'
+import { createSameIndices } from '../../../../core/store/generations/same-indices.ts'
+import { INTACT_REMEMBERED_MS } from '../../../../core/store/limits.ts'
 import { TOPIC } from '../../../projector/given.ts'
 import { everythingRuns } from '../../../projector/held.ts'
 import { batchOf, repsOf, startFlow } from '../../../projector/running-flow.ts'
@@ -65,6 +67,7 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
     Object.assign(beside, (body as { body: typeof beside }).body)
     return { status: 200, body: {} }
   })
+  const clock = { now: 0 }
   let slept = 0
   const sleep = async (milliseconds: number): Promise<void> => {
     slept += milliseconds
@@ -73,11 +76,12 @@ const control = ({ live = 'g1', positions = [0, 0], parked = {} as Record<string
   const follow = createFollow({ identity, prefix: 'p' }, 0, {
     getDocuments,
     request,
+    assertSame: createSameIndices(() => clock.now).assertSame,
     sleep,
     during: async (_, task) => task(reason => told.push(reason)),
   })
   if (follow === undefined) throw new Error('it follows nobody')
-  return { state, lost, beside, asked, told, after, follow, slept: () => slept }
+  return { state, lost, beside, asked, told, after, follow, clock, slept: () => slept }
 }
 
 const reps = (from: number, count: number) =>
@@ -169,6 +173,15 @@ describe('a generation that follows another', () => {
     expect(await follow(reps(0, 1))).toMatchObject({ decidableTo: 1 })
     Object.assign(lost, { lost: 'p-g1-parked/0' })
     state.positions = [2, 2]
+    await expect(follow(reps(1, 1))).rejects.toThrow(expect.objectContaining({ code: 'index_replaced' }))
+  })
+
+  test('stops if an index of the other one becomes another one later, which nobody notes in a document', async () => {
+    const { state, follow, clock } = control({ positions: [9, 9], parked: { 'events:0:1': 'rep_unknown' } })
+    expect(await follow(reps(0, 1))).toMatchObject({ decidableTo: 1 })
+    state.ids['p-g1-parked'] = 'b'
+    state.parked = {}
+    clock.now = INTACT_REMEMBERED_MS
     await expect(follow(reps(1, 1))).rejects.toThrow(expect.objectContaining({ code: 'index_replaced' }))
   })
 
