@@ -71,7 +71,6 @@ export {
 } from './generations/past-positions.ts'
 export {
   assertControlNotLost,
-  assertIntactIndices,
   assertLiveNotLost,
   controlDefinition,
   indicesOf,
@@ -84,13 +83,16 @@ export {
   prepareControl,
   prepareGeneration,
   putTemplate,
-  readControl,
-  readGeneration,
   readPositions,
-  recordIndices,
-  recordTopicId,
   rulesChanged,
 } from './generations/prepare.ts'
+export {
+  assertIntactIndices,
+  readControl,
+  readGeneration,
+  recordIndices,
+  recordTopicId,
+} from './generations/recorded.ts'
 export { watchIndices } from './generations/watch-indices.ts'
 export { installationOf } from './installation.ts'
 export {

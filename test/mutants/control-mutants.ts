@@ -201,7 +201,7 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'the document of a dropped generation is written again with the ids of its indices',
     inside: 'record',
-    file: 'core/store/generations/prepare.ts',
+    file: 'core/store/generations/recorded.ts',
     find: '  if (found === undefined) throw generationMissing(generation, prefix)\n  const { body }',
     replace: '  if (found === undefined) return identity\n  const { body }',
   },

@@ -13,7 +13,8 @@ import type { Retrying } from '../../runtime/index.ts'
 import { type Ask, type Elasticsearch, retryUntilAborted } from '../elasticsearch/client.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 import { checkIndex, inspectIndex, type TellSetting } from './check-index.ts'
-import { assertIntactIndices, controlDefinition, indicesOf } from './prepare.ts'
+import { controlDefinition, indicesOf } from './prepare.ts'
+import { assertIntactIndices } from './recorded.ts'
 
 type Watched = { readonly identity: GenerationBody; readonly prefix: string }
 
