@@ -61,7 +61,14 @@ export {
   type Positions,
   readGenerations,
 } from './generations/generations.ts'
-export { assertSameIndices, assertSeesAll, listIndices, readIndexIds, readShardIds } from './generations/indices.ts'
+export {
+  assertSameIndices,
+  assertSeesAll,
+  listIndices,
+  readIndexIds,
+  readRecordableIds,
+  readShardIds,
+} from './generations/indices.ts'
 export { firstKeyRulesUntil, knowsKeyRules } from './generations/key-rules.ts'
 export {
   keepPositionsOf,

@@ -68,8 +68,20 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a projector continues after a shard lost documents',
     inside: 'assertSameIndices',
-    find: '  if (lost === undefined) return\n',
-    replace: '  if (lost !== null) return\n',
+    find: '  if (lost === undefined) return found\n',
+    replace: '  if (lost !== null) return found\n',
+  },
+  {
+    name: 'a list of shards that lacks one is never completed',
+    inside: 'keepIntact',
+    find: 'if (added.length === 0) return known',
+    replace: 'if (added.length >= 0) return known',
+  },
+  {
+    name: 'ids of shards are recorded while one of them still starts',
+    inside: 'recordableIds',
+    find: 'return isWhole ? ids : undefined',
+    replace: 'return isWhole || names.length > 0 ? ids : undefined',
   },
   {
     name: 'the API serves a shard that lost documents',

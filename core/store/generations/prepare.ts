@@ -36,7 +36,7 @@ import {
   readRecordableIds,
 } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
-import { assertIntactIndices, generationMissing, readControl, readGeneration, recordIndices } from './recorded.ts'
+import { generationMissing, keepIntact, readControl, readGeneration, type TellShards } from './recorded.ts'
 
 export type PrepareSteps = {
   readonly request: Ask
@@ -52,7 +52,7 @@ export type PrepareSteps = {
   readonly rulesVersion?: number | undefined
   /** Called with each setting of an index that is not as expected and does not stop the projector. */
   readonly tell?: TellSetting
-}
+} & TellShards
 
 /** Creates the control index, and the template that keeps Elasticsearch from creating indices automatically. */
 export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
@@ -200,9 +200,7 @@ export const openGeneration = async (
   const identity = await readKnown(generation, source, ofEvents, steps)
   const indices = indicesOf(identity, ofEvents, steps)
   for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
-  const recorded = await recordIndices(identity, Object.keys(indices), steps)
-  await assertIntactIndices(recorded, steps)
-  return recorded
+  return keepIntact(identity, Object.keys(indices), steps)
 }
 
 /** The checks of `openGeneration` without its changes. @returns also the settings of its indices that it would tell */

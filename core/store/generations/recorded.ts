@@ -1,10 +1,11 @@
 /**
  * The document of a generation: its source, its rules, and the ids of its indices and shards. In: a generation. Out:
  * its document; fields that are added to it.
- * Promises: a field that is there stays, whoever wrote it. The document of a dropped generation does not come back.
+ * Promises: a value that is there stays, whoever wrote it. The document of a dropped generation does not come back.
  * Can go wrong: `index_missing`, `index_replaced`.
  */
 import { controlIndexOf, type GenerationDocument, generationId } from '../../../schemas/stored/documents.ts'
+import type { ShardIds } from '../../../schemas/stored/shard-ids.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer } from '../elasticsearch/answers.ts'
@@ -12,6 +13,10 @@ import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import { assertSameIndices, readIndexIds, readRecordableIds } from './indices.ts'
 
 type Steps = { readonly request: Ask; readonly prefix: string }
+export type TellShards = {
+  /** Called with shards that were not compared until now. */
+  readonly tellShards?: (generation: string, shards: string) => void
+}
 
 /** Returns the source and the rules version of a generation; undefined if it does not exist. */
 export const readGeneration = async (generation: string, steps: Steps): Promise<GenerationBody | undefined> =>
@@ -26,18 +31,38 @@ export const recordIndices = async (
   names: readonly string[],
   steps: Steps,
 ): Promise<GenerationBody> => {
-  const known = identity.indices ? identity : await record(identity, 'indices', () => readIndexIds(names, steps), steps)
-  return known.shards ? known : record(known, 'shards', () => readRecordableIds(names, steps), steps)
+  const indices = async (now: GenerationBody) => (now.indices ? undefined : readIndexIds(names, steps))
+  const shards = async (now: GenerationBody) => (now.shards ? undefined : readRecordableIds(names, steps))
+  const known = identity.indices ? identity : await record(identity, 'indices', indices, steps)
+  return known.shards ? known : record(known, 'shards', shards, steps)
+}
+
+/**
+ * Records the ids that are absent, and asserts the recorded ones. A shard that still started when the list was recorded
+ * may lack in it, and was not compared since then: the list is completed with the id that is found now.
+ */
+export const keepIntact = async (
+  identity: GenerationBody,
+  names: readonly string[],
+  steps: Steps & TellShards,
+): Promise<GenerationBody> => {
+  const known = await recordIndices(identity, names, steps)
+  const found = Object.entries((await assertIntactIndices(known, steps)) ?? {})
+  const added = found.filter(([shard]) => known.shards?.[shard] === undefined)
+  if (added.length === 0) return known
+  steps.tellShards?.(known.generation, added.map(([shard]) => shard).join())
+  const completed = async ({ shards }: GenerationBody) => shards && { ...Object.fromEntries(added), ...shards }
+  return record(known, 'shards', completed, steps)
 }
 
 /**
  * As `assertSameIndices`. Also tells readers that a shard was lost, unless `adopt` has taken it over: the API does not
  * ask for ids of shards.
  */
-export const assertIntactIndices = (identity: GenerationBody, steps: Steps): Promise<void> =>
+export const assertIntactIndices = (identity: GenerationBody, steps: Steps): Promise<ShardIds | undefined> =>
   assertSameIndices(identity, steps, shard => {
     const isRecorded = (now: GenerationBody): boolean => now.shards?.[shard] === identity.shards?.[shard]
-    return record(identity, 'lost', async now => (isRecorded(now) ? shard : undefined), steps)
+    return record(identity, 'lost', async now => (!now.lost && isRecorded(now) ? shard : undefined), steps)
   })
 
 /**
@@ -53,10 +78,10 @@ export const recordTopicId = async (
 ): Promise<GenerationBody> => {
   if (identity.topic_id !== undefined || topic_id === undefined) return identity
   await verify({ ...identity, topic_id })
-  return record(identity, 'topic_id', async () => topic_id, steps)
+  return record(identity, 'topic_id', async now => (now.topic_id ? undefined : topic_id), steps)
 }
 
-/** Adds a field to the document of a generation, unless another projector has added it, or there is no value. */
+/** @param read returns the value of a field for the document as it is now; undefined: it stays as it is */
 const record = async <Field extends 'indices' | 'shards' | 'lost' | 'topic_id'>(
   identity: GenerationBody,
   field: Field,
@@ -68,7 +93,7 @@ const record = async <Field extends 'indices' | 'shards' | 'lost' | 'topic_id'>(
   // Without its document the generation was dropped. A write without a version would bring the document back.
   if (found === undefined) throw generationMissing(generation, prefix)
   const { body } = found._source
-  const value = body[field] === undefined ? await read(body) : undefined
+  const value = await read(body)
   if (value === undefined) return body
   const recorded = { ...body, [field]: value }
   const { status } = await request({
