@@ -141,7 +141,9 @@ const stepsOf = (settings: Settings, health: Health, context: StartContext): Ste
     ELASTICSEARCH_REPLICAS: replicas,
   } = settings
   const sizes = { shards, routingPartitionSize, replicas }
-  return { request, prefix, ...sizes, layout, rulesVersion, tell: found => logSetting(found, log) }
+  const tellShards = (generation: string, shards: string): void =>
+    log.warn({ generation, shards }, 'shards are compared from now on: nobody knows whether they lost documents before')
+  return { request, prefix, ...sizes, layout, rulesVersion, tell: found => logSetting(found, log), tellShards }
 }
 const logSetting = ({ index, setting, expected, got, reason, put_back }: ToldSetting, log: Logger): void => {
   if (put_back) log.warn({ index, setting, expected, got, reason }, 'a setting of an index was put back')

@@ -61,7 +61,14 @@ export {
   type Positions,
   readGenerations,
 } from './generations/generations.ts'
-export { assertSameIndices, assertSeesAll, listIndices, readIndexIds, readShardIds } from './generations/indices.ts'
+export {
+  assertSameIndices,
+  assertSeesAll,
+  listIndices,
+  readIndexIds,
+  readRecordableIds,
+  readShardIds,
+} from './generations/indices.ts'
 export { firstKeyRulesUntil, knowsKeyRules } from './generations/key-rules.ts'
 export {
   keepPositionsOf,
@@ -71,7 +78,6 @@ export {
 } from './generations/past-positions.ts'
 export {
   assertControlNotLost,
-  assertIntactIndices,
   assertLiveNotLost,
   controlDefinition,
   indicesOf,
@@ -84,13 +90,16 @@ export {
   prepareControl,
   prepareGeneration,
   putTemplate,
-  readControl,
-  readGeneration,
   readPositions,
-  recordIndices,
-  recordTopicId,
   rulesChanged,
 } from './generations/prepare.ts'
+export {
+  assertIntactIndices,
+  readControl,
+  readGeneration,
+  recordIndices,
+  recordTopicId,
+} from './generations/recorded.ts'
 export { createSameIndices, type SameIndices } from './generations/same-indices.ts'
 export { watchIndices } from './generations/watch-indices.ts'
 export { installationOf } from './installation.ts'

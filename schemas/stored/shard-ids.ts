@@ -42,9 +42,27 @@ export const shardIdsIn = (answer: unknown, names: readonly string[]): ShardIds 
   return ids
 }
 
-/** Returns the ids to record; undefined if an index has none: its shards start, and would never be compared. */
-export const recordableIds = (ids: ShardIds | undefined, names: readonly string[]): ShardIds | undefined =>
-  names.every(name => ids?.[`${name}/0`] !== undefined) ? ids : undefined
+/** Names the number of shards of each index. */
+export const shardCountsRequest = (prefix: string) =>
+  ({
+    method: 'GET',
+    path: `/${prefix}-*/_settings`,
+    query: { filter_path: '*.settings.index.number_of_shards' },
+  }) as const
+
+type Counted = { readonly settings?: { readonly index?: { readonly number_of_shards?: string | number } } }
+
+/**
+ * Returns the ids to record; undefined if one of all shards of these indices has none: it still starts, and would never
+ * be compared.
+ */
+export const recordableIds = (ids: ShardIds, counts: unknown, names: readonly string[]): ShardIds | undefined => {
+  const isWhole = names.every(name => {
+    const count = Number((counts as Readonly<Record<string, Counted>>)[name]?.settings?.index?.number_of_shards)
+    return count > 0 && Array.from({ length: count }).every((_, shard) => ids[`${name}/${shard}`] !== undefined)
+  })
+  return isWhole ? ids : undefined
+}
 
 /** Returns the first shard of these indices whose id is not the recorded one. Without both ids it is left out. */
 export const lostAmong = (

@@ -72,6 +72,7 @@ const meanings: Readonly<Record<string, string>> = {
   route: 'pattern of the route; absent for an unknown path',
   searchableTo: 'published position: readers see everything before it',
   setting: 'setting of an index, without `index.`',
+  shards: 'shards of indices: names of the index and numbers of the shard',
   sent: 'number of documents that were sent',
   signal: 'signal that ends the process',
   status: 'HTTP status: in `answered` that of the API, for a stop code that of Elasticsearch',

@@ -68,8 +68,20 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'a projector continues after a shard lost documents',
     inside: 'assertSameIndices',
-    find: '  if (lost === undefined) return\n',
-    replace: '  if (lost !== null) return\n',
+    find: '  if (lost === undefined) return found\n',
+    replace: '  if (lost !== null) return found\n',
+  },
+  {
+    name: 'a list of shards that lacks one is never completed',
+    inside: 'keepIntact',
+    find: 'if (added.length === 0) return known',
+    replace: 'if (added.length >= 0) return known',
+  },
+  {
+    name: 'ids of shards are recorded while one of them still starts',
+    inside: 'recordableIds',
+    find: 'return isWhole ? ids : undefined',
+    replace: 'return isWhole || names.length > 0 ? ids : undefined',
   },
   {
     name: 'the API serves a shard that lost documents',
@@ -201,7 +213,7 @@ export const controlMutants: readonly Mutant[] = [
   {
     name: 'the document of a dropped generation is written again with the ids of its indices',
     inside: 'record',
-    file: 'core/store/generations/prepare.ts',
+    file: 'core/store/generations/recorded.ts',
     find: '  if (found === undefined) throw generationMissing(generation, prefix)\n  const { body }',
     replace: '  if (found === undefined) return identity\n  const { body }',
   },

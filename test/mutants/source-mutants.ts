@@ -22,6 +22,12 @@ export const sourceMutants: readonly Mutant[] = [
     replace: 'epoch < before',
   },
   {
+    name: 'the last written record is forgotten once a record before it is read',
+    inside: 'lastKnownIn',
+    find: 'lastRead === null ? last : laterOf(last, lastRead)',
+    replace: 'lastRead ?? last',
+  },
+  {
     name: 'records of one leader are passed on with those of the leader before',
     inside: 'Unpacker.#read',
     find: ' || (next > from && gathered.epoch !== batch.epoch)',

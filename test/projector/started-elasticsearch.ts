@@ -23,6 +23,9 @@ export class StartedElasticsearch {
   /** Indices whose shard was allocated without its documents. */
   readonly lost = new Set<string>()
 
+  /** Shards that still start: `test-g1-payouts/1`. */
+  readonly starting = new Set<string>()
+
   /** Answers about the own privileges; undefined without security. */
   privileges: object | undefined
 
@@ -50,7 +53,10 @@ export class StartedElasticsearch {
     if (operation === '_settings' && method === 'PUT') return this.#change(name, body as Index['settings'])
     if (operation === '_settings') {
       const names = [...this.indices.keys()].filter(index => index.startsWith(name.replace('*', '')))
-      const settings = (index: string) => ({ index: { uuid: this.replaced.has(index) ? 'another' : `id of ${index}` } })
+      const settings = (index: string) => {
+        const uuid = this.replaced.has(index) ? 'another' : `id of ${index}`
+        return { index: { uuid, number_of_shards: `${this.#shardsOf(index)}` } }
+      }
       return { status: 200, body: Object.fromEntries(names.map(index => [index, { settings: settings(index) }])) }
     }
     if (operation === '_stats') {
@@ -59,7 +65,11 @@ export class StartedElasticsearch {
         routing: { primary: true },
         commit: { user_data: { history_uuid: id(index) } },
       })
-      const indices = [...this.indices.keys()].map(index => [index, { shards: { 0: [copy(index)] } }])
+      const shardsOf = (index: string) =>
+        Array.from({ length: this.#shardsOf(index) }, (_, shard) => [shard, [copy(index)]] as const).filter(
+          ([shard]) => !this.starting.has(`${index}/${shard}`),
+        )
+      const indices = [...this.indices.keys()].map(index => [index, { shards: Object.fromEntries(shardsOf(index)) }])
       return { status: 200, body: { indices: Object.fromEntries(indices) } }
     }
     const index = this.indices.get(name)
@@ -80,6 +90,10 @@ export class StartedElasticsearch {
       ? { status: 404, body: { found: false } }
       : { status: 200, body: { found: true, _source } }
   })
+
+  #shardsOf(index: string): number {
+    return Number(this.indices.get(index)?.settings.index.number_of_shards ?? 1)
+  }
 
   #change(name: string, { index: changes }: Index['settings']): Answer {
     if (!this.mayManage) throw new StopError('access_refused', 'Elasticsearch answers 403', { status: 403 })

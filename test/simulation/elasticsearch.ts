@@ -77,7 +77,9 @@ export class SimulatedElasticsearch {
 
   #settings(pattern: string): Answer {
     const named = this.#matching(pattern)
-    const body = Object.fromEntries(named.map(({ name, uuid }) => [name, { settings: { index: { uuid } } }]))
+    const body = Object.fromEntries(
+      named.map(({ name, uuid, shards }) => [name, { settings: { index: { uuid, number_of_shards: shards } } }]),
+    )
     return { status: 200, body }
   }
 

@@ -29,7 +29,13 @@ import {
   readLog,
   withRight,
 } from '../../core/log/index.ts'
-import { type DocumentAnswer, type PastPositions, readIndexIds, readShardIds } from '../../core/store/index.ts'
+import {
+  type DocumentAnswer,
+  type PastPositions,
+  readIndexIds,
+  readRecordableIds,
+  readShardIds,
+} from '../../core/store/index.ts'
 import {
   API_KEYS_GENERATION,
   type GenerationDocument,
@@ -40,7 +46,7 @@ import {
   timesId,
 } from '../../schemas/stored/documents.ts'
 import { layoutOf } from '../../schemas/stored/layout.ts'
-import { lostAmong, recordableIds, type ShardIds } from '../../schemas/stored/shard-ids.ts'
+import { lostAmong, type ShardIds } from '../../schemas/stored/shard-ids.ts'
 import type { KafkaContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { removeBalances, removeLeftovers } from '../leftovers/remove-leftovers.ts'
@@ -199,7 +205,11 @@ export const takeOver = async (
     if (Object.keys(times).length > 0)
       await changeStored<TimesDocument>(timesId(identity.generation), () => none, context)
     const { lost: _, shards: before, ...kept } = identity
-    const body = { ...kept, indices: ids, ...(shards && { shards }) }
+    // Again: a shard may have started, or have lost documents, since the check.
+    const found = await readRecordableIds(Object.keys(ids), { request: context.send, prefix: context.prefix })
+    const lost = lostAmong({ ...before, ...shards }, found, index => identity.indices?.[index] === ids[index])
+    if (lost !== undefined) throw new CommandError(`the shard ${lost} was lost meanwhile: run the same again`)
+    const body = { ...kept, indices: ids, ...(found && { shards: found }) }
     const document: GenerationDocument = { kind: 'generation', body }
     if (!(await replaceStored(generationId(identity.generation), stored, document, context))) {
       const what = `${identity.generation} was changed by another command meanwhile`
@@ -292,6 +302,7 @@ type Replaced = {
   /** The document of the generation, with the version that was read. */
   readonly stored: DocumentAnswer<GenerationDocument>
   readonly ids: Record<string, string>
+  /** As they were found by the check. */
   readonly shards: ShardIds | undefined
   readonly restart: Restart
   readonly positions: Positions
@@ -332,7 +343,7 @@ const checkIndices = async (
   if (Object.keys(ids).every(isSame) && lost === undefined) return undefined
   const restart = name === API_KEYS_GENERATION ? await fromFirstRecord() : await restartOf(identity, lost)
   await refuseWithoutFollowed(identity, restart, context)
-  return { identity, stored, ids, shards: recordableIds(shards, Object.keys(ids)), restart }
+  return { identity, stored, ids, shards, restart }
 }
 
 /** @throws CommandError if the topic ends before a position: it is not the projected one, or has lost records */

@@ -22,7 +22,7 @@ export class Doubts {
   }
 
   /** @param read calls `doubt` after each attempt that was not answered */
-  async resolve<Result>(read: (doubt: () => void) => Promise<Result>, check: () => Promise<void>): Promise<Result> {
+  async resolve<Result>(read: (doubt: () => void) => Promise<Result>, check: () => Promise<unknown>): Promise<Result> {
     const own: Read = { began: this.#elapsed(), isUnanswered: false }
     this.#reads.add(own)
     try {

@@ -48,6 +48,7 @@ import {
   type Send,
 } from '../../store/index.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
+import { laterOf } from '../flow/partition-store.ts'
 import type { StreamStatus } from '../progress/metrics.ts'
 import type { Standing } from '../progress/watchdog.ts'
 
@@ -110,6 +111,12 @@ export class Assignment {
     )
   }
 
+  /** Returns the last known record of a partition; null if none is known, or the partition is not opened here. */
+  lastKnown(partition: number): LastRecord | null {
+    const state = this.#partitions.get(partition)?.state
+    return state === undefined || state.name === 'opening' ? null : lastKnownIn(state)
+  }
+
   /** Whether the last known record was found over the present connections. */
   isTrusted(partition: number): boolean {
     return this.#partitions.get(partition)?.state.name === 'reading'
@@ -161,7 +168,7 @@ export class Assignment {
       this.#enter(assigned, { ...state, name: 'reconnected' })
       this.#carryOut(assigned, async () => {
         await this.#verifySource(assigned)
-        this.#readOn(assigned, { ...state, last: state.flow.lastRead ?? state.last })
+        this.#readOn(assigned, { ...state, last: lastKnownIn(state) })
       })
     }
   }
@@ -174,8 +181,7 @@ export class Assignment {
     try {
       this.#assertNoHole(partition, state, batch)
       if (state.name === 'verifying') this.#compareLastRecord(assigned, state, batch)
-      else if (this.#isOfLaterLeader(assigned, batch))
-        this.#readOn(assigned, { ...state, last: state.flow.lastRead ?? state.last })
+      else if (this.#isOfLaterLeader(assigned, batch)) this.#readOn(assigned, { ...state, last: lastKnownIn(state) })
       // A batch from another offset: fetched before a seek, or after the client lost its offset. Seek to ours again.
       else if (state.flow.take(batch) === 'gap') this.#seek(partition, state)
     } catch (error) {
@@ -271,6 +277,13 @@ export class Assignment {
     this.#steps.consumption()?.seek(partition, soughtIn(state))
   }
 }
+
+/**
+ * The later one of the last record taken and the one that was known when the state began. While a partition is read
+ * again, there are documents of records ahead of it: the log must have the last of them until they are taken.
+ */
+const lastKnownIn = ({ flow: { lastRead }, last }: Exclude<State, { name: 'opening' }>): LastRecord | null =>
+  lastRead === null ? last : laterOf(last, lastRead)
 
 type Positioned = Extract<State, { name: 'verifying' | 'reading' }>
 

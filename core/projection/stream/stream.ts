@@ -128,9 +128,11 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     topic: identity.topic,
     streamLog: context.streamLog,
     known: async () => {
-      const ours = new Map(assignment.flows())
       const stored = await readPositions(identity, { request, prefix: options.prefix })
-      return stored.map(({ position, last }, partition) => ({ position, last: ours.get(partition)?.lastRead ?? last }))
+      return stored.map(({ position, last }, partition) => ({
+        position,
+        last: assignment.lastKnown(partition) ?? last,
+      }))
     },
     elapsed: context.elapsed,
   })

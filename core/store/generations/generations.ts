@@ -14,7 +14,8 @@ import {
 import { controlAddress } from '../../../schemas/stored/layout.ts'
 import { StopError } from '../../runtime/index.ts'
 import { documentPath, getEach, getFromPrimaries, ifVersion } from '../elasticsearch/client.ts'
-import { type PrepareSteps, readControl, readGeneration } from './prepare.ts'
+import type { PrepareSteps } from './prepare.ts'
+import { readControl, readGeneration } from './recorded.ts'
 
 /** Stored as `LiveDocument`: `active` as `kept`, `minPositions` as `floor`, `independentFrom` as `alone`. */
 export type Generations = {

@@ -15,6 +15,7 @@ import {
   lostAmong,
   recordableIds,
   type ShardIds,
+  shardCountsRequest,
   shardIdsIn,
   shardIdsRequest,
 } from '../../../schemas/stored/shard-ids.ts'
@@ -67,11 +68,21 @@ export const readShardIds = async (
   { request, prefix }: Steps,
 ): Promise<ShardIds | undefined> => {
   const answer = await withoutRight(request(shardIdsRequest(`${prefix}-*`)))
-  return answer?.status === 200 ? shardIdsIn(answer.body, [...new Set([controlIndexOf(prefix), ...names])]) : undefined
+  return answer?.status === 200 ? shardIdsIn(answer.body, withControl(names, prefix)) : undefined
 }
 
-export const readRecordableIds = async (names: readonly string[], steps: Steps): Promise<ShardIds | undefined> =>
-  recordableIds(await readShardIds(names, steps), names)
+/** As `readShardIds`. Also undefined while one of these shards has no id. */
+export const readRecordableIds = async (names: readonly string[], steps: Steps): Promise<ShardIds | undefined> => {
+  const { request, prefix } = steps
+  const ids = await readShardIds(names, steps)
+  if (ids === undefined) return undefined
+  const { status, body } = await request(shardCountsRequest(prefix))
+  return status === 200 ? recordableIds(ids, body, withControl(names, prefix)) : undefined
+}
+
+const withControl = (names: readonly string[], prefix: string): readonly string[] => [
+  ...new Set([controlIndexOf(prefix), ...names]),
+]
 
 /** Returns undefined if the user has not the right, or Elasticsearch does not know the request. */
 const withoutRight = <Result>(asked: Promise<Result>): Promise<Result | undefined> =>
@@ -107,6 +118,7 @@ const hiddenIn = (answer: unknown, indices: readonly string[]): string | undefin
 
 /**
  * @param tellLost called with a shard that is another one than recorded, before the error
+ * @returns the ids of shards, if ids are recorded
  * @throws StopError `index_missing`, `index_replaced`: positions say nothing about documents of another copy;
  *   `documents_hidden`
  */
@@ -114,7 +126,7 @@ export const assertSameIndices = async (
   { generation, indices = {}, shards, lost: known }: Recorded,
   steps: Steps,
   tellLost: (shard: string) => Promise<unknown> = async () => undefined,
-): Promise<void> => {
+): Promise<ShardIds | undefined> => {
   const names = Object.keys(indices)
   await assertSeesAll([controlIndexOf(steps.prefix), ...names], steps)
   const ids = await readIndexIds(names, steps)
@@ -123,8 +135,9 @@ export const assertSameIndices = async (
     const advice = 'to take it over: npx commission projection rewind, or npx commission projection adopt'
     throw new StopError('index_replaced', `${replaced}, an index of ${generation}; ${advice}`, { generation })
   }
-  const lost = known ?? (shards && lostAmong(shards, await readShardIds(names, steps)))
-  if (lost === undefined) return
+  const found = known === undefined && shards ? await readShardIds(names, steps) : undefined
+  const lost = known ?? lostAmong(shards, found)
+  if (lost === undefined) return found
   await tellLost(lost)
   const what = `the shard ${lost} of ${generation} is another one than recorded, and documents may be missing`
   throw new StopError('index_replaced', `${what}; to read all again: npx commission projection adopt`, { generation })

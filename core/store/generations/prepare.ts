@@ -24,16 +24,7 @@ import {
 import { KEY_RULES_VERSION, RULES_VERSION } from '../../ledger/index.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
-import type { DocumentAnswer } from '../elasticsearch/answers.ts'
-import {
-  type Ask,
-  documentPath,
-  errorType,
-  getEach,
-  getFromPrimaries,
-  ifVersion,
-  type Request,
-} from '../elasticsearch/client.ts'
+import { type Ask, errorType, getEach, getFromPrimaries, type Request } from '../elasticsearch/client.ts'
 import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
 import {
   assertSameIndices,
@@ -45,6 +36,7 @@ import {
   readRecordableIds,
 } from './indices.ts'
 import { knowsKeyRules } from './key-rules.ts'
+import { generationMissing, keepIntact, readControl, readGeneration, type TellShards } from './recorded.ts'
 
 export type PrepareSteps = {
   readonly request: Ask
@@ -60,7 +52,7 @@ export type PrepareSteps = {
   readonly rulesVersion?: number | undefined
   /** Called with each setting of an index that is not as expected and does not stop the projector. */
   readonly tell?: TellSetting
-}
+} & TellShards
 
 /** Creates the control index, and the template that keeps Elasticsearch from creating indices automatically. */
 export const prepareCommon = async (steps: PrepareSteps): Promise<void> => {
@@ -140,13 +132,6 @@ export const assertControlNotLost = (names: readonly string[], prefix: string): 
 const adviceFor = (lost: string): string =>
   `restore ${lost} from a snapshot, or delete these indices (or take another prefix) to project again from the first record`
 
-/** Returns the source and the rules version of a generation; undefined if it does not exist. */
-export const readGeneration = async (
-  generation: string,
-  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<GenerationBody | undefined> =>
-  (await readControl<GenerationDocument>(generationId(generation), steps))?._source.body
-
 /** Returns the stored position of each partition of a generation. @throws StopError `index_missing` */
 export const readPositions = async (
   { generation, partitions }: Pick<GenerationBody, 'generation' | 'partitions'>,
@@ -215,9 +200,7 @@ export const openGeneration = async (
   const identity = await readKnown(generation, source, ofEvents, steps)
   const indices = indicesOf(identity, ofEvents, steps)
   for (const [name, definition] of Object.entries(indices)) await checkIndex(name, definition, request, steps.tell)
-  const recorded = await recordIndices(identity, Object.keys(indices), steps)
-  await assertIntactIndices(recorded, steps)
-  return recorded
+  return keepIntact(identity, Object.keys(indices), steps)
 }
 
 /** The checks of `openGeneration` without its changes. @returns also the settings of its indices that it would tell */
@@ -271,79 +254,6 @@ export const indicesOf = (
 ): Record<string, IndexDefinition> =>
   ofEvents ? generationIndices(prefix, generation, { shards, replicas }) : apiKeysIndices(prefix, replicas)
 
-/**
- * Records the ids of a generation's indices and shards if they are absent: older versions did not record them, so the
- * first projector that does records those that it finds.
- */
-export const recordIndices = async (
-  identity: GenerationBody,
-  names: readonly string[],
-  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<GenerationBody> => {
-  const known = identity.indices ? identity : await record(identity, 'indices', () => readIndexIds(names, steps), steps)
-  return known.shards ? known : record(known, 'shards', () => readRecordableIds(names, steps), steps)
-}
-
-/**
- * As `assertSameIndices`. Also tells readers that a shard was lost, unless `adopt` has taken it over: the API asks for
- * ids of shards only before it signs.
- */
-export const assertIntactIndices = (
-  identity: GenerationBody,
-  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<void> =>
-  assertSameIndices(identity, steps, shard => {
-    const isRecorded = (now: GenerationBody): boolean => now.shards?.[shard] === identity.shards?.[shard]
-    return record(identity, 'lost', async now => (isRecorded(now) ? shard : undefined), steps)
-  })
-
-/**
- * Records the id of the topic that a generation was made from, if it is absent: older versions did not record it, and
- * old brokers tell none.
- * @param verify called before: the topic must have the last known record of every partition
- */
-export const recordTopicId = async (
-  identity: GenerationBody,
-  { topic_id }: Source,
-  verify: (identity: GenerationBody) => Promise<void>,
-  steps: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<GenerationBody> => {
-  if (identity.topic_id !== undefined || topic_id === undefined) return identity
-  await verify({ ...identity, topic_id })
-  return record(identity, 'topic_id', async () => topic_id, steps)
-}
-
-/** Adds a field to the document of a generation, unless another projector has added it, or there is no value. */
-const record = async <Field extends 'indices' | 'shards' | 'lost' | 'topic_id'>(
-  identity: GenerationBody,
-  field: Field,
-  read: (now: GenerationBody) => Promise<GenerationBody[Field]>,
-  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<GenerationBody> => {
-  const { generation } = identity
-  const found = await readControl<GenerationDocument>(generationId(generation), { request, prefix })
-  // Without its document the generation was dropped. A write without a version would bring the document back.
-  if (found === undefined) throw generationMissing(generation, prefix)
-  const { body } = found._source
-  const value = body[field] === undefined ? await read(body) : undefined
-  if (value === undefined) return body
-  const recorded = { ...body, [field]: value }
-  const { status } = await request({
-    method: 'PUT',
-    path: documentPath(controlIndexOf(prefix), generationId(generation)),
-    query: ifVersion(found),
-    body: { kind: 'generation', body: recorded } satisfies GenerationDocument,
-  })
-  if (status === 200) return recorded
-  // 409: another projector wrote first, or our earlier attempt succeeded and its response was lost.
-  const written = status === 409 ? await readGeneration(generation, { request, prefix }) : undefined
-  if (written !== undefined) return written
-  throw generationMissing(generation, prefix, status)
-}
-
-const generationMissing = (generation: string, prefix: string, status?: number): StopError =>
-  new StopError('index_missing', `generation ${generation} in ${controlIndexOf(prefix)}`, status ? { status } : {})
-
 /** Returns this program's rules version, for commission events or API keys. */
 const versionOf = (ofEvents: boolean, { rulesVersion = RULES_VERSION }: Pick<PrepareSteps, 'rulesVersion'>): number =>
   ofEvents ? rulesVersion : KEY_RULES_VERSION
@@ -359,18 +269,6 @@ export const rulesChanged = ({ generation, rules_version }: GenerationBody, ours
 /** Makes a generation the live one, if none is. */
 export const makeFirstLive = async (generation: string, steps: PrepareSteps): Promise<void> =>
   createControl(LIVE_ID, { kind: 'live', body: { generation } } satisfies LiveDocument, steps)
-
-/** Returns a document of the control index, with its version; undefined if there is none. */
-export const readControl = async <Document>(
-  id: string,
-  { request, prefix }: Pick<PrepareSteps, 'request' | 'prefix'>,
-): Promise<DocumentAnswer<Document> | undefined> => {
-  const path = documentPath(controlIndexOf(prefix), id)
-  const { status, body } = await request<DocumentAnswer<Document>>({ method: 'GET', path })
-  if (status === 200) return body
-  if (status === 404 && body.found === false) return undefined
-  throw new StopError('index_missing', `${controlIndexOf(prefix)}, while reading`, { status })
-}
 
 const createControl = async (id: string, document: object, { request, prefix }: PrepareSteps): Promise<void> => {
   const path = `/${controlIndexOf(prefix)}/_create/${encodeURIComponent(id)}`

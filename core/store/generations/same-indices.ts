@@ -38,7 +38,7 @@ export const createSameIndices = (elapsed: () => number): SameIndices => {
   }
 }
 
-const differenceIn = (checked: Promise<void>): Promise<StopError | undefined> =>
+const differenceIn = (checked: Promise<unknown>): Promise<StopError | undefined> =>
   checked.then(
     () => undefined,
     (error: unknown) => {

@@ -13,7 +13,8 @@ import type { Retrying } from '../../runtime/index.ts'
 import { type Ask, type Elasticsearch, retryUntilAborted } from '../elasticsearch/client.ts'
 import { IDENTIFY_INTERVAL_MS } from '../limits.ts'
 import { checkIndex, inspectIndex, type TellSetting } from './check-index.ts'
-import { assertIntactIndices, controlDefinition, indicesOf } from './prepare.ts'
+import { controlDefinition, indicesOf } from './prepare.ts'
+import { keepIntact } from './recorded.ts'
 
 type Watched = { readonly identity: GenerationBody; readonly prefix: string }
 
@@ -30,7 +31,10 @@ export const watchIndices = async (
 ): Promise<void> => {
   const request: Ask = asked =>
     retryUntilAborted('watch', signal, { retryOptions, health }, () => elasticsearch.send(asked, signal))
-  const steps = { request, prefix }
+  const tellShards = (generation: string, shards: string): void =>
+    warn({ generation, shards }, 'shards are compared from now on: nobody knows whether they lost documents before')
+  const steps = { request, prefix, tellShards }
+  let known = identity
   const [control, controlled] = controlDefinition(prefix)
   // Neither the number of shards nor that of copies is compared.
   const own = indicesOf(identity, identity.generation !== API_KEYS_GENERATION, { prefix, shards: 1 })
@@ -42,7 +46,7 @@ export const watchIndices = async (
     await retryOptions.sleep(IDENTIFY_INTERVAL_MS, signal).catch(() => undefined)
     if (signal.aborted) return
     try {
-      await assertIntactIndices(identity, steps)
+      known = await keepIntact(known, Object.keys(own), steps)
       for (const [name, definition] of definitions) await keepSafe(name, definition, request, tell)
     } catch (error) {
       if (!signal.aborted) fail(error)

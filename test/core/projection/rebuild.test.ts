@@ -150,7 +150,8 @@ test('a rebuild that waits long for its rate is not taken for a stuck one', asyn
   const bounds = [entries.length]
   const sandbox = { org: null, until: null, bounds, rules: null }
   const source = { topic: 't', cluster_id: 'cluster', partitions: 1, rules_version: RULES_VERSION, sandbox }
-  const options = { ...streamOptions({ generation: 'g1', ...source }, 'group', 'c'), bounds }
+  const recorded = { indices: {}, shards: {} }
+  const options = { ...streamOptions({ generation: 'g1', ...source, ...recorded }, 'group', 'c'), bounds }
   const read = async (_: number, from: number) => ({ entries: entries.slice(from), end: entries.length })
   const ended: { how: unknown } = { how: undefined }
   const rate = 1

@@ -19,11 +19,16 @@ describe('the ids of shards', () => {
     expect(shardIdsIn({}, ['a'])).toEqual({})
   })
 
-  test('are recorded only once each index has them', () => {
-    const ids = { 'a/0': 'x', 'b/0': 'y' }
-    expect(recordableIds(ids, ['a', 'b'])).toBe(ids)
-    expect(recordableIds(ids, ['a', 'c'])).toBeUndefined()
-    expect(recordableIds(undefined, ['a'])).toBeUndefined()
+  test('are recorded only once each shard of each index has one', () => {
+    const counts = (a: string, b: string) => ({
+      a: { settings: { index: { number_of_shards: a } } },
+      b: { settings: { index: { number_of_shards: b } } },
+    })
+    const ids = { 'a/0': 'x', 'b/0': 'y', 'b/1': 'z' }
+    expect(recordableIds(ids, counts('1', '2'), ['a', 'b'])).toBe(ids)
+    expect(recordableIds(ids, counts('2', '2'), ['a', 'b'])).toBeUndefined()
+    expect(recordableIds(ids, counts('1', '12'), ['a', 'b'])).toBeUndefined()
+    expect(recordableIds(ids, counts('1', '2'), ['a', 'c'])).toBeUndefined()
   })
 
   test('tell a shard that is another one than recorded, and none without both ids', () => {

@@ -233,7 +233,8 @@ const refusals: Readonly<Record<string, Row>> = {
   // One of them only where a generation is made.
   'core/store/generations/prepare.ts index_unsuitable': same(2),
   // One of them while a first start writes.
-  'core/store/generations/prepare.ts index_missing': same(6),
+  'core/store/generations/prepare.ts index_missing': same(4),
+  'core/store/generations/recorded.ts index_missing': same(2),
   'core/store/generations/prepare.ts rules_changed': same(1),
   // A cluster that may hold no more shards.
   'core/store/generations/prepare.ts write_refused': { times: 1, doctor: WRITES },

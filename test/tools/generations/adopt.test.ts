@@ -46,11 +46,15 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, 
   putPosition(engine, 'g1', 10, serveFrom)
   putPosition(engine, API_KEYS_GENERATION, 0)
   const all = [...new Set([...Object.values(indicesOf).flat(), ...routed.indices])]
-  const settings = Object.fromEntries(all.map(name => [name, { settings: { index: { uuid: uuidOf(name) } } }]))
-  const send = ((request, signal) =>
-    request.path.includes('_settings')
-      ? Promise.resolve({ status: 200, body: settings })
-      : engine.send(request, signal)) as Send
+  const settings = Object.fromEntries(
+    all.map(name => [name, { settings: { index: { uuid: uuidOf(name), number_of_shards: '1' } } }]),
+  )
+  const shards = new Map<string, string>()
+  const send = ((request, signal) => {
+    if (request.path.includes('_settings')) return Promise.resolve({ status: 200, body: settings })
+    if (request.path.includes('_stats')) return Promise.resolve({ status: 200, body: { indices: statsOf(shards) } })
+    return engine.send(request, signal)
+  }) as Send
   const admin = {
     ...{ connect: async () => undefined, disconnect: async () => undefined },
     describeGroups: async () => ({ groups: [{ members: [] }] }),
@@ -69,8 +73,16 @@ const world = (meanwhile: (engine: MemoryElasticsearch) => void, serveFrom = 0, 
     },
     openCluster: async () => cluster,
   }
-  return { engine, adopt: () => adopt({ json: false }, context, 'group') }
+  return { engine, shards, adopt: () => adopt({ json: false }, context, 'group') }
 }
+
+const statsOf = (shards: ReadonlyMap<string, string>): object =>
+  Object.fromEntries(
+    [...shards].map(([index, history_uuid]) => [
+      index,
+      { shards: { 0: [{ routing: { primary: true }, commit: { user_data: { history_uuid } } }] } },
+    ]),
+  )
 
 const putPayout = (engine: MemoryElasticsearch, seq: number): void => {
   const body = { id: `payout_${seq}` }
@@ -203,4 +215,21 @@ test('adopt removes all that was counted or kept while a shard lacked documents,
     expect(isTakenOver || !isOver, killed).toBe(true)
     if (isTakenOver) expect([Object.keys(engine.all(balances)), past in control], killed).toEqual([[], false])
   })
+})
+
+test('adopt records the ids of shards that have started meanwhile', async () => {
+  const { engine, shards, adopt } = world(() => shards.set('p-g1-payouts', 'started'))
+  for (const index of indicesOf.g1) if (index !== 'p-g1-payouts') shards.set(index, 'there')
+  change(engine, { indices: { 'p-control': 'before' } })
+  expect(await adopt()).toBe(0)
+  const recorded = Object.fromEntries([...shards].map(([index, id]) => [`${index}/0`, id]))
+  expect(engine.all('p-control')[generationId('g1')]?.source.body).toMatchObject({ shards: recorded })
+})
+
+test('adopt is refused if a shard loses its documents meanwhile', async () => {
+  const { engine, shards, adopt } = world(() => shards.set('p-g1-payouts', 'emptied'))
+  for (const index of indicesOf.g1) shards.set(index, 'there')
+  change(engine, { lost: 'p-g1-reps/0' })
+  await expect(adopt()).rejects.toThrow('the shard p-g1-payouts/0 was lost meanwhile: run the same again')
+  expect(await adopt()).toBe(0)
 })

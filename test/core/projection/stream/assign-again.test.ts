@@ -56,6 +56,48 @@ describe('after a batch of a later leader', () => {
   })
 })
 
+describe('while documents of records ahead are written already', () => {
+  /** Another process has written up to record 6 before the position went back to 3. */
+  const readAgain = async () => {
+    const running = await reading({ ...publishedAt(3, { offset: 2, sha256: 'before' }), written: last })
+    running.assignment.onBatch(0, { ...lastBatch, epoch: 1 })
+    running.assignment.onBatch(0, { ...repsOf(3, 1), epoch: 1 })
+    running.told.length = 0
+    return running
+  }
+  const another = { ...lastBatch, records: [eventRecord(rep({ name: 'Eve' }), 6, 1_000)], epoch: 2 }
+
+  test('a batch of a later leader is not taken until the last of them is found again', async () => {
+    const { assignment, told, flows, failures } = await readAgain()
+    assignment.onBatch(0, { ...repsOf(4, 1), epoch: 2 })
+    expect([flows[0]?.progress.readTo, told]).toEqual([4, ['seek 0 to 6']])
+    assignment.onBatch(0, another)
+    expect(failures).toMatchObject([{ code: 'source_changed', message: expect.stringContaining('to remove them') }])
+  })
+
+  test('after a new connection the last of them is found again', async () => {
+    const { assignment, told, verifications, failures } = await readAgain()
+    assignment.onReconnected()
+    await verifications.at(0).letGo()
+    expect(told).toEqual(['seek 0 to 6'])
+    assignment.onBatch(0, { ...lastBatch, epoch: 1 })
+    expect([told.slice(1), failures]).toEqual([['seek 0 to 4'], []])
+  })
+
+  test('the source is verified by the last of them, and by the last record read once that is later', async () => {
+    const { assignment } = await readAgain()
+    expect([assignment.lastKnown(0), assignment.lastKnown(1)]).toEqual([last, null])
+    assignment.onBatch(0, { ...repsOf(4, 4), epoch: 1 })
+    expect(assignment.lastKnown(0)).toMatchObject({ offset: 7 })
+  })
+
+  test('nothing is known of a partition before its position', () => {
+    const { assignment } = setUp()
+    assignment.onAssigned([0])
+    expect(assignment.lastKnown(0)).toBeNull()
+  })
+})
+
 describe('after a new connection', () => {
   test('nothing is taken until the source is verified and the last record is found again', async () => {
     const { assignment, told, flows, verifications, failures } = await reading(publishedAt(0))

@@ -8,8 +8,8 @@ import {
   type PrepareSteps,
   prepareCommon,
   prepareGeneration,
-  recordIndices,
 } from '../../../../core/store/generations/prepare.ts'
+import { recordIndices } from '../../../../core/store/generations/recorded.ts'
 import type { GenerationDocument } from '../../../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices, type IndexDefinition } from '../../../../schemas/stored/mappings.ts'
 import { StartedElasticsearch as Elasticsearch } from '../../../projector/started-elasticsearch.ts'

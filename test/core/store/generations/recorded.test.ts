@@ -1,0 +1,79 @@
+/** What is recorded of the shards of a generation, while one of them still starts. */
+import { expect, test } from 'vitest'
+import { createHealth } from '../../../../core/runtime/index.ts'
+import { type PrepareSteps, prepareCommon, prepareGeneration } from '../../../../core/store/generations/prepare.ts'
+import { watchIndices } from '../../../../core/store/generations/watch-indices.ts'
+import type { GenerationDocument } from '../../../../schemas/stored/documents.ts'
+import { StartedElasticsearch as Elasticsearch } from '../../../projector/started-elasticsearch.ts'
+
+const source = { topic: 'commission.events', cluster_id: 'cluster-1', partitions: 1 }
+const steps = (elasticsearch: Elasticsearch, told: string[] = []): PrepareSteps => ({
+  request: elasticsearch.request,
+  prefix: 'test',
+  shards: 2,
+  tellShards: (generation, shards) => void told.push(`${generation}: ${shards}`),
+})
+const start = async (steps: PrepareSteps): Promise<void> => {
+  await prepareCommon(steps)
+  await prepareGeneration('g1', source, [{ partition: 0, low: 0, end: 5 }], true, steps)
+}
+const late = 'test-g1-payouts/1'
+const shardsOf = (elasticsearch: Elasticsearch) =>
+  (elasticsearch.control('generation:g1') as GenerationDocument).body.shards
+
+test('a start records no ids of shards while one of them still starts: it would never be compared', async () => {
+  const elasticsearch = new Elasticsearch()
+  elasticsearch.starting.add(late)
+  const told: string[] = []
+  await start(steps(elasticsearch, told))
+  expect(shardsOf(elasticsearch)).toBeUndefined()
+  elasticsearch.starting.clear()
+  await start(steps(elasticsearch, told))
+  expect(shardsOf(elasticsearch)).toHaveProperty([late], 'history of test-g1-payouts')
+  expect(told).toEqual([])
+})
+
+test('a list of shards that lacks one is completed once it has started, with a warning, and it is compared from then on', async () => {
+  const elasticsearch = new Elasticsearch()
+  await start(steps(elasticsearch))
+  const whole = structuredClone(elasticsearch.documents)
+  const { kind, body } = elasticsearch.control('generation:g1') as GenerationDocument
+  const { [late]: _, ...shards } = body.shards ?? {}
+  elasticsearch.documents.set('test-control/generation:g1', { kind, body: { ...body, shards } })
+  elasticsearch.starting.add(late)
+  const told: string[] = []
+  await start(steps(elasticsearch, told))
+  expect([shardsOf(elasticsearch), told]).toEqual([shards, []])
+  elasticsearch.starting.clear()
+  for (const _ of [1, 2]) await start(steps(elasticsearch, told))
+  expect([elasticsearch.documents, told]).toEqual([whole, [`g1: ${late}`]])
+  elasticsearch.lost.add('test-g1-payouts')
+  await expect(start(steps(elasticsearch))).rejects.toMatchObject({ code: 'index_replaced' })
+})
+
+test('a projector that runs records the ids of shards once all have started', async () => {
+  const elasticsearch = new Elasticsearch()
+  elasticsearch.starting.add(late)
+  await start(steps(elasticsearch))
+  const { body: identity } = elasticsearch.control('generation:g1') as GenerationDocument
+  elasticsearch.starting.clear()
+  const stopping = new AbortController()
+  const failures: unknown[] = []
+  let looks = 0
+  const sleep = async (): Promise<void> => {
+    looks++
+    if (looks === 2) elasticsearch.lost.add('test-g1-payouts')
+    if (looks === 3) stopping.abort()
+  }
+  const health = createHealth({ warn: () => undefined, info: () => undefined }, () => 0)
+  const fail = (error: unknown): void => void failures.push(error)
+  const context = {
+    elasticsearch: { send: elasticsearch.request },
+    retryOptions: { sleep, random: () => 0 },
+    health,
+    fail,
+  }
+  await watchIndices({ identity, prefix: 'test' }, context, stopping.signal)
+  expect(shardsOf(elasticsearch)).toHaveProperty([late], 'history of test-g1-payouts')
+  expect(failures).toMatchObject([{ code: 'index_replaced' }])
+})
