@@ -43,10 +43,11 @@ export const KNOWN_READS = 10
 export const KNOWN_RETRY_MS = 500
 
 /**
- * Reads of the ends after which most brokers are asked again who leads: some 4 s. For so long a leader that was
- * replaced may tell an end, far less than the 30 s that `as_of` waits.
+ * Milliseconds after which most brokers are asked again who leads, and after which an end that rests on their answer no
+ * longer counts: a leader that was replaced may have told it. `as_of` waits 30 s.
  */
-export const LEADERS_READS = 10
+export const LEADERS_ASKED_MS = 4_000
+export const LEADERS_TRUSTED_MS = 15_000
 
 /** Lines that the log has of a topic for its undecodable batches in one window, and the milliseconds of the window. */
 export const UNDECODABLE_LOGGED = 10

@@ -17,7 +17,7 @@ import {
   listKinds,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
-import { lostAmong } from '../../schemas/stored/shard-ids.ts'
+import type { ShardIds } from '../../schemas/stored/shard-ids.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
   type DocumentName,
@@ -67,9 +67,7 @@ export const createCheckIndices = (
     if (body.lost !== undefined) throw unavailable('shard_lost')
     const read = indicesReadOf(prefix, generation, body.layout)
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
-    if (withShards && lostAmong(body.shards, Object.fromEntries(ids), index => read.includes(index)) !== undefined) {
-      throw unavailable('shard_lost')
-    }
+    if (withShards) assertShards(body.shards, ids, read)
     return generationIdOf(generation, body.indices)
   }
 
@@ -120,6 +118,17 @@ export const createCheckIndices = (
     running?.catch(() => undefined)
     return id === undefined || id === last.id ? undefined : Promise.resolve(last.id).then(requireSame)
   }
+}
+
+/** A shard counts only if its id is known: a node that does not answer is left out of the answer without an error. */
+const assertShards = (
+  recorded: ShardIds = {},
+  found: ReadonlyMap<string, string>,
+  indices: readonly string[],
+): void => {
+  const shards = Object.keys(recorded).filter(shard => indices.includes(shard.slice(0, shard.lastIndexOf('/'))))
+  if (shards.some(shard => found.has(shard) && found.get(shard) !== recorded[shard])) throw unavailable('shard_lost')
+  if (shards.length === 0 || !shards.every(shard => found.has(shard))) throw unavailable('shards_unknown')
 }
 
 /** Whether the check was made and the indices are not those that were recorded. */

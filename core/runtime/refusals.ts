@@ -102,6 +102,7 @@ const retries = {
   seal_keys_not_set: 'later',
   audit_not_written: 'later',
   generation_made_anew: 'later',
+  shards_unknown: 'later',
   no_generation: 'no',
   indices_not_recorded: 'no',
   indices_replaced: 'no',

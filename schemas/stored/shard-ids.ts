@@ -9,6 +9,9 @@ export type ShardIds = Readonly<Record<string, string>>
 
 const fields = ['routing.primary', 'commit.user_data.history_uuid'].map(field => `indices.*.shards.*.${field}`)
 
+/** A pattern leaves out an index that somebody has hidden, unless it is told. */
+const OPEN_AND_HIDDEN = 'open,hidden'
+
 /**
  * Any statistics come with the ids; `get` cost least.
  * @param indices names, or a pattern: it matches the indices that the user may ask about
@@ -17,7 +20,7 @@ export const shardIdsRequest = (indices: string) =>
   ({
     method: 'GET',
     path: `/${indices}/_stats/get`,
-    query: { level: 'shards', filter_path: fields.join() },
+    query: { level: 'shards', filter_path: fields.join(), expand_wildcards: OPEN_AND_HIDDEN },
   }) as const
 
 type Copy = {
@@ -47,7 +50,7 @@ export const shardCountsRequest = (prefix: string) =>
   ({
     method: 'GET',
     path: `/${prefix}-*/_settings`,
-    query: { filter_path: '*.settings.index.number_of_shards' },
+    query: { filter_path: '*.settings.index.number_of_shards', expand_wildcards: OPEN_AND_HIDDEN },
   }) as const
 
 type Counted = { readonly settings?: { readonly index?: { readonly number_of_shards?: string | number } } }

@@ -84,8 +84,8 @@ export const checkpointMutants: readonly Mutant[] = [
   {
     name: 'the check before a signature trusts a shard that no projector has compared yet',
     inside: 'createCheckIndices',
-    find: 'if (withShards && lostAmong(',
-    replace: 'if (!withShards && lostAmong(',
+    find: 'if (withShards) assertShards(body.shards, ids, read)',
+    replace: '',
   },
   {
     name: 'a checkpoint that has no time to read on says that Elasticsearch is at fault',

@@ -376,7 +376,7 @@ export const evidenceMutants: readonly Mutant[] = [
   {
     name: 'an export with a link in place of a file is signed',
     inside: 'exportLocked',
-    find: '    if (key) await assertNoLinks(named, out)\n',
+    find: '    if (key) await assertNoLinks(namedIn(done, asked), out)\n',
     replace: '',
     flow,
   },

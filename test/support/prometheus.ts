@@ -60,12 +60,13 @@ export const patientRules = (rules: string): string =>
   }, rules)
 
 /**
- * Returns the rules with shorter windows and waits. Thresholds stay, but for ages. The window of restarts stays too:
- * that alert does not wait for its end, and three restarts take a busy machine minutes.
+ * Returns the rules with shorter windows and waits. Thresholds stay, but for ages. Two windows stay too, since no alert
+ * waits for their end: that of restarts, of which three take a busy machine minutes, and that in which the number of
+ * parked records was known last.
  */
 export const soonerRules = (rules: string): string =>
   patientRules(rules)
-    .replaceAll(/(?<!process_start_time_seconds)\[(\d+)([mhd])\]/g, (_, count: string, unit: string) => {
+    .replaceAll(/(?<!process_start_time_seconds|parked:records)\[(\d+)([mhd])\]/g, (_, count: string, unit: string) => {
       return `[${windowSeconds(Number(count) * (unitMinutes[unit] ?? 1))}s]`
     })
     .replaceAll(/ offset (\d+)m/g, (_, count: string) => ` offset ${windowSeconds(Number(count))}s`)

@@ -45,7 +45,7 @@ export const assertSameProjection = (before: LiveProjection, after: LiveProjecti
       throw new CommandError(`another projection was made live meanwhile: ${what}: close again. Nothing is written`)
     }
     if (isDeepStrictEqual(copyIn(before, stream), copyIn(after, stream))) continue
-    const what = `${stream} was read again meanwhile, after adopt or rewind, or a wrong clock was corrected`
+    const what = `${stream} was read again meanwhile, after adopt or rewind, or ids of its shards were recorded, or a wrong clock was corrected`
     throw new CommandError(`${what}: close again. Nothing is written`)
   }
 }
@@ -70,7 +70,7 @@ export const parkedEndsOf = (
   const last = published.length - 1
   const moved = until?.find(named => named.topic !== topic)
   if (moved !== undefined) {
-    const advice = 'records have other positions since commission grow, and that close cannot be made again'
+    const advice = 'after commission grow records have other positions, and a close of before cannot be made again'
     throw new CommandError(`--parked-until: expected positions of ${topic}, got one of ${moved.topic}: ${advice}`)
   }
   const wrong = until?.find(({ partition }) => partition === own || partition > last)?.partition

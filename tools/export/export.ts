@@ -151,14 +151,19 @@ const exportLocked = async (
     throw new CommandError(`${out} has an export as of ${before.as_of}: choose another directory, or say --as-of`)
   }
   const asked = namesOfTables({ parquet, csv })
+  // Before a signature also the tables that are there: nothing else compares a table with its records.
+  const isThere = (ending: string) =>
+    namesOfTables({ parquet: true, csv: true }).some(name => name.endsWith(ending) && existsSync(join(out, name)))
+  const isSigned = key !== undefined
+  const made = { parquet: parquet || (isSigned && isThere('.parquet')), csv: csv || (isSigned && isThere('.csv')) }
   const source = await steps.sourceOf(read.position.generation.name, org)
   if (before && JSON.stringify(before.sandbox) !== JSON.stringify(source.sandbox)) {
     throw new CommandError(`${out} has an export of another ${generation}: choose another directory`)
   }
   if (done) {
     if (key) await assertAsSigned(out, key, asked)
-    const named = namedIn(done, asked)
-    if (key) await assertNoLinks(named, out)
+    const named = namedIn(done, namesOfTables(made))
+    if (key) await assertNoLinks(namedIn(done, asked), out)
     const described = key && (await describeFiles(exportedResources, out, steps.signal))
     const sums = described && (await assertWhole(described, read, options, steps))
     await assertIntact(named, out, described?.files)
@@ -167,14 +172,9 @@ const exportLocked = async (
   } else await writeAll(read, source, begun, options, steps, lock)
   // Remains if the process was killed after it wrote the manifest.
   await rm(join(out, BEGUN_FILE), { force: true })
-  // Before a signature also those that are there: nothing else compares a table with its records.
-  const isMade = (ending: string) =>
-    key !== undefined && Object.keys(done?.tables ?? {}).some(of => of.endsWith(ending))
   const tables = [
-    ...(parquet || isMade('.parquet')
-      ? await writeTables(out, say, steps.signal, undefined, options.former?.[0]?.directory)
-      : []),
-    ...(csv || isMade('.csv') ? await writeCsv(out, say, steps.signal) : []),
+    ...(made.parquet ? await writeTables(out, say, steps.signal, undefined, options.former?.[0]?.directory) : []),
+    ...(made.csv ? await writeCsv(out, say, steps.signal) : []),
   ]
   if (tables.length > 0) await nameTables(tables, out, lock)
   if (key) await signFolder(out, key)

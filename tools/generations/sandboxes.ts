@@ -143,9 +143,9 @@ export const describeUntil = ({ until, bounds }: Pick<SandboxBody, 'until' | 'bo
 export const describeMade = ({ rules_version, sandbox }: GenerationBody): string => {
   const rules = sandbox?.rules ? ` with ${sandbox.rules.name} (SHA-256 ${sandbox.rules.sha256})` : ''
   return [
-    ...(sandbox ? [`up to ${describeUntil(sandbox)}`] : []),
-    ...(sandbox?.org ? [`only ${sandbox.org}`] : []),
     `rules version ${rules_version}${rules}`,
+    ...(sandbox?.org ? [`only ${sandbox.org}`] : []),
+    ...(sandbox ? [`up to ${describeUntil(sandbox)}`] : []),
   ].join('; ')
 }
 

@@ -152,7 +152,8 @@ export const eraseSubject = async (
   }
   // The searches take minutes. A copy that was restored or read again meanwhile can lack texts of others.
   if ((await liveCopies(context)) !== copies) {
-    const what = 'another generation was made live meanwhile, or a copy was restored or taken over'
+    const why = 'a copy was restored or taken over, ids of shards were recorded, or a wrong clock was corrected'
+    const what = `another generation was made live meanwhile, ${why}`
     throw new CommandError(`${what}: nothing was destroyed. Run the same command again`)
   }
   for (const receipt of receipts) {

@@ -9,7 +9,7 @@ import { accessRefusal } from '../kafka/access-refusal.ts'
 import { loadKafkajs } from '../kafka/load-kafkajs.ts'
 import { type FetchedMessage, leaveFetchedBytes } from '../kafka/patch-fetch.ts'
 import type { ProtocolConnections } from '../kafka/protocol-request.ts'
-import { LEADERS_READS } from '../limits.ts'
+import { LEADERS_ASKED_MS, LEADERS_TRUSTED_MS } from '../limits.ts'
 import { LOG_END } from './patch-log-ends.ts'
 
 type Producer = { readonly producerId: string; readonly producerEpoch: number }
@@ -64,6 +64,7 @@ type LedPartition = { readonly partitionId: number; readonly leader: number; rea
 
 type MetadataBroker = {
   metadata(topics: readonly string[]): Promise<{
+    readonly brokers: readonly { readonly nodeId: number }[]
     readonly topicMetadata: readonly { readonly partitionMetadata: readonly LedPartition[] }[]
   }>
 }
@@ -87,7 +88,7 @@ export type LogCluster = {
   /**
    * Returns the ends of these partitions, with all records that their leaders have: also those of open transactions,
    * and those that too few replicas have, so that nobody can read them yet. Tries once.
-   * A leader that was replaced while it is cut off is asked for at most LEADERS_READS calls more.
+   * An end of a leader that was replaced while it is cut off is told for at most LEADERS_TRUSTED_MS.
    */
   readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   readonly disconnect: () => Promise<void>
@@ -112,6 +113,8 @@ export const openCluster = async (
   { config, logger }: { readonly config: KafkaConfig; readonly logger: Logger },
   topic: string,
   signal: AbortSignal,
+  /** Milliseconds of a monotonic clock. */
+  elapsed: () => number = () => performance.now(),
 ): Promise<LogCluster> => {
   const Cluster = loadKafkajs<new (options: object) => Cluster>('cluster/index')
   const socketFactory = loadKafkajs<() => unknown>('network/socketFactory')()
@@ -133,17 +136,21 @@ export const openCluster = async (
     if (nodeId === undefined) throw new kafkajs.KafkaJSError('a partition without a leader', { retriable: true })
     return cluster.findBroker({ nodeId })
   }
-  let leaders: { readonly led: readonly LedPartition[]; readsLeft: number } = { led: [], readsLeft: 0 }
+  let leaders: { readonly led: readonly LedPartition[]; readonly askedAt: number } = {
+    led: [],
+    askedAt: Number.NEGATIVE_INFINITY,
+  }
   /** A broker that is cut off tells who led before. So most brokers must answer, and the highest epoch counts. */
   const currentLeaders = async (): Promise<readonly LedPartition[]> => {
-    const asked = cluster.getNodeIds().map(async nodeId => (await cluster.findBroker({ nodeId })).metadata([topic]))
-    const highest = new Map<number, LedPartition>()
-    for (const { topicMetadata } of await answersOfMost(asked))
-      for (const led of topicMetadata.flatMap(({ partitionMetadata }) => partitionMetadata)) {
-        const { leaderEpoch = 0 } = highest.get(led.partitionId) ?? {}
-        if ((led.leaderEpoch ?? 0) >= leaderEpoch) highest.set(led.partitionId, led)
-      }
-    return [...highest.values()]
+    const known = cluster.getNodeIds()
+    const asked = known.map(async nodeId => (await cluster.findBroker({ nodeId })).metadata([topic]))
+    const answers = await answersOfMost(asked)
+    // A broker that was away, or is new: the client learns of it only by a refresh.
+    const isNew = ({ nodeId }: { readonly nodeId: number }): boolean => !known.includes(String(nodeId))
+    if (answers.some(({ brokers }) => brokers.some(isNew))) await cluster.refreshMetadata().catch(() => undefined)
+    const all = answers.flatMap(({ topicMetadata }) => topicMetadata.flatMap(of => of.partitionMetadata))
+    const byPartition = Map.groupBy(all, ({ partitionId }) => partitionId)
+    return [...byPartition.values()].flatMap(told => told.toSorted((a, b) => epochOf(b) - epochOf(a)).slice(0, 1))
   }
   const endsAtLeader = async (leader: number, led: readonly LedPartition[]): Promise<readonly ListedOffset[]> => {
     const broker = await cluster.findBroker({ nodeId: String(leader) })
@@ -178,11 +185,14 @@ export const openCluster = async (
         ask(await cluster.findGroupCoordinator({ groupId, coordinatorType: TRANSACTION_COORDINATOR })),
       ),
     writtenEnds: async partitions => {
-      if (leaders.readsLeft === 0) leaders = { led: await currentLeaders(), readsLeft: LEADERS_READS }
-      leaders.readsLeft--
-      const asked = leaders.led.filter(({ partitionId }) => partitions.includes(partitionId))
+      const now = elapsed()
+      if (now - leaders.askedAt >= LEADERS_ASKED_MS) leaders = { led: await currentLeaders(), askedAt: now }
+      const { led: allLed, askedAt } = leaders
+      const asked = allLed.filter(({ partitionId }) => partitions.includes(partitionId))
       const byLeader = [...Map.groupBy(asked, ({ leader }) => leader)]
       const ends = await Promise.all(byLeader.map(([leader, led]) => endsAtLeader(leader, led)))
+      if (elapsed() - askedAt > LEADERS_TRUSTED_MS)
+        throw new kafkajs.KafkaJSError('brokers answer too late to know who leads', { retriable: true })
       return new Map(ends.flat().map(({ partition, offset }) => [partition, Number(offset)]))
     },
     disconnect: () => cluster.disconnect(),
@@ -201,6 +211,8 @@ const answersOfMost = <Answer>(asked: readonly Promise<Answer>[]): Promise<reado
         (error: unknown) => ++failed >= asked.length / 2 && reject(error),
       )
   })
+
+const epochOf = ({ leaderEpoch = -1 }: LedPartition): number => leaderEpoch
 
 const askForEnd = ({ partitionId: partition, leaderEpoch: currentLeaderEpoch }: LedPartition) => ({
   partition,

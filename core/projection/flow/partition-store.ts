@@ -41,6 +41,7 @@ import {
   primaryReads,
   type Refreshing,
   readDocuments,
+  readGeneration,
   replacements,
   retryUntilAborted,
   type SameIndices,
@@ -184,8 +185,17 @@ export class PartitionStore {
     return this.#parts.shared.refreshing.refresh(indices, delay)
   }
 
+  /** Shards whose ids were recorded after the start count, too. `adopt` does not excuse an answer from before it. */
+  async #assertIntact(): Promise<void> {
+    const { identity, prefix } = this.#parts
+    const steps = { request: this.request, prefix }
+    const now = await readGeneration(identity.generation, steps)
+    const shards = now?.shards && { shards: { ...now.shards, ...identity.shards } }
+    await assertIntactIndices({ ...identity, ...shards, ...(now?.lost && { lost: now.lost }) }, steps)
+  }
+
   readonly #get: GetDocuments = <Source>(docs: Parameters<GetDocuments>[0]) => {
-    const { shared, signal, stream, identity, prefix } = this.#parts
+    const { shared, signal, stream } = this.#parts
     const read = (doubt: () => void) =>
       retryUntilAborted('read', signal, shared.context, () =>
         getFromPrimaries<Source>(shared.sendRead, docs, signal).catch((error: unknown) => {
@@ -199,7 +209,7 @@ export class PartitionStore {
     return shared.doubts.resolve(read, () => {
       // The documents can be of a followed generation: `follow.ts` checks that one.
       shared.sameIndices.forget()
-      return assertIntactIndices(identity, { request: this.request, prefix })
+      return this.#assertIntact()
     })
   }
 }

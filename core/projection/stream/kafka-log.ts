@@ -23,6 +23,9 @@ type KafkaLogContext = KafkaAccess &
     readonly metrics: Pick<StreamMetrics, 'setUnowned'>
   }
 
+const ENDS_UNKNOWN =
+  'are not known with open transactions, or most brokers do not say who leads: no published time moves'
+
 export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
   const { identity, groupId, prefix } = read
   const { topic, partitions, generation } = identity
@@ -43,7 +46,7 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
     if (isKnown) unknownSince = undefined
     else unknownSince ??= elapsed()
     const isLate = unknownSince !== undefined && elapsed() - unknownSince > ENDS_LATE_MS
-    health.set(ofEnds, isLate ? 'are not known with open transactions: no published time moves' : undefined)
+    health.set(ofEnds, isLate ? ENDS_UNKNOWN : undefined)
   }
   const close = async (): Promise<void> => {
     closed.abort()
@@ -58,7 +61,7 @@ export const kafkaLog = (read: Read, context: KafkaLogContext): StreamLog => {
         endsOf(admin, topic),
         lastRecords.writtenEnds(numbers).catch(() => undefined),
       ])
-      tellUnknown(written !== undefined)
+      tellUnknown(numbers.every(partition => written?.has(partition)))
       return ends.map(of => ({ ...of, written: written?.get(of.partition) ?? Number.POSITIVE_INFINITY }))
     },
     open: async (given, signal) => {

@@ -103,6 +103,16 @@ describe('the indices of a generation', () => {
     await expect(check('g1', 'another', 'now')).rejects.toThrow(unavailableWith('generation_made_anew'))
   })
 
+  test('nothing is signed while the id of a shard is not known, or was not recorded', async () => {
+    const { check, recorded, shards } = setUp()
+    const id = generationIdOf('g1', recorded.indices)
+    await expect(check('g1', id, 'now')).rejects.toThrow(unavailableWith('shards_unknown'))
+    recorded.shards = { 'p-g1-payouts/0': 'first' }
+    await expect(check('g1', id, 'now')).rejects.toThrow(unavailableWith('shards_unknown'))
+    shards.set('p-g1-payouts/0', 'first')
+    await check('g1', id, 'now')
+  })
+
   test('are refused until a projector has recorded their ids', async () => {
     const { check, recorded } = setUp()
     recorded.indices = undefined

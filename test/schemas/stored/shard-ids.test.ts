@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { lostAmong, recordableIds, shardIdsIn } from '../../../schemas/stored/shard-ids.ts'
+import {
+  lostAmong,
+  recordableIds,
+  shardCountsRequest,
+  shardIdsIn,
+  shardIdsRequest,
+} from '../../../schemas/stored/shard-ids.ts'
 
 const copy = (primary: boolean, id?: string) => ({
   routing: { primary },
@@ -11,6 +17,11 @@ describe('the ids of shards', () => {
     const shards = { 0: [copy(false, 'replica'), copy(true, 'x')], 1: [copy(true, 'y')] }
     const answer = { indices: { a: { shards }, 'of-others': { shards } } }
     expect(shardIdsIn(answer, ['a', 'missing'])).toEqual({ 'a/0': 'x', 'a/1': 'y' })
+  })
+
+  test('are asked for also of an index that somebody has hidden', () => {
+    for (const { query } of [shardIdsRequest('p-*'), shardCountsRequest('p')])
+      expect(query).toHaveProperty('expand_wildcards', 'open,hidden')
   })
 
   test('leave out a shard that is not assigned or still starts', () => {

@@ -30,7 +30,7 @@ test.for(['events', 'api-keys'] as const)(
     const compared = (identity: object, position: object = {}) =>
       assertSameProjection(before, projectionWith(stream, identity, position))
     compared({ indices: { b: 'two', a: 'one' } }, { position: 12, time: 7 })
-    const refusal = `${stream} was read again meanwhile, after adopt or rewind, or a wrong clock was corrected`
+    const refusal = `${stream} was read again meanwhile, after adopt or rewind, or ids of its shards were recorded`
     expect(() => compared({ indices: { a: 'restored', b: 'two' } })).toThrow(refusal)
     expect(() => compared({ shards: { a: 'another' } })).toThrow(refusal)
     expect(() => compared({}, { taken_back: 1 })).toThrow(refusal)

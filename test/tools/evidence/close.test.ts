@@ -250,7 +250,7 @@ test('positions of parked records that nobody has projected, in no other partiti
     ['expected a partition of events up to 1, but not 1, which ends at the change: got 1', 1, 3],
     ['expected a partition of events up to 1, but not 1, which ends at the change: got 2', 2, 0],
     // Its records have other offsets there since the move to more partitions.
-    ['expected positions of events, got one of events-of-before: records have other', 0, 3, 'events-of-before'],
+    ['expected positions of events, got one of events-of-before: after commission grow', 0, 3, 'events-of-before'],
   ]
   for (const [expected, partition, offset, topic = 'events'] of refused) {
     const { folder, close } = given()

@@ -101,3 +101,21 @@ test('a manifest names the sandbox, and an export of one that was made anew in a
   expect(await growTo(copy, 4, { generation: 'sandbox:s' }, stepsOf(sandbox))).toBe(0)
   await expect(growTo(copy, 4, { generation: 'sandbox:s' }, stepsOf(other))).rejects.toThrow(refused)
 })
+
+test('tables that no manifest names, of an earlier version or of a run that was killed, are named before the signature', async () => {
+  const out = emptyCopy()
+  await run(out, { csv: true })
+  const { tables, ...without } = manifestOf(out)
+  writeFileSync(join(out, 'manifest.json'), `${JSON.stringify(without, null, 2)}\n`)
+  expect(await run(out, { sign: keyFile() })).toBe(0)
+  expect(signedIn(out).tables).toEqual(tables)
+})
+
+test('a signature goes on after a run that was killed while it made tables anew', async () => {
+  const out = emptyCopy()
+  await run(out, { csv: true })
+  const { tables } = manifestOf(out)
+  writeFileSync(join(out, 'payouts.csv'), 'made anew, and not named yet')
+  expect(await run(out, { sign: keyFile() })).toBe(0)
+  expect(signedIn(out).tables).toEqual(tables)
+})

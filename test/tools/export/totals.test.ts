@@ -68,7 +68,7 @@ test('totals of a sandbox say on the first line, in JSON and in the picture whic
   const source = { topic: 'events', cluster_id: 'c', partitions: 2, rules_version: 4 }
   const identity = { generation: 's', ...source, sandbox }
   const made =
-    'sandbox:s: up to the end of the topic then: 0, 7; only org_a; rules version 4 with capped.ts (SHA-256 ab12)'
+    'sandbox:s: rules version 4 with capped.ts (SHA-256 ab12); only org_a; up to the end of the topic then: 0, 7'
   const generation = 'sandbox:s'
   expect((await shown([row], { generation }, identity)).split('\n')[0]).toBe(made)
   expect(JSON.parse(await shown([row], { generation, json: true }, identity))).toMatchObject({

@@ -64,10 +64,10 @@ test('the bound of a sandbox is shown as it was requested', () => {
 test('a sandbox and a generation say which rules decided them; a sandbox also what of the log it has', () => {
   const source = { generation: 's1', topic: 't', cluster_id: 'c', partitions: 3, rules_version: 4 }
   expect(describeMade({ ...source, sandbox: made })).toBe(
-    'up to 2:7; only org_1; rules version 4 with capped.ts (SHA-256 a)',
+    'rules version 4 with capped.ts (SHA-256 a); only org_1; up to 2:7',
   )
   const plain = { org: null, until: null, bounds: [1, 2, 3], rules: null }
-  expect(describeMade({ ...source, sandbox: plain })).toBe('up to the end of the topic then: 1, 2, 3; rules version 4')
+  expect(describeMade({ ...source, sandbox: plain })).toBe('rules version 4; up to the end of the topic then: 1, 2, 3')
   expect(describeMade(source)).toBe('rules version 4')
 })
 
@@ -137,7 +137,7 @@ test('no command answers from a sandbox before its replay is complete, nor from 
   const { context, said } = world([9, 9], { org, rules: { name: 'capped.ts', sha256: 'a' } })
   expect(await commands.validate(context, 'sandbox:s')).toBe(0)
   expect(said.join()).toContain(
-    `warning: the records follow sandbox:s (up to the end of the topic then: 9, 9; only ${org}; `,
+    `warning: the records follow sandbox:s (rules version 1 with capped.ts (SHA-256 a); only ${org}; up to the end of`,
   )
 })
 

@@ -15,7 +15,7 @@ import {
   NO_TAGS,
 } from '../../../../core/log/kafka/protocol-request.ts'
 import { kafkaConfig } from '../../../../core/log/kafka-config.ts'
-import { LEADERS_READS } from '../../../../core/log/limits.ts'
+import { LEADERS_ASKED_MS, LEADERS_TRUSTED_MS } from '../../../../core/log/limits.ts'
 import { openCluster } from '../../../../core/log/records/open-cluster.ts'
 import { kafkaSettings, readSettings } from '../../../../core/runtime/settings.ts'
 
@@ -32,6 +32,8 @@ type Broker = {
   epoch: number
   /** Does not answer a request for metadata, or closes the connection. */
   metadata?: 'silent' | 'closes'
+  /** The brokers that it names; all if absent. */
+  named?: readonly number[]
 }
 type Asked = { readonly broker: number; readonly replicaId: number; readonly isolationLevel: number }
 
@@ -44,10 +46,11 @@ const versions = ({ offsetsMax = 11 }: Broker): Buffer => {
   return Buffer.concat([int16(0), list(ranges), int32(0)])
 }
 
-const metadata = ({ leader, epoch }: Broker, ports: readonly number[]): Buffer => {
-  const brokers = ports.map((port, index) =>
-    Buffer.concat([int32(index + 1), compactString('127.0.0.1'), int32(port), COMPACT_NULL, NO_TAGS]),
-  )
+const metadata = ({ leader, epoch, named }: Broker, ports: readonly number[]): Buffer => {
+  const brokers = ports.flatMap((port, index) => {
+    if (named?.includes(index + 1) === false) return []
+    return [Buffer.concat([int32(index + 1), compactString('127.0.0.1'), int32(port), COMPACT_NULL, NO_TAGS])]
+  })
   const all = compactArray(brokers.map((_, index) => int32(index + 1)))
   const partition = Buffer.concat([
     ...[int16(0), int32(0), int32(leader), int32(epoch)],
@@ -98,6 +101,7 @@ const offsets = (broker: Broker, version: number, body: Buffer, told: (asked: Om
 /** Starts these brokers, with the ids 1, 2 and so on. Returns connections to them, and what they were asked. */
 const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
   const asked: Asked[] = []
+  const clock = { now: 0, atOffsets: 0 }
   const ports: number[] = []
   const sockets: Socket[] = []
   const serve = (id: number, broker: Broker) =>
@@ -116,7 +120,10 @@ const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
           if (key === METADATA && broker.metadata === 'closes') return void socket.destroy()
           const answer =
             key === LIST_OFFSETS
-              ? offsets(broker, version, body, of => asked.push({ broker: id, ...of }))
+              ? offsets(broker, version, body, of => {
+                  clock.now += clock.atOffsets
+                  asked.push({ broker: id, ...of })
+                })
               : key === METADATA
                 ? metadata(broker, ports)
                 : versions(broker)
@@ -133,13 +140,13 @@ const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
   const settings = readSettings(kafkaSettings, { KAFKA_BROKERS: ports.map(port => `127.0.0.1:${port}`).join() })
   const config = kafkaConfig(settings, 'test', () => Buffer.alloc(0))
   const logger = new kafkajs.Kafka(config).logger()
-  const cluster = await openCluster({ config, logger }, TOPIC, new AbortController().signal)
+  const cluster = await openCluster({ config, logger }, TOPIC, new AbortController().signal, () => clock.now)
   t.onTestFinished(async () => {
     // The client would wait for answers.
     for (const socket of sockets) socket.destroy()
     await cluster.disconnect()
   })
-  return { cluster, asked }
+  return { cluster, asked, clock }
 }
 
 test('the end of a partition is that of the log of its leader, with records that nobody can read yet', async t => {
@@ -165,11 +172,14 @@ test('a broker that leads no more does not tell an end, although any replica has
 
 test('a leader that was replaced and cut off tells no end, as soon as most brokers are asked who leads', async t => {
   const [first, ...others] = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5 }))
-  const { cluster, asked } = await clusterOf(t, [first ?? expect.fail(), ...others])
-  for (let reads = 0; reads < LEADERS_READS; reads++) await cluster.writtenEnds([0])
-  for (const other of others) Object.assign(other, { leader: 2, epoch: 6 })
+  const { cluster, asked, clock } = await clusterOf(t, [first ?? expect.fail(), ...others])
   await cluster.writtenEnds([0])
-  expect(asked.map(({ broker }) => broker)).toEqual([...Array.from({ length: LEADERS_READS }, () => 1), 2])
+  for (const other of others) Object.assign(other, { leader: 2, epoch: 6 })
+  clock.now = LEADERS_ASKED_MS - 1
+  await cluster.writtenEnds([0])
+  clock.now = LEADERS_ASKED_MS
+  await cluster.writtenEnds([0])
+  expect(asked.map(({ broker }) => broker)).toEqual([1, 1, 2])
 })
 
 test('a broker that does not answer is not waited for', async t => {
@@ -186,4 +196,25 @@ test('no end is known while most brokers do not say who leads, nor after the con
   await expect(cluster.writtenEnds([0])).rejects.toThrow(kafkajs.KafkaJSError)
   await cluster.disconnect()
   await expect(cluster.writtenEnds([0])).rejects.toThrow('no broker is known')
+})
+
+test('an end that comes long after the brokers said who leads does not count', async t => {
+  const { cluster, clock } = await clusterOf(t, [{ leader: 1, epoch: 5 }])
+  clock.atOffsets = LEADERS_TRUSTED_MS + 1
+  await expect(cluster.writtenEnds([0])).rejects.toThrow('too late to know who leads')
+})
+
+test('the leader of a partition counts, also if brokers do not know its epoch', async t => {
+  const { cluster } = await clusterOf(t, [{ leader: 1, epoch: -1 }])
+  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
+})
+
+test('a broker that was away counts again after it has come back', async t => {
+  const brokers = [1, 2, 3].map((): Broker => ({ leader: 1, epoch: 5, named: [1, 2] }))
+  const { cluster, clock } = await clusterOf(t, brokers)
+  for (const broker of brokers) broker.named = [1, 2, 3]
+  await cluster.writtenEnds([0])
+  Object.assign(brokers[1] ?? {}, { metadata: 'silent' })
+  clock.now = LEADERS_ASKED_MS
+  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
 })

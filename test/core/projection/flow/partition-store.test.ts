@@ -20,7 +20,10 @@ const identity: GenerationBody = {
 type Shard = { history: string; chain: object | undefined }
 
 /** `held` decides each attempt to read the chain, before the shard answers. */
-const setUp = (held: (attempt: number, shard: Shard, clock: { now: number }) => Promise<void> | void) => {
+const setUp = (
+  held: (attempt: number, shard: Shard, clock: { now: number }) => Promise<void> | void,
+  atStart: GenerationBody = identity,
+) => {
   const shard: Shard = { history: 'first', chain: { org_id: 'org_1' } }
   const clock = { now: 0 }
   const requests: string[] = []
@@ -55,7 +58,7 @@ const setUp = (held: (attempt: number, shard: Shard, clock: { now: number }) => 
   })
   const published = { current: () => ({ position: 0, last: null, at: 0, time: 0, serve_from: 0 }) }
   const { getDocuments } = new PartitionStore({
-    ...{ identity, prefix: 'p', layout: layoutOf('p', identity), partition: 0, shared },
+    ...{ identity: atStart, prefix: 'p', layout: layoutOf('p', identity), partition: 0, shared },
     published: { ...published, advance: async () => undefined, takeBack: async () => undefined },
     stream: { onRead: () => undefined, onWritten: () => undefined },
     signal: new AbortController().signal,
@@ -69,6 +72,7 @@ const empty = (shard: Shard): void => {
   shard.chain = undefined
 }
 const CHECKED = ['GET /_security/user/_privileges', 'GET /p-*/_settings', 'GET /p-*/_stats/get']
+const READ_AND_CHECKED = ['GET /p-control/_doc/generation%3Ag1', ...CHECKED]
 const replaced = expect.objectContaining({ code: 'index_replaced' })
 
 test('a read that a red shard did not answer stops when an empty shard has come in its place, and readers are told', async () => {
@@ -80,12 +84,21 @@ test('a read that a red shard did not answer stops when an empty shard has come 
   expect(stored).toEqual([{ ...identity, lost: 'p-g1-chains/0' }])
 })
 
+test('a shard whose id was recorded after the start of the projector counts, too', async () => {
+  const { shards: _, ...atStart } = identity
+  const { getDocuments } = setUp((attempt, shard) => {
+    if (attempt === 1) throw new Unanswered('elasticsearch', 503)
+    empty(shard)
+  }, atStart)
+  await expect(getDocuments([CHAIN])).rejects.toThrow(replaced)
+})
+
 test('a read whose answer was lost goes on while the indices and shards are the same', async () => {
   const { getDocuments, requests } = setUp(attempt => {
     if (attempt <= 2) throw new Unanswered('elasticsearch')
   })
   expect(await getDocuments([CHAIN])).toMatchObject([{ found: true }])
-  expect(requests.slice(3)).toEqual(CHECKED)
+  expect(requests.slice(3)).toEqual(READ_AND_CHECKED)
 })
 
 test('a read that Elasticsearch held until an empty shard came stops, too', async () => {
@@ -113,7 +126,7 @@ test('while a read waits for a shard, the answers of the others are checked; bef
   // More documents than are combined with other reads.
   const waiting = getDocuments(Array.from({ length: 201 }, () => CHAIN))
   await isAskedAgain
-  expect(await asked()).toEqual(CHECKED)
+  expect(await asked()).toEqual(READ_AND_CHECKED)
   resolve()
   await waiting
   expect(await asked()).toEqual([])
