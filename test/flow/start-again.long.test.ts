@@ -3,6 +3,7 @@ import kafkajs from 'kafkajs'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { generationId, positionId } from '../../schemas/stored/documents.ts'
 import { commonIndices, generationIndices } from '../../schemas/stored/mappings.ts'
+import { shardIdsIn, shardIdsRequest } from '../../schemas/stored/shard-ids.ts'
 import { keyCreated, newId, periodRecorded, repRecorded } from '../support/events.ts'
 import { newLayout } from '../support/layout.ts'
 import {
@@ -81,8 +82,10 @@ describe('after an earlier run', () => {
     const { uuid } =
       (JSON.parse(text) as Record<string, { settings: { index: { uuid: string } } }>)[name]?.settings.index ?? {}
     const indices = { ...document.body.indices, [name]: uuid }
-    const shards = Object.entries(document.body.shards).filter(([shard]) => !shard.startsWith(`${name}/`))
-    const body = { ...document.body, indices, shards: Object.fromEntries(shards) }
+    const { path } = shardIdsRequest(name)
+    const found = shardIdsIn(JSON.parse((await call('GET', `${path}?level=shards`)).text), [name])
+    expect(Object.keys(found)).toEqual([`${name}/0`])
+    const body = { ...document.body, indices, shards: { ...document.body.shards, ...found } }
     await store(control, generationId(generation), { ...document, body })
   }
 
