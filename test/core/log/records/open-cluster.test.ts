@@ -30,8 +30,9 @@ type Broker = {
   readonly offsetsMax?: number
   leader: number
   epoch: number
-  /** Does not answer a request for metadata, or closes the connection. */
+  /** Does not answer a request for metadata, or closes the connection. A frozen broker answers nothing. */
   metadata?: 'silent' | 'closes'
+  readonly isFrozen?: boolean
 }
 type Asked = { readonly broker: number; readonly replicaId: number; readonly isolationLevel: number }
 
@@ -112,7 +113,7 @@ const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
           read = read.subarray(4 + request.length)
           const [key, version] = [request.readInt16BE(), request.readInt16BE(2)]
           const body = request.subarray(10 + request.readInt16BE(8))
-          if (key === METADATA && broker.metadata === 'silent') continue
+          if (broker.isFrozen || (key === METADATA && broker.metadata === 'silent')) continue
           if (key === METADATA && broker.metadata === 'closes') return void socket.destroy()
           const answer =
             key === LIST_OFFSETS
@@ -186,4 +187,10 @@ test('no end is known while most brokers do not say who leads, nor after the con
   await expect(cluster.writtenEnds([0])).rejects.toThrow(kafkajs.KafkaJSError)
   await cluster.disconnect()
   await expect(cluster.writtenEnds([0])).rejects.toThrow('no broker is known')
+})
+
+test('connections are opened while the first broker of the list stands still', async t => {
+  const frozen: Broker = { leader: 2, epoch: 5, isFrozen: true }
+  const { cluster } = await clusterOf(t, [frozen, { leader: 2, epoch: 5 }, { leader: 2, epoch: 5 }])
+  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
 })
