@@ -58,6 +58,12 @@ export const kafkaMutants: readonly Mutant[] = [
     replace: '      throw error\n',
   },
   {
+    name: 'a silent broker is asked again in place of the next one of the list',
+    inside: 'closeAfterTimeout',
+    find: 'sent.request.apiKey === API_VERSIONS',
+    replace: 'sent.request.apiKey < 0',
+  },
+  {
     name: 'a silent broker may take the time of a long request for its first answer',
     inside: 'closeAfterTimeout',
     find: 'request.requestTimeout = requestTimeout',

@@ -5,7 +5,8 @@
  *
  * `closeAfterTimeout` closes both connections to a broker when a request there times out, and reports it as a lost
  * connection: then kafkajs removes the broker until it can connect again. A broker must answer the first request of a
- * connection within the connection timeout: kafkajs asks for that too, but waits for the longer request timeout.
+ * connection within the connection timeout: kafkajs asks for that too, but waits for the longer request timeout. If it
+ * does not, kafkajs tries the next address: with the error of a lost connection it tries the same one again, each time.
  */
 import { loadKafkajs } from './load-kafkajs.ts'
 
@@ -14,11 +15,12 @@ type ConnectionPool = {
   readonly host: string
   readonly port: number
   readonly pool: readonly Connection[]
-  send(request: object): Promise<unknown>
+  send(sent: { readonly request: { readonly apiKey: number } }): Promise<unknown>
 }
 type Pushed = { readonly entry: { readonly apiKey: number }; readonly requestTimeout?: number | null }
 type RequestQueue = { createSocketRequest(pushed: Pushed): { requestTimeout: number } }
-type ErrorClass = new (message: string, broker: { host: string; port: number }) => Error
+type ClosedError = new (message: string, broker: { host: string; port: number }) => Error
+type ConnectionError = new (message: string, at: { broker: string }) => Error
 
 const API_VERSIONS = 18
 let repaired = false
@@ -27,17 +29,24 @@ let repaired = false
 export const closeAfterTimeout = (): void => {
   if (repaired) return
   repaired = true
-  const { KafkaJSConnectionClosedError } = loadKafkajs<{ KafkaJSConnectionClosedError: ErrorClass }>('errors')
+  const { KafkaJSConnectionClosedError: Closed, KafkaJSConnectionError: Unconnected } = loadKafkajs<{
+    KafkaJSConnectionClosedError: ClosedError
+    KafkaJSConnectionError: ConnectionError
+  }>('errors')
 
   const { prototype: pools } = loadKafkajs<{ readonly prototype: ConnectionPool }>('network/connectionPool')
   const { send } = pools
-  pools.send = async function (request) {
+  pools.send = async function (sent) {
     try {
-      return await send.call(this, request)
+      return await send.call(this, sent)
     } catch (error) {
       if (!(error instanceof Error) || error.name !== 'KafkaJSRequestTimeoutError') throw error
       const { host, port } = this
-      const closed = new KafkaJSConnectionClosedError(`${error.message}: connection closed`, { host, port })
+      const message = `${error.message}: connection closed`
+      const isFirst = sent.request.apiKey === API_VERSIONS
+      const closed = isFirst
+        ? new Unconnected(message, { broker: `${host}:${port}` })
+        : new Closed(message, { host, port })
       for (const connection of this.pool) {
         connection.rejectRequests(closed)
         void connection.disconnect()

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { closeAfterTimeout } from '../../../../core/log/kafka/patch-timeouts.ts'
 
 const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/connectionPool') as {
-  prototype: { send(request: object): Promise<unknown> }
+  prototype: { send(sent: { request: { apiKey: number } }): Promise<unknown> }
 }
 
 /** A pool of two connections, whose requests fail with this error; and the calls of the connections. */
@@ -24,7 +24,7 @@ const sendFailing = async (error: Error) => {
     pool: [connection('first'), connection('second')],
     getConnectionByRequest: async () => ({ send: () => Promise.reject(error) }),
   }
-  const failed = await prototype.send.call(pool as never, {}).catch((reason: unknown) => reason)
+  const failed = await prototype.send.call(pool as never, { request: { apiKey: 1 } }).catch((reason: unknown) => reason)
   return { failed, calls }
 }
 

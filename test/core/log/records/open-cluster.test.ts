@@ -30,10 +30,11 @@ type Broker = {
   readonly offsetsMax?: number
   leader: number
   epoch: number
-  /** Does not answer a request for metadata, or closes the connection. */
+  /** Does not answer a request for metadata, or closes the connection. A frozen broker answers nothing. */
   metadata?: 'silent' | 'closes'
   /** The brokers that it names; all if absent. */
   named?: readonly number[]
+  readonly isFrozen?: boolean
 }
 type Asked = { readonly broker: number; readonly replicaId: number; readonly isolationLevel: number }
 
@@ -116,7 +117,7 @@ const clusterOf = async (t: TestContext, brokers: readonly Broker[]) => {
           read = read.subarray(4 + request.length)
           const [key, version] = [request.readInt16BE(), request.readInt16BE(2)]
           const body = request.subarray(10 + request.readInt16BE(8))
-          if (key === METADATA && broker.metadata === 'silent') continue
+          if (broker.isFrozen || (key === METADATA && broker.metadata === 'silent')) continue
           if (key === METADATA && broker.metadata === 'closes') return void socket.destroy()
           const answer =
             key === LIST_OFFSETS
@@ -216,5 +217,11 @@ test('a broker that was away counts again after it has come back', async t => {
   await cluster.writtenEnds([0])
   Object.assign(brokers[1] ?? {}, { metadata: 'silent' })
   clock.now = LEADERS_ASKED_MS
+  expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
+})
+
+test('connections are opened while the first broker of the list stands still', async t => {
+  const frozen: Broker = { leader: 2, epoch: 5, isFrozen: true }
+  const { cluster } = await clusterOf(t, [frozen, { leader: 2, epoch: 5 }, { leader: 2, epoch: 5 }])
   expect(await cluster.writtenEnds([0])).toEqual(new Map([[0, LOG_END]]))
 })
