@@ -120,7 +120,10 @@ export const createCheckIndices = (
   }
 }
 
-/** A shard counts only if its id is known: a node that does not answer is left out of the answer without an error. */
+/**
+ * A recorded shard must have its id: a node that does not answer is left out of the answer without an error. Without a
+ * list, of projectors that may not ask for ids, nothing is compared.
+ */
 const assertShards = (
   recorded: ShardIds = {},
   found: ReadonlyMap<string, string>,
@@ -128,7 +131,7 @@ const assertShards = (
 ): void => {
   const shards = Object.keys(recorded).filter(shard => indices.includes(shard.slice(0, shard.lastIndexOf('/'))))
   if (shards.some(shard => found.has(shard) && found.get(shard) !== recorded[shard])) throw unavailable('shard_lost')
-  if (shards.length === 0 || !shards.every(shard => found.has(shard))) throw unavailable('shards_unknown')
+  if (!shards.every(shard => found.has(shard))) throw unavailable('shards_unknown')
 }
 
 /** Whether the check was made and the indices are not those that were recorded. */
