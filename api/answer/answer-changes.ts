@@ -50,7 +50,7 @@ export const answerChanges = (
   const content = changes.map(
     ({ hit, name, sequence }) => `${textOfName(name)} ${sequence} ${numberOf(hit, 'at')} ${contentHash(hit)}`,
   )
-  const etag = entityTag('changes', page.position, `${content} ${page.hasMore} ${nextCursor}`)
+  const etag = entityTag('changes', page.position, `${content.join()} ${page.hasMore} ${nextCursor}`)
   return answerLater(ctx, page.position, etag, () => {
     const items = changes.map(({ hit, name, sequence }) => changeParts(hit, name, sequence))
     return joinParts(reserved(ctx, listOf(items, page.hasMore, nextCursor)), pace)

@@ -17,7 +17,7 @@ import {
   listKinds,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, type LayoutSource, layoutOf } from '../../schemas/stored/layout.ts'
-import type { ShardIds } from '../../schemas/stored/shard-ids.ts'
+import { indexOfShard, lostAmong, type ShardIds } from '../../schemas/stored/shard-ids.ts'
 import { Refusal, type Schedule, unavailable, waitOrAbort, withTimeLimit } from '../runtime/index.ts'
 import {
   type DocumentName,
@@ -67,7 +67,7 @@ export const createCheckIndices = (
     if (body.lost !== undefined) throw unavailable('shard_lost')
     const read = indicesReadOf(prefix, generation, body.layout)
     for (const index of read) if (body.indices[index] !== ids.get(index)) throw unavailable('indices_replaced')
-    if (withShards) assertShards(body.shards, ids, read)
+    if (withShards) assertShards(body.shards, Object.fromEntries(ids), read)
     return generationIdOf(generation, body.indices)
   }
 
@@ -121,17 +121,14 @@ export const createCheckIndices = (
 }
 
 /**
- * A recorded shard must have its id: a node that does not answer is left out of the answer without an error. Without a
- * list, of projectors that may not ask for ids, nothing is compared.
+ * Each recorded shard must be found: Elasticsearch leaves out the shards of a node that does not answer, without an
+ * error. Projectors that may not ask for ids record none, and then nothing is compared.
  */
-const assertShards = (
-  recorded: ShardIds = {},
-  found: ReadonlyMap<string, string>,
-  indices: readonly string[],
-): void => {
-  const shards = Object.keys(recorded).filter(shard => indices.includes(shard.slice(0, shard.lastIndexOf('/'))))
-  if (shards.some(shard => found.has(shard) && found.get(shard) !== recorded[shard])) throw unavailable('shard_lost')
-  if (!shards.every(shard => found.has(shard))) throw unavailable('shards_unknown')
+const assertShards = (recorded: ShardIds = {}, found: ShardIds, indices: readonly string[]): void => {
+  const isRead = (index: string): boolean => indices.includes(index)
+  if (lostAmong(recorded, found, isRead) !== undefined) throw unavailable('shard_lost')
+  const missing = Object.keys(recorded).some(shard => found[shard] === undefined && isRead(indexOfShard(shard)))
+  if (missing) throw unavailable('shards_unknown')
 }
 
 /** Whether the check was made and the indices are not those that were recorded. */

@@ -67,12 +67,12 @@ export const recordableIds = (ids: ShardIds, counts: unknown, names: readonly st
   return isWhole ? ids : undefined
 }
 
+export const indexOfShard = (shard: string): string => shard.slice(0, shard.lastIndexOf('/'))
+
 /** Returns the first shard of these indices whose id is not the recorded one. Without both ids it is left out. */
 export const lostAmong = (
   recorded: ShardIds = {},
   found: ShardIds = {},
   ofIndex: (index: string) => boolean = () => true,
 ): string | undefined =>
-  Object.entries(recorded).find(
-    ([shard, id]) => (found[shard] ?? id) !== id && ofIndex(shard.slice(0, shard.lastIndexOf('/'))),
-  )?.[0]
+  Object.entries(recorded).find(([shard, id]) => (found[shard] ?? id) !== id && ofIndex(indexOfShard(shard)))?.[0]

@@ -84,7 +84,7 @@ export const checkpointMutants: readonly Mutant[] = [
   {
     name: 'the check before a signature trusts a shard that no projector has compared yet',
     inside: 'createCheckIndices',
-    find: 'if (withShards) assertShards(body.shards, ids, read)',
+    find: 'if (withShards) assertShards(body.shards, Object.fromEntries(ids), read)',
     replace: '',
   },
   {

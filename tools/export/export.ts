@@ -154,8 +154,8 @@ const exportLocked = async (
   // Before a signature also the tables that are there: nothing else compares a table with its records.
   const isThere = (ending: string) =>
     namesOfTables({ parquet: true, csv: true }).some(name => name.endsWith(ending) && existsSync(join(out, name)))
-  const isSigned = key !== undefined
-  const made = { parquet: parquet || (isSigned && isThere('.parquet')), csv: csv || (isSigned && isThere('.csv')) }
+  const signs = key !== undefined
+  const made = { parquet: parquet || (signs && isThere('.parquet')), csv: csv || (signs && isThere('.csv')) }
   const source = await steps.sourceOf(read.position.generation.name, org)
   if (before && JSON.stringify(before.sandbox) !== JSON.stringify(source.sandbox)) {
     throw new CommandError(`${out} has an export of another ${generation}: choose another directory`)

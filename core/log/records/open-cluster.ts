@@ -88,7 +88,7 @@ export type LogCluster = {
   /**
    * Returns the ends of these partitions, with all records that their leaders have: also those of open transactions,
    * and those that too few replicas have, so that nobody can read them yet. Tries once.
-   * An end of a leader that was replaced while it is cut off is told for at most LEADERS_TRUSTED_MS.
+   * A leader that was replaced, and is cut off, tells an end that counts for at most LEADERS_TRUSTED_MS.
    */
   readonly writtenEnds: (partitions: readonly number[]) => Promise<ReadonlyMap<number, number>>
   readonly disconnect: () => Promise<void>

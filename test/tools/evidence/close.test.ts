@@ -203,7 +203,7 @@ test('a close has the keys up to the published position, and the version of the 
     // Until `upgrade-keys`, version 1 decides under every program.
     key_rules_version: 1,
   })
-  // What is not published yet may lack an event before it, as the revocation of another key.
+  // Before a record that is not published yet, an event may be missing, as the revocation of another key.
   const further: KeyAt[] = [
     { id: 'key_1', createdAt: 3, revokedAt: 5 },
     { id: 'key_2', createdAt: 7, revokedAt: 12 },

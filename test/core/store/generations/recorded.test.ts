@@ -1,4 +1,4 @@
-/** What is recorded of the shards of a generation, while one of them still starts. */
+/** The recorded shards of a generation, one of which still starts. */
 import { expect, test } from 'vitest'
 import { createHealth } from '../../../../core/runtime/index.ts'
 import { type PrepareSteps, prepareCommon, prepareGeneration } from '../../../../core/store/generations/prepare.ts'
