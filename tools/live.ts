@@ -17,7 +17,7 @@ import {
 } from '../schemas/stored/documents.ts'
 import { controlAddress, type GenerationLayout, layoutOf } from '../schemas/stored/layout.ts'
 import { CommandError } from './failures.ts'
-import { assertOwnIndices, servedPositionsOf } from './generations/generations.ts'
+import { assertOwnIndices, servedDocumentsOf, servedPositionsOf } from './generations/generations.ts'
 import { POLL_MS } from './limits.ts'
 
 export type LiveStream = {
@@ -42,6 +42,32 @@ export const readServedLive = async (send: Send, prefix: string): Promise<Live> 
   const live = await readLive(send, prefix)
   for (const { identity } of Object.values(live)) await servedPositionsOf(identity, { send, prefix })
   return live
+}
+
+/** The live projection, and the published positions of each stream. */
+export type LiveProjection = {
+  readonly live: Live
+  readonly positions: Readonly<Record<Stream, readonly PositionDocument['body'][]>>
+}
+
+/** @throws as `readServedLive` */
+export const readProjection = async (send: Send, prefix: string): Promise<LiveProjection> => {
+  const live = await readLive(send, prefix)
+  const [events, keys] = [live.events.identity, live['api-keys'].identity]
+  const positions = {
+    events: await servedDocumentsOf(events, { send, prefix }),
+    'api-keys': await servedDocumentsOf(keys, { send, prefix }),
+  }
+  return { live, positions }
+}
+
+/**
+ * Identifies the live copy of a stream. `adopt` and `rewind` change it: documents were missing, or in an earlier state,
+ * until all was read again.
+ */
+export const copyIn = ({ live, positions }: LiveProjection, stream: Stream) => {
+  const { indices, shards } = live[stream].identity
+  return { indices, shards, takenBack: positions[stream].map(({ taken_back = 0 }) => taken_back) }
 }
 
 /** As `readLive`, also if its indices were restored. */

@@ -4,34 +4,10 @@
  * another file those of the next. The same if documents were missing for a time.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { Stream } from '../../schemas/events.ts'
-import type { PositionDocument } from '../../schemas/stored/documents.ts'
-import type { CommandContext } from '../context.ts'
 import { CommandError } from '../failures.ts'
-import { servedDocumentsOf } from '../generations/generations.ts'
-import { type Live, readLive } from '../live.ts'
+import { copyIn, type LiveProjection } from '../live.ts'
 import type { RecordPosition } from '../parked/find.ts'
 import type { CloseManifest } from './close-manifest.ts'
-
-/** The live projection, and the published positions of each stream. */
-export type LiveProjection = {
-  readonly live: Live
-  readonly positions: Readonly<Record<Stream, readonly PositionDocument['body'][]>>
-}
-
-/** @throws as `readLive`; CommandError while a partition is read again after a restore */
-export const readProjection = async ({
-  send,
-  prefix,
-}: Pick<CommandContext, 'send' | 'prefix'>): Promise<LiveProjection> => {
-  const live = await readLive(send, prefix)
-  const [events, keys] = [live.events.identity, live['api-keys'].identity]
-  const positions = {
-    events: await servedDocumentsOf(events, { send, prefix }),
-    'api-keys': await servedDocumentsOf(keys, { send, prefix }),
-  }
-  return { live, positions }
-}
 
 const fields = ['cluster_id', 'topic', 'topic_id', 'partitions', 'rules_version'] as const
 
@@ -45,15 +21,9 @@ export const assertSameProjection = (before: LiveProjection, after: LiveProjecti
       throw new CommandError(`another projection was made live meanwhile: ${what}: close again. Nothing is written`)
     }
     if (isDeepStrictEqual(copyIn(before, stream), copyIn(after, stream))) continue
-    const what = `${stream} was read again meanwhile, after adopt or rewind, or ids of its shards were recorded, or a wrong clock was corrected`
+    const what = `${stream} was read again meanwhile, after adopt or rewind, or ids of its shards were recorded, or a wrong clock was corrected, or another generation was made live`
     throw new CommandError(`${what}: close again. Nothing is written`)
   }
-}
-
-/** `adopt` and `rewind` change it: documents were missing, or in an earlier state, until all was read again. */
-const copyIn = ({ live, positions }: LiveProjection, stream: Stream) => {
-  const { indices, shards } = live[stream].identity
-  return { indices, shards, takenBack: positions[stream].map(({ taken_back = 0 }) => taken_back) }
 }
 
 /**

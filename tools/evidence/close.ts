@@ -21,7 +21,7 @@ import { refuseUnknown } from '../export/readers.ts'
 import { writeTables } from '../export/tables.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
 import { findKeyEvents } from '../keys/keys.ts'
-import type { Live } from '../live.ts'
+import { type Live, readProjection } from '../live.ts'
 import { findParked, type RecordPosition } from '../parked/find.ts'
 import { MANIFEST_FILE, signFolder } from '../signing/sign-manifest.ts'
 import { readSigningKey } from '../signing/signing-key.ts'
@@ -37,7 +37,7 @@ import {
 import type { CloseHead, CloseManifest, KeyRow, ParkedRow } from './close-manifest.ts'
 import { closePage } from './close-page.ts'
 import { objectsIn, writeObjects, writeRecords } from './close-records.ts'
-import { assertSameProjection, parkedEndsOf, readProjection } from './close-source.ts'
+import { assertSameProjection, parkedEndsOf } from './close-source.ts'
 import { closeTables } from './close-tables.ts'
 
 export type CloseOptions = {
@@ -104,9 +104,9 @@ const writeClose = async (
   reads: AuditReads | undefined,
   key: SigningKey | undefined,
 ): Promise<CloseManifest> => {
-  const { send, say, signal } = steps
+  const { send, prefix, say, signal } = steps
   // The positions are read before the searches, which also find what is not published, while some before it is missing.
-  const before = await readProjection(steps)
+  const before = await readProjection(send, prefix)
   const { live, positions } = before
   const { topic: keysTopic, rules_version: key_rules_version } = live['api-keys'].identity
   const { totals, last, position: read } = await steps.readTotals(org, asOf)
@@ -176,7 +176,7 @@ const writeClose = async (
   await writeFile(join(directory, PAGE_FILE), page)
   // Read again: another generation may have become live meanwhile, also one from which texts of people were redacted.
   const after = await steps.readTotals(org, momentOf(last.id))
-  assertSameProjection(before, await readProjection(steps))
+  assertSameProjection(before, await readProjection(send, prefix))
   const now = await steps.sourceOf(after.position.generation.name, org)
   const isSameGeneration = after.position.generation.id === read.generation.id
   const isSameSource = now.topic === topic && now.rules_version === rules_version

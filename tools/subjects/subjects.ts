@@ -9,8 +9,8 @@ import { partitionOf } from '../../schemas/partition.ts'
 import { API_KEYS_GENERATION } from '../../schemas/stored/documents.ts'
 import type { CommandContext } from '../context.ts'
 import { CommandError, type ExitCode, exitCodes } from '../failures.ts'
-import { identityOf, positionDocumentsOf } from '../generations/generations.ts'
-import { readServedLive } from '../live.ts'
+import { identityOf } from '../generations/generations.ts'
+import { copyIn, readProjection, readServedLive } from '../live.ts'
 import { aligned, createProgressLine, timeOf } from '../terminal.ts'
 import { destroyKey, type ErasureReceipt, type KeyState, keyStateOf, storedReceipt } from './destroy-key.ts'
 import { type FoundText, findTexts, type SearchedGeneration, searchedGenerations } from './find-subjects.ts'
@@ -254,14 +254,10 @@ const liveGeneration = async (context: SubjectsContext): Promise<SearchedGenerat
  * raise `taken_back`.
  * @throws as `readServedLive`
  */
-const liveCopies = async (context: SubjectsContext): Promise<string> => {
-  const live = Object.values(await readServedLive(context.send, context.prefix))
-  const copies = live.map(async ({ identity }) => {
-    const { generation, indices, shards } = identity
-    const positions = await positionDocumentsOf(identity, context)
-    return [generation, indices, shards, positions.map(({ taken_back = 0 }) => taken_back)]
-  })
-  return JSON.stringify(await Promise.all(copies))
+const liveCopies = async ({ send, prefix }: SubjectsContext): Promise<string> => {
+  const projection = await readProjection(send, prefix)
+  const { generation } = projection.live.events.identity
+  return JSON.stringify([generation, copyIn(projection, 'events'), copyIn(projection, 'api-keys')])
 }
 
 /** Shows the number of documents from time to time, and stops with the command. */

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest'
 import type { Stream } from '../../../schemas/events.ts'
 import type { GenerationDocument, PositionDocument } from '../../../schemas/stored/documents.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
-import { assertSameProjection, type LiveProjection } from '../../../tools/evidence/close-source.ts'
+import { assertSameProjection } from '../../../tools/evidence/close-source.ts'
+import type { LiveProjection } from '../../../tools/live.ts'
 
 const positionOf = (more: object): PositionDocument['body'] => {
   return { position: 9, last: null, at: 0, time: 0, serve_from: 0, ...more }
