@@ -38,7 +38,8 @@ export class Unpacker {
   #reportedTo = -1
   /** Of the latest batch. It knows what is read, if the batch is fetched again. */
   #latest: { readonly first: number; readonly reader: BatchReader } | undefined
-  #dropped = Promise.withResolvers<number>()
+  /** Ends what was taken and is not passed on yet. A promise for all of them would keep a reaction for each. */
+  readonly #dropTaken = new Set<() => void>()
 
   constructor(steps: UnpackSteps) {
     this.#steps = steps
@@ -56,8 +57,8 @@ export class Unpacker {
   /** Drops what was fetched. */
   drop(): void {
     this.#epoch++
-    this.#dropped.resolve(0)
-    this.#dropped = Promise.withResolvers()
+    for (const dropTaken of this.#dropTaken) dropTaken()
+    this.#dropTaken.clear()
     this.#wake()
   }
 
@@ -69,13 +70,21 @@ export class Unpacker {
     try {
       const batches = batchesOf(fetched)
       const last = batches.at(-1)?.batch.last
-      // A batch that is dropped may still be read for a while.
-      const passed = Promise.race([this.#passOn(from, batches), this.#dropped.promise])
+      const passed = this.#untilDropped(this.#passOn(from, batches))
       return { ...(last !== undefined && { end: Math.max(from, last + 1) }), passed }
     } catch (error) {
       this.#onError(error)
       return { passed: Promise.resolve(0) }
     }
+  }
+
+  /** A batch that is dropped may still be read for a while. */
+  #untilDropped(passing: Promise<number>): Promise<number> {
+    const { promise, resolve, reject } = Promise.withResolvers<number>()
+    const drop = (): void => resolve(0)
+    this.#dropTaken.add(drop)
+    void passing.then(resolve, reject).finally(() => this.#dropTaken.delete(drop))
+    return promise
   }
 
   async #passOn(from: number, batches: readonly LogBatch[]): Promise<number> {

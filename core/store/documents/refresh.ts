@@ -59,7 +59,7 @@ type Round = {
   readonly indices: Set<string>
   /** The shortest delay of its calls. */
   delay: number
-  /** Resolves when the delay is shorter than it was. */
+  /** Resolves when the delay is shorter than it was. Of this round only: a promise keeps a reaction for each wait. */
   shortened: PromiseWithResolvers<void>
   /** Only `enter` sets it. */
   state: RoundState
@@ -71,7 +71,6 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   let newest: (Round & { readonly done: Promise<void> }) | undefined
   let refreshing: Round | undefined
   let hasEndedAllDelays = false
-  const allDelaysEnded = Promise.withResolvers<void>()
 
   const enter = (round: Round, state: RoundState): void => {
     round.state = state
@@ -94,7 +93,7 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   const untilDue = async (round: Round): Promise<void> => {
     const left = (): number => lastBegan + Math.max(steps.interval, round.delay) - steps.elapsed()
     for (let wait = left(); wait > 0 && !hasEndedAllDelays; wait = left()) {
-      await Promise.race([allDelaysEnded.promise, round.shortened.promise, steps.sleep(wait)])
+      await Promise.race([round.shortened.promise, steps.sleep(wait)])
     }
   }
   /**
@@ -137,7 +136,7 @@ export const createRefresh = (steps: RefreshSteps): Refreshing => {
   }
   const endAllDelays = (): void => {
     hasEndedAllDelays = true
-    allDelaysEnded.resolve()
+    gathering()?.shortened.resolve()
   }
   return { refresh, untilRefreshed, endAllDelays }
 }

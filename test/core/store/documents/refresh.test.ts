@@ -7,6 +7,7 @@ import { WRITES_HELD_MS } from '../../../../core/store/limits.ts'
 import { Clock } from '../../../projector/clock.ts'
 import { everythingRuns, Held } from '../../../projector/held.ts'
 import { sending } from '../../../support/answering.ts'
+import { heapInUse } from '../../../support/heap.ts'
 
 const shards = (total: number, successful: number): Answer => ({
   status: 200,
@@ -321,4 +322,26 @@ describe('a delay', () => {
     await requests.at(0).letGo(fine)
     expect(paths()).toEqual(['POST /payouts,reps/_refresh'])
   })
+})
+
+test('nothing is kept of a refresh that waited for its interval: a stream that runs for months takes no more memory', async () => {
+  let now = 0
+  const { refresh } = createRefresh({
+    keepTrying: attempt => attempt(),
+    send: sending(async () => fine),
+    elapsed: () => now,
+    sleep: async milliseconds => {
+      now += milliseconds
+    },
+    interval: 25,
+  })
+  const rounds = async (count: number): Promise<void> => {
+    for (let round = 0; round < count; round++) await refresh(['payouts'], 0)
+  }
+  await rounds(2_000)
+  const before = heapInUse()
+  await rounds(10_000)
+  expect(now).toBeGreaterThan(10_000 * 25)
+  // A reaction of a promise takes some 300 bytes, so 3 MB.
+  expect(heapInUse() - before).toBeLessThan(1024 * 1024)
 })
