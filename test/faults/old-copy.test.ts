@@ -4,7 +4,7 @@
  */
 import { Client } from '@elastic/elasticsearch'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Unanswered } from '../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../core/runtime/keep-trying.ts'
 import { createElasticsearch, getFromPrimaries, multiGet, type Send } from '../../core/store/elasticsearch/client.ts'
 import { type ElasticsearchNode, startElasticsearchNodes } from '../support/elasticsearch-nodes.ts'
 import { addressIn } from '../support/layout.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import {
   type BatchableKind,
   bulks,

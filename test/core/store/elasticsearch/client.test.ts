@@ -1,9 +1,8 @@
 import { Client, errors } from '@elastic/elasticsearch'
 import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
-import { keepTrying } from '../../../../core/runtime/keep-trying.ts'
+import { keepTrying, Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../../core/runtime/limits.ts'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
 import {
   type Answer,
   AnswerTooLong,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import {
   type Answer,
   AnswerTooLong,
