@@ -9,7 +9,7 @@
  * that are written, searchable and visible, once each call resolves.
  * Promises: each request is repeated until it succeeds, for the life of the partition. The last record of a batch is
  * written with its documents, and never an earlier one in the place of a later one. The answer of a read that had to
- * wait counts only if the generation still has its indices and shards after it (`doubts.ts`).
+ * wait counts only if the generation still has its indices and shards after it (`Doubts`).
  * Can go wrong: as `write`, `refresh` and `published`; an index or a shard is another one (stops).
  */
 import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
@@ -49,8 +49,7 @@ import {
   sendWhole,
   write,
 } from '../../store/index.ts'
-import { BULKS_IN_FLIGHT, DECIDED_BYTES, REFRESH_INTERVAL_MS } from '../limits.ts'
-import { Doubts } from './doubts.ts'
+import { BULKS_IN_FLIGHT, DECIDED_BYTES, DOUBTED_READ_MS, REFRESH_INTERVAL_MS } from '../limits.ts'
 import type { StreamSide } from './stream-side.ts'
 
 type StoreContext = Retrying & {
@@ -100,6 +99,47 @@ const createRefreshing = (context: StoreContext): Refreshing => {
     sleep: milliseconds => retryOptions.sleep(milliseconds, lifetime),
     interval: context.freshnessMs ?? REFRESH_INTERVAL_MS,
   })
+}
+
+type Read = { readonly began: number; isUnanswered: boolean }
+
+/**
+ * Reads whose answers need a check before a decision rests on them. A shard without a primary answers no read. The
+ * shard that comes in its place can be empty (`allocate_empty_primary`): it answers that no document is there.
+ * Promises: a read is in doubt once an attempt was not answered, and once it takes DOUBTED_READ_MS, since Elasticsearch
+ * holds a request while a shard has no primary. While a read of the stream is in doubt, the check follows each answer
+ * before the caller gets it. Other reads cost no request.
+ * Can go wrong: as the check. Nobody reads while the shard has no primary: then only `watchIndices` finds the new one.
+ */
+class Doubts {
+  readonly #elapsed: () => number
+  /** The reads under way, and those whose answers are checked now. */
+  readonly #reads = new Set<Read>()
+
+  /** @param elapsed milliseconds on a monotonic clock */
+  constructor(elapsed: () => number) {
+    this.#elapsed = elapsed
+  }
+
+  /** @param read calls `doubt` after each attempt that was not answered */
+  async resolve<Result>(read: (doubt: () => void) => Promise<Result>, check: () => Promise<unknown>): Promise<Result> {
+    const own: Read = { began: this.#elapsed(), isUnanswered: false }
+    this.#reads.add(own)
+    try {
+      const result = await read(() => {
+        own.isUnanswered = true
+      })
+      if (this.#isOneInDoubt()) await check()
+      return result
+    } finally {
+      this.#reads.delete(own)
+    }
+  }
+
+  #isOneInDoubt(): boolean {
+    const before = this.#elapsed() - DOUBTED_READ_MS
+    return [...this.#reads].some(({ began, isUnanswered }) => isUnanswered || began <= before)
+  }
 }
 
 /** Where the documents of a stream are. */
