@@ -9,8 +9,7 @@ export {
   groupsOf,
   rowsOf,
 } from './balances/sums.ts'
-export { assertNoPipeline, pack, readDocuments, WITHOUT_PIPELINES, write } from './documents/documents.ts'
-export { lastOffsetIn } from './documents/last-offset.ts'
+export { assertNoPipeline, lastOffsetIn, pack, readDocuments, WITHOUT_PIPELINES, write } from './documents/documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
 export type {
   Coverage,

@@ -9,6 +9,7 @@
  * lacks our change; an ingest pipeline of others changed or dropped a document. All of them stop.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import type { ParkedDocument } from '../../../schemas/stored/documents.ts'
 import type { Address, GenerationLayout, IndexKind } from '../../../schemas/stored/layout.ts'
 import {
@@ -23,7 +24,6 @@ import { ELASTICSEARCH_OVERLOADED, StopError, Unanswered } from '../../runtime/i
 import type { BulkItem } from '../elasticsearch/answers.ts'
 import { assertPipelineExists, errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
-import { lastOffsetIn } from './last-offset.ts'
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
 export type PackedDocument = {
@@ -287,6 +287,40 @@ const findNotStored = async (writes: readonly PackedDocument[], steps: WriteStep
     from += found.length
   }
   return again
+}
+
+type Item = { readonly seq: number }
+/** The fields that have offsets, of all kinds. */
+type Offsets = {
+  readonly seq?: number
+  readonly until_seq?: number
+  readonly offset?: number
+  readonly body?: {
+    readonly versions?: readonly Item[]
+    readonly payouts?: readonly Item[]
+    readonly payroll?: readonly Item[]
+    readonly created_seq?: number
+    readonly revoked_seq?: number | null
+  } | null
+  readonly revoked?: boolean
+}
+
+/**
+ * Returns up to which offset a stored document of any kind has the effects of events. Its version is this offset,
+ * unless somebody else wrote it. Returns infinity if the document does not tell: a revoked API key, or a form
+ * that this version does not know.
+ */
+export const lastOffsetIn = (stored: unknown): number => {
+  if (typeof stored !== 'object' || stored === null) return Number.POSITIVE_INFINITY
+  const { seq, until_seq = UNTIL_FOREVER, offset, revoked, body }: Offsets = stored
+  if (offset !== undefined) return offset
+  if (seq !== undefined) return until_seq === UNTIL_FOREVER ? seq : until_seq
+  // Only its head says at which offset it was revoked.
+  if (revoked === true) return Number.POSITIVE_INFINITY
+  const { versions, payouts, payroll, created_seq, revoked_seq } = body ?? {}
+  if (created_seq !== undefined) return revoked_seq ?? created_seq
+  const last = [versions, payouts, payroll].flatMap(items => items?.at(-1)?.seq ?? [])
+  return last.length > 0 ? Math.max(...last) : Number.POSITIVE_INFINITY
 }
 
 /** Reads documents as drafts. The projector gives `getFromPrimaries`, because decisions rest on them. */
