@@ -132,14 +132,15 @@ export {
   visibleRange,
 } from './positions/position.ts'
 export {
+  createPublishedTimes,
   type LastWritten,
   openPublishedPosition,
   openWritten,
   type PublishedPosition,
   type PublishedState,
+  type PublishedTimes,
   readWritten,
 } from './positions/publish.ts'
-export { createPublishedTimes, type PublishedTimes } from './positions/publish-times.ts'
 export {
   type AnswerBudget,
   allocate,

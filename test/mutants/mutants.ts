@@ -203,8 +203,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a position goes back when another owner was ahead',
-    inside: 'merge',
-    file: 'core/store/positions/publish.ts',
+    inside: 'mergePositions',
     find: '  const further = b.position > a.position ? b : a',
     replace: '  const further = b',
   },

@@ -262,11 +262,10 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/log/follow/consume.ts consumer_stopped': { times: 1, doctor: LATER },
   'core/projection/stream/monitor-source.ts stuck': { times: 2, doctor: LATER },
   // One is a missing position, the other ones are writes.
-  'core/store/positions/publish.ts index_missing': same(3),
+  'core/store/positions/publish.ts index_missing': same(4),
   // One of them only after the first record.
   'core/store/positions/publish.ts position_went_back': same(2),
   'core/store/positions/publish.ts source_changed': { times: 1, doctor: LATER },
-  'core/store/positions/publish-times.ts index_missing': { times: 1, doctor: LATER },
   'core/projection/flow/follow.ts index_missing': { times: 2, doctor: LATER },
   // The running projector has the port.
   'projector/admin/admin.ts port_unavailable': { times: 1, doctor: 'not found: a running projector has the port' },
