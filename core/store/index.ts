@@ -122,24 +122,24 @@ export {
   type DocumentsOf,
   type Generation,
   generationIdOf,
-  isReplaced,
   isServed,
-  isVisible,
   type LivePositions,
-  notReplacedRange,
   type PositionReader,
   type ReadPosition,
-  visibleRange,
 } from './positions/position.ts'
 export {
   createPublishedTimes,
+  isReplaced,
+  isVisible,
   type LastWritten,
+  notReplacedRange,
   openPublishedPosition,
   openWritten,
   type PublishedPosition,
   type PublishedState,
   type PublishedTimes,
   readWritten,
+  visibleRange,
 } from './positions/publish.ts'
 export {
   type AnswerBudget,
