@@ -27,7 +27,6 @@ export {
   type ProjectedBatch,
   timeOfRecord,
 } from './decide/project.ts'
-export { JsonText } from './event/canonical.ts'
 export {
   type Batch,
   bytesOf,
@@ -39,6 +38,7 @@ export {
 } from './event/decode.ts'
 export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
 export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'
+export { JsonText } from './event/json-text.ts'
 export { whyNotStrictJson } from './event/strict-json.ts'
 export { traceBatch } from './event/trace-batch.ts'
 export {

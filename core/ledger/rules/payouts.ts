@@ -3,7 +3,7 @@
 import type { PayoutCalculatedData, PayoutRecordedData } from '../../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { chainId, recordId } from '../../../schemas/stored/documents.ts'
-import { withLists } from '../event/canonical.ts'
+import { withLists } from '../event/json-text.ts'
 import type { PayoutData } from '../event/validate.ts'
 import {
   chainBefore,
