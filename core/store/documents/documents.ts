@@ -20,9 +20,16 @@ import {
   draftOf,
   type ReadDocuments,
 } from '../../ledger/index.ts'
-import { ELASTICSEARCH_OVERLOADED, StopError, Unanswered } from '../../runtime/index.ts'
+import { StopError, Unanswered } from '../../runtime/index.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
-import { assertPipelineExists, errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
+import {
+  assertPipelineExists,
+  ELASTICSEARCH_OVERLOADED,
+  errorType,
+  type GetDocuments,
+  isTransient,
+  type Send,
+} from '../elasticsearch/client.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */

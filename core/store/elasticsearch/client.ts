@@ -41,8 +41,9 @@ export type Ask = <Body = unknown>(request: Request) => Promise<Answer<Body>>
 
 export type Elasticsearch = { readonly send: Send }
 
+export const ELASTICSEARCH_OVERLOADED = 429
 /** The statuses that a retry may mend, of a request or of an item in a bulk response. 0: no response. */
-const retriable = new Set([0, 408, 429, 502, 503, 504])
+const retriable = new Set([0, 408, ELASTICSEARCH_OVERLOADED, 502, 503, 504])
 const CLOSED = 'index_closed_exception'
 const returnedStatuses = new Set([400, 404, 409, 413])
 
