@@ -19,24 +19,21 @@ export type {
   TermsAnswer,
   Total,
 } from './elasticsearch/answers.ts'
-export { bulks, createBatcher, primaryReads, replacements } from './elasticsearch/batch-requests.ts'
 export {
   type Answer,
   AnswerTooLong,
   type Ask,
+  bulks,
   causeType,
+  createBatcher,
   createElasticsearch,
-  type DocumentAddress,
   documentPath,
   type Elasticsearch,
-  type FoundDocument,
-  type GetDocuments,
-  getEach,
-  getFromPrimaries,
   ifVersion,
   isTransient,
-  multiGet,
+  primaryReads,
   type Request,
+  replacements,
   retryUntilAborted,
   type Send,
   sendWhole,
@@ -49,6 +46,14 @@ export {
   createClocks,
   logClockChange,
 } from './elasticsearch/clocks.ts'
+export {
+  type DocumentAddress,
+  type FoundDocument,
+  type GetDocuments,
+  getEach,
+  getFromPrimaries,
+  multiGet,
+} from './elasticsearch/primary-reads.ts'
 export { elasticsearchConfig } from './elasticsearch-config.ts'
 export { authOf, type Credentials, createCredentials } from './elasticsearch-credentials.ts'
 export { inspectIndices, type ToldSetting } from './generations/check-index.ts'

@@ -26,10 +26,10 @@ import {
   assertPipelineExists,
   ELASTICSEARCH_OVERLOADED,
   errorType,
-  type GetDocuments,
   isTransient,
   type Send,
 } from '../elasticsearch/client.ts'
+import type { GetDocuments } from '../elasticsearch/primary-reads.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */

@@ -250,10 +250,11 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/log/kafka/source.ts records_deleted': same(2),
   'core/log/kafka/access-refusal.ts access_refused': other(1),
   'core/store/elasticsearch/client.ts access_refused': other(1),
-  'core/store/elasticsearch/client.ts index_missing': { times: 2, doctor: LATER },
   'core/store/elasticsearch/client.ts index_unsuitable': other(1),
+  'core/store/elasticsearch/client.ts write_refused': same(1),
+  'core/store/elasticsearch/primary-reads.ts index_missing': { times: 2, doctor: LATER },
   // Two of them when a decision reads from primaries, after the first record.
-  'core/store/elasticsearch/client.ts write_refused': same(4),
+  'core/store/elasticsearch/primary-reads.ts write_refused': same(3),
   'core/log/kafka-retry.ts access_refused': other(1),
   'core/log/follow/group.ts group_shared': same(1),
   'core/projection/stream/assign.ts source_changed': same(1),
