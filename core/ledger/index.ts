@@ -31,24 +31,22 @@ export {
   type Batch,
   bytesOf,
   decode,
+  describeBatch,
   type Header,
   type RawRecord,
   type RecordHeaders,
   recordHash,
+  sayUndecodable,
+  UNDECODABLE_BATCH_HEADER,
+  type UndecodableBatch,
+  type UnreadableReason,
+  undecodableBatchOf,
 } from './event/decode.ts'
 export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
 export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'
 export { JsonText } from './event/json-text.ts'
 export { whyNotStrictJson } from './event/strict-json.ts'
 export { traceBatch } from './event/trace-batch.ts'
-export {
-  describeBatch,
-  sayUndecodable,
-  UNDECODABLE_BATCH_HEADER,
-  type UndecodableBatch,
-  type UnreadableReason,
-  undecodableBatchOf,
-} from './event/undecodable-batch.ts'
 export { type PartitionSource, type ValidEvent, validate } from './event/validate.ts'
 export { type AnyRules, builtInRules, KEY_RULES_VERSION, RULES_VERSION, type RulesTable } from './rules/rules.ts'
 export type { Decision, Rules, SequencedEvent } from './rules/state.ts'

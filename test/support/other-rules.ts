@@ -41,7 +41,7 @@ const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(setting
 
 const wrapDeciding = (deciding: Deciding): Deciding => ({
   ...deciding,
-  decode: record => (parked?.test(String(record.value)) ? 'undecodable' : deciding.decode(record)),
+  decode: record => (parked?.test(String(record.value)) ? 'record_undecodable' : deciding.decode(record)),
 })
 const common = {
   ...access,
