@@ -134,6 +134,7 @@ export {
 } from './positions/position.ts'
 export {
   createPublishedTimes,
+  type FurtherPosition,
   isReplaced,
   isVisible,
   type LastWritten,

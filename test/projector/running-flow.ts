@@ -69,6 +69,22 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
     from: position,
     share,
   })
+  const publish = (further: Partial<PublishedState>, isAhead = false): Promise<void> => {
+    if (isAhead) {
+      story.push(`take back to ${further.time}`)
+      current = { ...current, ...further }
+      return Promise.resolve()
+    }
+    if (further.position !== undefined) story.push(`publish ${further.position}`)
+    if (further.time !== undefined) story.push(`time ${further.time}`)
+    advanced = advanced
+      .catch(() => undefined)
+      .then(async () => {
+        if (holds.advances) await advances.call(further)
+        current = { ...current, ...further, time: Math.max(current.time, further.time ?? 0) }
+      })
+    return advanced
+  }
   const store: FlowParts['store'] = {
     pack: changes => async () => {
       const offsets = changes.map(({ version }) => version)
@@ -85,21 +101,8 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
     },
     published: {
       current: () => current,
-      advance: further => {
-        if (further.position !== undefined) story.push(`publish ${further.position}`)
-        if (further.time !== undefined) story.push(`time ${further.time}`)
-        advanced = advanced
-          .catch(() => undefined)
-          .then(async () => {
-            if (holds.advances) await advances.call(further)
-            current = { ...current, ...further, time: Math.max(current.time, further.time ?? 0) }
-          })
-        return advanced
-      },
-      takeBack: async further => {
-        story.push(`take back to ${further.time}`)
-        current = { ...current, ...further }
-      },
+      advance: publish,
+      advanceTime: (time, isAhead) => publish({ time }, isAhead),
     },
   }
   const stream: FlowParts['stream'] = {

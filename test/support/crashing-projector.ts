@@ -102,10 +102,9 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
       },
       published: {
         ...published,
-        advance: async further => {
-          if (further.position === undefined) return published.advance(further)
+        advance: async (further, isAhead) => {
           await reach('before publish')
-          await published.advance(further)
+          await published.advance(further, isAhead)
           await reach('after publish')
         },
       },

@@ -61,17 +61,25 @@ export type PublishedPosition = {
    * opened (`openWritten`).
    */
   readonly writtenFrom?: number
-  /** Publishes what is further than the stored position. Writes run one by one, each with all earlier calls. */
-  readonly advance: (further: Partial<PublishedState>) => Promise<void>
-  /** Like `advance`, but replaces a published time that is ahead of all clocks. */
-  readonly takeBack: (further: Partial<PublishedState>) => Promise<void>
+  /**
+   * Publishes a position, and a time that it has reached, if they are further than the stored ones. Writes run one by
+   * one, each with all earlier calls.
+   * @param isAhead the published time is ahead of all clocks: the new time replaces it, which is counted
+   */
+  readonly advance: (further: FurtherPosition, isAhead?: boolean) => Promise<void>
+  /** Publishes the time of a position that stands still, in the document of all times. */
+  readonly advanceTime: (time: number, isAhead?: boolean) => Promise<void>
 }
+
+/** A position with its last record, and a time if one is reached. */
+export type FurtherPosition = Pick<PublishedState, 'position' | 'last' | 'at'> & { readonly time?: number }
 
 export const openPublishedPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
   const path = documentPath(steps.index, positionId(steps.generation, partition))
   let stored = await readStored(path, steps)
   await steps.times.read()
-  // A stored `serve_from` is left to those who set it: `adopt` and a start set it anew, also to a lower offset.
+  // A stored `serve_from` is left to those who set it: `adopt` and a start set it anew, also to a lower offset. Ours
+  // stays 0: `mergePositions` takes the higher one, so that each write has the one that was just read.
   let wanted = { ...stored.position, serve_from: 0 }
   const current = (): PublishedState => withTime(stored.position, steps.times.of(partition))
   let running: Promise<void> = Promise.resolve()
@@ -99,24 +107,17 @@ export const openPublishedPosition = async (partition: number, steps: PositionSt
     return running
   }
 
-  const wantTime = (time: number, taken_back: number): Promise<void> =>
-    steps.times.advance(partition, { position: stored.position.position, time, ...(taken_back > 0 && { taken_back }) })
-
   return {
     current,
-    advance: further => {
-      if (isTimeOnly(further)) return wantTime(further.time, takenBack(current()))
-      return want(known => ({ ...known, ...further }))
-    },
-    takeBack: further => {
-      if (isTimeOnly(further)) return wantTime(further.time, takenBack(current()) + 1)
-      return want(known => ({ ...known, ...further, taken_back: takenBack(known) + 1 }))
+    advance: (further, isAhead = false) =>
+      want(known => ({ ...known, ...further, ...(isAhead && { taken_back: takenBack(known) + 1 }) })),
+    advanceTime: (time, isAhead = false) => {
+      const { position } = stored.position
+      const taken_back = takenBack(current()) + (isAhead ? 1 : 0)
+      return steps.times.advance(partition, { position, time, ...(taken_back > 0 && { taken_back }) })
     },
   }
 }
-
-const isTimeOnly = (further: Partial<PublishedState>): further is { time: number } =>
-  further.time !== undefined && Object.keys(further).length === 1
 
 type StoredPosition = { readonly position: PublishedState; readonly version: DocumentVersion }
 

@@ -87,7 +87,9 @@ describe('the value', () => {
     ['a byte over 8 MiB', `"${'a'.repeat(8 * 1024 * 1024 - 1)}"`],
   ])('is undecodable in both modes if it is %s', (_, value) => {
     expect(decodeBinary(headers, value)).toBe('record_undecodable')
-    expect(decode(record({ value, headers: [['content-type', 'application/cloudevents+json']] }))).toBe('record_undecodable')
+    expect(decode(record({ value, headers: [['content-type', 'application/cloudevents+json']] }))).toBe(
+      'record_undecodable',
+    )
   })
 
   test('may be as large as 8 MiB', () => {
@@ -213,7 +215,8 @@ describe('attributes', () => {
   )
 
   test.each(['specversion', 'id', 'type', 'source', 'time'])('in structured mode: %s is a string', name => {
-    for (const wrong of [1, 1.0, true, {}, [], ['1.0']]) expect(structured({ [name]: wrong })).toBe('record_undecodable')
+    for (const wrong of [1, 1.0, true, {}, [], ['1.0']])
+      expect(structured({ [name]: wrong })).toBe('record_undecodable')
   })
 
   test('in structured mode: a lone surrogate is malformed', () => {

@@ -59,7 +59,7 @@ const setUp = (
   const published = { current: () => ({ position: 0, last: null, at: 0, time: 0, serve_from: 0 }) }
   const { getDocuments } = new PartitionStore({
     ...{ identity: atStart, prefix: 'p', layout: layoutOf('p', identity), partition: 0, shared },
-    published: { ...published, advance: async () => undefined, takeBack: async () => undefined },
+    published: { ...published, advance: async () => undefined, advanceTime: async () => undefined },
     stream: { onRead: () => undefined, onWritten: () => undefined },
     signal: new AbortController().signal,
   })

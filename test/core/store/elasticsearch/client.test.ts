@@ -3,11 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
 import { keepTrying, Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../../core/runtime/limits.ts'
-import {
-  AnswerTooLong,
-  createElasticsearch,
-  errorType,
-} from '../../../../core/store/elasticsearch/client.ts'
+import { AnswerTooLong, createElasticsearch, errorType } from '../../../../core/store/elasticsearch/client.ts'
 import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
 
 type Transport = Client['transport']['request']

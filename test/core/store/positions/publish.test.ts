@@ -4,6 +4,7 @@ import { StopError } from '../../../../core/runtime/failures.ts'
 import type { Request } from '../../../../core/store/elasticsearch/client.ts'
 import {
   createPublishedTimes,
+  type FurtherPosition,
   openPublishedPosition,
   type PublishedState,
 } from '../../../../core/store/positions/publish.ts'
@@ -12,7 +13,7 @@ import { storedDocument } from '../../projection/flow/stored-document.ts'
 
 const start: PublishedState = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
 const lastAt = (offset: number) => ({ offset, sha256: `${offset}` })
-const at = (position: number): Partial<PublishedState> => ({ position, last: lastAt(position - 1), at: position * 10 })
+const at = (position: number): FurtherPosition => ({ position, last: lastAt(position - 1), at: position * 10 })
 
 /** The document of one position, with the sequence numbers of Elasticsearch. */
 const setUp = async (stored: PublishedState = start) => {
@@ -112,7 +113,7 @@ describe('a position', () => {
   test('that stands still has its time in the document of all times, and keeps it when it moves on', async () => {
     const { published, requests, times, document } = await setUp()
     await published.advance({ ...at(7), time: 100 })
-    await published.advance({ time: 200 })
+    await published.advanceTime(200)
     expect(requests).toHaveLength(2)
     expect(times()).toEqual({ 3: { position: 7, time: 200 } })
     expect(published.current()).toEqual({ ...document(), time: 200 })
@@ -141,17 +142,17 @@ describe('a position', () => {
 describe('a published time that is taken back', () => {
   test('is replaced by an earlier one, and that is counted', async () => {
     const { published, document } = await setUp({ ...start, ...at(7), time: 9_000 })
-    await published.takeBack({ ...at(8), time: 500 })
+    await published.advance({ ...at(8), time: 500 }, true)
     expect(document()).toEqual({ ...start, ...at(8), time: 500, taken_back: 1 })
     await published.advance({ ...at(9), time: 600 })
     expect(document()).toEqual({ ...start, ...at(9), time: 600, taken_back: 1 })
-    await published.takeBack({ ...at(10), time: 100 })
+    await published.advance({ ...at(10), time: 100 }, true)
     expect(document()).toEqual({ ...start, ...at(10), time: 100, taken_back: 2 })
   })
 
   test('of a position that stands still is replaced in the document of all times', async () => {
     const { published, document, times, owner } = await setUp({ ...start, ...at(7), time: 9_000 })
-    await published.takeBack({ time: 500 })
+    await published.advanceTime(500, true)
     expect(times()).toEqual({ 3: { position: 7, time: 500, taken_back: 1 } })
     expect(published.current()).toEqual({ ...start, ...at(7), time: 500, taken_back: 1 })
     expect((await owner()).current()).toEqual(published.current())
@@ -171,7 +172,7 @@ describe('a published time that is taken back', () => {
   test('is taken back once by two owners at the same time, to the later of their times', async () => {
     const { published, next, document } = await setUp({ ...start, time: 9_000 })
     next.push({ before: { ...start, time: 500, taken_back: 1 } })
-    await published.takeBack({ ...at(1), time: 510 })
+    await published.advance({ ...at(1), time: 510 }, true)
     expect(document()).toEqual({ ...start, ...at(1), time: 510, taken_back: 1 })
   })
 })
