@@ -138,6 +138,7 @@ export {
   isReplaced,
   isVisible,
   type LastWritten,
+  laterOf,
   notReplacedRange,
   openPublishedPosition,
   openWritten,
@@ -146,6 +147,7 @@ export {
   type PublishedTimes,
   readWritten,
   visibleRange,
+  writtenDocument,
 } from './positions/publish.ts'
 export {
   type AnswerBudget,

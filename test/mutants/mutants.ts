@@ -125,7 +125,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'every 409 counts as success',
     inside: 'writeOnce',
-    find: '  const notStored = await findNotStored(stale, steps)',
+    find: '  const notStored = await findNotStored(conflicts, steps)',
     replace: '  const notStored: PackedDocument[] = []',
   },
   {

@@ -86,7 +86,7 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
     return advanced
   }
   const store: FlowParts['store'] = {
-    pack: changes => async () => {
+    packBatch: changes => async () => {
       const offsets = changes.map(({ version }) => version)
       story.push(`write ${Math.min(...offsets)}-${Math.max(...offsets)}`)
       if (holds.writes) await writes.call(changes)

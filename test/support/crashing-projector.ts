@@ -63,20 +63,20 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
   const { published } = store
   let writes = 0
 
-  const pack: FlowParts['store']['pack'] = (decided, last) => async () => {
+  const packBatch: FlowParts['store']['packBatch'] = (decided, last) => async () => {
     if (decided.length > 0) writes++
     // The first write of the partition never starts; the projector ends at the second.
     if (plan.point === 'a later write first' && writes === 1) return new Promise(() => undefined)
     await reach('before write')
     if (isHere('amid write')) {
       // Elasticsearch writes shard by shard, so any subset of the items can be written.
-      await store.pack(
+      await store.packBatch(
         decided.filter(() => random.chance(0.5)),
         last,
       )()
       await end()
     }
-    await store.pack(decided, last)()
+    await store.packBatch(decided, last)()
     await reach('after write')
     await reach('a later write first')
   }
@@ -92,7 +92,7 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
       },
     },
     store: {
-      pack,
+      packBatch,
       searchedIndices: kinds => store.searchedIndices(kinds),
       refresh: async (indices, behind) => {
         if (indices.length === 0) return store.refresh(indices, behind)

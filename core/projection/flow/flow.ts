@@ -41,7 +41,7 @@ import type { StreamSide } from './stream-side.ts'
 
 export type FlowParts = {
   readonly ledger: Pick<PartitionLedger, 'deciding' | 'decide'>
-  readonly store: Pick<PartitionStore, 'published' | 'pack' | 'searchedIndices' | 'refresh'>
+  readonly store: Pick<PartitionStore, 'published' | 'packBatch' | 'searchedIndices' | 'refresh'>
   /** Is told what happens; nothing waits for it. */
   readonly stream: Pick<StreamSide, 'onPressure' | 'onDecided' | 'onPublished' | 'onRecordsBehind' | 'commit' | 'fail'>
 }
@@ -165,7 +165,7 @@ export class PartitionFlow {
         const decided = await ledger.decide(batch)
         this.#onDecided(decided)
         const write = writeOf(decided)
-        const send = store.pack(decided.documents, write.last?.last ?? null)
+        const send = store.packBatch(decided.documents, write.last?.last ?? null)
         for (const full of this.#writesInFlight()) await full
         if (this.#closed) return undefined
         const done = this.#written(decided, write, send())

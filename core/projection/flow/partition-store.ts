@@ -11,9 +11,12 @@
  * written with its documents, and never an earlier one in the place of a later one. The answer of a read that had to
  * wait counts only if the generation still has its indices and shards after it (`Doubts`).
  * Can go wrong: as `write`, `refresh` and `published`; an index or a shard is another one (stops).
+ *
+ * Retries: `retryUntilAborted` here repeats reads, refreshes and the requests of `request` as a whole, by `keepTrying`
+ * (`core/runtime/keep-trying.ts`). `write` in `core/store/documents/documents.ts` repeats bulk writes, whole or by
+ * document. Everything below these, `createBatcher` and `send` in `core/store/elasticsearch/client.ts`, tries once.
  */
-import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
-import { controlAddress, type GenerationLayout, type IndexKind } from '../../../schemas/stored/layout.ts'
+import type { GenerationLayout, IndexKind } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument, ReadDocuments } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import {
@@ -34,7 +37,6 @@ import {
   type Elasticsearch,
   type GetDocuments,
   getFromPrimaries,
-  type LastWritten,
   type PublishedPosition,
   type PublishedState,
   pack,
@@ -48,6 +50,7 @@ import {
   type Send,
   sendWhole,
   write,
+  writtenDocument,
 } from '../../store/index.ts'
 import { BULKS_IN_FLIGHT, DECIDED_BYTES, DOUBTED_READ_MS, REFRESH_INTERVAL_MS } from '../limits.ts'
 import type { StreamSide } from './stream-side.ts'
@@ -189,16 +192,10 @@ export class PartitionStore {
    * has each document at its version or a later one, and retries without end.
    * @param last the last record of their batch, which is written with them
    */
-  pack(decided: readonly DecidedDocument[], last: PublishedState['last']): () => Promise<void> {
-    const { prefix, layout, identity, partition, shared, signal, stream } = this.#parts
+  packBatch(decided: readonly DecidedDocument[], last: PublishedState['last']): () => Promise<void> {
+    const { layout, shared, signal, stream } = this.#parts
     const { health, retryOptions } = shared.context
-    const written: WrittenDocument | null = last && {
-      kind: 'written',
-      body: laterOf(this.published.written, last),
-    }
-    const address = controlAddress(prefix, writtenId(identity.generation, partition))
-    const version = (this.published.writtenFrom ?? 0) + (written?.body.offset ?? 0)
-    const stored = pack(decided, layout, written ? { address, version, document: written } : undefined)
+    const stored = pack(decided, layout, last ? writtenDocument(last, this.published, this.#parts) : undefined)
     return () =>
       health.during('elasticsearch write', report =>
         write(stored, {
@@ -253,10 +250,3 @@ export class PartitionStore {
     })
   }
 }
-
-/**
- * Returns the later one of two written records. After a crash, documents of later records are there until they are
- * written again: an earlier record in their place would let a log that lost them go on.
- */
-export const laterOf = (before: LastWritten | null | undefined, last: LastWritten): LastWritten =>
-  before && before.offset > last.offset ? before : last

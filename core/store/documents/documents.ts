@@ -192,10 +192,10 @@ const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): 
 
   const outcomes = itemOutcomes(writes, body, steps)
   const of = (outcome: Outcome): PackedDocument[] => writes.filter((_, index) => outcomes[index] === outcome)
-  const stale = of('stale')
+  const conflicts = of('conflict')
   steps.count('written', of('written').length)
-  const notStored = await findNotStored(stale, steps)
-  steps.count('stale', stale.length - notStored.length)
+  const notStored = await findNotStored(conflicts, steps)
+  steps.count('stale', conflicts.length - notStored.length)
   if (notStored.length > 0) steps.onRefused('Elasticsearch refuses documents for now: 409, but it has no newer version')
   const tooMuch = of('too much')
   return { again: [...tooMuch, ...of('retry'), ...notStored], isTooMuch: tooMuch.length > 0 }
@@ -216,10 +216,10 @@ const withoutRawNames = (document: Comparable): object => {
 type Comparable = { readonly body?: Partial<ParkedDocument['body']> }
 
 /**
- * `stale`: answered 409. Elasticsearch has this version or a later one, which `findNotStored` checks. `too much`: its
- * shard refuses for lack of memory or of room in a queue.
+ * `conflict`: answered 409. Elasticsearch has this version or a later one, which `findNotStored` checks. `too much`:
+ * its shard refuses for lack of memory or of room in a queue.
  */
-type Outcome = 'written' | 'stale' | 'retry' | 'too much'
+type Outcome = 'written' | 'conflict' | 'retry' | 'too much'
 
 /** Returns the outcome of each document. @throws StopError if the response is not about exactly these, in order */
 const itemOutcomes = (
@@ -241,7 +241,7 @@ const itemOutcomes = (
     }
     assertNoPipeline(index, item)
     if (status === 200 || status === 201) return 'written'
-    if (status === 409) return 'stale'
+    if (status === 409) return 'conflict'
     const type = errorType(item)
     if (isTransient(status, item)) {
       onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}, index ${index}`)

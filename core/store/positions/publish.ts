@@ -7,8 +7,8 @@
  * that was read, and merges what another owner wrote. A stored position that went back is not merged: that would pass
  * over documents that a restored copy lacks. Only a time ahead of all clocks is taken back, which is counted.
  *
- * Only this file defines which records a reader sees (`isVisible`), and which of them are replaced (`isReplaced`). `seq`
- * of a record is the offset of the event that made it; `until_seq` is the offset of the event that replaced it.
+ * Only this file defines which records a reader sees (`isVisible`), and which of them are replaced (`isReplaced`).
+ * `seq` of a record is the offset of the event that made it; `until_seq` is the offset of the event that replaced it.
  * Everything at an offset below the position is searchable.
  */
 import {
@@ -22,6 +22,7 @@ import {
   withTime,
   writtenId,
 } from '../../../schemas/stored/documents.ts'
+import { type Address, controlAddress } from '../../../schemas/stored/layout.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer, DocumentVersion } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
@@ -275,6 +276,27 @@ export const openWritten = async (
     if (status !== 409) throw new StopError('index_missing', stored.controlIndex)
   }
 }
+
+/**
+ * Returns the document of the last written record as it is written with the documents of a batch.
+ * @param last of the batch. The document has the record of an opened partition instead if that is a later one
+ */
+export const writtenDocument = (
+  last: LastWritten,
+  { written, writtenFrom = 0 }: Pick<PublishedPosition, 'written' | 'writtenFrom'>,
+  at: { readonly identity: { readonly generation: string }; readonly prefix: string; readonly partition: number },
+): { readonly address: Address; readonly version: number; readonly document: WrittenDocument } => {
+  const body = laterOf(written, last)
+  const address = controlAddress(at.prefix, writtenId(at.identity.generation, at.partition))
+  return { address, version: writtenFrom + body.offset, document: { kind: 'written', body } }
+}
+
+/**
+ * Returns the later one of two written records. After a crash, documents of later records are there until they are
+ * written again: an earlier record in their place would let a log that lost them go on.
+ */
+export const laterOf = (before: LastWritten | null | undefined, last: LastWritten): LastWritten =>
+  before && before.offset > last.offset ? before : last
 
 /** Returns the last record whose documents are written, if it is at or after the position; undefined: no document. */
 export const readWritten = async (
