@@ -56,7 +56,7 @@ export const assess = (record: RawRecord, { decode, source, rules: table }: Asse
   // Parking needs only these fields. The rest of the envelope would take most of the memory.
   const { org_id } = verdict.data
   const { type, id } = envelope
-  // Those of a payout: `rules/payouts.ts`.
+  // `core/ledger/rules/payouts.ts` has the rules of a payout, `rules.ts` there the table.
   const rules = (hasFirstKeyRules(source, record) ? firstKeyRules : table)[verdict.type]
   return { record, envelope: { type, id, data: { org_id } }, verdict, reads: rules.reads(verdict.data), rules }
 }

@@ -144,6 +144,7 @@ const decodeBinary = (attributes: readonly (string | null | undefined)[], value:
   const notText = attributes.indexOf(null)
   if (notText >= 0) return notOnce(`ce_${attributeNames[notText]}`)
   const [specversion, id, type, source, time] = attributes
+  // The same result as the full path, or undefined.
   const plain = type ? parseFastPayout(type, value.toString('utf8')) : undefined
   const parsed = plain ? { value: plain.data } : parseStrictJson(value, DATA_DEPTH_MAX)
   if (parsed === undefined) return notJson(value, DATA_DEPTH_MAX)

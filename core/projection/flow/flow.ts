@@ -8,8 +8,12 @@
  * Each written batch waits for the next refresh, and not for the batches before it. The second publishes the position
  * of searchable batches, in the order of the log. The commit to Kafka comes last, for lag tools only.
  *
- * Three objects do the work: the ledger decides (`PartitionLedger`), the store writes, refreshes and publishes
- * (`PartitionStore`), and the stream is told of the progress (`StreamSide`).
+ * Three objects do the work. The ledger decides: `PartitionLedger` in `core/ledger/decide/decide.ts`, where `Queue` is,
+ * too. The store writes, refreshes and publishes: `PartitionStore` in `partition-store.ts`. The stream is told of the
+ * progress: `StreamSide` in `stream-side.ts`. `published` is in `core/store/positions/publish.ts`, `recordHash` in
+ * `core/ledger/event/decode.ts`, `timeOfRecord` in `core/ledger/decide/project.ts`. `traceBatch` only makes a span for
+ * OpenTelemetry, and `WeightedSemaphore` only bounds bytes. `IncludedTime` (`included-time.ts`) has only the published
+ * time: the position decides which records a reader sees.
  *
  * Promises: a position is published only when all documents before it are written, and those that lists search are
  * searchable. Bytes in memory and writes in flight have bounds.
@@ -74,7 +78,7 @@ export class PartitionFlow {
   readonly #bytesMax: number
   readonly #read = new Queue()
   readonly #inOrder: InOrder
-  /** For the published time only: what is visible rests on the position. */
+  /** For the published time only. */
   readonly #included: IncludedTime
   readonly #catchUp: CatchUp
   #bytes = 0

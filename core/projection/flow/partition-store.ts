@@ -12,6 +12,13 @@
  * wait counts only if the generation still has its indices and shards after it (`Doubts`).
  * Can go wrong: as `write`, `refresh` and `published`; an index or a shard is another one (stops).
  *
+ * Foreign parts: `readDocuments`, `pack` and `write` are in `core/store/documents/documents.ts`, `createRefresh` in
+ * `refresh.ts` there. `createBatcher`, its kinds (`bulks`, `primaryReads`, `replacements`), `retryUntilAborted` and
+ * `sendWhole` are in `core/store/elasticsearch/client.ts`, `getFromPrimaries` in `primary-reads.ts` there.
+ * `PublishedPosition` and `writtenDocument` are in `core/store/positions/publish.ts`. `readGeneration`,
+ * `assertIntactIndices` and `createSameIndices` compare indices and shards with those that were recorded: they are in
+ * `core/store/generations/`. `createWeightedSemaphore` and `limitConcurrency` only bound what is under way.
+ *
  * Retries: `retryUntilAborted` here repeats reads, refreshes and the requests of `request` as a whole, by `keepTrying`
  * (`core/runtime/keep-trying.ts`). `write` in `core/store/documents/documents.ts` repeats bulk writes, whole or by
  * document. Everything below these, `createBatcher` and `send` in `core/store/elasticsearch/client.ts`, tries once.

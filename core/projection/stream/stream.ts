@@ -1,6 +1,14 @@
 /**
  * One topic, from its consumer group to its indices. Puts the parts of each flow together, and watches the ends of the
  * partitions and the source. Commission events and API keys each have a stream.
+ *
+ * A batch comes to `onBatch` from `core/log/follow/consume.ts`. It goes to the partition: `Assignment` in `assign.ts`,
+ * then `PartitionFlow` in `core/projection/flow/flow.ts`. The flow has three parts: `PartitionLedger` in
+ * `core/ledger/decide/decide.ts`, with `decode` in `core/ledger/event/decode.ts` and `builtInRules` in
+ * `core/ledger/rules/rules.ts`; `PartitionStore` in `core/projection/flow/partition-store.ts`; `StreamSide` in
+ * `stream-side.ts` there. `follow.ts` there is only for a generation under other rules. `createPublishedTimes` is in
+ * `core/store/positions/publish.ts`. `createSourceVerifier` and `monitorSource` in `monitor-source.ts` see a changed
+ * topic, and the ends of partitions. All other parts only watch, name or make something beside the records.
  */
 
 import type { Stream } from '../../../schemas/events.ts'
@@ -162,6 +170,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     onAssigned: partitions => void opened.promise.then(() => assignment.onAssigned(partitions)),
     onBatch: (partition, batch) => {
       nameWrongTimes(partition, batch)
+      // Only a replay has bounds. Without them this returns the batch as it is.
       assignment.onBatch(partition, upToBound(partition, batch, options.bounds))
     },
     onReconnected: () => {
@@ -186,8 +195,10 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     onStopped: context.fail,
     fail: context.fail,
   }
-  // The topic in Kafka (`consume`), or an archive of it.
+  // The topic in Kafka, or an archive of it. `kafka-log.ts` passes the handlers to `consume` unchanged; it only adds
+  // something to `onReconnected`.
   const reading = await context.streamLog.open(handlers, stopping.signal)
+  // Only a replay has bounds. Without them this returns `reading.consumption` as it is.
   consumption = restingAt(options.bounds, reading.consumption)
   opened.resolve()
 
