@@ -6,11 +6,11 @@
 export { Cache } from './decide/cache.ts'
 export type { ReadDocuments } from './decide/decide.ts'
 export {
+  type BatchOutcome,
   batchOfOne,
   bytesOfAll,
-  type Decided,
   type DecidedBatch,
-  type Deciding,
+  type DecisionSteps,
   decideBatch,
   type Followed,
   outcomeOf,

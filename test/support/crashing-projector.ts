@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import type { Deciding } from '../../core/ledger/decide/decide.ts'
+import type { DecisionSteps } from '../../core/ledger/decide/decide.ts'
 import { kafkaAccess, kafkaConfig } from '../../core/log/kafka-config.ts'
 import type { FlowParts } from '../../core/projection/flow/flow.ts'
 import { StopError } from '../../core/runtime/failures.ts'
@@ -49,7 +49,7 @@ const endNow = (point: Point): void => {
   if (isHere(point)) void end()
 }
 
-const wrapDeciding = (deciding: Deciding): Deciding => ({
+const wrapDeciding = (deciding: DecisionSteps): DecisionSteps => ({
   ...deciding,
   decode: record => {
     endNow('before decode')

@@ -40,6 +40,7 @@ export const payoutRules: Rules<Data, PayoutRefs> = {
   decide: (event, state) => decide(event, state),
 }
 
+/** `state` may already have effects of later offsets: `recordBefore`, `isKnown` and `chainBefore` leave them out. */
 const decide = (event: SequencedEvent<Data, PayoutRefs>, state: State): Decision => {
   const { data, reads, hash, seq } = event
   const { org_id } = data

@@ -14,7 +14,7 @@
 import type { Stream } from '../../../schemas/events.ts'
 import { API_KEYS_GENERATION, controlIndexOf } from '../../../schemas/stored/documents.ts'
 import { type GenerationLayout, layoutOf } from '../../../schemas/stored/layout.ts'
-import { builtInRules, type Deciding, decode, PartitionLedger, type RulesTable } from '../../ledger/index.ts'
+import { builtInRules, type DecisionSteps, decode, PartitionLedger, type RulesTable } from '../../ledger/index.ts'
 import {
   type Bounds,
   type Consumption,
@@ -99,7 +99,7 @@ export type StreamContext = Retrying & {
 
 /** For tests only: to stop a projector at a step, or to see it stuck sooner. */
 export type TestHooks = {
-  readonly wrapDeciding?: (deciding: Deciding) => Deciding
+  readonly wrapDeciding?: (deciding: DecisionSteps) => DecisionSteps
   readonly wrapParts?: (parts: FlowParts) => FlowParts
   readonly stuckMs?: number
   readonly rulesVersion?: number
@@ -270,7 +270,7 @@ const startBalances = (
   })
 }
 
-const sourceOf = (stream: Stream, identity: GenerationBody, partition: number): Deciding['source'] => {
+const sourceOf = (stream: Stream, identity: GenerationBody, partition: number): DecisionSteps['source'] => {
   const source = { stream, topic: identity.topic, partition, partitions: identity.partitions }
   return stream === 'api-keys' ? { ...source, firstKeyRulesUntil: firstKeyRulesUntil(identity) } : source
 }
