@@ -91,7 +91,7 @@ export type WriteSteps = {
   /** Tries once. @throws Unanswered if a retry may succeed */
   readonly request: Send
   readonly getDocuments: GetDocuments
-  /** Waits before a retry. @throws when it is aborted */
+  /** Waits before a retry, of which the first is 0. @throws when it is aborted */
   readonly pause: (attempt: number) => Promise<void>
   readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
   /** Called with the reason why documents are refused for now, and with undefined when all are written. */
@@ -144,7 +144,7 @@ const writeAll = async (writes: readonly PackedDocument[], steps: WriteSteps): P
     if (isTooMuch) bytesMax = Math.max(BULK_BYTES_MIN, bytesMax / 2)
     steps.count('retried', again.length)
     if (failure) steps.onRefused(failure.message)
-    await steps.pause(++failures)
+    await steps.pause(failures++)
   }
   steps.onRefused(undefined)
 }
