@@ -6,11 +6,11 @@
 export { Cache } from './decide/cache.ts'
 export type { ReadDocuments } from './decide/decide.ts'
 export {
+  type BatchOutcome,
   batchOfOne,
   bytesOfAll,
-  type Decided,
   type DecidedBatch,
-  type Deciding,
+  type DecisionSteps,
   decideBatch,
   type Followed,
   outcomeOf,
@@ -27,28 +27,26 @@ export {
   type ProjectedBatch,
   timeOfRecord,
 } from './decide/project.ts'
-export { JsonText } from './event/canonical.ts'
 export {
   type Batch,
   bytesOf,
   decode,
+  describeBatch,
   type Header,
   type RawRecord,
   type RecordHeaders,
   recordHash,
-} from './event/decode.ts'
-export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
-export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'
-export { whyNotStrictJson } from './event/strict-json.ts'
-export { traceBatch } from './event/trace-batch.ts'
-export {
-  describeBatch,
   sayUndecodable,
   UNDECODABLE_BATCH_HEADER,
   type UndecodableBatch,
   type UnreadableReason,
   undecodableBatchOf,
-} from './event/undecodable-batch.ts'
+} from './event/decode.ts'
+export { detailOf, needsRecord, type ToExplain } from './event/detail.ts'
+export { type ForeignKind, foreignForm } from './event/foreign-bytes.ts'
+export { JsonText } from './event/json-text.ts'
+export { whyNotStrictJson } from './event/strict-json.ts'
+export { traceBatch } from './event/trace-batch.ts'
 export { type PartitionSource, type ValidEvent, validate } from './event/validate.ts'
 export { type AnyRules, builtInRules, KEY_RULES_VERSION, RULES_VERSION, type RulesTable } from './rules/rules.ts'
 export type { Decision, Rules, SequencedEvent } from './rules/state.ts'

@@ -6,14 +6,13 @@ export { boundLog } from './bounded-log.ts'
 export { type ErrorLocation, errorLocation, UNHANDLED_EXIT_CODE } from './error-location.ts'
 export { nameOf, StopError, type Where } from './failures.ts'
 export { createHealth, type Health, type HealthLog, type HealthPart, type ReportTrouble } from './health.ts'
-export { keepTrying, pauseBefore, type Retrying, type RetryOptions } from './keep-trying.ts'
+export { keepTrying, pauseBefore, type Retrying, type RetryOptions, Unanswered } from './keep-trying.ts'
 export { AGE_INTERVAL_MS, atMost, REDIS_CONNECT_TIME_MAX, STALE_AGE_MS } from './limits.ts'
 export { createProcessMetrics } from './process-metrics.ts'
 export {
   ADMIN_FAILED,
   ADMIN_METHOD_REFUSED,
   ADMIN_NOT_FOUND,
-  ELASTICSEARCH_OVERLOADED,
   isRetryable,
   NOT_MODIFIED,
   NOT_READY,
@@ -76,6 +75,5 @@ export {
   waitOrAbort,
   withTimeLimit,
 } from './time-limits.ts'
-export { Unanswered } from './unanswered.ts'
 export { endAtUnhandledErrors } from './unhandled-errors.ts'
 export { createWeightedSemaphore, limitConcurrency, shared, type WeightedSemaphore } from './weighted-semaphore.ts'

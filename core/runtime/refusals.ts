@@ -3,14 +3,13 @@ import { type RefusalCode, refusals } from '../../schemas/errors.ts'
 import { messages } from '../../schemas/reference/messages.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
-/** Other statuses of HTTP: of answers, of the admin port, of an overloaded Elasticsearch. */
+/** Other statuses of HTTP: of answers, and of the admin port. */
 export const OK = 200
 export const NOT_MODIFIED = 304
 export const NOT_READY = 503
 export const ADMIN_NOT_FOUND = 404
 export const ADMIN_METHOD_REFUSED = 405
 export const ADMIN_FAILED = 500
-export const ELASTICSEARCH_OVERLOADED = 429
 
 type Failure = {
   /** Whether a message given with the refusal replaces the usual one. */

@@ -9,8 +9,7 @@ export {
   groupsOf,
   rowsOf,
 } from './balances/sums.ts'
-export { assertNoPipeline, pack, readDocuments, WITHOUT_PIPELINES, write } from './documents/documents.ts'
-export { lastOffsetIn } from './documents/last-offset.ts'
+export { assertNoPipeline, lastOffsetIn, pack, readDocuments, WITHOUT_PIPELINES, write } from './documents/documents.ts'
 export { createRefresh, type Refreshing } from './documents/refresh.ts'
 export type {
   Coverage,
@@ -20,24 +19,21 @@ export type {
   TermsAnswer,
   Total,
 } from './elasticsearch/answers.ts'
-export { bulks, createBatcher, primaryReads, replacements } from './elasticsearch/batch-requests.ts'
 export {
   type Answer,
   AnswerTooLong,
   type Ask,
+  bulks,
   causeType,
+  createBatcher,
   createElasticsearch,
-  type DocumentAddress,
   documentPath,
   type Elasticsearch,
-  type FoundDocument,
-  type GetDocuments,
-  getEach,
-  getFromPrimaries,
   ifVersion,
   isTransient,
-  multiGet,
+  primaryReads,
   type Request,
+  replacements,
   retryUntilAborted,
   type Send,
   sendWhole,
@@ -50,6 +46,14 @@ export {
   createClocks,
   logClockChange,
 } from './elasticsearch/clocks.ts'
+export {
+  type DocumentAddress,
+  type FoundDocument,
+  type GetDocuments,
+  getEach,
+  getFromPrimaries,
+  multiGet,
+} from './elasticsearch/primary-reads.ts'
 export { elasticsearchConfig } from './elasticsearch-config.ts'
 export { authOf, type Credentials, createCredentials } from './elasticsearch-credentials.ts'
 export { inspectIndices, type ToldSetting } from './generations/check-index.ts'
@@ -123,24 +127,28 @@ export {
   type DocumentsOf,
   type Generation,
   generationIdOf,
-  isReplaced,
   isServed,
-  isVisible,
   type LivePositions,
-  notReplacedRange,
   type PositionReader,
   type ReadPosition,
-  visibleRange,
 } from './positions/position.ts'
 export {
+  createPublishedTimes,
+  type FurtherPosition,
+  isReplaced,
+  isVisible,
   type LastWritten,
+  laterOf,
+  notReplacedRange,
   openPublishedPosition,
   openWritten,
   type PublishedPosition,
   type PublishedState,
+  type PublishedTimes,
   readWritten,
+  visibleRange,
+  writtenDocument,
 } from './positions/publish.ts'
-export { createPublishedTimes, type PublishedTimes } from './positions/publish-times.ts'
 export {
   type AnswerBudget,
   allocate,

@@ -4,8 +4,9 @@
  */
 import { Client } from '@elastic/elasticsearch'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Unanswered } from '../../core/runtime/unanswered.ts'
-import { createElasticsearch, getFromPrimaries, multiGet, type Send } from '../../core/store/elasticsearch/client.ts'
+import { Unanswered } from '../../core/runtime/keep-trying.ts'
+import { createElasticsearch, type Send } from '../../core/store/elasticsearch/client.ts'
+import { getFromPrimaries, multiGet } from '../../core/store/elasticsearch/primary-reads.ts'
 import { type ElasticsearchNode, startElasticsearchNodes } from '../support/elasticsearch-nodes.ts'
 import { addressIn } from '../support/layout.ts'
 import { eventually, fileScope } from '../support/scope.ts'

@@ -1,7 +1,8 @@
 /** Reads from the primaries of a real Elasticsearch: they give what was stored, and change nothing. */
 import { Client } from '@elastic/elasticsearch'
 import { expect, inject, test } from 'vitest'
-import { createElasticsearch, getFromPrimaries, multiGet, type Send } from '../../core/store/elasticsearch/client.ts'
+import { createElasticsearch, type Send } from '../../core/store/elasticsearch/client.ts'
+import { getFromPrimaries, multiGet } from '../../core/store/elasticsearch/primary-reads.ts'
 import { prepareCommon } from '../../core/store/generations/prepare.ts'
 import { useStore } from '../support/api.ts'
 import { newId, repRecorded } from '../support/events.ts'

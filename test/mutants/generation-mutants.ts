@@ -107,7 +107,7 @@ export const generationMutants: readonly Mutant[] = [
     inside: 'getFromPrimaries',
     find: '    const bulk = linesOf(part)\n',
     replace:
-      "    if (part.length > 0) return (await import('./client.ts')).multiGet<Source>(send, part, signal)\n    const bulk = linesOf(part)\n",
+      "    if (part.length > 0) return (await import('./primary-reads.ts')).multiGet<Source>(send, part, signal)\n    const bulk = linesOf(part)\n",
     flow: SCHEDULES,
   },
   {
@@ -115,14 +115,15 @@ export const generationMutants: readonly Mutant[] = [
     inside: 'readPositions',
     file: 'core/store/generations/generations.ts',
     find: 'part => getFromPrimaries<PositionDocument>(request, part)',
-    replace: "async part => (await import('../elasticsearch/client.ts')).multiGet<PositionDocument>(request, part)",
+    replace:
+      "async part => (await import('../elasticsearch/primary-reads.ts')).multiGet<PositionDocument>(request, part)",
     flow: SCHEDULES,
   },
   {
     name: 'the receipt of a record rests on a parked record that any copy answered',
     inside: 'createReceiptReader',
     find: 'await getFromPrimaries<Pick<ParkedDocument',
-    replace: "await (await import('../elasticsearch/client.ts')).multiGet<Pick<ParkedDocument",
+    replace: "await (await import('../elasticsearch/primary-reads.ts')).multiGet<Pick<ParkedDocument",
   },
   {
     name: 'the receipt of a record rests on an index that was replaced, or lost documents',

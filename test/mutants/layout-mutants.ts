@@ -13,7 +13,7 @@ export const layoutMutants: readonly Mutant[] = [
   {
     name: 'the projector reads a document without its routing',
     inside: 'lineOf',
-    file: 'core/store/elasticsearch/client.ts',
+    file: 'core/store/elasticsearch/primary-reads.ts',
     find: 'update: { _index, _id, routing, _source: fields }',
     replace: 'update: { _index, _id, routing: routing && undefined, _source: fields }',
   },

@@ -125,7 +125,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: 'every 409 counts as success',
     inside: 'writeOnce',
-    find: '  const notStored = await findNotStored(stale, steps)',
+    find: '  const notStored = await findNotStored(conflicts, steps)',
     replace: '  const notStored: PackedDocument[] = []',
   },
   {
@@ -203,8 +203,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: 'a position goes back when another owner was ahead',
-    inside: 'merge',
-    file: 'core/store/positions/publish.ts',
+    inside: 'mergePositions',
     find: '  const further = b.position > a.position ? b : a',
     replace: '  const further = b',
   },

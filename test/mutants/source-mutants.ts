@@ -163,7 +163,8 @@ export const sourceMutants: readonly Mutant[] = [
   },
   {
     name: 'a batch that cannot be read is parked as a record of a publisher',
-    inside: 'assess',
+    inside: 'decode',
+    file: 'core/ledger/event/decode.ts',
     find: "undecodableBatchOf(record) ? 'batch_undecodable' : 'record_undecodable'",
     replace: "undecodableBatchOf(record) ? 'record_undecodable' : 'record_undecodable'",
   },

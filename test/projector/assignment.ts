@@ -45,8 +45,8 @@ export const publishedAt = (position: number, last: PublishedState['last'] = nul
     advance: async further => {
       current = { ...current, ...further }
     },
-    takeBack: async further => {
-      current = { ...current, ...further }
+    advanceTime: async time => {
+      current = { ...current, time }
     },
   }
 }

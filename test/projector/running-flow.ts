@@ -1,5 +1,5 @@
 /** A flow of one partition whose stages the test can hold. Records the calls of each stage. */
-import { type Deciding, PartitionLedger } from '../../core/ledger/decide/decide.ts'
+import { type DecisionSteps, PartitionLedger } from '../../core/ledger/decide/decide.ts'
 import { type Batch, decode, type RawRecord } from '../../core/ledger/event/decode.ts'
 import { builtInRules } from '../../core/ledger/rules/rules.ts'
 import type { DocumentChange, DocumentKey } from '../../core/ledger/rules/state.ts'
@@ -55,7 +55,7 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
   /** How many documents an answer holds. */
   const answers = { most: Number.POSITIVE_INFINITY }
   const share = shareOf(partitions)
-  const deciding: { -readonly [Name in keyof Deciding]: Deciding[Name] } = {
+  const deciding: { -readonly [Name in keyof DecisionSteps]: DecisionSteps[Name] } = {
     source: { stream: 'events', topic: TOPIC, partition: 0, partitions: 1 },
     decode,
     rules: builtInRules,
@@ -69,8 +69,24 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
     from: position,
     share,
   })
+  const publish = (further: Partial<PublishedState>, isAhead = false): Promise<void> => {
+    if (isAhead) {
+      story.push(`take back to ${further.time}`)
+      current = { ...current, ...further }
+      return Promise.resolve()
+    }
+    if (further.position !== undefined) story.push(`publish ${further.position}`)
+    if (further.time !== undefined) story.push(`time ${further.time}`)
+    advanced = advanced
+      .catch(() => undefined)
+      .then(async () => {
+        if (holds.advances) await advances.call(further)
+        current = { ...current, ...further, time: Math.max(current.time, further.time ?? 0) }
+      })
+    return advanced
+  }
   const store: FlowParts['store'] = {
-    pack: changes => async () => {
+    packBatch: changes => async () => {
       const offsets = changes.map(({ version }) => version)
       story.push(`write ${Math.min(...offsets)}-${Math.max(...offsets)}`)
       if (holds.writes) await writes.call(changes)
@@ -85,21 +101,8 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
     },
     published: {
       current: () => current,
-      advance: further => {
-        if (further.position !== undefined) story.push(`publish ${further.position}`)
-        if (further.time !== undefined) story.push(`time ${further.time}`)
-        advanced = advanced
-          .catch(() => undefined)
-          .then(async () => {
-            if (holds.advances) await advances.call(further)
-            current = { ...current, ...further, time: Math.max(current.time, further.time ?? 0) }
-          })
-        return advanced
-      },
-      takeBack: async further => {
-        story.push(`take back to ${further.time}`)
-        current = { ...current, ...further }
-      },
+      advance: publish,
+      advanceTime: (time, isAhead) => publish({ time }, isAhead),
     },
   }
   const stream: FlowParts['stream'] = {

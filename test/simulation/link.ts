@@ -4,7 +4,7 @@
  * request that fails for the projector can still have its effect.
  */
 
-import { Unanswered } from '../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../core/runtime/keep-trying.ts'
 import { type Answer, AnswerTooLong, type Elasticsearch, type Request } from '../../core/store/elasticsearch/client.ts'
 import { ELASTICSEARCH_TIMEOUT_MS } from '../../core/store/limits.ts'
 import { isRead, sending, updatesIn } from '../support/answering.ts'

@@ -5,8 +5,7 @@
  */
 
 import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
-import { keepTrying } from '../../core/runtime/keep-trying.ts'
-import { Unanswered } from '../../core/runtime/unanswered.ts'
+import { keepTrying, Unanswered } from '../../core/runtime/keep-trying.ts'
 import type { Send } from '../../core/store/elasticsearch/client.ts'
 import { changeGenerations } from '../../core/store/generations/generations.ts'
 import { prepareGeneration } from '../../core/store/generations/prepare.ts'

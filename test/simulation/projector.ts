@@ -3,7 +3,7 @@
  * `projector/projector.ts`. Not simulated: the admin port and the report.
  */
 
-import type { Deciding } from '../../core/ledger/decide/decide.ts'
+import type { DecisionSteps } from '../../core/ledger/decide/decide.ts'
 import { RULES_VERSION } from '../../core/ledger/rules/rules.ts'
 import { GENERATIONS_POLL_MS, LEAVE_TIMEOUT_MS, STOP_TIMEOUT_MS } from '../../core/projection/limits.ts'
 import { kafkaLog } from '../../core/projection/stream/kafka-log.ts'
@@ -159,7 +159,7 @@ export class Projector {
         | undefined
       return live?.body.alone?.[SECOND_GENERATION]?.[partition] ?? Number.POSITIVE_INFINITY
     }
-    const wrapDeciding = (deciding: Deciding): Deciding => {
+    const wrapDeciding = (deciding: DecisionSteps): DecisionSteps => {
       const { stream, topic, partition } = deciding.source
       return {
         ...deciding,

@@ -1,5 +1,6 @@
 /** Simulated answers of Elasticsearch. Their form is not checked: the code under test states the form that it reads. */
-import type { Answer, DocumentAddress, GetDocuments, Request, Send } from '../../core/store/elasticsearch/client.ts'
+import type { Answer, Request, Send } from '../../core/store/elasticsearch/client.ts'
+import type { DocumentAddress, GetDocuments } from '../../core/store/elasticsearch/primary-reads.ts'
 
 export const sending = (answer: (request: Request, signal?: AbortSignal) => Promise<Answer>): Send => answer as Send
 

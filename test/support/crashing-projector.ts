@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import type { Deciding } from '../../core/ledger/decide/decide.ts'
+import type { DecisionSteps } from '../../core/ledger/decide/decide.ts'
 import { kafkaAccess, kafkaConfig } from '../../core/log/kafka-config.ts'
 import type { FlowParts } from '../../core/projection/flow/flow.ts'
 import { StopError } from '../../core/runtime/failures.ts'
@@ -49,7 +49,7 @@ const endNow = (point: Point): void => {
   if (isHere(point)) void end()
 }
 
-const wrapDeciding = (deciding: Deciding): Deciding => ({
+const wrapDeciding = (deciding: DecisionSteps): DecisionSteps => ({
   ...deciding,
   decode: record => {
     endNow('before decode')
@@ -63,20 +63,20 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
   const { published } = store
   let writes = 0
 
-  const pack: FlowParts['store']['pack'] = (decided, last) => async () => {
+  const packBatch: FlowParts['store']['packBatch'] = (decided, last) => async () => {
     if (decided.length > 0) writes++
     // The first write of the partition never starts; the projector ends at the second.
     if (plan.point === 'a later write first' && writes === 1) return new Promise(() => undefined)
     await reach('before write')
     if (isHere('amid write')) {
       // Elasticsearch writes shard by shard, so any subset of the items can be written.
-      await store.pack(
+      await store.packBatch(
         decided.filter(() => random.chance(0.5)),
         last,
       )()
       await end()
     }
-    await store.pack(decided, last)()
+    await store.packBatch(decided, last)()
     await reach('after write')
     await reach('a later write first')
   }
@@ -92,7 +92,7 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
       },
     },
     store: {
-      pack,
+      packBatch,
       searchedIndices: kinds => store.searchedIndices(kinds),
       refresh: async (indices, behind) => {
         if (indices.length === 0) return store.refresh(indices, behind)
@@ -102,10 +102,9 @@ const wrapParts = ({ ledger, store, stream }: FlowParts): FlowParts => {
       },
       published: {
         ...published,
-        advance: async further => {
-          if (further.position === undefined) return published.advance(further)
+        advance: async (further, isAhead) => {
           await reach('before publish')
-          await published.advance(further)
+          await published.advance(further, isAhead)
           await reach('after publish')
         },
       },

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
-import type { Deciding } from '../../core/ledger/decide/decide.ts'
+import type { DecisionSteps } from '../../core/ledger/decide/decide.ts'
 import { kafkaAccess, kafkaConfig } from '../../core/log/kafka-config.ts'
 import { StopError } from '../../core/runtime/failures.ts'
 import { projectorSettings, readSettings } from '../../core/runtime/settings.ts'
@@ -39,9 +39,9 @@ const options = kafkaConfig(settings, 'commission-projector', noFiles)
 const access = kafkaAccess(options, config => new kafkajs.Kafka(config), Date.now)
 const elasticsearch = createElasticsearch(new Client(elasticsearchConfig(settings, noFiles)))
 
-const wrapDeciding = (deciding: Deciding): Deciding => ({
+const wrapDeciding = (deciding: DecisionSteps): DecisionSteps => ({
   ...deciding,
-  decode: record => (parked?.test(String(record.value)) ? 'undecodable' : deciding.decode(record)),
+  decode: record => (parked?.test(String(record.value)) ? 'record_undecodable' : deciding.decode(record)),
 })
 const common = {
   ...access,

@@ -1,6 +1,6 @@
 /** Waits for the projector, with positions and an Elasticsearch that the test changes. Only waiting moves the clock. */
 import { expect, test } from 'vitest'
-import { Unanswered } from '../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../core/runtime/keep-trying.ts'
 import { layoutOfKeys } from '../../schemas/stored/layout.ts'
 import { waitUntilPublished } from '../../tools/live.ts'
 import { sending } from '../support/answering.ts'

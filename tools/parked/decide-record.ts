@@ -4,10 +4,10 @@
  */
 
 import {
+  type BatchOutcome,
   batchOfOne,
   builtInRules,
   type Cache,
-  type Decided,
   decideBatch,
   decode,
   detailOf,
@@ -25,10 +25,10 @@ export type Outcome =
   | { readonly outcome: 'applied' | 'duplicate' }
   | { readonly outcome: 'parked'; readonly code: ParkCode; readonly detail: string }
 
-type DecidedRecord = Pick<Decided, 'assessed' | 'state'> & {
+type DecidedRecord = Pick<BatchOutcome, 'assessed' | 'state'> & {
   readonly outcome: Outcome
   /** The documents that the record makes or changes. Add them to the cache before the next decision. */
-  readonly documents: Decided['documents']
+  readonly documents: BatchOutcome['documents']
 }
 
 /**

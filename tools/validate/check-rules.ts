@@ -189,7 +189,7 @@ const decide = async (
   } catch (error) {
     if (error instanceof CommandError) throw error
     const envelope = decode(raw)
-    const type = envelope === 'undecodable' ? 'record' : envelope.type
+    const type = typeof envelope === 'string' ? 'record' : envelope.type
     throw new CommandError(
       `${name} gives wrong references or changes on a ${type} at offset ${line}: expected them as the rules in force give them`,
     )

@@ -37,13 +37,14 @@ export type ParkedThere = ReadonlyMap<number, ParkCode>
 export type Followed = { readonly decidableTo: number; readonly parked: ParkedThere }
 
 /** Where the records of a batch are, and by which rules they are decided. */
-export type Deciding = AssessSteps & {
+export type DecisionSteps = AssessSteps & {
   readonly source: PartitionSource & { readonly topic: string }
   /** For a generation that follows another: waits until the other has decided, and returns what it parked. */
   readonly follow?: ((batch: Batch) => Promise<Followed>) | undefined
 }
 
-export type Decided = Omit<ProjectedBatch, 'changes'> & {
+/** A batch, or the part of one, that is decided. */
+export type BatchOutcome = Omit<ProjectedBatch, 'changes'> & {
   readonly batch: Batch
   /** Undecided parts of the given batch, in the order of putting back: the last part first. */
   readonly rest: readonly Batch[]
@@ -58,15 +59,16 @@ export type Decided = Omit<ProjectedBatch, 'changes'> & {
 
 export const decideBatch = async (
   given: Batch,
-  deciding: Deciding,
+  deciding: DecisionSteps,
   cache: Cache,
   read: ReadDocuments,
-): Promise<Decided> => {
+): Promise<BatchOutcome> => {
   const followed = await deciding.follow?.(given)
   const [taken, notFollowed] = splitAtOffset(given, followed?.decidableTo ?? given.end)
   const assessed = taken.records.map(record => parkAsFollowed(assessOrSkip(record, deciding), followed?.parked))
   const events = eventsOf(assessed)
   const { state, count: loaded } = await load(events, cache, read)
+  // `events[loaded]` is the first event that was not loaded. Undefined: all were, and the whole batch is decided.
   const [batch, notLoaded] = splitAtOffset(taken, events[loaded]?.seq ?? taken.end)
   const decidable = assessed.slice(0, batch.records.length)
   const { changes, ...outcomes } = project(decidable, state, deciding.source)
@@ -75,7 +77,7 @@ export const decideBatch = async (
 }
 
 type Parts = {
-  readonly deciding: Deciding
+  readonly deciding: DecisionSteps
   /** Reads the documents that are not in the cache. */
   readonly read: ReadDocuments
   /** Limits throughput: waits after this many events were loaded. */
@@ -87,14 +89,14 @@ type Parts = {
 }
 
 /** `acknowledge` is called when the documents are written: they need not stay in the cache. */
-export type DecidedBatch = Omit<Decided, 'assessed' | 'state'> & { readonly acknowledge: () => void }
+export type DecidedBatch = Omit<BatchOutcome, 'assessed' | 'state'> & { readonly acknowledge: () => void }
 
 /**
  * The ledger of one partition: decides its batches, and keeps the documents that the next decisions need. A decision
  * sees all earlier ones, written or not. A decided document stays in the cache until it is acknowledged as written.
  */
 export class PartitionLedger {
-  readonly deciding: Deciding
+  readonly deciding: DecisionSteps
   readonly #parts: Parts
   readonly #cache: Cache
 
@@ -125,7 +127,7 @@ export const batchOfOne = (record: RawRecord): Batch => ({
 })
 
 /** The outcome of the only record of a batch: `applied`, `duplicate` or the code under which it is parked. */
-export const outcomeOf = ({ counts, parkedCodes }: Pick<Decided, 'counts' | 'parkedCodes'>) =>
+export const outcomeOf = ({ counts, parkedCodes }: Pick<BatchOutcome, 'counts' | 'parkedCodes'>) =>
   parkedCodes[0] ?? (counts.duplicate > 0 ? 'duplicate' : 'applied')
 
 /** Parks a record that the followed generation parked, with the same code, whatever these rules decide. */

@@ -8,9 +8,8 @@
 import type { ParkCode } from '../../../schemas/errors.ts'
 import { type ParkedDocument, parkedId, type WithKind } from '../../../schemas/stored/documents.ts'
 import { isId } from '../../../schemas/values.ts'
-import { textOf } from '../event/canonical.ts'
-import { type Envelope, type RawRecord, recordHash } from '../event/decode.ts'
-import { undecodableBatchOf } from '../event/undecodable-batch.ts'
+import { type Envelope, type NotDecoded, type RawRecord, recordHash } from '../event/decode.ts'
+import { textOf } from '../event/json-text.ts'
 import { hasFirstKeyRules, type PartitionSource, type ValidEvent, validate } from '../event/validate.ts'
 import { PARKED_BYTES_MAX } from '../limits.ts'
 import { type AnyRules, firstKeyRules, type RulesTable } from '../rules/rules.ts'
@@ -42,7 +41,7 @@ export type Skipped = { readonly record: RawRecord; readonly skipped: true; read
 
 export type AssessSteps = {
   /** Checks UTF-8, JSON and the attributes of CloudEvents. It knows no event type and no field of the data. */
-  readonly decode: (record: RawRecord) => Envelope | 'undecodable'
+  readonly decode: (record: RawRecord) => Envelope | NotDecoded
   readonly source: PartitionSource
   readonly rules: RulesTable
   /** Projects only the records of this organization; undefined for all. */
@@ -51,15 +50,13 @@ export type AssessSteps = {
 
 export const assess = (record: RawRecord, { decode, source, rules: table }: AssessSteps): Assessed => {
   const envelope = decode(record)
-  if (envelope === 'undecodable') {
-    return parkedBeforeRules(record, undefined, undecodableBatchOf(record) ? 'batch_undecodable' : 'record_undecodable')
-  }
+  if (typeof envelope === 'string') return parkedBeforeRules(record, undefined, envelope)
   const verdict = validate(envelope, record, source)
   if (typeof verdict === 'string') return parkedBeforeRules(record, envelope, verdict)
   // Parking needs only these fields. The rest of the envelope would take most of the memory.
   const { org_id } = verdict.data
   const { type, id } = envelope
-  // Those of a payout: `rules/payouts.ts`.
+  // `core/ledger/rules/payouts.ts` has the rules of a payout, `rules.ts` there the table.
   const rules = (hasFirstKeyRules(source, record) ? firstKeyRules : table)[verdict.type]
   return { record, envelope: { type, id, data: { org_id } }, verdict, reads: rules.reads(verdict.data), rules }
 }

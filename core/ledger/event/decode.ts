@@ -1,11 +1,16 @@
 /**
- * In: a Kafka record. Out: its CloudEvents envelope (type, id, data) or `undecodable`.
+ * In: a Kafka record. Out: its CloudEvents envelope (type, id, data), or the code under which it is parked.
  * Promises: accepts only strict UTF-8 and strict JSON, in binary and structured mode; ignores everything that is no
  *   CloudEvents attribute; never throws for wrong bytes; the cause has nothing of the content.
  */
 import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
-import { DATA_DEPTH_MAX, RECORD_VALUE_BYTES_MAX } from '../../../schemas/limits.ts'
+import {
+  BATCH_BYTES_MAX,
+  BATCH_RECORD_BYTES_MAX,
+  DATA_DEPTH_MAX,
+  RECORD_VALUE_BYTES_MAX,
+} from '../../../schemas/limits.ts'
 import { describeValue, typeNameOf } from '../../../schemas/objects.ts'
 import { isCalendarDate } from '../../../schemas/values.ts'
 import { type FastPayout, parseFastPayout } from './fast-payout.ts'
@@ -82,9 +87,13 @@ export type Envelope = {
   readonly plain?: FastPayout
 }
 
-export const decode = (record: RawRecord): Envelope | 'undecodable' => {
+export type NotDecoded = 'record_undecodable' | 'batch_undecodable'
+
+/** Returns the code under which the record is parked, if it is undecodable. */
+export const decode = (record: RawRecord): Envelope | NotDecoded => {
   const read = readEnvelope(record)
-  return typeof read === 'string' ? 'undecodable' : read
+  if (typeof read !== 'string') return read
+  return undecodableBatchOf(record) ? 'batch_undecodable' : 'record_undecodable'
 }
 
 /** Says why a record is undecodable, in words that have nothing of its content. Undefined if it is decodable. */
@@ -135,6 +144,7 @@ const decodeBinary = (attributes: readonly (string | null | undefined)[], value:
   const notText = attributes.indexOf(null)
   if (notText >= 0) return notOnce(`ce_${attributeNames[notText]}`)
   const [specversion, id, type, source, time] = attributes
+  // The same result as the full path, or undefined.
   const plain = type ? parseFastPayout(type, value.toString('utf8')) : undefined
   const parsed = plain ? { value: plain.data } : parseStrictJson(value, DATA_DEPTH_MAX)
   if (parsed === undefined) return notJson(value, DATA_DEPTH_MAX)
@@ -203,3 +213,61 @@ const isTimestamp = (value: unknown): boolean =>
 
 const isMediaType = (text: string, type: string): boolean =>
   text === type || text.split(';', 1)[0]?.trim().toLowerCase() === type
+
+/** The reasons, which are stored, and what was expected and given. */
+const unreadableReasons = {
+  not_decompressed: ['bytes that can be decompressed', 'damaged ones'],
+  too_large: [`at most ${BATCH_BYTES_MAX} bytes when it is decompressed`, 'more'],
+  record_too_large: [`records of at most ${BATCH_RECORD_BYTES_MAX} bytes`, 'a larger one'],
+  records_malformed: ['records as Kafka defines them', 'a malformed one'],
+  count_wrong: ['as many records as it states', 'another number'],
+  codec_unknown: ['a known compression', 'an unknown one'],
+} as const
+export type UnreadableReason = keyof typeof unreadableReasons
+
+/**
+ * A batch that cannot be read is in the log of a stream as records: one for each of its offsets. A header names the
+ * batch and the reason. The first record has the bytes of the batch that stand for its records, compressed as they are
+ * in the log.
+ *
+ * Each of them is parked with `batch_undecodable`. An archive keeps them, and a restore appends them, like any other
+ * record: so the log has the same decisions afterwards, whatever a broker thinks of the batch. A publisher who sends
+ * such a record has parked that record, and nothing else.
+ */
+export type UndecodableBatch = {
+  /** The first and the last offset. */
+  readonly first: number
+  readonly last: number
+  readonly codec: number
+  readonly reason: UnreadableReason
+}
+
+export const UNDECODABLE_BATCH_HEADER = 'commission-undecodable-batch'
+const batchHeader = [Buffer.from(UNDECODABLE_BATCH_HEADER)]
+
+/** The text of the header. */
+export const describeBatch = ({ first, last, codec, reason }: UndecodableBatch): string =>
+  `${first} ${last} ${codec} ${reason}`
+
+/** Returns the batch that a record stands for; undefined for any other record. */
+export const undecodableBatchOf = ({
+  offset,
+  headers,
+}: Pick<RawRecord, 'offset' | 'headers'>): UndecodableBatch | undefined => {
+  const [text] = headers.textsOf(batchHeader)
+  if (!text) return undefined
+  const [, first, last, codec, reason] = /^(\d{1,16}) (\d{1,16}) (\d) ([a-z_]+)$/.exec(text) ?? []
+  if (!reason || !isReason(reason)) return undefined
+  const batch = { first: Number(first), last: Number(last), codec: Number(codec), reason }
+  return batch.first <= offset && offset <= batch.last ? batch : undefined
+}
+
+const isReason = (text: string): text is UnreadableReason => Object.hasOwn(unreadableReasons, text)
+
+/** Says what is wrong with a batch. */
+export const sayUndecodable = ({ first, last, codec, reason }: UndecodableBatch): string => {
+  const [expected, got] = unreadableReasons[reason]
+  return `batch of offsets ${first} to ${last}, compression ${codecNames[codec] ?? codec}: expected ${expected}, got ${got}`
+}
+
+const codecNames = ['none', 'gzip', 'snappy', 'lz4', 'zstd']

@@ -12,8 +12,7 @@ import { CHAIN_LENGTH_MAX } from '../../../schemas/limits.ts'
 import { partitionOf } from '../../../schemas/partition.ts'
 import { firstMismatch } from '../../../schemas/validate.ts'
 import { canonical } from './canonical.ts'
-import { decode, type Envelope, type RawRecord, whyUndecodable } from './decode.ts'
-import { sayUndecodable, undecodableBatchOf } from './undecodable-batch.ts'
+import { decode, type Envelope, type RawRecord, sayUndecodable, undecodableBatchOf, whyUndecodable } from './decode.ts'
 import { brokenValueRule, hasFirstKeyRules, type PartitionSource } from './validate.ts'
 
 /** A parked record. */
@@ -90,7 +89,7 @@ const explanations: Readonly<Partial<Record<ParkCode, Explain>>> = {
 
 const ofEnvelope = (record: RawRecord, explain: (envelope: Envelope) => string | undefined): string | undefined => {
   const envelope = decode(record)
-  return envelope === 'undecodable' ? undefined : explain(envelope)
+  return typeof envelope === 'string' ? undefined : explain(envelope)
 }
 
 const fieldOf = (data: unknown, name: string): unknown =>

@@ -9,7 +9,7 @@ import type { TSchema } from 'typebox'
 import { LineItem, PayoutCalculated, PayoutRecorded, TraceStep } from '../../../schemas/events.ts'
 import { LINE_ITEMS_MAX, TRACE_STEPS_MAX } from '../../../schemas/limits.ts'
 import { formats } from '../../../schemas/values.ts'
-import { JsonText } from './canonical.ts'
+import { JsonText } from './json-text.ts'
 import { type Keywords, mapGroup, memberOfMap, membersOf, requiredOf, stringGroup, wholeGroup } from './schema-regex.ts'
 
 export type FastPayout = {

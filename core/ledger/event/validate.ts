@@ -17,9 +17,10 @@ import type {
 import { partitionOf } from '../../../schemas/partition.ts'
 import { isEventType, matchesFirstKeySchema, matchesSchema } from '../../../schemas/validate.ts'
 import { instantToNanoseconds } from '../../../schemas/values.ts'
-import { canonical, JsonText } from './canonical.ts'
+import { canonical } from './canonical.ts'
 import type { Envelope, RawRecord } from './decode.ts'
 import type { FastPayout } from './fast-payout.ts'
+import { JsonText } from './json-text.ts'
 import { addUpTo } from './money.ts'
 
 /** An event that may be projected. `hash` covers the type and the known fields: equal events have equal hashes. */

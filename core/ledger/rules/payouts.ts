@@ -3,7 +3,7 @@
 import type { PayoutCalculatedData, PayoutRecordedData } from '../../../schemas/events.ts'
 import { CHAIN_LENGTH_MAX, UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { chainId, recordId } from '../../../schemas/stored/documents.ts'
-import { withLists } from '../event/canonical.ts'
+import { withLists } from '../event/json-text.ts'
 import type { PayoutData } from '../event/validate.ts'
 import {
   chainBefore,
@@ -40,6 +40,7 @@ export const payoutRules: Rules<Data, PayoutRefs> = {
   decide: (event, state) => decide(event, state),
 }
 
+/** `state` may already have effects of later offsets: `recordBefore`, `isKnown` and `chainBefore` leave them out. */
 const decide = (event: SequencedEvent<Data, PayoutRefs>, state: State): Decision => {
   const { data, reads, hash, seq } = event
   const { org_id } = data

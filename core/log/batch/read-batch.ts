@@ -2,7 +2,7 @@
  * Reads the records of a batch, in slices: a few kilobytes can decompress to gigabytes.
  *
  * In: a batch, and an offset. Out: its records from there on, as many as a slice holds, at least one. A batch that
- *   cannot be read is returned as records that stand for it (`undecodable-batch.ts`).
+ *   cannot be read is returned as records that stand for it (`UndecodableBatch`).
  * Promises: no record is returned before the whole batch was read once: a batch is read in whole, or parked in whole.
  *   After that, all slices come out of one run through the batch (`Slicer`). It stays open between two slices, and
  *   its codec holds 8 MiB at most. A codec that needs more is closed after each slice: no partition waits for another

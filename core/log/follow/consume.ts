@@ -21,7 +21,7 @@ import type { Batch, UndecodableBatch } from '../../ledger/index.ts'
 import { nameOf, StopError } from '../../runtime/index.ts'
 import { Unpacker } from '../batch/unpack.ts'
 import { causesOf, readRefusal } from '../kafka/access-refusal.ts'
-import { type FetchedMessage, leaveFetchedBytesOf } from '../kafka/patch-fetch.ts'
+import { fetchedOf, leaveFetchedBytesOf } from '../kafka/patch-fetch.ts'
 import { markTransientErrorsRetriable } from '../kafka/patch-retries.ts'
 import { fetchByTopicId } from '../kafka/patch-topic-ids.ts'
 import type { Ends, GenerationBody } from '../kafka/source.ts'
@@ -218,11 +218,12 @@ const readPartitions = (consumer: Consumer, topic: string, handlers: Handlers) =
     },
     /** Returns the bytes of the records that were passed on meanwhile. */
     take: async ({ batch, resolveOffset }: EachBatchPayload): Promise<number> => {
-      const { fetchedOffset, partition, rawMessages } = batch as unknown as FetchedBatch
+      const fetched = fetchedOf(batch)
+      if (fetched === undefined) return 0
+      const { partition, from, bytes: received } = fetched
       const reading = partitions.get(partition)
-      const [message] = rawMessages
-      if (reading === undefined || message === undefined) return 0
-      const { end, passed } = reading.unpacker.take(Number(fetchedOffset), message.fetched)
+      if (reading === undefined) return 0
+      const { end, passed } = reading.unpacker.take(from, received)
       try {
         if (end !== undefined) resolveOffset(String(end - 1))
       } catch {
@@ -255,13 +256,4 @@ const readPartitions = (consumer: Consumer, topic: string, handlers: Handlers) =
       },
     },
   }
-}
-
-/**
- * A fetched batch, with a field that its published type lacks, as `patch-fetch.ts` leaves it: one message, the bytes of
- * all batches of the partition and its aborted transactions.
- */
-type FetchedBatch = Pick<EachBatchPayload['batch'], 'partition'> & {
-  readonly fetchedOffset: string
-  readonly rawMessages: readonly FetchedMessage[]
 }

@@ -12,6 +12,7 @@
  * Other clients in the process are as before. It uses parts of kafkajs that are not public: the kafkajs version is
  * pinned, and tests read real logs through it.
  */
+import type { EachBatchPayload } from 'kafkajs'
 import { loadKafkajs } from './load-kafkajs.ts'
 import type { ProtocolConnections, ProtocolRequest } from './protocol-request.ts'
 
@@ -116,3 +117,20 @@ const decodePartition = (decoder: Decoder, version: number): unknown => {
 
 /** Later than any offset that is asked for: kafkajs drops messages from before it. */
 const LAST = String(Number.MAX_SAFE_INTEGER)
+
+/**
+ * Returns what kafkajs hands over for a partition, as this patch leaves it: one message, the bytes of all batches of
+ * the partition and its aborted transactions; undefined without a message. The published type lacks its first field.
+ */
+export const fetchedOf = (
+  batch: EachBatchPayload['batch'],
+): { readonly partition: number; readonly from: number; readonly bytes: FetchedBytes } | undefined => {
+  type FetchedBatch = {
+    readonly fetchedOffset: string
+    readonly partition: number
+    readonly rawMessages: readonly FetchedMessage[]
+  }
+  const { fetchedOffset, partition, rawMessages } = batch as unknown as FetchedBatch
+  const [message] = rawMessages
+  return message && { partition, from: Number(fetchedOffset), bytes: message.fetched }
+}

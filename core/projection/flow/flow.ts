@@ -8,8 +8,12 @@
  * Each written batch waits for the next refresh, and not for the batches before it. The second publishes the position
  * of searchable batches, in the order of the log. The commit to Kafka comes last, for lag tools only.
  *
- * Three objects do the work: the ledger decides (`PartitionLedger`), the store writes, refreshes and publishes
- * (`PartitionStore`), and the stream is told of the progress (`StreamSide`).
+ * Three objects do the work. The ledger decides: `PartitionLedger` in `core/ledger/decide/decide.ts`, where `Queue` is,
+ * too. The store writes, refreshes and publishes: `PartitionStore` in `partition-store.ts`. The stream is told of the
+ * progress: `StreamSide` in `stream-side.ts`. `published` is in `core/store/positions/publish.ts`, `recordHash` in
+ * `core/ledger/event/decode.ts`, `timeOfRecord` in `core/ledger/decide/project.ts`. `traceBatch` only makes a span for
+ * OpenTelemetry, and `WeightedSemaphore` only bounds bytes. `IncludedTime` (`included-time.ts`) has only the published
+ * time: the position decides which records a reader sees.
  *
  * Promises: a position is published only when all documents before it are written, and those that lists search are
  * searchable. Bytes in memory and writes in flight have bounds.
@@ -27,7 +31,7 @@ import {
   traceBatch,
 } from '../../ledger/index.ts'
 import type { WeightedSemaphore } from '../../runtime/index.ts'
-import type { ClockReading, PublishedState } from '../../store/index.ts'
+import type { ClockReading, FurtherPosition, PublishedState } from '../../store/index.ts'
 import {
   PARTITION_BYTES_IN_FLIGHT,
   PARTITIONS_OF_FULL_SIZE,
@@ -41,7 +45,7 @@ import type { StreamSide } from './stream-side.ts'
 
 export type FlowParts = {
   readonly ledger: Pick<PartitionLedger, 'deciding' | 'decide'>
-  readonly store: Pick<PartitionStore, 'published' | 'pack' | 'searchedIndices' | 'refresh'>
+  readonly store: Pick<PartitionStore, 'published' | 'packBatch' | 'searchedIndices' | 'refresh'>
   /** Is told what happens; nothing waits for it. */
   readonly stream: Pick<StreamSide, 'onPressure' | 'onDecided' | 'onPublished' | 'onRecordsBehind' | 'commit' | 'fail'>
 }
@@ -74,7 +78,7 @@ export class PartitionFlow {
   readonly #bytesMax: number
   readonly #read = new Queue()
   readonly #inOrder: InOrder
-  /** For the published time only: what is visible rests on the position. */
+  /** For the published time only. */
   readonly #included: IncludedTime
   readonly #catchUp: CatchUp
   #bytes = 0
@@ -138,10 +142,11 @@ export class PartitionFlow {
     if (clocks === undefined) return
     // An end that is not known is no observation: no position would reach it, and those before are still good.
     if (Number.isFinite(written)) this.#included.sawEnd(written, clocks, known)
-    const { position } = this.#parts.store.published.current()
+    const { store } = this.#parts
+    const { position } = store.published.current()
     if (position < end || this.#closed) return
     const time = this.#included.reachedAt(position)
-    if (time !== undefined) void this.#run(() => this.#publish(time))
+    if (time !== undefined) void this.#run(() => store.published.advanceTime(time, this.#isTimeAhead()))
   }
 
   /** Resolves when everything taken is published, or can never be published. */
@@ -164,15 +169,39 @@ export class PartitionFlow {
         const decided = await ledger.decide(batch)
         this.#onDecided(decided)
         const write = writeOf(decided)
-        const send = store.pack(decided.documents, write.last?.last ?? null)
+        const send = store.packBatch(decided.documents, write.last?.last ?? null)
         for (const full of this.#writesInFlight()) await full
         if (this.#closed) return undefined
         const done = this.#written(decided, write, send())
         this.#inOrder.push(write, done, this.#searchable(write, done))
         this.#keepPublishing()
+        // In an object, so that `await` does not wait for the write.
         return { done }
       })
     }
+  }
+
+  /** Resolves when the documents of the batch are written. */
+  #written({ batch, acknowledge }: DecidedBatch, write: BatchWrite, sending: Promise<void>): Promise<void> {
+    const bytes = bytesOfAll(batch.records)
+    return this.#run(async () => {
+      await sending
+      acknowledge()
+      write.isWritten = true
+      this.#addBytes(-bytes)
+    })
+  }
+
+  /** Resolves when lists find the documents of the batch. */
+  #searchable(write: BatchWrite, written: Promise<void>): Promise<void> {
+    const { store } = this.#parts
+    return this.#run(async () => {
+      await written
+      if (this.#closed) return
+      const writtenTo = Math.max(write.end, this.#inOrder.writtenTo)
+      await store.refresh(store.searchedIndices(write.kinds), this.#refreshDelay(writtenTo))
+      write.isSearchable = true
+    })
   }
 
   async #publishAll(): Promise<void> {
@@ -186,7 +215,10 @@ export class PartitionFlow {
       this.#catchUp.reach(group.end)
       // Take the next group while this one is published. `published` writes one position after the other.
       publishing = this.#run(async () => {
-        await this.#publish(this.#included.reachedAt(group.end), this.#positionAfter(group))
+        const time = this.#included.reachedAt(group.end)
+        const position = this.#positionAfter(group)
+        if (time === undefined) await store.published.advance(position)
+        else await store.published.advance({ ...position, time }, this.#isTimeAhead())
         stream.onPublished(store.published.current().at)
         if (!this.#closed) void stream.commit(group.end)
       })
@@ -242,29 +274,6 @@ export class PartitionFlow {
     this.#parts.stream.onDecided(counts, parkedCodes, documents)
   }
 
-  /** Resolves when the documents of the batch are written. */
-  #written({ batch, acknowledge }: DecidedBatch, write: BatchWrite, sending: Promise<void>): Promise<void> {
-    const bytes = bytesOfAll(batch.records)
-    return this.#run(async () => {
-      await sending
-      acknowledge()
-      write.isWritten = true
-      this.#addBytes(-bytes)
-    })
-  }
-
-  /** Resolves when lists find the documents of the batch. */
-  #searchable(write: BatchWrite, written: Promise<void>): Promise<void> {
-    const { store } = this.#parts
-    return this.#run(async () => {
-      await written
-      if (this.#closed) return
-      const writtenTo = Math.max(write.end, this.#inOrder.writtenTo)
-      await store.refresh(store.searchedIndices(write.kinds), this.#refreshDelay(writtenTo))
-      write.isSearchable = true
-    })
-  }
-
   /**
    * A refresh waits for half of the time until all is written. So refreshes are rare while much is left, when nobody
    * waits for single records, and the less is left, the sooner the next one comes.
@@ -273,21 +282,17 @@ export class PartitionFlow {
     return Math.min(REFRESH_DELAY_MAX_MS, this.#catchUp.left(written, this.#end) / 2)
   }
 
-  #positionAfter(group: Publishable): Partial<PublishedState> {
+  #positionAfter(group: Publishable): FurtherPosition {
     this.#lastWritten = group.last ?? this.#lastWritten
     return { position: group.end, ...this.#lastWritten }
   }
 
   /**
-   * Publishes a position, a time, or both. If the published time is ahead of all clocks, the new time replaces it. This
-   * works also under constant load, when the position never reaches the end. `advance` replaces the document of the
-   * position only if it is as it was read, and never goes back.
+   * Whether the published time is ahead of all clocks: a new time replaces it. This is asked with each new time, also
+   * under constant load, when the position never reaches the end.
    */
-  #publish(time: number | undefined, further: Partial<PublishedState> = {}): Promise<void> {
-    const { published } = this.#parts.store
-    if (time === undefined) return published.advance(further)
-    const isAhead = this.#included.isAhead(published.current().time)
-    return (isAhead ? published.takeBack : published.advance)({ ...further, time })
+  #isTimeAhead(): boolean {
+    return this.#included.isAhead(this.#parts.store.published.current().time)
   }
 
   #addBytes(bytes: number): void {

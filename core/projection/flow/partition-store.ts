@@ -9,11 +9,21 @@
  * that are written, searchable and visible, once each call resolves.
  * Promises: each request is repeated until it succeeds, for the life of the partition. The last record of a batch is
  * written with its documents, and never an earlier one in the place of a later one. The answer of a read that had to
- * wait counts only if the generation still has its indices and shards after it (`doubts.ts`).
+ * wait counts only if the generation still has its indices and shards after it (`Doubts`).
  * Can go wrong: as `write`, `refresh` and `published`; an index or a shard is another one (stops).
+ *
+ * Foreign parts: `readDocuments`, `pack` and `write` are in `core/store/documents/documents.ts`, `createRefresh` in
+ * `refresh.ts` there. `createBatcher`, its kinds (`bulks`, `primaryReads`, `replacements`), `retryUntilAborted` and
+ * `sendWhole` are in `core/store/elasticsearch/client.ts`, `getFromPrimaries` in `primary-reads.ts` there.
+ * `PublishedPosition` and `writtenDocument` are in `core/store/positions/publish.ts`. `readGeneration`,
+ * `assertIntactIndices` and `createSameIndices` compare indices and shards with those that were recorded: they are in
+ * `core/store/generations/`. `createWeightedSemaphore` and `limitConcurrency` only bound what is under way.
+ *
+ * Retries: `retryUntilAborted` here repeats reads, refreshes and the requests of `request` as a whole, by `keepTrying`
+ * (`core/runtime/keep-trying.ts`). `write` in `core/store/documents/documents.ts` repeats bulk writes, whole or by
+ * document. Everything below these, `createBatcher` and `send` in `core/store/elasticsearch/client.ts`, tries once.
  */
-import { type WrittenDocument, writtenId } from '../../../schemas/stored/documents.ts'
-import { controlAddress, type GenerationLayout, type IndexKind } from '../../../schemas/stored/layout.ts'
+import type { GenerationLayout, IndexKind } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument, ReadDocuments } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import {
@@ -34,7 +44,6 @@ import {
   type Elasticsearch,
   type GetDocuments,
   getFromPrimaries,
-  type LastWritten,
   type PublishedPosition,
   type PublishedState,
   pack,
@@ -48,9 +57,9 @@ import {
   type Send,
   sendWhole,
   write,
+  writtenDocument,
 } from '../../store/index.ts'
-import { BULKS_IN_FLIGHT, DECIDED_BYTES, REFRESH_INTERVAL_MS } from '../limits.ts'
-import { Doubts } from './doubts.ts'
+import { BULKS_IN_FLIGHT, DECIDED_BYTES, DOUBTED_READ_MS, REFRESH_INTERVAL_MS } from '../limits.ts'
 import type { StreamSide } from './stream-side.ts'
 
 type StoreContext = Retrying & {
@@ -102,6 +111,47 @@ const createRefreshing = (context: StoreContext): Refreshing => {
   })
 }
 
+type Read = { readonly began: number; isUnanswered: boolean }
+
+/**
+ * Reads whose answers need a check before a decision rests on them. A shard without a primary answers no read. The
+ * shard that comes in its place can be empty (`allocate_empty_primary`): it answers that no document is there.
+ * Promises: a read is in doubt once an attempt was not answered, and once it takes DOUBTED_READ_MS, since Elasticsearch
+ * holds a request while a shard has no primary. While a read of the stream is in doubt, the check follows each answer
+ * before the caller gets it. Other reads cost no request.
+ * Can go wrong: as the check. Nobody reads while the shard has no primary: then only `watchIndices` finds the new one.
+ */
+class Doubts {
+  readonly #elapsed: () => number
+  /** The reads under way, and those whose answers are checked now. */
+  readonly #reads = new Set<Read>()
+
+  /** @param elapsed milliseconds on a monotonic clock */
+  constructor(elapsed: () => number) {
+    this.#elapsed = elapsed
+  }
+
+  /** @param read calls `doubt` after each attempt that was not answered */
+  async resolve<Result>(read: (doubt: () => void) => Promise<Result>, check: () => Promise<unknown>): Promise<Result> {
+    const own: Read = { began: this.#elapsed(), isUnanswered: false }
+    this.#reads.add(own)
+    try {
+      const result = await read(() => {
+        own.isUnanswered = true
+      })
+      if (this.#isOneInDoubt()) await check()
+      return result
+    } finally {
+      this.#reads.delete(own)
+    }
+  }
+
+  #isOneInDoubt(): boolean {
+    const before = this.#elapsed() - DOUBTED_READ_MS
+    return [...this.#reads].some(({ began, isUnanswered }) => isUnanswered || began <= before)
+  }
+}
+
 /** Where the documents of a stream are. */
 export type StoredStream = {
   readonly identity: GenerationBody
@@ -149,16 +199,10 @@ export class PartitionStore {
    * has each document at its version or a later one, and retries without end.
    * @param last the last record of their batch, which is written with them
    */
-  pack(decided: readonly DecidedDocument[], last: PublishedState['last']): () => Promise<void> {
-    const { prefix, layout, identity, partition, shared, signal, stream } = this.#parts
+  packBatch(decided: readonly DecidedDocument[], last: PublishedState['last']): () => Promise<void> {
+    const { layout, shared, signal, stream } = this.#parts
     const { health, retryOptions } = shared.context
-    const written: WrittenDocument | null = last && {
-      kind: 'written',
-      body: laterOf(this.published.written, last),
-    }
-    const address = controlAddress(prefix, writtenId(identity.generation, partition))
-    const version = (this.published.writtenFrom ?? 0) + (written?.body.offset ?? 0)
-    const stored = pack(decided, layout, written ? { address, version, document: written } : undefined)
+    const stored = pack(decided, layout, last ? writtenDocument(last, this.published, this.#parts) : undefined)
     return () =>
       health.during('elasticsearch write', report =>
         write(stored, {
@@ -213,10 +257,3 @@ export class PartitionStore {
     })
   }
 }
-
-/**
- * Returns the later one of two written records. After a crash, documents of later records are there until they are
- * written again: an earlier record in their place would let a log that lost them go on.
- */
-export const laterOf = (before: LastWritten | null | undefined, last: LastWritten): LastWritten =>
-  before && before.offset > last.offset ? before : last

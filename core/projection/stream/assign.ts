@@ -40,6 +40,7 @@ import {
   type Ask,
   assertIntactIndices,
   type Elasticsearch,
+  laterOf,
   openPublishedPosition,
   openWritten,
   type PublishedPosition,
@@ -48,7 +49,6 @@ import {
   type Send,
 } from '../../store/index.ts'
 import type { PartitionFlow } from '../flow/flow.ts'
-import { laterOf } from '../flow/partition-store.ts'
 import type { StreamStatus } from '../progress/metrics.ts'
 import type { Standing } from '../progress/watchdog.ts'
 

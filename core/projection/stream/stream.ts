@@ -1,12 +1,20 @@
 /**
  * One topic, from its consumer group to its indices. Puts the parts of each flow together, and watches the ends of the
  * partitions and the source. Commission events and API keys each have a stream.
+ *
+ * A batch comes to `onBatch` from `core/log/follow/consume.ts`. It goes to the partition: `Assignment` in `assign.ts`,
+ * then `PartitionFlow` in `core/projection/flow/flow.ts`. The flow has three parts: `PartitionLedger` in
+ * `core/ledger/decide/decide.ts`, with `decode` in `core/ledger/event/decode.ts` and `builtInRules` in
+ * `core/ledger/rules/rules.ts`; `PartitionStore` in `core/projection/flow/partition-store.ts`; `StreamSide` in
+ * `stream-side.ts` there. `follow.ts` there is only for a generation under other rules. `createPublishedTimes` is in
+ * `core/store/positions/publish.ts`. `createSourceVerifier` and `monitorSource` in `monitor-source.ts` see a changed
+ * topic, and the ends of partitions. All other parts only watch, name or make something beside the records.
  */
 
 import type { Stream } from '../../../schemas/events.ts'
 import { API_KEYS_GENERATION, controlIndexOf } from '../../../schemas/stored/documents.ts'
 import { type GenerationLayout, layoutOf } from '../../../schemas/stored/layout.ts'
-import { builtInRules, type Deciding, decode, PartitionLedger, type RulesTable } from '../../ledger/index.ts'
+import { builtInRules, type DecisionSteps, decode, PartitionLedger, type RulesTable } from '../../ledger/index.ts'
 import {
   type Bounds,
   type Consumption,
@@ -91,7 +99,7 @@ export type StreamContext = Retrying & {
 
 /** For tests only: to stop a projector at a step, or to see it stuck sooner. */
 export type TestHooks = {
-  readonly wrapDeciding?: (deciding: Deciding) => Deciding
+  readonly wrapDeciding?: (deciding: DecisionSteps) => DecisionSteps
   readonly wrapParts?: (parts: FlowParts) => FlowParts
   readonly stuckMs?: number
   readonly rulesVersion?: number
@@ -162,6 +170,7 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     onAssigned: partitions => void opened.promise.then(() => assignment.onAssigned(partitions)),
     onBatch: (partition, batch) => {
       nameWrongTimes(partition, batch)
+      // Only a replay has bounds. Without them this returns the batch as it is.
       assignment.onBatch(partition, upToBound(partition, batch, options.bounds))
     },
     onReconnected: () => {
@@ -186,8 +195,10 @@ export const startStream = async (options: StreamOptions, given: StreamContext):
     onStopped: context.fail,
     fail: context.fail,
   }
-  // The topic in Kafka (`consume`), or an archive of it.
+  // The topic in Kafka, or an archive of it. `kafka-log.ts` passes the handlers to `consume` unchanged; it only adds
+  // something to `onReconnected`.
   const reading = await context.streamLog.open(handlers, stopping.signal)
+  // Only a replay has bounds. Without them this returns `reading.consumption` as it is.
   consumption = restingAt(options.bounds, reading.consumption)
   opened.resolve()
 
@@ -259,7 +270,7 @@ const startBalances = (
   })
 }
 
-const sourceOf = (stream: Stream, identity: GenerationBody, partition: number): Deciding['source'] => {
+const sourceOf = (stream: Stream, identity: GenerationBody, partition: number): DecisionSteps['source'] => {
   const source = { stream, topic: identity.topic, partition, partitions: identity.partitions }
   return stream === 'api-keys' ? { ...source, firstKeyRulesUntil: firstKeyRulesUntil(identity) } : source
 }

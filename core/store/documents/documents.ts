@@ -9,6 +9,7 @@
  * lacks our change; an ingest pipeline of others changed or dropped a document. All of them stop.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import type { ParkedDocument } from '../../../schemas/stored/documents.ts'
 import type { Address, GenerationLayout, IndexKind } from '../../../schemas/stored/layout.ts'
 import {
@@ -19,11 +20,17 @@ import {
   draftOf,
   type ReadDocuments,
 } from '../../ledger/index.ts'
-import { ELASTICSEARCH_OVERLOADED, StopError, Unanswered } from '../../runtime/index.ts'
+import { StopError, Unanswered } from '../../runtime/index.ts'
 import type { BulkItem } from '../elasticsearch/answers.ts'
-import { assertPipelineExists, errorType, type GetDocuments, isTransient, type Send } from '../elasticsearch/client.ts'
+import {
+  assertPipelineExists,
+  ELASTICSEARCH_OVERLOADED,
+  errorType,
+  isTransient,
+  type Send,
+} from '../elasticsearch/client.ts'
+import type { GetDocuments } from '../elasticsearch/primary-reads.ts'
 import { BULK_BYTES, BULK_BYTES_MIN, BULK_DOCUMENTS, MGET_IDS } from '../limits.ts'
-import { lastOffsetIn } from './last-offset.ts'
 
 /** A document ready to send: its two lines are the bytes of `all` between `from` and `to`. */
 export type PackedDocument = {
@@ -84,7 +91,7 @@ export type WriteSteps = {
   /** Tries once. @throws Unanswered if a retry may succeed */
   readonly request: Send
   readonly getDocuments: GetDocuments
-  /** Waits before a retry. @throws when it is aborted */
+  /** Waits before a retry, of which the first is 0. @throws when it is aborted */
   readonly pause: (attempt: number) => Promise<void>
   readonly count: (outcome: 'written' | 'stale' | 'retried', items: number) => void
   /** Called with the reason why documents are refused for now, and with undefined when all are written. */
@@ -137,7 +144,7 @@ const writeAll = async (writes: readonly PackedDocument[], steps: WriteSteps): P
     if (isTooMuch) bytesMax = Math.max(BULK_BYTES_MIN, bytesMax / 2)
     steps.count('retried', again.length)
     if (failure) steps.onRefused(failure.message)
-    await steps.pause(++failures)
+    await steps.pause(failures++)
   }
   steps.onRefused(undefined)
 }
@@ -185,10 +192,10 @@ const writeOnce = async (writes: readonly PackedDocument[], steps: WriteSteps): 
 
   const outcomes = itemOutcomes(writes, body, steps)
   const of = (outcome: Outcome): PackedDocument[] => writes.filter((_, index) => outcomes[index] === outcome)
-  const stale = of('stale')
+  const conflicts = of('conflict')
   steps.count('written', of('written').length)
-  const notStored = await findNotStored(stale, steps)
-  steps.count('stale', stale.length - notStored.length)
+  const notStored = await findNotStored(conflicts, steps)
+  steps.count('stale', conflicts.length - notStored.length)
   if (notStored.length > 0) steps.onRefused('Elasticsearch refuses documents for now: 409, but it has no newer version')
   const tooMuch = of('too much')
   return { again: [...tooMuch, ...of('retry'), ...notStored], isTooMuch: tooMuch.length > 0 }
@@ -209,10 +216,10 @@ const withoutRawNames = (document: Comparable): object => {
 type Comparable = { readonly body?: Partial<ParkedDocument['body']> }
 
 /**
- * `stale`: answered 409. Elasticsearch has this version or a later one, which `findNotStored` checks. `too much`: its
- * shard refuses for lack of memory or of room in a queue.
+ * `conflict`: answered 409. Elasticsearch has this version or a later one, which `findNotStored` checks. `too much`:
+ * its shard refuses for lack of memory or of room in a queue.
  */
-type Outcome = 'written' | 'stale' | 'retry' | 'too much'
+type Outcome = 'written' | 'conflict' | 'retry' | 'too much'
 
 /** Returns the outcome of each document. @throws StopError if the response is not about exactly these, in order */
 const itemOutcomes = (
@@ -234,7 +241,7 @@ const itemOutcomes = (
     }
     assertNoPipeline(index, item)
     if (status === 200 || status === 201) return 'written'
-    if (status === 409) return 'stale'
+    if (status === 409) return 'conflict'
     const type = errorType(item)
     if (isTransient(status, item)) {
       onRefused(`Elasticsearch refuses documents for now: ${status}, ${type ?? 'no type'}, index ${index}`)
@@ -287,6 +294,40 @@ const findNotStored = async (writes: readonly PackedDocument[], steps: WriteStep
     from += found.length
   }
   return again
+}
+
+type Item = { readonly seq: number }
+/** The fields that have offsets, of all kinds. */
+type Offsets = {
+  readonly seq?: number
+  readonly until_seq?: number
+  readonly offset?: number
+  readonly body?: {
+    readonly versions?: readonly Item[]
+    readonly payouts?: readonly Item[]
+    readonly payroll?: readonly Item[]
+    readonly created_seq?: number
+    readonly revoked_seq?: number | null
+  } | null
+  readonly revoked?: boolean
+}
+
+/**
+ * Returns up to which offset a stored document of any kind has the effects of events. Its version is this offset,
+ * unless somebody else wrote it. Returns infinity if the document does not tell: a revoked API key, or a form
+ * that this version does not know.
+ */
+export const lastOffsetIn = (stored: unknown): number => {
+  if (typeof stored !== 'object' || stored === null) return Number.POSITIVE_INFINITY
+  const { seq, until_seq = UNTIL_FOREVER, offset, revoked, body }: Offsets = stored
+  if (offset !== undefined) return offset
+  if (seq !== undefined) return until_seq === UNTIL_FOREVER ? seq : until_seq
+  // Only its head says at which offset it was revoked.
+  if (revoked === true) return Number.POSITIVE_INFINITY
+  const { versions, payouts, payroll, created_seq, revoked_seq } = body ?? {}
+  if (created_seq !== undefined) return revoked_seq ?? created_seq
+  const last = [versions, payouts, payroll].flatMap(items => items?.at(-1)?.seq ?? [])
+  return last.length > 0 ? Math.max(...last) : Number.POSITIVE_INFINITY
 }
 
 /** Reads documents as drafts. The projector gives `getFromPrimaries`, because decisions rest on them. */

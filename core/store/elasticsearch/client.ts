@@ -1,13 +1,20 @@
 /**
  * The projector's requests to Elasticsearch, over the official client. Each is tried once. `retryUntilAborted` retries
- * all requests except bulk writes: `documents/documents.ts` retries those, whole or by item.
+ * all requests except bulk writes: `documents/documents.ts` retries those, whole or by item. `createBatcher` combines
+ * small requests of several partitions.
  */
 import { type Client, errors } from '@elastic/elasticsearch'
-import type { Address } from '../../../schemas/stored/layout.ts'
 import { keepTrying, type Retrying, StopError, Unanswered } from '../../runtime/index.ts'
 import { type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
-import { ELASTICSEARCH_SLOW_MS, ELASTICSEARCH_TIMEOUT_MS, MGET_BYTES, MGET_IDS } from '../limits.ts'
-import type { DocumentVersion } from './answers.ts'
+import {
+  BATCHED_BYTES,
+  BATCHED_IDS,
+  ELASTICSEARCH_SLOW_MS,
+  ELASTICSEARCH_TIMEOUT_MS,
+  MGET_BYTES,
+  SMALL_BULK_BYTES,
+} from '../limits.ts'
+import type { BulkItem, DocumentVersion } from './answers.ts'
 
 /** The response is longer than `answerBytesMax`. */
 export class AnswerTooLong extends Error {
@@ -41,8 +48,9 @@ export type Ask = <Body = unknown>(request: Request) => Promise<Answer<Body>>
 
 export type Elasticsearch = { readonly send: Send }
 
+export const ELASTICSEARCH_OVERLOADED = 429
 /** The statuses that a retry may mend, of a request or of an item in a bulk response. 0: no response. */
-const retriable = new Set([0, 408, 429, 502, 503, 504])
+const retriable = new Set([0, 408, ELASTICSEARCH_OVERLOADED, 502, 503, 504])
 const CLOSED = 'index_closed_exception'
 const returnedStatuses = new Set([400, 404, 409, 413])
 
@@ -173,139 +181,196 @@ export const ifVersion = ({ _seq_no, _primary_term }: DocumentVersion) => ({
   if_primary_term: _primary_term,
 })
 
-/** A document to read. `_source`: the fields to read; all if absent; none if `false`, to see whether it exists. */
-export type DocumentAddress = Address & { readonly _source?: readonly string[] | false }
-/** A document in the response to a realtime multi-get. */
-export type FoundDocument<Source = unknown> = { readonly _id: string } & (
-  | { readonly found: true; readonly _version: number; readonly _source: Source }
-  | { readonly found: false }
-)
-/** Reads the first documents, as many as one answer holds. Retries until answered. */
-export type GetDocuments = <Source = unknown>(docs: readonly DocumentAddress[]) => Promise<FoundDocument<Source>[]>
+/** Requests that can be combined, and how their answer is divided. */
+export type BatchableKind = {
+  readonly sizeOf: (request: Request) => number
+  /** The largest size of a request that is combined with others, and of a combined request. */
+  readonly smallSize: number
+  readonly maxSize: number
+  readonly combine: (requests: readonly [Request, ...Request[]]) => Request
+  /** The answer of each request, or the error it would have had alone; undefined if the answer cannot be divided. */
+  readonly divide: (answer: Combined, requests: readonly Request[]) => readonly (Answer | Unanswered)[] | undefined
+}
+
+/** The answer to a combined request. */
+type Combined = Answer<{ readonly items?: readonly (BulkItem | null)[] } | undefined>
+
+type Waiting = {
+  readonly request: Request
+  readonly signal: AbortSignal | undefined
+  readonly resolve: (answer: Answer | Promise<Answer>) => void
+  readonly reject: (error: unknown) => void
+}
 
 /**
- * Reads documents by id in realtime: as last written, searchable or not. Any copy of a shard may answer, also an old
- * one: a node that stood still does not know at once that the cluster removed it. See `getFromPrimaries`.
- * @returns the first documents, in order: as many as one answer may hold, at least one
- * @throws Unanswered if a shard does not answer; StopError `index_missing`: a missing index must not look empty
+ * Combines small requests of several partitions. In: requests of one kind, each for one partition. Out: an answer for
+ * each. While one small request is under way, further ones wait and are then sent together. So under low load nothing
+ * waits, and under high load there are few requests. A large request is sent at once, alone.
+ * Promises: each request is answered as if it were sent alone. If an answer cannot be divided, its requests are sent
+ * again one by one. It is separate from read/batch-multi-gets.ts, because that one waits for no answer before it sends
+ * the next group, groups by expected bytes, and sends halves or sizes after a failure. Here one group is under way at a
+ * time, in order.
+ * @param ready resolves when a request may be sent. All that came until then go together
  */
-export const multiGet = <Source = unknown>(
+export const createBatcher = (
+  { sizeOf, smallSize, maxSize, combine, divide }: BatchableKind,
   send: Send,
-  docs: readonly DocumentAddress[],
-  signal?: AbortSignal,
-): Promise<FoundDocument<Source>[]> =>
-  getAsManyAsFit(docs, (part, answerBytesMax) => multiGetAll<Source>(send, part, answerBytesMax, signal))
+  ready?: () => Promise<void>,
+): Send => {
+  let waiting: Waiting[] = []
+  let isSending = false
 
-/** Reads all documents, with as many requests as their answers need. */
-export const getEach = async <Source>(
-  docs: readonly DocumentAddress[],
-  get: (docs: readonly DocumentAddress[]) => Promise<FoundDocument<Source>[]>,
-): Promise<FoundDocument<Source>[]> => {
-  const found: FoundDocument<Source>[] = []
-  while (found.length < docs.length) found.push(...(await get(docs.slice(found.length, found.length + MGET_IDS))))
-  return found
-}
-
-/** Halves the documents until one answer holds them. A single document may be of any size. */
-const getAsManyAsFit = async <Source>(
-  docs: readonly DocumentAddress[],
-  getAll: (docs: readonly DocumentAddress[], answerBytesMax: number | undefined) => Promise<FoundDocument<Source>[]>,
-): Promise<FoundDocument<Source>[]> => {
-  try {
-    return await getAll(docs, docs.length > 1 ? MGET_BYTES : undefined)
-  } catch (error) {
-    if (!(error instanceof AnswerTooLong)) throw error
-    return getAsManyAsFit(docs.slice(0, docs.length >> 1), getAll)
+  const sendAll = async (): Promise<void> => {
+    isSending = true
+    while (waiting.length > 0) {
+      if (ready !== undefined) await ready()
+      await sendGroup(take())
+    }
+    isSending = false
   }
-}
-
-const multiGetAll = async <Source>(
-  send: Send,
-  docs: readonly DocumentAddress[],
-  answerBytesMax: number | undefined,
-  signal: AbortSignal | undefined,
-): Promise<FoundDocument<Source>[]> => {
-  const request = { method: 'POST', path: '/_mget', body: { docs }, ...(answerBytesMax && { answerBytesMax }) } as const
-  const { status, body } = await send<{ docs: (FoundDocument<Source> & { error?: unknown })[] }>(request, signal)
-  const found = status === 200 ? body.docs : []
-  for (const [index, { _id, _index }] of docs.entries()) {
-    const document = found[index]
-    if (errorType(document) === 'index_not_found_exception') throw new StopError('index_missing', _index)
-    if (document?.error !== undefined) throw new Unanswered('elasticsearch', 503)
-    if (document?._id !== _id || typeof document.found !== 'boolean') {
-      throw new StopError('write_refused', `Elasticsearch answers ${status} to a multi-get, with other documents`)
+  const take = (): Waiting[] => {
+    for (const { signal, reject } of waiting) if (signal?.aborted) reject(signal.reason)
+    waiting = waiting.filter(({ signal }) => !signal?.aborted)
+    let size = 0
+    let count = 0
+    for (const { request } of waiting) {
+      size += sizeOf(request)
+      if (size > maxSize) break
+      count++
+    }
+    return waiting.splice(0, count)
+  }
+  const sendGroup = async (group: readonly Waiting[]): Promise<void> => {
+    const [first, ...others] = group
+    if (first === undefined) return
+    if (others.length === 0) return resolveWith(first, send(first.request, first.signal))
+    const requests = [first.request, ...others.map(({ request }) => request)] as const
+    using given = allOf(group)
+    try {
+      const answers = divide(await send<Combined['body']>(combine(requests), given.signal), requests)
+      if (answers === undefined) return sendEach(group)
+      for (const [index, { resolve, reject }] of group.entries()) {
+        const answer = answers[index]
+        if (answer === undefined || answer instanceof Unanswered) reject(answer)
+        else resolve(answer)
+      }
+    } catch (error) {
+      if (!(error instanceof Unanswered)) return sendEach(group)
+      for (const { reject } of group) reject(error)
     }
   }
-  return found
-}
-
-/** An item of the answer to a read from primaries. Each part is checked before it is used. */
-type UpdateItem = {
-  readonly _index?: unknown
-  readonly _id?: unknown
-  readonly _version?: unknown
-  readonly result?: unknown
-  readonly status?: unknown
-  readonly get?: { readonly _source?: unknown }
-}
-
-type UpdateItems = { readonly items?: readonly { readonly update?: UpdateItem }[] }
-
-/**
- * Reads documents that a decision rests on, by id. A multi-get may get an old copy: a node that stood still, and that
- * the cluster has removed meanwhile, answers for some milliseconds as if nothing had happened. An old copy of a chain
- * would park a record for good, or apply one that must be parked. So each read is an update without a change:
- * Elasticsearch answers `noop` with the document, and stores nothing. The primary of the shard carries it out. All
- * copies confirm it, so that the primary is not an old one either. Results and errors are those of `multiGet`.
- */
-export const getFromPrimaries = <Source = unknown>(
-  send: Send,
-  docs: readonly DocumentAddress[],
-  signal?: AbortSignal,
-): Promise<FoundDocument<Source>[]> =>
-  getAsManyAsFit(docs, async (part, answerBytesMax) => {
-    const bulk = linesOf(part)
-    const check = (answer: Answer): void => void foundIn(answer as Answer<UpdateItems>, part)
-    const request = { method: 'POST', path: '/_bulk', query: { _source: true }, bulk, check } as const
-    return foundIn<Source>(
-      await send<UpdateItems>({ ...request, ...(answerBytesMax && { answerBytesMax }) }, signal),
-      part,
-    )
-  })
-
-const linesOf = (docs: readonly DocumentAddress[]): Buffer => Buffer.from(docs.map(lineOf).join(''))
-
-const lineOf = ({ _index, _id, _source, routing }: DocumentAddress): string => {
-  const fields = _source ? { includes: _source } : _source
-  return `${JSON.stringify({ update: { _index, _id, routing, _source: fields } })}\n{"doc":{}}\n`
-}
-
-const foundIn = <Source>({ status, body }: Answer<UpdateItems>, docs: readonly DocumentAddress[]) => {
-  const items = status === 200 ? body.items : undefined
-  return docs.map((address, index) => {
-    const found = documentOf<Source>(items?.[index]?.update, address)
-    if (found !== undefined) return found
-    throw new StopError('write_refused', `Elasticsearch answers ${status} to a read, with other documents`)
-  })
-}
-
-/** Errors that stay. Others do not: Elasticsearch answers 404 or 500 if a shard closes, and repeats no update. */
-const refused = new Set([400, 401, 403])
-
-/** Returns undefined if the item is not the answer for this document. */
-const documentOf = <Source>(
-  item: UpdateItem | undefined,
-  { _index, _id, _source: fields }: DocumentAddress,
-): FoundDocument<Source> | undefined => {
-  const type = errorType(item)
-  if (type === 'index_not_found_exception') throw new StopError('index_missing', _index)
-  const { _version, result, status, get } = item ?? {}
-  if (item?._index !== _index || item._id !== _id || typeof status !== 'number') return undefined
-  if (type === 'document_missing_exception') return { _id, found: false }
-  if (type !== undefined) {
-    if (isTransient(status, item) || !refused.has(status)) throw new Unanswered('elasticsearch', status, type, _index)
-    throw new StopError('write_refused', `status ${status}, ${type}, while reading`, { index: _index })
+  const sendEach = async (group: readonly Waiting[]): Promise<void> => {
+    await Promise.all(group.map(one => resolveWith(one, send(one.request, one.signal))))
   }
-  if (result !== 'noop' || typeof _version !== 'number' || (fields !== false && !get?._source)) return undefined
-  return { _id, found: true, _version, _source: get?._source as Source }
+
+  const sendAlone = async <Body>(request: Request, signal?: AbortSignal): Promise<Answer<Body>> => {
+    if (ready !== undefined) await ready()
+    return await send<Body>(request, signal)
+  }
+
+  return <Body>(request: Request, signal?: AbortSignal) => {
+    if (sizeOf(request) > smallSize) return sendAlone<Body>(request, signal)
+    const { promise, resolve, reject } = Promise.withResolvers<Answer<Body>>()
+    // The caller knows the form of its own answer, also if it is a part of a combined one.
+    waiting.push({ request, signal, resolve: resolve as Waiting['resolve'], reject })
+    if (!isSending) void sendAll()
+    return promise
+  }
+}
+
+const resolveWith = async ({ resolve }: Waiting, answer: Promise<Answer>): Promise<void> => {
+  resolve(answer)
+  await answer.catch(() => undefined)
+}
+
+/** Returns a signal that aborts once all requests of the group are aborted. */
+const allOf = (group: readonly Waiting[]): { readonly signal: AbortSignal } & Disposable => {
+  const nobody = new AbortController()
+  const abortIfAllAborted = (): void => {
+    if (group.every(({ signal }) => signal?.aborted)) nobody.abort()
+  }
+  for (const { signal } of group) signal?.addEventListener('abort', abortIfAllAborted)
+  return {
+    signal: nobody.signal,
+    [Symbol.dispose]: () => {
+      for (const { signal } of group) signal?.removeEventListener('abort', abortIfAllAborted)
+    },
+  }
+}
+
+export const bulks: BatchableKind = {
+  sizeOf: ({ bulk }) => bulk?.length ?? 0,
+  smallSize: SMALL_BULK_BYTES,
+  maxSize: BATCHED_BYTES,
+  combine: requests => ({ ...requests[0], bulk: Buffer.concat(requests.flatMap(({ bulk }) => bulk ?? [])) }),
+  divide: (answer, requests) => {
+    const counts = requests.map(({ bulk }) => countLines(bulk) / 2)
+    return split(itemsOf(answer), counts)?.map(items => ({ ...answer, body: { items } }))
+  },
+}
+
+/** Bulk requests that only read: `getFromPrimaries`. A request for one document accepts an answer of any size. */
+export const primaryReads: BatchableKind = {
+  ...bulks,
+  sizeOf: ({ bulk }) => countLines(bulk) / 2,
+  smallSize: BATCHED_IDS,
+  maxSize: BATCHED_IDS,
+  combine: requests => ({ ...bulks.combine(requests), answerBytesMax: MGET_BYTES }),
+}
+
+/** PUTs of single documents, conditional on seq_no, which are combined into a bulk request. */
+export const replacements: BatchableKind = {
+  sizeOf: () => 1,
+  smallSize: 1,
+  maxSize: BATCHED_IDS,
+  combine: requests => ({
+    method: 'POST',
+    path: '/_bulk',
+    bulk: Buffer.from(
+      requests
+        .map(
+          request =>
+            `${JSON.stringify({ index: { ...addressOf(request), ...request.query } })}\n${JSON.stringify(request.body)}\n`,
+        )
+        .join(''),
+    ),
+  }),
+  divide: (answer, requests) => {
+    const items = itemsOf(answer)
+    const answers = requests.map((request, index) => answerOf(items?.[index], addressOf(request)))
+    return answers.every(known => known !== undefined) ? answers : undefined
+  },
+}
+
+const countLines = (bulk: Buffer = Buffer.alloc(0)): number => {
+  let count = 0
+  for (let at = bulk.indexOf('\n'); at !== -1; at = bulk.indexOf('\n', at + 1)) count++
+  return count
+}
+
+const addressOf = ({ path }: Request) => {
+  const [, _index, , _id = ''] = path.split('/')
+  return { _index, _id: decodeURIComponent(_id) }
+}
+
+const itemsOf = ({ status, body }: Combined) => (status === 200 ? body?.items : undefined)
+
+/** Divides the results; undefined if there are more or fewer than requested. */
+const split = (all: readonly unknown[] | undefined, counts: readonly number[]): unknown[][] | undefined => {
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  if (all?.length !== total) return undefined
+  const rest: unknown[] = [...all]
+  return counts.map(count => rest.splice(0, count))
+}
+
+/** Converts an item of a bulk response to the answer of a single request; undefined if it is about another document. */
+const answerOf = (
+  item: BulkItem | null | undefined,
+  { _index, _id }: ReturnType<typeof addressOf>,
+): Answer | Unanswered | undefined => {
+  const index = item?.index
+  const status = index?.status
+  if (index?._id !== _id || index._index !== _index || typeof status !== 'number') return undefined
+  if (status === 200 || status === 201 || status === 404 || status === 409) return { status, body: index }
+  return isTransient(status, index) ? new Unanswered('elasticsearch', status, errorType(index), _index) : undefined
 }

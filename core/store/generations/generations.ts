@@ -13,7 +13,8 @@ import {
 } from '../../../schemas/stored/documents.ts'
 import { controlAddress } from '../../../schemas/stored/layout.ts'
 import { StopError } from '../../runtime/index.ts'
-import { documentPath, getEach, getFromPrimaries, ifVersion } from '../elasticsearch/client.ts'
+import { documentPath, ifVersion } from '../elasticsearch/client.ts'
+import { getEach, getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import type { PrepareSteps } from './prepare.ts'
 import { readControl, readGeneration } from './recorded.ts'
 

@@ -19,8 +19,9 @@ import {
 import { controlAddress } from '../../../schemas/stored/layout.ts'
 import type { GenerationBody } from '../../log/index.ts'
 import { type RetryOptions, StopError, Unanswered } from '../../runtime/index.ts'
-import { documentPath, type FoundDocument, getEach, multiGet, type Send } from '../elasticsearch/client.ts'
+import { documentPath, type Send } from '../elasticsearch/client.ts'
 import { readElasticsearchClock } from '../elasticsearch/clocks.ts'
+import { type FoundDocument, getEach, multiGet } from '../elasticsearch/primary-reads.ts'
 import { KEEP_POSITIONS_LOOK_MS, KEEP_POSITIONS_MS } from '../limits.ts'
 import { assertSameIndices } from './indices.ts'
 

@@ -24,7 +24,8 @@ import {
 import { KEY_RULES_VERSION, RULES_VERSION } from '../../ledger/index.ts'
 import { assertSameSource, type Ends, type GenerationBody } from '../../log/index.ts'
 import { StopError } from '../../runtime/index.ts'
-import { type Ask, errorType, getEach, getFromPrimaries, type Request } from '../elasticsearch/client.ts'
+import { type Ask, errorType, type Request } from '../elasticsearch/client.ts'
+import { getEach, getFromPrimaries } from '../elasticsearch/primary-reads.ts'
 import { checkIndex, inspectIndices, type TellSetting, type ToldSetting, templatesThatApply } from './check-index.ts'
 import {
   assertSameIndices,

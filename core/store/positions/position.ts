@@ -5,9 +5,7 @@
  *   back only if the projector took it back.
  * Can go wrong: a control document is missing, or a position went back → `unavailable`, never an empty organization.
  *
- * Only this file defines which records are visible (`isVisible`), and which of them are replaced (`isReplaced`). `seq`
- * of a record is the offset of the event that made it; `until_seq` is the offset of the event that replaced it.
- * Everything at an offset below `publishedTo` is searchable.
+ * `isVisible` in `publish.ts` defines which records a reader at a position sees.
  *
  * Control documents are read in one multi-get, and one shard has them all: it reads them in the order of the request.
  * The live document comes after the positions. If a swap came between the two, it names another generation than the
@@ -79,17 +77,6 @@ type Live = {
   readonly minPositions: readonly number[] | null | undefined
   readonly building: string | null
 }
-
-/** Whether a record was made before `publishedTo`, replaced since or not. */
-export const isVisible = (seq: number, position: ReadPosition): boolean => seq < position.publishedTo
-
-/** Whether a reader at this position may know that a record is replaced. */
-export const isReplaced = (untilSeq: number, position: ReadPosition): boolean => untilSeq < position.publishedTo
-
-/** `isVisible` as a range of `seq` in a search. */
-export const visibleRange = (position: ReadPosition) => ({ lt: position.publishedTo })
-/** The opposite of `isReplaced`, as a range of `until_seq` in a search. */
-export const notReplacedRange = (position: ReadPosition) => ({ gte: position.publishedTo })
 
 /**
  * How old the documents may be that are read with the position. `at-position`: no older than it. `may-be-older`: they

@@ -1,26 +1,47 @@
 /**
- * Moves the published position of a partition: the point up to which readers may see. In: a searchable position, or a
+ * Position and time of a partition as published: the point up to which readers may see. In: a searchable position, or a
  * time at which everything in the partition was published. Out: nothing, once Elasticsearch has stored it. The time of
- * a position that stands still goes to the document of all times (`publish-times.ts`). Beside it: the document of the
- * last written record. Position, last record and time change together, while two owners may write for a moment.
+ * a position that stands still goes to the document of all times (`createPublishedTimes`). Beside them: the document of
+ * the last written record. Position, last record and time change together, while two owners may write for a moment.
  * Promises: a position and its time never go back, even with several owners. Each write is conditional on the version
  * that was read, and merges what another owner wrote. A stored position that went back is not merged: that would pass
  * over documents that a restored copy lacks. Only a time ahead of all clocks is taken back, which is counted.
+ *
+ * Only this file defines which records a reader sees (`isVisible`), and which of them are replaced (`isReplaced`).
+ * `seq` of a record is the offset of the event that made it; `until_seq` is the offset of the event that replaced it.
+ * Everything at an offset below the position is searchable.
  */
 import {
   isLaterTime,
+  type PartitionTime,
   type PositionDocument,
   positionId,
+  type TimesDocument,
+  timesId,
   type WrittenDocument,
   withTime,
   writtenId,
 } from '../../../schemas/stored/documents.ts'
+import { type Address, controlAddress } from '../../../schemas/stored/layout.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer, DocumentVersion } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
-import type { PublishedTimes } from './publish-times.ts'
 
 export type PublishedState = PositionDocument['body']
+
+/** A position at which a request reads. */
+type AtPosition = { readonly publishedTo: number }
+
+/** Whether a record was made before `publishedTo`, replaced since or not. */
+export const isVisible = (seq: number, { publishedTo }: AtPosition): boolean => seq < publishedTo
+
+/** Whether a reader at this position may know that a record is replaced. */
+export const isReplaced = (untilSeq: number, { publishedTo }: AtPosition): boolean => untilSeq < publishedTo
+
+/** `isVisible` as a range of `seq` in a search. */
+export const visibleRange = ({ publishedTo }: AtPosition) => ({ lt: publishedTo })
+/** The opposite of `isReplaced`, as a range of `until_seq` in a search. */
+export const notReplacedRange = ({ publishedTo }: AtPosition) => ({ gte: publishedTo })
 
 type PositionSteps = {
   readonly index: string
@@ -41,24 +62,32 @@ export type PublishedPosition = {
    * opened (`openWritten`).
    */
   readonly writtenFrom?: number
-  /** Publishes what is further than the stored position. Writes run one by one, each with all earlier calls. */
-  readonly advance: (further: Partial<PublishedState>) => Promise<void>
-  /** Like `advance`, but replaces a published time that is ahead of all clocks. */
-  readonly takeBack: (further: Partial<PublishedState>) => Promise<void>
+  /**
+   * Publishes a position, and a time that it has reached, if they are further than the stored ones. Writes run one by
+   * one, each with all earlier calls.
+   * @param isAhead the published time is ahead of all clocks: the new time replaces it, which is counted
+   */
+  readonly advance: (further: FurtherPosition, isAhead?: boolean) => Promise<void>
+  /** Publishes the time of a position that stands still, in the document of all times. */
+  readonly advanceTime: (time: number, isAhead?: boolean) => Promise<void>
 }
+
+/** A position with its last record, and a time if one is reached. */
+export type FurtherPosition = Pick<PublishedState, 'position' | 'last' | 'at'> & { readonly time?: number }
 
 export const openPublishedPosition = async (partition: number, steps: PositionSteps): Promise<PublishedPosition> => {
   const path = documentPath(steps.index, positionId(steps.generation, partition))
   let stored = await readStored(path, steps)
   await steps.times.read()
-  // A stored `serve_from` is left to those who set it: `adopt` and a start set it anew, also to a lower offset.
+  // A stored `serve_from` is left to those who set it: `adopt` and a start set it anew, also to a lower offset. Ours
+  // stays 0: `mergePositions` takes the higher one, so that each write has the one that was just read.
   let wanted = { ...stored.position, serve_from: 0 }
   const current = (): PublishedState => withTime(stored.position, steps.times.of(partition))
   let running: Promise<void> = Promise.resolve()
 
-  const writeWanted = async (): Promise<void> => {
+  const writeWantedPosition = async (): Promise<void> => {
     while (!isReached(stored.position, wanted)) {
-      const target = merge(stored.position, wanted)
+      const target = mergePositions(stored.position, wanted)
       const { status, body } = await steps.replace<DocumentVersion>({
         method: 'PUT',
         path,
@@ -73,34 +102,27 @@ export const openPublishedPosition = async (partition: number, steps: PositionSt
   }
 
   const want = (further: (known: PublishedState) => PublishedState): Promise<void> => {
-    const known = { ...merge(current(), wanted), serve_from: wanted.serve_from }
-    wanted = merge(known, further(known))
-    running = running.catch(() => undefined).then(writeWanted)
+    const known = { ...mergePositions(current(), wanted), serve_from: wanted.serve_from }
+    wanted = mergePositions(known, further(known))
+    running = running.catch(() => undefined).then(writeWantedPosition)
     return running
   }
 
-  const wantTime = (time: number, taken_back: number): Promise<void> =>
-    steps.times.advance(partition, { position: stored.position.position, time, ...(taken_back > 0 && { taken_back }) })
-
   return {
     current,
-    advance: further => {
-      if (isTimeOnly(further)) return wantTime(further.time, takenBack(current()))
-      return want(known => ({ ...known, ...further }))
-    },
-    takeBack: further => {
-      if (isTimeOnly(further)) return wantTime(further.time, takenBack(current()) + 1)
-      return want(known => ({ ...known, ...further, taken_back: takenBack(known) + 1 }))
+    advance: (further, isAhead = false) =>
+      want(known => ({ ...known, ...further, ...(isAhead && { taken_back: takenBack(known) + 1 }) })),
+    advanceTime: (time, isAhead = false) => {
+      const { position } = stored.position
+      const taken_back = takenBack(current()) + (isAhead ? 1 : 0)
+      return steps.times.advance(partition, { position, time, ...(taken_back > 0 && { taken_back }) })
     },
   }
 }
 
-const isTimeOnly = (further: Partial<PublishedState>): further is { time: number } =>
-  further.time !== undefined && Object.keys(further).length === 1
+type StoredPosition = { readonly position: PublishedState; readonly version: DocumentVersion }
 
-type Stored = { readonly position: PublishedState; readonly version: DocumentVersion }
-
-const readStored = async (path: string, { request, generation, index }: PositionSteps): Promise<Stored> => {
+const readStored = async (path: string, { request, generation, index }: PositionSteps): Promise<StoredPosition> => {
   const { status, body } = await request<DocumentAnswer<PositionDocument>>({ method: 'GET', path })
   if (status !== 200) throw new StopError('index_missing', `a position of ${generation} in ${index}`, { status })
   if (body._source.body.removing) {
@@ -116,7 +138,11 @@ const readStored = async (path: string, { request, generation, index }: Position
  * It lacks the documents between the two positions. Moving on would lose them. The next projector continues from the
  * snapshot.
  */
-const assertMonotonic = (before: Stored, found: Stored, { generation, index }: PositionSteps): Stored => {
+const assertMonotonic = (
+  before: StoredPosition,
+  found: StoredPosition,
+  { generation, index }: PositionSteps,
+): StoredPosition => {
   if (found.position.position < before.position.position) {
     const where = { was: before.position.position, is: found.position.position }
     throw new StopError('position_went_back', `${generation} in ${index}`, where)
@@ -129,7 +155,7 @@ const assertMonotonic = (before: Stored, found: Stored, { generation, index }: P
 const takenBack = ({ taken_back = 0 }: PublishedState): number => taken_back
 
 /** Combines two views of one position. `at` and `last` (offset and hash of the last record) are of the further one. */
-const merge = (a: PublishedState, b: PublishedState): PublishedState => {
+const mergePositions = (a: PublishedState, b: PublishedState): PublishedState => {
   const further = b.position > a.position ? b : a
   const later = isLaterTime(b, a) ? b : a
   return {
@@ -141,13 +167,91 @@ const merge = (a: PublishedState, b: PublishedState): PublishedState => {
 }
 
 const isReached = (stored: PublishedState, wanted: PublishedState): boolean => {
-  const both = merge(stored, wanted)
+  const both = mergePositions(stored, wanted)
   return (
     stored.position >= wanted.position &&
     stored.serve_from >= wanted.serve_from &&
     stored.time === both.time &&
     takenBack(stored) === takenBack(both)
   )
+}
+
+export type PublishedTimes = {
+  /** Reads the stored times of all partitions again. */
+  readonly read: () => Promise<void>
+  /** Returns the time of a partition as it was last seen; undefined if there is none. */
+  readonly of: (partition: number) => PartitionTime | undefined
+  /** Publishes a time. It resolves once it, or a later one, is stored. */
+  readonly advance: (partition: number, time: PartitionTime) => Promise<void>
+}
+
+type Times = TimesDocument['body']['partitions']
+/** Without a version the document does not exist yet. */
+type StoredTimes = { readonly times: Times; readonly version?: DocumentVersion }
+
+/**
+ * Publishes the times of partitions whose position stands still. One document has the times of all partitions of a
+ * generation. So a projection at rest writes once for each read of the ends. Times that come during a write are written
+ * together.
+ * @throws StopError `index_missing` if the document is gone: the generation was dropped, or the index was lost
+ */
+export const createPublishedTimes = (index: string, generation: string, request: Ask): PublishedTimes => {
+  const id = timesId(generation)
+  const path = documentPath(index, id)
+  let stored: StoredTimes = { times: {} }
+  let wanted: Times = {}
+  let running: Promise<void> = Promise.resolve()
+
+  const missing = (status: number): StopError => new StopError('index_missing', `${id} in ${index}`, { status })
+
+  const read = async (): Promise<void> => {
+    // Another partition may write the first times during this read.
+    const existed = stored.version !== undefined
+    const { status, body } = await request<DocumentAnswer<TimesDocument>>({ method: 'GET', path })
+    if (status === 200) stored = { times: body._source.body.partitions, version: body }
+    else if (existed) throw missing(status)
+  }
+
+  const write = (partitions: Times) => {
+    const body: TimesDocument = { kind: 'times', body: { partitions } }
+    const { version } = stored
+    return version === undefined
+      ? request<DocumentVersion>({ method: 'PUT', path: `/${index}/_create/${encodeURIComponent(id)}`, body })
+      : request<DocumentVersion>({ method: 'PUT', path, query: ifVersion(version), body })
+  }
+
+  const writeWantedTimes = async (): Promise<void> => {
+    for (
+      let times = mergeTimes(stored.times, wanted);
+      times !== stored.times;
+      times = mergeTimes(stored.times, wanted)
+    ) {
+      const { status, body } = await write(times)
+      if (status === 200 || status === 201) stored = { times, version: body }
+      // Another process wrote first, or an earlier attempt of ours succeeded and its response was lost.
+      else if (status === 409) await read()
+      else throw missing(status)
+    }
+  }
+
+  return {
+    read,
+    of: partition => stored.times[partition],
+    advance: (partition, time) => {
+      wanted = mergeTimes(wanted, { [partition]: time })
+      running = running.catch(() => undefined).then(writeWantedTimes)
+      return running
+    },
+  }
+}
+
+/** Returns the first times with what is later in the others; the same object if nothing is. */
+const mergeTimes = (times: Times, others: Times): Times => {
+  const later = Object.entries(others).filter(([partition, time]) => {
+    const known = times[partition]
+    return known === undefined || isLaterTime(time, known)
+  })
+  return later.length === 0 ? times : { ...times, ...Object.fromEntries(later) }
 }
 
 /**
@@ -172,6 +276,27 @@ export const openWritten = async (
     if (status !== 409) throw new StopError('index_missing', stored.controlIndex)
   }
 }
+
+/**
+ * Returns the document of the last written record as it is written with the documents of a batch.
+ * @param last of the batch. The document has the record of an opened partition instead if that is a later one
+ */
+export const writtenDocument = (
+  last: LastWritten,
+  { written, writtenFrom = 0 }: Pick<PublishedPosition, 'written' | 'writtenFrom'>,
+  at: { readonly identity: { readonly generation: string }; readonly prefix: string; readonly partition: number },
+): { readonly address: Address; readonly version: number; readonly document: WrittenDocument } => {
+  const body = laterOf(written, last)
+  const address = controlAddress(at.prefix, writtenId(at.identity.generation, at.partition))
+  return { address, version: writtenFrom + body.offset, document: { kind: 'written', body } }
+}
+
+/**
+ * Returns the later one of two written records. After a crash, documents of later records are there until they are
+ * written again: an earlier record in their place would let a log that lost them go on.
+ */
+export const laterOf = (before: LastWritten | null | undefined, last: LastWritten): LastWritten =>
+  before && before.offset > last.offset ? before : last
 
 /** Returns the last record whose documents are written, if it is at or after the position; undefined: no document. */
 export const readWritten = async (

@@ -7,7 +7,7 @@ import { CAUGHT_UP_MS, REBUILD_POLL_MS } from '../../../core/projection/limits.t
 import { type RebuildProgress, rebuildGeneration, waitForCatchUp } from '../../../core/projection/rebuild.ts'
 import { streamOptions } from '../../../core/projection/stream/stream.ts'
 import { StopError } from '../../../core/runtime/failures.ts'
-import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../core/runtime/keep-trying.ts'
 import { commonIndices, generationIndices } from '../../../schemas/stored/mappings.ts'
 import { Clock } from '../../projector/clock.ts'
 import { eventRecord } from '../../projector/records.ts'

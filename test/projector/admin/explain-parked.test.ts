@@ -1,6 +1,6 @@
 /** The detail in the receipt of a parked record. */
 import { expect, test } from 'vitest'
-import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../core/runtime/keep-trying.ts'
 import { createParkedExplainer, type ParkedLocation } from '../../../projector/admin/explain-parked.ts'
 import { EXPLAINED_BYTES_MAX, EXPLANATIONS_AT_ONCE_MAX, RECEIPTS_POLL_TIMEOUT_MS } from '../../../projector/limits.ts'
 import { sending } from '../../support/answering.ts'

@@ -1,7 +1,7 @@
 /** How receipts wait. `receipt-reader.test.ts` tests what one poll reads. */
 import { expect, test } from 'vitest'
 import { StopError } from '../../../core/runtime/failures.ts'
-import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../core/runtime/keep-trying.ts'
 import { NOT_SERVED, type NoReceipt } from '../../../projector/admin/read-control.ts'
 import {
   createReceipts,

@@ -1,6 +1,6 @@
 /** Receipts of runs: how they wait, and what one of them reads. */
 import { expect, test } from 'vitest'
-import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../core/runtime/keep-trying.ts'
 import type { Request } from '../../../core/store/elasticsearch/client.ts'
 import { createIsIntact } from '../../../projector/admin/is-intact.ts'
 import type { NoReceipt } from '../../../projector/admin/read-control.ts'

@@ -250,10 +250,11 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/log/kafka/source.ts records_deleted': same(2),
   'core/log/kafka/access-refusal.ts access_refused': other(1),
   'core/store/elasticsearch/client.ts access_refused': other(1),
-  'core/store/elasticsearch/client.ts index_missing': { times: 2, doctor: LATER },
   'core/store/elasticsearch/client.ts index_unsuitable': other(1),
+  'core/store/elasticsearch/client.ts write_refused': same(1),
+  'core/store/elasticsearch/primary-reads.ts index_missing': { times: 2, doctor: LATER },
   // Two of them when a decision reads from primaries, after the first record.
-  'core/store/elasticsearch/client.ts write_refused': same(4),
+  'core/store/elasticsearch/primary-reads.ts write_refused': same(3),
   'core/log/kafka-retry.ts access_refused': other(1),
   'core/log/follow/group.ts group_shared': same(1),
   'core/projection/stream/assign.ts source_changed': same(1),
@@ -262,11 +263,10 @@ const refusals: Readonly<Record<string, Row>> = {
   'core/log/follow/consume.ts consumer_stopped': { times: 1, doctor: LATER },
   'core/projection/stream/monitor-source.ts stuck': { times: 2, doctor: LATER },
   // One is a missing position, the other ones are writes.
-  'core/store/positions/publish.ts index_missing': same(3),
+  'core/store/positions/publish.ts index_missing': same(4),
   // One of them only after the first record.
   'core/store/positions/publish.ts position_went_back': same(2),
   'core/store/positions/publish.ts source_changed': { times: 1, doctor: LATER },
-  'core/store/positions/publish-times.ts index_missing': { times: 1, doctor: LATER },
   'core/projection/flow/follow.ts index_missing': { times: 2, doctor: LATER },
   // The running projector has the port.
   'projector/admin/admin.ts port_unavailable': { times: 1, doctor: 'not found: a running projector has the port' },

@@ -10,8 +10,12 @@ import { assertHasWritten } from '../../../core/projection/stream/assign.ts'
 import { createHealth } from '../../../core/runtime/health.ts'
 import { projectorSettings, readSettings } from '../../../core/runtime/settings.ts'
 import { installationOf } from '../../../core/store/installation.ts'
-import { openPublishedPosition, type PublishedState, readWritten } from '../../../core/store/positions/publish.ts'
-import { createPublishedTimes } from '../../../core/store/positions/publish-times.ts'
+import {
+  createPublishedTimes,
+  openPublishedPosition,
+  type PublishedState,
+  readWritten,
+} from '../../../core/store/positions/publish.ts'
 import { prepare, type StartContext } from '../../../projector/start.ts'
 import { createAttempt } from '../../../tools/doctor/attempts.ts'
 import type { Finding } from '../../../tools/doctor/finding.ts'

@@ -1,6 +1,6 @@
 /** How much a scan asks of Elasticsearch at once, over a simulated index. */
 import { expect, test } from 'vitest'
-import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../core/runtime/keep-trying.ts'
 import { AnswerTooLong } from '../../../core/store/elasticsearch/client.ts'
 import { layoutOf } from '../../../schemas/stored/layout.ts'
 import { nextSize, scan } from '../../../tools/documents/scan.ts'

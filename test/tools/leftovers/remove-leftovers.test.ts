@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { TOTALS_TIME_MAX } from '../../../core/reading/limits.ts'
-import { Unanswered } from '../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../core/runtime/keep-trying.ts'
 import { READ_TIME_MAX } from '../../../core/store/limits.ts'
 import { UNTIL_FOREVER } from '../../../schemas/limits.ts'
 import { partitionOf } from '../../../schemas/partition.ts'

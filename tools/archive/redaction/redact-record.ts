@@ -129,7 +129,7 @@ export const createRedactor = (subject: RedactedSubject): Redactor => {
 
   const redact: Redactor['redact'] = (record, source, isNamed = false) => {
     const envelope = decode(record)
-    if (envelope === 'undecodable') {
+    if (typeof envelope === 'string') {
       const concern = isNamed ? 'named' : concernOf(record, subject)
       // The bytes of a batch may be those of others, too: the operator says what becomes of them.
       const isBatch = batchHeaders(record).length > 0
@@ -212,7 +212,7 @@ const invented = (json: string): Replacement[] =>
 /** The type of the event that the record has, or the code that parks it. */
 const outcomeOf = (record: RawRecord, source: PartitionSource): string => {
   const decoded = decode(record)
-  if (decoded === 'undecodable') return decoded
+  if (typeof decoded === 'string') return decoded
   const event = validate(decoded, record, source)
   return typeof event === 'string' ? event : event.type
 }

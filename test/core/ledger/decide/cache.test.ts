@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Cache } from '../../../../core/ledger/decide/cache.ts'
 import { type DecidedDocument, serialize } from '../../../../core/ledger/decide/project.ts'
-import { JsonText, withLists } from '../../../../core/ledger/event/canonical.ts'
+import { JsonText, withLists } from '../../../../core/ledger/event/json-text.ts'
 import { CACHE_CHAIN_BYTES_PER_PARTITION, CACHE_HEAD_BYTES_PER_PARTITION } from '../../../../core/ledger/limits.ts'
 import { type AnyNewDocument, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
 import { UNTIL_FOREVER } from '../../../../schemas/limits.ts'

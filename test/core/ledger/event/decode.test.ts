@@ -51,7 +51,7 @@ describe('binary mode', () => {
     null,
     invalidUtf8,
   ])('a content-type of %j is undecodable', contentType => {
-    expect(decodeBinary(withHeader('content-type', contentType))).toBe('undecodable')
+    expect(decodeBinary(withHeader('content-type', contentType))).toBe('record_undecodable')
   })
 
   test('accepts JSON null as data: the schema refuses it', () => {
@@ -86,16 +86,18 @@ describe('the value', () => {
     ['XML', '<a/>'],
     ['a byte over 8 MiB', `"${'a'.repeat(8 * 1024 * 1024 - 1)}"`],
   ])('is undecodable in both modes if it is %s', (_, value) => {
-    expect(decodeBinary(headers, value)).toBe('undecodable')
-    expect(decode(record({ value, headers: [['content-type', 'application/cloudevents+json']] }))).toBe('undecodable')
+    expect(decodeBinary(headers, value)).toBe('record_undecodable')
+    expect(decode(record({ value, headers: [['content-type', 'application/cloudevents+json']] }))).toBe(
+      'record_undecodable',
+    )
   })
 
   test('may be as large as 8 MiB', () => {
-    expect(decodeBinary(headers, `"${'a'.repeat(8 * 1024 * 1024 - 2)}"`)).not.toBe('undecodable')
+    expect(decodeBinary(headers, `"${'a'.repeat(8 * 1024 * 1024 - 2)}"`)).not.toBe('record_undecodable')
   })
 
   test('may be nested 32 levels deep, and may have an escaped surrogate', () => {
-    expect(decodeBinary(headers, `${'['.repeat(32)}${']'.repeat(32)}`)).not.toBe('undecodable')
+    expect(decodeBinary(headers, `${'['.repeat(32)}${']'.repeat(32)}`)).not.toBe('record_undecodable')
     expect(decodeBinary(headers, '"\\ud800"')).toMatchObject({ data: '\ud800' })
   })
 })
@@ -149,20 +151,20 @@ describe('attributes', () => {
   })
 
   test.each(each(refused))('in binary mode: a record whose %s is %j is undecodable', (name, value) => {
-    expect(decodeBinary(withHeader(`ce_${name}`, value))).toBe('undecodable')
+    expect(decodeBinary(withHeader(`ce_${name}`, value))).toBe('record_undecodable')
   })
 
   test.each(['specversion', 'id', 'type', 'source', 'time'])('in binary mode: %s must not occur twice', name => {
     const header =
       name === 'time' ? (['ce_time', '2026-02-01T08:30:00Z'] as const) : headers.find(([n]) => n === `ce_${name}`)
     const once = header && name === 'time' ? [...headers, header] : headers
-    expect(decodeBinary(once)).not.toBe('undecodable')
-    expect(decodeBinary([...once, ...(header ? [header] : [])])).toBe('undecodable')
-    expect(decodeBinary([...once, [`ce_${name}`, null]])).toBe('undecodable')
+    expect(decodeBinary(once)).not.toBe('record_undecodable')
+    expect(decodeBinary([...once, ...(header ? [header] : [])])).toBe('record_undecodable')
+    expect(decodeBinary([...once, [`ce_${name}`, null]])).toBe('record_undecodable')
   })
 
   test('in binary mode: content-type must not occur twice', () => {
-    expect(decodeBinary([...headers, ['content-type', 'application/json']])).toBe('undecodable')
+    expect(decodeBinary([...headers, ['content-type', 'application/json']])).toBe('record_undecodable')
   })
 
   test('in binary mode: time may be absent, and unknown headers change nothing', () => {
@@ -179,7 +181,7 @@ describe('attributes', () => {
       ['Content-Type', 'text/plain'],
     ]
     expect(decodeBinary([...extra, ...headers])).toEqual(decodeBinary(headers))
-    expect(decodeBinary(extra)).toBe('undecodable')
+    expect(decodeBinary(extra)).toBe('record_undecodable')
   })
 
   const structured = (change: object) =>
@@ -205,7 +207,7 @@ describe('attributes', () => {
     'in structured mode: a record whose %s is %j is undecodable',
     (name, value) => {
       // A null attribute counts as absent. Only time may be absent.
-      const expected = name === 'time' && value === null ? { data: { a: 1 } } : 'undecodable'
+      const expected = name === 'time' && value === null ? { data: { a: 1 } } : 'record_undecodable'
       expect(structured({ [name]: value })).toEqual(
         typeof expected === 'string' ? expected : expect.objectContaining(expected),
       )
@@ -213,11 +215,12 @@ describe('attributes', () => {
   )
 
   test.each(['specversion', 'id', 'type', 'source', 'time'])('in structured mode: %s is a string', name => {
-    for (const wrong of [1, 1.0, true, {}, [], ['1.0']]) expect(structured({ [name]: wrong })).toBe('undecodable')
+    for (const wrong of [1, 1.0, true, {}, [], ['1.0']])
+      expect(structured({ [name]: wrong })).toBe('record_undecodable')
   })
 
   test('in structured mode: a lone surrogate is malformed', () => {
-    for (const name of ['id', 'type']) expect(structured({ [name]: 'a\ud800' })).toBe('undecodable')
+    for (const name of ['id', 'type']) expect(structured({ [name]: 'a\ud800' })).toBe('record_undecodable')
   })
 })
 
@@ -266,12 +269,12 @@ describe('structured mode', () => {
     event(',"data":{"a":1,"a":1}'),
     `[${event(',"data":{}')}]`,
   ])('refuses %s as undecodable', value => {
-    expect(decodeText(value)).toBe('undecodable')
+    expect(decodeText(value)).toBe('record_undecodable')
   })
 
   test('counts the data object as level 1 of nesting, as in binary mode', () => {
     const nested = (depth: number) => event(`,"data":${'['.repeat(depth)}${']'.repeat(depth)}`)
-    expect(decodeText(nested(32))).not.toBe('undecodable')
-    expect(decodeText(nested(33))).toBe('undecodable')
+    expect(decodeText(nested(32))).not.toBe('record_undecodable')
+    expect(decodeText(nested(33))).toBe('record_undecodable')
   })
 })

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { JsonText } from '../../../../core/ledger/event/canonical.ts'
+import { JsonText } from '../../../../core/ledger/event/json-text.ts'
 import { parseStrictJson } from '../../../../core/ledger/event/strict-json.ts'
 import { type PartitionSource, type ValidEvent, validate } from '../../../../core/ledger/event/validate.ts'
 import type { ParkCode } from '../../../../schemas/errors.ts'

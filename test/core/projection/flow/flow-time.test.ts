@@ -147,7 +147,7 @@ describe('when clocks disagree', () => {
     const { flow, look, take, story, parts, published } = await caughtUp()
     await look(100_000)
     flow.sawEnd(3, both(100_400))
-    await parts.store.published.advance({ time: 120_000 })
+    await parts.store.published.advanceTime(120_000)
     await take(repsOf(2, 1))
     // The clocks were read before this process stood still, and the ends after it.
     flow.sawEnd(3, both(100_800), 3, 100_400)

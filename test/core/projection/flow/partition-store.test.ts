@@ -4,7 +4,7 @@ import type { GenerationBody } from '../../../../core/log/kafka/source.ts'
 import { PartitionStore, StreamStore } from '../../../../core/projection/flow/partition-store.ts'
 import { DOUBTED_READ_MS } from '../../../../core/projection/limits.ts'
 import { createHealth } from '../../../../core/runtime/health.ts'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import type { Request } from '../../../../core/store/elasticsearch/client.ts'
 import { layoutOf } from '../../../../schemas/stored/layout.ts'
 import { primariesAnswer, sending } from '../../../support/answering.ts'
@@ -59,7 +59,7 @@ const setUp = (
   const published = { current: () => ({ position: 0, last: null, at: 0, time: 0, serve_from: 0 }) }
   const { getDocuments } = new PartitionStore({
     ...{ identity: atStart, prefix: 'p', layout: layoutOf('p', identity), partition: 0, shared },
-    published: { ...published, advance: async () => undefined, takeBack: async () => undefined },
+    published: { ...published, advance: async () => undefined, advanceTime: async () => undefined },
     stream: { onRead: () => undefined, onWritten: () => undefined },
     signal: new AbortController().signal,
   })

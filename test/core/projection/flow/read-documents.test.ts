@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { readDocuments } from '../../../../core/store/documents/documents.ts'
-import type { FoundDocument } from '../../../../core/store/elasticsearch/client.ts'
+import type { FoundDocument } from '../../../../core/store/elasticsearch/primary-reads.ts'
 import { getting } from '../../../support/answering.ts'
 import { layoutIn } from '../../../support/layout.ts'
 

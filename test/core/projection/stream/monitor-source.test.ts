@@ -4,7 +4,7 @@ import { ENDS_INTERVAL_MS, ENDS_LATE_MS, WATCHDOG_INTERVAL_MS } from '../../../.
 import { type MonitoredStream, monitorSource } from '../../../../core/projection/stream/monitor-source.ts'
 import { StopError } from '../../../../core/runtime/failures.ts'
 import { createHealth } from '../../../../core/runtime/health.ts'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { Clock } from '../../../projector/clock.ts'
 
 const setUp = (publishedUntil: readonly number[], error: Error = new Unanswered('elasticsearch', 0)) => {

@@ -1,12 +1,11 @@
 /** The last record whose documents are written, as a start reads it and bulk requests write it. */
 import { expect, test } from 'vitest'
 import { serialize } from '../../../../core/ledger/decide/project.ts'
-import { laterOf } from '../../../../core/projection/flow/partition-store.ts'
 import { openPartition } from '../../../../core/projection/stream/assign.ts'
 import { createHealth } from '../../../../core/runtime/index.ts'
 import { pack } from '../../../../core/store/documents/documents.ts'
 import type { Ask, Send } from '../../../../core/store/elasticsearch/client.ts'
-import { openWritten } from '../../../../core/store/positions/publish.ts'
+import { laterOf, openWritten } from '../../../../core/store/positions/publish.ts'
 import { addressIn, layoutIn } from '../../../support/layout.ts'
 
 test('a start after a crash does not forget later records whose documents are written', () => {

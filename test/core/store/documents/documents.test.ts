@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { serialize } from '../../../../core/ledger/decide/project.ts'
 import { type DocumentChange, documentChangeOf, refOf } from '../../../../core/ledger/rules/state.ts'
 import { StopError } from '../../../../core/runtime/failures.ts'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { pack, type WriteSteps, write as writeDocuments } from '../../../../core/store/documents/documents.ts'
 import type { Request } from '../../../../core/store/elasticsearch/client.ts'
 import { BULK_BYTES, BULK_DOCUMENTS } from '../../../../core/store/limits.ts'
@@ -119,7 +119,7 @@ describe('a temporary failure is retried only for its documents:', () => {
       steps,
     )
     expect(ids()).toEqual([['a', 'b', 'c', 'd'], ['b', 'd'], ['b']])
-    expect(pauses).toEqual([1, 2])
+    expect(pauses).toEqual([0, 1])
     // Reported while any document is refused, and not longer.
     const { status, type = 'no type' } = typeof failure === 'number' ? { status: failure } : failure
     const said = `Elasticsearch refuses documents for now: ${status}, ${type}, index test-statements`
@@ -170,7 +170,7 @@ describe('a temporary failure is retried only for its documents:', () => {
       steps,
     )
     expect(ids()).toEqual([['a', 'b'], ['a', 'b'], ['a', 'b'], ['a'], ['b'], ['b']])
-    expect(pauses).toEqual([1, 2, 3, 1])
+    expect(pauses).toEqual([0, 1, 2, 0])
   })
 
   test('not after an error that stops the projector', async () => {

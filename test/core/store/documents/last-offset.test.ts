@@ -1,6 +1,6 @@
 /** The last offset that a stored document shows is its version: otherwise somebody else wrote the document. */
 import { expect, test } from 'vitest'
-import { lastOffsetIn } from '../../../../core/store/documents/last-offset.ts'
+import { lastOffsetIn } from '../../../../core/store/documents/documents.ts'
 import { UNTIL_FOREVER } from '../../../../schemas/limits.ts'
 
 const unknown = Number.POSITIVE_INFINITY

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { createRefresh } from '../../../../core/store/documents/refresh.ts'
 import type { Answer } from '../../../../core/store/elasticsearch/client.ts'
 import { WRITES_HELD_MS } from '../../../../core/store/limits.ts'

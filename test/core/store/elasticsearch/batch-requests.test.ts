@@ -1,14 +1,17 @@
+/** Small requests of several partitions go together: `createBatcher` in core/store/elasticsearch/client.ts. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import {
+  type Answer,
+  AnswerTooLong,
   type BatchableKind,
   bulks,
   createBatcher,
   primaryReads,
+  type Request,
   replacements,
-} from '../../../../core/store/elasticsearch/batch-requests.ts'
-import { type Answer, AnswerTooLong, type Request } from '../../../../core/store/elasticsearch/client.ts'
+} from '../../../../core/store/elasticsearch/client.ts'
 import { BATCHED_BYTES, BATCHED_IDS, MGET_BYTES, SMALL_BULK_BYTES } from '../../../../core/store/limits.ts'
 import { everythingRuns, Held } from '../../../projector/held.ts'
 import { sending } from '../../../support/answering.ts'

@@ -1,21 +1,10 @@
 import { Client, errors } from '@elastic/elasticsearch'
 import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
-import { keepTrying } from '../../../../core/runtime/keep-trying.ts'
+import { keepTrying, Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { RETRY_FIRST_MS, RETRY_LAST_MS } from '../../../../core/runtime/limits.ts'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
-import {
-  type Answer,
-  AnswerTooLong,
-  createElasticsearch,
-  errorType,
-  getEach,
-  multiGet,
-} from '../../../../core/store/elasticsearch/client.ts'
+import { AnswerTooLong, createElasticsearch, errorType } from '../../../../core/store/elasticsearch/client.ts'
 import { createCredentials } from '../../../../core/store/elasticsearch-credentials.ts'
-import { MGET_BYTES } from '../../../../core/store/limits.ts'
-import { sending } from '../../../support/answering.ts'
-import { addressIn } from '../../../support/layout.ts'
 
 type Transport = Client['transport']['request']
 type Meta = ConstructorParameters<typeof errors.ResponseError>[0]
@@ -187,74 +176,6 @@ test.each([
   [null, undefined],
 ])('the type of the error in %j is %s', (answer, type) => {
   expect(errorType(answer)).toBe(type)
-})
-
-describe('a multi-get', () => {
-  const docs = [addressIn('test-reps', 'a'), addressIn('test-reps', 'b')]
-  const [a, b] = [
-    { _index: 'test-reps', _id: 'a', found: true, _version: 1, _source: {} },
-    { _index: 'test-reps', _id: 'b', found: false },
-  ]
-  const ask = (answer: Answer) =>
-    multiGet(
-      sending(async () => answer),
-      docs,
-    )
-
-  test('gives the documents in the requested order', async () => {
-    expect(await ask({ status: 200, body: { docs: [a, b] } })).toEqual([a, b])
-  })
-
-  test('that is too long gives its first documents: it asks for fewer, and for a single one of any size', async () => {
-    const asked: [ids: string, bytes: number | undefined][] = []
-    const send = sending(async ({ body, answerBytesMax }) => {
-      const ids = (body as { docs: { _id: string }[] }).docs.map(({ _id }) => _id)
-      asked.push([ids.join(''), answerBytesMax])
-      if (answerBytesMax !== undefined) throw new AnswerTooLong()
-      return { status: 200, body: { docs: ids.map(_id => ({ ...a, _id })) } }
-    })
-    const many = ['a', 'b', 'c', 'd'].map(_id => addressIn('test-reps', _id))
-    expect(await multiGet(send, many)).toEqual([a])
-    expect(asked).toEqual([
-      ['abcd', MGET_BYTES],
-      ['ab', MGET_BYTES],
-      ['a', undefined],
-    ])
-  })
-
-  test('of each document is repeated until all are read, whatever one answer holds', async () => {
-    const asked: string[] = []
-    const found = await getEach(
-      ['a', 'b', 'c'].map(_id => addressIn('test-reps', _id)),
-      async part => {
-        asked.push(part.map(({ _id }) => _id).join(''))
-        return part.slice(0, 2).map(({ _id }) => ({ _id, found: false as const }))
-      },
-    )
-    expect(found.map(({ _id }) => _id).join('')).toBe('abc')
-    expect(asked).toEqual(['abc', 'c'])
-  })
-
-  test('with a missing index stops: an index that is gone must not look empty', async () => {
-    const gone = { _index: 'test-reps', _id: 'b', error: { type: 'index_not_found_exception', reason: 'x' } }
-    await expect(ask({ status: 200, body: { docs: [a, gone] } })).rejects.toThrow(
-      expect.objectContaining({ code: 'index_missing' }),
-    )
-  })
-
-  test('with a failed shard may work later', async () => {
-    const error = { _index: 'test-reps', _id: 'b', error: { type: 'no_shard_available_action_exception' } }
-    await expect(ask({ status: 200, body: { docs: [a, error] } })).rejects.toThrow(Unanswered)
-  })
-
-  test.each<[string, Answer]>([
-    ['answered in another order', { status: 200, body: { docs: [b, a] } }],
-    ['answered with fewer documents', { status: 200, body: { docs: [a] } }],
-    ['answered without saying whether a document exists', { status: 200, body: { docs: [a, { _id: 'b' }] } }],
-    ['answered with another status', { status: 400, body: {} }],
-  ])('%s stops', async (_, answer) => {
-    await expect(ask(answer)).rejects.toThrow(expect.objectContaining({ code: 'write_refused' }))
-  })
 })
 
 describe('retrying until success', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
-import { Unanswered } from '../../../../core/runtime/unanswered.ts'
+import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import { createClocks } from '../../../../core/store/elasticsearch/clocks.ts'
 import { CLOCK_INTERVAL_MS, CLOCKS_APART_MS } from '../../../../core/store/limits.ts'
 import { everythingRuns } from '../../../projector/held.ts'

@@ -1,30 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { abortReason, scheduleTimer } from '../../../../core/runtime/time-limits.ts'
-import { createPositionReader, isReplaced, isVisible } from '../../../../core/store/positions/position.ts'
+import { createPositionReader } from '../../../../core/store/positions/position.ts'
 import { type DocumentName, numberOf } from '../../../../core/store/read/slice-documents.ts'
 import { generationText, liveText, positionText, recordText } from '../../../api/answers.ts'
 import { controlIndex as control, reasonOfUnavailable as reasonOf } from '../../../support/control-index.ts'
-import { addressIn, generationOf } from '../../../support/layout.ts'
+import { addressIn } from '../../../support/layout.ts'
 import { scopeOf } from '../../../support/read-scope.ts'
 
 const payout = (): DocumentName[] => [{ ...addressIn('i', 'org_a:payout_1'), form: 'record' }]
-
-describe('what is visible', () => {
-  const position = {
-    generation: generationOf(),
-    publishedTo: 10,
-    time: 0,
-    takenBack: 0,
-  }
-
-  test('is everything before the published position', () => {
-    expect([8, 9, 10, 11].map(seq => isVisible(seq, position))).toEqual([true, true, false, false])
-  })
-
-  test('is superseded only by visible records', () => {
-    expect([9, 10, Number.MAX_SAFE_INTEGER].map(until => isReplaced(until, position))).toEqual([true, false, false])
-  })
-})
 
 test('the live positions name the generation that is being built, if a command builds one', async () => {
   const { documents, reader } = control({})

@@ -2,14 +2,18 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { StopError } from '../../../../core/runtime/failures.ts'
 import type { Request } from '../../../../core/store/elasticsearch/client.ts'
-import { openPublishedPosition, type PublishedState } from '../../../../core/store/positions/publish.ts'
-import { createPublishedTimes } from '../../../../core/store/positions/publish-times.ts'
+import {
+  createPublishedTimes,
+  type FurtherPosition,
+  openPublishedPosition,
+  type PublishedState,
+} from '../../../../core/store/positions/publish.ts'
 import { sending } from '../../../support/answering.ts'
 import { storedDocument } from '../../projection/flow/stored-document.ts'
 
 const start: PublishedState = { position: 0, last: null, at: 0, time: 0, serve_from: 0 }
 const lastAt = (offset: number) => ({ offset, sha256: `${offset}` })
-const at = (position: number): Partial<PublishedState> => ({ position, last: lastAt(position - 1), at: position * 10 })
+const at = (position: number): FurtherPosition => ({ position, last: lastAt(position - 1), at: position * 10 })
 
 /** The document of one position, with the sequence numbers of Elasticsearch. */
 const setUp = async (stored: PublishedState = start) => {
@@ -109,7 +113,7 @@ describe('a position', () => {
   test('that stands still has its time in the document of all times, and keeps it when it moves on', async () => {
     const { published, requests, times, document } = await setUp()
     await published.advance({ ...at(7), time: 100 })
-    await published.advance({ time: 200 })
+    await published.advanceTime(200)
     expect(requests).toHaveLength(2)
     expect(times()).toEqual({ 3: { position: 7, time: 200 } })
     expect(published.current()).toEqual({ ...document(), time: 200 })
@@ -138,17 +142,17 @@ describe('a position', () => {
 describe('a published time that is taken back', () => {
   test('is replaced by an earlier one, and that is counted', async () => {
     const { published, document } = await setUp({ ...start, ...at(7), time: 9_000 })
-    await published.takeBack({ ...at(8), time: 500 })
+    await published.advance({ ...at(8), time: 500 }, true)
     expect(document()).toEqual({ ...start, ...at(8), time: 500, taken_back: 1 })
     await published.advance({ ...at(9), time: 600 })
     expect(document()).toEqual({ ...start, ...at(9), time: 600, taken_back: 1 })
-    await published.takeBack({ ...at(10), time: 100 })
+    await published.advance({ ...at(10), time: 100 }, true)
     expect(document()).toEqual({ ...start, ...at(10), time: 100, taken_back: 2 })
   })
 
   test('of a position that stands still is replaced in the document of all times', async () => {
     const { published, document, times, owner } = await setUp({ ...start, ...at(7), time: 9_000 })
-    await published.takeBack({ time: 500 })
+    await published.advanceTime(500, true)
     expect(times()).toEqual({ 3: { position: 7, time: 500, taken_back: 1 } })
     expect(published.current()).toEqual({ ...start, ...at(7), time: 500, taken_back: 1 })
     expect((await owner()).current()).toEqual(published.current())
@@ -168,7 +172,7 @@ describe('a published time that is taken back', () => {
   test('is taken back once by two owners at the same time, to the later of their times', async () => {
     const { published, next, document } = await setUp({ ...start, time: 9_000 })
     next.push({ before: { ...start, time: 500, taken_back: 1 } })
-    await published.takeBack({ ...at(1), time: 510 })
+    await published.advance({ ...at(1), time: 510 }, true)
     expect(document()).toEqual({ ...start, ...at(1), time: 510, taken_back: 1 })
   })
 })
@@ -277,6 +281,113 @@ test('two owners, in any order and with lost responses, never move anything back
         const before = history[place - 1] ?? start
         expect([after.position >= before.position, after.time >= before.time]).toEqual([true, true])
         expect(after.at).toBe(after.position * 10)
+      }
+    }),
+  )
+})
+
+const setUpTimes = () => {
+  const stored = storedDocument()
+  return { ...stored, times: () => createPublishedTimes('control', 'g1', sending(stored.answer)) }
+}
+
+test('the times of all partitions are written together, with one write', async () => {
+  const { times, writes } = setUpTimes()
+  const published = times()
+  await Promise.all([0, 1, 2].map(partition => published.advance(partition, { position: 5, time: 100 })))
+  expect(writes).toEqual([
+    {
+      partitions: {
+        0: { position: 5, time: 100 },
+        1: { position: 5, time: 100 },
+        2: { position: 5, time: 100 },
+      },
+    },
+  ])
+})
+
+test('a time that is not later is not written', async () => {
+  const { times, writes } = setUpTimes()
+  const published = times()
+  await published.advance(0, { position: 5, time: 100 })
+  await published.advance(0, { position: 6, time: 90 })
+  expect(writes).toHaveLength(1)
+  expect(published.of(0)).toEqual({ position: 5, time: 100 })
+})
+
+test('the first write of two processes creates the document once, and keeps the times of both', async () => {
+  const { times, body } = setUpTimes()
+  const [one, other] = [times(), times()]
+  await Promise.all([one.advance(0, { position: 1, time: 10 }), other.advance(1, { position: 2, time: 20 })])
+  expect(body()).toEqual({ partitions: { 0: { position: 1, time: 10 }, 1: { position: 2, time: 20 } } })
+})
+
+test('a time is stored before it counts as published', async () => {
+  const { times } = setUpTimes()
+  const published = times()
+  const writing = published.advance(0, { position: 1, time: 10 })
+  expect(published.of(0)).toBeUndefined()
+  await writing
+  expect(published.of(0)).toEqual({ position: 1, time: 10 })
+})
+
+test('the document of all times that disappears stops the projector: its generation was dropped', async () => {
+  const { times, remove } = setUpTimes()
+  const published = times()
+  await published.advance(0, { position: 1, time: 10 })
+  remove()
+  await expect(published.advance(0, { position: 1, time: 20 })).rejects.toMatchObject({ code: 'index_missing' })
+})
+
+test('a read that began before the first write does not take its answer for a lost document', async () => {
+  const { answer } = storedDocument()
+  const reading = Promise.withResolvers<void>()
+  const slow = sending(async request => {
+    const answered = await answer(request)
+    if (request.method === 'GET') await reading.promise
+    return answered
+  })
+  const published = createPublishedTimes('control', 'g1', slow)
+  const read = published.read()
+  await published.advance(0, { position: 1, time: 10 })
+  reading.resolve()
+  await read
+  expect(published.of(0)).toEqual({ position: 1, time: 10 })
+})
+
+test('after a lost response our own write of a time is recognized, and not repeated', async () => {
+  const { times, writes, next } = setUpTimes()
+  next.push('lost')
+  await times().advance(0, { position: 1, time: 10 })
+  expect(writes).toHaveLength(1)
+})
+
+test('processes in any order, with conflicts and lost responses, never move a time back and agree in the end', async () => {
+  const step = fc.record({
+    process: fc.nat(2),
+    partition: fc.nat(3),
+    time: fc.nat(50),
+    takenBack: fc.nat(1),
+    isLost: fc.boolean(),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 30 }), async steps => {
+      const { times, writes, next, body } = setUpTimes()
+      const processes = [times(), times(), times()]
+      const advancing = steps.map(({ process, partition, time, takenBack, isLost }) => {
+        if (isLost) next.push('lost')
+        const taken = takenBack > 0 ? { taken_back: takenBack } : {}
+        return processes[process]?.advance(partition, { position: 1, time, ...taken })
+      })
+      await Promise.all(advancing)
+      const rank = (entry: { time: number; taken_back?: number } | undefined): number =>
+        entry === undefined ? -1 : (entry.taken_back ?? 0) * 1_000 + entry.time
+      for (const partition of [0, 1, 2, 3]) {
+        const ranks = writes.map(({ partitions }) => rank(partitions[partition]))
+        expect(ranks).toEqual(ranks.toSorted((a, b) => a - b))
+        const wanted = steps.filter(one => one.partition === partition)
+        const highest = Math.max(-1, ...wanted.map(({ time, takenBack }) => takenBack * 1_000 + time))
+        expect(rank(body()?.partitions[partition])).toBe(highest)
       }
     }),
   )

@@ -31,7 +31,7 @@ const textOf = (event: Outgoing): string | undefined => redactedOf(event)?.toStr
 
 const verdictOf = (record: RawRecord) => {
   const envelope = decode(record)
-  return envelope === 'undecodable' ? envelope : validate(envelope, record, source)
+  return typeof envelope === 'string' ? envelope : validate(envelope, record, source)
 }
 const codeOf = (record: RawRecord): string => {
   const verdict = verdictOf(record)
