@@ -20,11 +20,10 @@ export const errorsPage = (): string =>
     '## Codes of parked records',
     'The projector stores a record that breaks a rule with its code, and continues. Parked records change no other data. ' +
       'If several codes fit, the first on this page counts. `contract/records.ndjson` has a record for each code but the last, and [contract/events](../contract/README.md) has the schema of each type.',
-    ...parkCodes.flatMap(code => [`### \`${code}\``, linesOf(parkCatalogue[code]).join('\n')]),
+    ...parkCodes.flatMap(code => [
+      `### \`${code}\``,
+      [...linesOf(parkCatalogue[code]), `- **Example**: ${parkCatalogue[code].example}`].join('\n'),
+    ]),
   ].join('\n\n')}\n`
 
-const linesOf = ({ cause, action, example }: CatalogueEntry): string[] => [
-  `- **Cause**: ${cause}`,
-  `- **Action**: ${action}`,
-  `- **Example**: ${example}`,
-]
+const linesOf = ({ cause, action }: CatalogueEntry): string[] => [`- **Cause**: ${cause}`, `- **Action**: ${action}`]
