@@ -134,7 +134,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       '| `msg` | string | the message. A program may look for the fixed messages below; a change of one stands in the changelog |',
     ].join('\n'),
     '- `warn`: something does not work, and the process continues or tries again. `error`: a defect, a generation that failed, or a stop that took too long. `fatal`: the process ends at once.\n' +
-      '- No line has the content of a record, an amount, a URL, an API key, a password, a header of a request, or the message of a defect.',
+      '- No line has the content of a record, an amount, a URL, an API key, a password, a header of a request, or the message of a defect. The API names an organization only by a hash.',
     '## Reading',
     [
       '```sh',
