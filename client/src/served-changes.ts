@@ -3,6 +3,7 @@
  * any of them. Promises: the part of a record that the copy holds is computed from this record, whatever was served;
  * of a record that the copy no longer holds, the SHA-256 is kept.
  */
+// In Web Crypto each digest is a promise.
 import { sha256 } from '@noble/hashes/sha2'
 import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils'
 import { DIGEST_FORM } from './checkpoint.ts'

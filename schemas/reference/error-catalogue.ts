@@ -1,14 +1,12 @@
 /**
- * The catalogue of errors: cause, action and an example of each code that clients and publishers see. docs/errors.md
- * and the OpenAPI document are made from it.
+ * The catalogue of errors: cause and action of each code that clients and publishers see. docs/errors.md and
+ * the OpenAPI document are made from it.
  */
 import type { ParkCode, RefusalCode } from '../errors.ts'
 
 export type CatalogueEntry = {
   readonly cause: string
   readonly action: string
-  /** In Markdown. */
-  readonly example: string
 }
 
 export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
@@ -16,55 +14,45 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
     cause:
       'A parameter is wrong, unknown or repeated. Or `as_of` is an instant that is not over, or that the times of the events do not decide. Or the bytes are not HTTP.',
     action: 'Correct the request. `message` names the parameter and the values that it can have.',
-    example: '`GET /api/v1/payouts?limit=0`',
   },
   invalid_cursor: {
     cause:
       '`starting_after` does not name a record of this list that this key can read, or the record was published after `as_of`.',
     action:
       'Send an id that this list returned. Ids of a list stay valid, unless new rules park their record, with and without a filter.',
-    example: '`GET /api/v1/payouts?starting_after=payout_unknown`',
   },
   unauthorized: {
     cause: 'The Authorization header is missing, repeated or malformed, or names an unknown, revoked or expired key.',
     action: 'Check the key. The API accepts a new key at most 5 seconds after its event was published.',
-    example: '`GET /api/v1/payouts` without `Authorization`',
   },
   forbidden: {
     cause: 'The key is valid but lacks the permission of this path; `message` names it.',
     action: 'Ask the operator for a key with this permission.',
-    example: '`GET /api/v1/payouts` with a key whose `permissions` are `["reps:read"]`',
   },
   not_found: {
     cause:
       'No such path, or no record with that id that this key can read. An id of another organization gets the same answer.',
     action: 'Check the path and the id.',
-    example: '`GET /api/v1/payouts/payout_unknown`',
   },
   method_not_allowed: {
     cause: 'The method is neither GET nor HEAD.',
     action: 'Use GET. This API only reads.',
-    example: '`POST /api/v1/payouts`',
   },
   request_timeout: {
     cause: 'The headers took longer than 9.5 s, or the request longer than 14.5 s.',
     action: 'Send the request faster, on a new connection.',
-    example: 'a client that sends one byte a second',
   },
   request_too_large: {
     cause: 'The request body is above 64 KiB. The API reads no body.',
     action: 'Send no body.',
-    example: 'a GET request with a file as its body',
   },
   uri_too_long: {
     cause: 'The target of the request is above 7,680 characters.',
     action: 'Shorten it.',
-    example: '`GET /api/v1/payouts?limit=0000…`',
   },
   expectation_failed: {
     cause: 'The request has an Expect header other than `100-continue`.',
     action: 'Remove the header.',
-    example: '`Expect: something`',
   },
   rate_limited: {
     cause: [
@@ -74,17 +62,14 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
       'RateLimit headers).',
     ].join(' '),
     action: 'Wait for the seconds in `Retry-After`. Read answers as they come, over fewer connections.',
-    example: 'the 101st request that a key has under way',
   },
   headers_too_large: {
     cause: 'The headers are above 8 KiB, or more than 64.',
-    action: 'Send fewer headers.',
-    example: 'a browser that sends the cookies of other sites',
+    action: 'Send fewer headers. A browser may send the cookies of other sites.',
   },
   internal: {
     cause: 'The program has a defect.',
     action: 'Report the `X-Request-Id` of the answer to the operator.',
-    example: 'none is known',
   },
   unavailable: {
     cause: [
@@ -95,11 +80,11 @@ export const refusalCatalogue: Record<RefusalCode, CatalogueEntry> = {
       'The API never returns a page with missing records instead.',
     ].join(' '),
     action: 'Wait for the seconds in `Retry-After`, and send the same request again.',
-    example: 'any request while Elasticsearch restarts',
   },
 }
 
-export const parkCatalogue: Record<ParkCode, CatalogueEntry> = {
+/** An example is in Markdown. */
+export const parkCatalogue: Record<ParkCode, CatalogueEntry & { readonly example: string }> = {
   batch_undecodable: {
     cause: [
       'The record is in a batch that cannot be decompressed or decoded, or that has more than 512 MiB when it is',

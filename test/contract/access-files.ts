@@ -111,7 +111,7 @@ const aclEntry = ({ type, name, pattern }: KafkaResource, rights: readonly Kafka
 export const accessPage = (): string =>
   `${[
     '# Access',
-    'For those who create users and roles: afterwards each process has the rights in Kafka and Elasticsearch that it needs, and no others. `npm run contract` writes this page and `deploy/access/` from `schemas/access.ts`. ' +
+    'For those who create users and roles in Kafka and Elasticsearch. `npm run contract` writes this page and `deploy/access/` from `schemas/access.ts`. ' +
       `\`\${NAME}\` is the value of that [setting](settings.md).`,
     [
       '| files | use |',
@@ -122,7 +122,7 @@ export const accessPage = (): string =>
     ].join('\n'),
     '`envsubst` replaces only variables that are exported: export also those that have a default.',
     '## Doctor',
-    '`npx commission doctor projector` tries each right of an identity below with the credentials in the environment, and names what is missing with the line or the file that gives it. ' +
+    '`npx commission doctor projector` tries each right of an identity below with the credentials in the environment, and names the line or the file that gives a missing one. ' +
       'For `projector` it asks all that a projector asks at its start; *a projector would stop* comes with the stop code. ' +
       'It also checks topics, the Elasticsearch cluster, clocks, certificates, Redis and the seal keys. It changes nothing, and can run beside the processes. ' +
       'Run it once with the settings of each identity.',
@@ -131,23 +131,23 @@ export const accessPage = (): string =>
     'With `SEAL_KEYS_DIR`, `api` and `follow` try whether they can read the directory and not write it. `projection` (for `npx commission subjects`) and `restore` (for `--redact`) try whether they can write it. ' +
       'With `SEAL_KEYS_VAULT_URL`, `api`, `follow` and `projection` also ask Vault; the token needs the policy `default` of Vault. No key is read, and nothing in Vault changes but its audit log.',
     '## Kafka',
-    'Every process has an identity of its own: a publisher of events must not be able to publish API keys, and the projector writes nothing. ' +
+    'Every process has an identity of its own: a publisher of events must not publish API keys, and the projector writes nothing. ' +
       'Nobody needs a right on the cluster. Read, Write and Delete include Describe. No right is needed for the topic of offsets.',
     ...ofKafka.flatMap(([name, { programs, kafka }]) => [
       `### Kafka: ${name}`,
       `For ${programs}.`,
       ['| resource | operation | reason |', '|---|---|---|', ...kafkaRows(kafka)].join('\n'),
     ]),
-    'If Kafka refuses a right, the projector ends with `access_refused`, and a command ends with exit code 1. The line names the operation and the resource that Kafka refused: *Kafka refuses Read on group commission-projector-g1*. ' +
-      'Kafka checks Describe first. So a missing Read on a topic or a group shows as Describe. Without Delete on a group, `drop` deletes everything else, and says that the group stays. ' +
+    'If Kafka refuses a right, the projector ends with `access_refused`, and a command ends with exit code 1. The line names the operation and the resource: *Kafka refuses Read on group commission-projector-g1*. ' +
+      'A missing Read on a topic or a group shows as Describe, which Kafka checks first. Without Delete on a group, `drop` deletes everything else, and says that the group stays. ' +
       'The API continues without its audit log, or without the check of its topic, and logs the refusal ([audit.md](audit.md)).',
     '## Elasticsearch',
-    ...all.flatMap(([name, { programs, elasticsearch }]) =>
+    ...all.flatMap(([name, { programs, kafka, elasticsearch }]) =>
       elasticsearch === undefined
         ? []
         : [
             `### Elasticsearch: ${name}`,
-            `For ${programs}.`,
+            ...(kafka.length > 0 ? [] : [`For ${programs}.`]),
             [
               '| on | privileges | reason |',
               '|---|---|---|',
@@ -160,21 +160,21 @@ export const accessPage = (): string =>
           ],
     ),
     '## Settings of indices and of the cluster',
-    'Somebody, or an index template of others, may change a setting of the indices. Each start of a projector reads these, and a projector reads every 10 s those that stop it; `npx commission doctor` tells of them and of those of the cluster. ' +
-      'A line of the log names the index, the setting, the expected and the given value. Every setting that is not in this table is yours. ' +
-      'Another mapping or sort stops the projector, too. The API does not look at settings: it refuses answers that are not complete, whatever the cause. ' +
+    'Somebody, or an index template of others, may change a setting. A projector reads those of the indices at its start, and every 10 s those that stop it; `npx commission doctor` tells of them and of those of the cluster. ' +
+      'A line of the log names the index, the setting, the expected and the given value. Every other setting is yours. ' +
+      'Another mapping or sort stops the projector, too. The API looks at no settings: it refuses answers that are not complete. ' +
       'Runtime fields of others can make lists wrong, so while an index has one, the API answers 503 (`runtime_fields`) and the projector stops. ' +
-      'A role with `query` or `field_security` hides documents, and Elasticsearch answers with fewer rows and status 200: give none to these users. ' +
-      'The projector stops (`documents_hidden`), the API answers 503 (`documents_hidden`), and the commands that answer from documents end. They ask at their start; projector and API ask again while they run. ' +
+      'A role with `query` or `field_security` hides documents, and Elasticsearch answers fewer rows with status 200: give none to these users. ' +
+      'The projector stops and the API answers 503 (`documents_hidden`), both also while they run; commands that answer from documents end. ' +
       'A further role that permits `read` without restriction makes an index whole again, if its list of indices is another one. Elasticsearch tells nothing of a role that grants no field at all (`"grant": []`), and nothing to an API key with role descriptors: look at them yourself (`GET /_security/api_key`); `npx commission doctor` says *does not tell*.',
     [
       '| setting | expected | otherwise | reason |',
       '|---|---|---|---|',
-      ...indexSettingRules.map(rule => settingLine(`index.${rule.setting}`, rule)),
-      ...clusterSettingRules.map(rule => settingLine(rule.setting, rule)),
+      ...settingLines(indexSettingRules.map(rule => ({ ...rule, setting: `index.${rule.setting}` }))),
+      ...settingLines(clusterSettingRules),
     ].join('\n'),
-    '**Put back**: the projector changes it with a warning (*a setting of an index was put back*). It needs `manage` on the index for this, which its role does not have: this right could also delete indices. ' +
-      'Without the right it warns (*a setting of an index is not as expected*) and starts; put it back yourself: `curl -X PUT "$ELASTICSEARCH_URL/INDEX/_settings" --json \'{"index.refresh_interval": "-1"}\'`.',
+    '**Put back**: the projector changes it with a warning (*a setting of an index was put back*). This needs `manage` on the index, which its role does not have: that right could also delete indices. ' +
+      'Without it, the projector warns (*a setting of an index is not as expected*) and starts; put the setting back yourself: `curl -X PUT "$ELASTICSEARCH_URL/INDEX/_settings" --json \'{"index.refresh_interval": "-1"}\'`.',
   ].join('\n\n')}\n`
 
 /** One row for each operation and reason, with all resources that need it. */
@@ -192,8 +192,14 @@ const consequences: Readonly<Record<SettingRule['consequence'], string>> = {
   warn: 'a warning',
   stop: '`index_unsuitable`',
 }
-const settingLine = (name: string, { expected, consequence, reason }: SettingRule): string =>
-  `| \`${name}\` | ${expected} | ${consequences[consequence]} | ${reason} |`
+/** One row for all settings of which the same holds. */
+const settingLines = (rules: readonly SettingRule[]): string[] => {
+  const whyOf = ({ expected, consequence, reason }: SettingRule): string =>
+    `${expected} | ${consequences[consequence]} | ${reason}`
+  return [...Map.groupBy(rules, whyOf)].map(
+    ([why, all]) => `| ${all.map(({ setting }) => asCode(setting)).join(', ')} | ${why} |`,
+  )
+}
 
 const describeResource = ({ type, name, pattern }: KafkaResource): string =>
   type === 'Cluster' ? 'Cluster' : `${type} \`${name}\`${pattern === 'prefixed' ? ' and longer names' : ''}`

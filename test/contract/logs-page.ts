@@ -26,13 +26,12 @@ const meanings: Readonly<Record<string, string>> = {
   admin_port: 'port for health and metrics',
   agree: 'whether the clocks differ by at most 5 s',
   at: 'stack frames: function, file and line',
-  because:
-    'reason of a refusal, the same word as in `api_refusals_total`: a [code](errors.md#refusals-of-the-api) or a finer word',
+  because: 'reason of a refusal, as in `api_refusals_total`: a [code](errors.md#refusals-of-the-api) or a finer word',
   code: 'projector: a [stop code](operating.md#stop-codes), or a code of its [clocks](operating.md#wrong-clocks). API: code of Node for a failure of a file or a connection',
   codec: 'compression of a batch: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd',
   committedTo: 'offset that this process has committed, 0 before the first time',
-  documents: 'number of documents in the request',
-  dropped: 'number of lines that were not written',
+  documents: 'documents in the request',
+  dropped: 'lines that were not written',
   elasticsearch_ahead_ms: "milliseconds that Elasticsearch's clock is ahead; null if it does not tell",
   end: 'next offset of the partition',
   error: 'class of the error, never its message',
@@ -45,13 +44,13 @@ const meanings: Readonly<Record<string, string>> = {
   index: 'index of Elasticsearch',
   is: 'published position now',
   key_id: 'id of the API key; absent before authentication',
-  lines: 'number of lines of the audit log',
-  lag: 'number of offsets from `searchableTo` to the end of the partition',
+  lines: 'lines of the audit log',
+  lag: 'offsets from `searchableTo` to the end of the partition',
   last: 'last offset of a batch',
   low: 'first offset that the topic still has',
-  members: 'number of members of the group that do not name their installation',
+  members: 'members of the group that do not name their installation',
   method: 'HTTP method',
-  more: 'number of lines like this one that can still follow',
+  more: 'lines like this one that can still follow',
   ms: 'milliseconds from the request to its answer, without the time that it waited for a change (`wait`)',
   offset: 'offset of a record',
   operation: 'operation that Kafka refuses',
@@ -64,24 +63,23 @@ const meanings: Readonly<Record<string, string>> = {
   port: 'port that the process listens on',
   position: 'published position',
   readTo: 'next offset to read',
-  reason: 'reason why a part does not work, why a setting matters, or why a batch cannot be read',
-  reasons: 'reasons why the API is not ready, as on `/readyz`',
+  reason: 'why a part does not work, a setting matters, or a batch cannot be read',
+  reasons: 'why the API is not ready, as on `/readyz`',
   refusal: 'error of the Kafka protocol',
-  request_id: 'id of the request, the same as in the header `X-Request-Id`',
+  request_id: 'as in the header `X-Request-Id`',
   resource: 'topic, group or cluster of Kafka',
   route: 'pattern of the route; absent for an unknown path',
   searchableTo: 'published position: readers see everything before it',
   setting: 'setting of an index, without `index.`',
   shards: 'shards of indices: names of the index and numbers of the shard',
-  sent: 'number of documents that were sent',
+  sent: 'documents that were sent',
   signal: 'signal that ends the process',
   status: 'HTTP status: in `answered` that of the API, for a stop code that of Elasticsearch',
   their_prefix: 'index prefix of the other installation',
   timestamp: 'time of a record in Kafka, in milliseconds since 1970',
   topic: 'topic of Kafka',
-  unnamed: 'number of batches that cannot be read and got no line since the last such line',
-  unlogged:
-    'number of requests of this address, without a valid key or over a limit, that got no line since its last one; absent if 0',
+  unnamed: 'batches that cannot be read and got no line since the last such line',
+  unlogged: 'requests of this address without a line since its last one; absent if 0',
   vault: 'request to Vault, without the id of the key, and why it gave no key: a status, a code of Node, or words',
   version: 'version of a document',
   was: 'published position before',
@@ -124,7 +122,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
 
   return `${[
     '# Logs',
-    'For the person on call, and for those who write searches of logs: afterwards you know every line that the projector and the API can log. `npm run contract` writes this page.',
+    'For the person on call, and for those who search logs: every line of the projector and the API. `npm run contract` writes this page.',
     'A process writes its log to standard output, one JSON object a line. `LOG_LEVEL` is the lowest level that it writes ([settings](settings.md)). ' +
       'An error before there is a log, such as a wrong setting, goes to standard error as text. The projector writes nothing for a record; the API writes one line for a request.',
     [
@@ -136,8 +134,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       '| `msg` | string | the message. A program may look for the fixed messages below; a change of one stands in the changelog |',
     ].join('\n'),
     '- `warn`: something does not work, and the process continues or tries again. `error`: a defect, a generation that failed, or a stop that took too long. `fatal`: the process ends at once.\n' +
-      '- No line has the content of a record, an amount, a URL, an API key, a password, a header of a request, or the message of a defect.\n' +
-      '- A line of the API names an organization only by a hash.',
+      '- No line has the content of a record, an amount, a URL, an API key, a password, a header of a request, or the message of a defect. The API names an organization only by a hash.',
     '## Reading',
     [
       '```sh',
@@ -151,7 +148,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
     ].join('\n'),
     '## Line of a request',
     `One line for each request, at its end: \`${REQUEST_LINE}\`. Of requests without a valid key (401, also 400, 404 and the like), of those over a limit (429), and of bytes that never became a request (\`refused bytes\`), ` +
-      'an address has at most 10 lines a minute, and all addresses together 1,000. `unlogged` on the next line of the address counts the others, and metrics count every request.',
+      'an address has at most 10 lines a minute, and all addresses together 1,000. `unlogged` counts the others, and metrics count every request.',
     ['| field | type | meaning |', '|---|---|---|', ...request.fields.map(rowOfField)].join('\n'),
     `\`\`\`json\n${exampleOf(request)}\n\`\`\``,
     ...Object.values(programs).flatMap(({ name, folders }) => [
@@ -166,7 +163,7 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       ].join('\n'),
     ]),
     '## Fields of stop codes',
-    'A line with a [stop code](operating.md#stop-codes) also has those of these fields that are known. With the code `defect`, the line of a generation that is not live has `error`.',
+    'A line with a [stop code](operating.md#stop-codes) has those of these fields that are known. With the code `defect`, the line of a generation that is not live has `error`.',
     [
       '| code | fields |',
       '|---|---|',
@@ -178,8 +175,8 @@ export const logsPage = ({ lines, stops }: Logged): string => {
       '| field | type | meaning |',
       '|---|---|---|',
       ...namesOf(allFields)
-        .map(name => rowOfField(mergeFields(allFields.filter(field => field.name === name))))
-        .filter(row => !request.fields.map(rowOfField).includes(row)),
+        .filter(name => !namesOf(request.fields).includes(name))
+        .map(name => rowOfField(mergeFields(allFields.filter(field => field.name === name)))),
     ].join('\n'),
   ].join('\n\n')}\n`
 }

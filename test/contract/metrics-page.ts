@@ -33,8 +33,8 @@ const isOfNode = ({ name }: Metric): boolean => /^(?:nodejs|process)_/.test(name
 export const metricsPage = (): string =>
   `${[
     '# Metrics',
-    'For those who write alerts and dashboards: every metric. `npm run contract` writes this page. The admin ports serve these metrics: `GET :9465/metrics` of the projector, `GET :9464/metrics` of the API.',
-    'A histogram has the series `…_bucket`, `…_sum` and `…_count`. Both processes also have the metrics `process_…` and `nodejs_…` of prom-client, such as `process_resident_memory_bytes`.',
+    'For those who write alerts and dashboards. `npm run contract` writes this page. The admin ports serve these metrics: `GET :9465/metrics` of the projector, `GET :9464/metrics` of the API.',
+    'A histogram has the series `…_bucket`, `…_sum` and `…_count`. Both processes also have those of prom-client, such as `process_resident_memory_bytes`.',
     'Alerts: [deploy/monitoring/rules.yml](../deploy/monitoring/rules.yml), with a paragraph each in [runbooks.md](runbooks.md).',
     ...Object.entries(allMetrics()).flatMap(([program, metrics]) => [
       `## ${program === 'API' ? 'API' : 'Projector'}`,
