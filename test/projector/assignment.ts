@@ -48,6 +48,7 @@ export const publishedAt = (position: number, last: PublishedState['last'] = nul
     advanceTime: async time => {
       current = { ...current, time }
     },
+    readAgain: async () => undefined,
   }
 }
 export const record = eventRecord(rep(), 6, 1_000)

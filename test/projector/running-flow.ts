@@ -103,6 +103,7 @@ export const startFlow = ({ position = 0, partitions = 1, elapsed = (): number =
       current: () => current,
       advance: publish,
       advanceTime: (time, isAhead) => publish({ time }, isAhead),
+      readAgain: async () => undefined,
     },
   }
   const stream: FlowParts['stream'] = {

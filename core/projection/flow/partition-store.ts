@@ -9,7 +9,8 @@
  * that are written, searchable and visible, once each call resolves.
  * Promises: each request is repeated until it succeeds, for the life of the partition. The last record of a batch is
  * written with its documents, and never an earlier one in the place of a later one. The answer of a read that had to
- * wait counts only if the generation still has its indices and shards after it (`Doubts`).
+ * wait counts only if the generation still has its indices and shards after it (`Doubts`). A process that stood still
+ * writes only after it has looked whether they are still there, and whether its position is (`Proof`).
  * Can go wrong: as `write`, `refresh` and `published`; an index or a shard is another one (stops).
  *
  * Foreign parts: `readDocuments`, `pack` and `write` are in `core/store/documents/documents.ts`, `createRefresh` in
@@ -59,7 +60,7 @@ import {
   write,
   writtenDocument,
 } from '../../store/index.ts'
-import { BULKS_IN_FLIGHT, DECIDED_BYTES, DOUBTED_READ_MS, REFRESH_INTERVAL_MS } from '../limits.ts'
+import { BULKS_IN_FLIGHT, DECIDED_BYTES, DOUBTED_READ_MS, REFRESH_INTERVAL_MS, STOOD_STILL_MS } from '../limits.ts'
 import type { StreamSide } from './stream-side.ts'
 
 type StoreContext = Retrying & {
@@ -75,6 +76,8 @@ export class StreamStore {
   readonly refreshing: Refreshing
   readonly doubts: Doubts
   readonly sameIndices: SameIndices
+  /** That the generation has its indices and shards. */
+  readonly intact: Proof
   /** Limits the bytes of records that are decided or written, over all partitions. */
   readonly budget = createWeightedSemaphore(DECIDED_BYTES)
   readonly sendRead: Send
@@ -89,6 +92,7 @@ export class StreamStore {
     this.refreshing = createRefreshing(context)
     this.doubts = new Doubts(context.elapsed)
     this.sameIndices = createSameIndices(context.elapsed)
+    this.intact = new Proof(context.elapsed)
     this.replace = createBatcher(replacements, elasticsearch.send)
     this.sendRead = createBatcher(primaryReads, elasticsearch.send)
     const sendBulk: Send = (request, signal) =>
@@ -152,6 +156,38 @@ class Doubts {
   }
 }
 
+/** Remembers for STOOD_STILL_MS that a check succeeded. Callers during a check share it. */
+class Proof {
+  readonly #elapsed: () => number
+  #at: number
+  #running: Promise<void> | undefined
+
+  /** @param elapsed milliseconds on a monotonic clock. Its present time is that of the first check */
+  constructor(elapsed: () => number) {
+    this.#elapsed = elapsed
+    this.#at = elapsed()
+  }
+
+  /** Resolves when a check succeeded that began at most STOOD_STILL_MS ago. */
+  async renew(check: () => Promise<unknown>): Promise<void> {
+    while (this.#elapsed() - this.#at >= STOOD_STILL_MS) {
+      this.#running ??= this.#check(check).finally(() => {
+        this.#running = undefined
+      })
+      await this.#running
+    }
+  }
+
+  async #check(check: () => Promise<unknown>): Promise<void> {
+    const began = this.#elapsed()
+    await check()
+    this.#at = began
+  }
+}
+
+/** All documents of a batch are published, by another owner of the partition. */
+class PublishedByAnother extends Error {}
+
 /** Where the documents of a stream are. */
 export type StoredStream = {
   readonly identity: GenerationBody
@@ -170,10 +206,13 @@ type Parts = StoredStream & {
 export class PartitionStore {
   readonly published: PublishedPosition
   readonly #parts: Parts
+  /** That the position did not go back. */
+  readonly #own: Proof
 
   constructor(parts: Parts) {
     this.published = parts.published
     this.#parts = parts
+    this.#own = new Proof(parts.shared.context.elapsed)
   }
 
   /** Reads documents from the primaries of their shards, since decisions rest on them. */
@@ -196,7 +235,8 @@ export class PartitionStore {
 
   /**
    * Packs documents during the call, and returns the function that writes them later. It resolves once Elasticsearch
-   * has each document at its version or a later one, and retries without end.
+   * has each document at its version or a later one, and retries without end. If it is published meanwhile by another
+   * owner, nothing is written: the log may have lost these records, and has others at their offsets now.
    * @param last the last record of their batch, which is written with them
    */
   packBatch(decided: readonly DecidedDocument[], last: PublishedState['last']): () => Promise<void> {
@@ -206,11 +246,16 @@ export class PartitionStore {
     return () =>
       health.during('elasticsearch write', report =>
         write(stored, {
-          request: request => shared.sendWrite(request, signal),
+          request: async request => {
+            await this.#assertOwn(last?.offset ?? Number.POSITIVE_INFINITY)
+            return shared.sendWrite(request, signal)
+          },
           getDocuments: this.#get,
           pause: attempt => retryOptions.sleep(pauseBefore(attempt, retryOptions), signal),
           count: (outcome, items) => stream.onWritten(outcome, items),
           onRefused: report,
+        }).catch((error: unknown) => {
+          if (!(error instanceof PublishedByAnother)) throw error
         }),
       )
   }
@@ -227,6 +272,13 @@ export class PartitionStore {
    */
   refresh(indices: readonly string[], delay: number): Promise<void> {
     return this.#parts.shared.refreshing.refresh(indices, delay)
+  }
+
+  /** @param offset of the last record of the batch that is to be written */
+  async #assertOwn(offset: number): Promise<void> {
+    await this.#parts.shared.intact.renew(() => this.#assertIntact())
+    await this.#own.renew(this.published.readAgain)
+    if (this.published.current().position > offset) throw new PublishedByAnother()
   }
 
   /** Shards whose ids were recorded after the start count, too. `adopt` does not excuse an answer from before it. */

@@ -70,6 +70,8 @@ export type PublishedPosition = {
   readonly advance: (further: FurtherPosition, isAhead?: boolean) => Promise<void>
   /** Publishes the time of a position that stands still, in the document of all times. */
   readonly advanceTime: (time: number, isAhead?: boolean) => Promise<void>
+  /** Reads the stored position, which another owner may have published. */
+  readonly readAgain: () => Promise<void>
 }
 
 /** A position with its last record, and a time if one is reached. */
@@ -96,16 +98,22 @@ export const openPublishedPosition = async (partition: number, steps: PositionSt
       })
       if (status === 200) stored = { position: target, version: body }
       // Another owner wrote first, or an earlier attempt of ours succeeded and its response was lost.
-      else if (status === 409) stored = assertMonotonic(stored, await readStored(path, steps), steps)
+      else if (status === 409) await readAgain()
       else throw new StopError('index_missing', `${steps.index}, while publishing`, { status })
     }
   }
 
+  const readAgain = async (): Promise<void> => {
+    stored = assertMonotonic(stored, await readStored(path, steps), steps)
+  }
+  const inTurn = (step: () => Promise<void>): Promise<void> => {
+    running = running.catch(() => undefined).then(step)
+    return running
+  }
   const want = (further: (known: PublishedState) => PublishedState): Promise<void> => {
     const known = { ...mergePositions(current(), wanted), serve_from: wanted.serve_from }
     wanted = mergePositions(known, further(known))
-    running = running.catch(() => undefined).then(writeWantedPosition)
-    return running
+    return inTurn(writeWantedPosition)
   }
 
   return {
@@ -117,6 +125,7 @@ export const openPublishedPosition = async (partition: number, steps: PositionSt
       const taken_back = takenBack(current()) + (isAhead ? 1 : 0)
       return steps.times.advance(partition, { position, time, ...(taken_back > 0 && { taken_back }) })
     },
+    readAgain: () => inTurn(readAgain),
   }
 }
 

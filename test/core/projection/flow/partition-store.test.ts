@@ -1,13 +1,15 @@
 /** Reads of a partition from an index `p-g1-chains` of one shard, which the test changes between two attempts. */
 import { expect, test } from 'vitest'
+import type { DecidedDocument } from '../../../../core/ledger/decide/project.ts'
 import type { GenerationBody } from '../../../../core/log/kafka/source.ts'
 import { PartitionStore, StreamStore } from '../../../../core/projection/flow/partition-store.ts'
-import { DOUBTED_READ_MS } from '../../../../core/projection/limits.ts'
+import { DOUBTED_READ_MS, STOOD_STILL_MS } from '../../../../core/projection/limits.ts'
+import type { StopError } from '../../../../core/runtime/failures.ts'
 import { createHealth } from '../../../../core/runtime/health.ts'
 import { Unanswered } from '../../../../core/runtime/keep-trying.ts'
 import type { Request } from '../../../../core/store/elasticsearch/client.ts'
 import { layoutOf } from '../../../../schemas/stored/layout.ts'
-import { primariesAnswer, sending } from '../../../support/answering.ts'
+import { isRead, primariesAnswer, sending } from '../../../support/answering.ts'
 import { addressIn } from '../../../support/layout.ts'
 
 const [CHAIN, OTHER] = [addressIn('p-g1-chains', 'chain'), addressIn('p-g1-reps', 'rep')]
@@ -16,6 +18,12 @@ const identity: GenerationBody = {
   indices: { 'p-g1-chains': 'id' },
   shards: { 'p-g1-chains/0': 'first' },
 }
+
+/** The documents that a bulk request writes, as Elasticsearch tells that it wrote them. */
+const writesIn = ({ bulk }: Request): object[] =>
+  String(bulk)
+    .split('\n')
+    .flatMap(line => (line.startsWith('{"index"') ? [{ ...JSON.parse(line).index, status: 201 }] : []))
 
 type Shard = { history: string; chain: object | undefined }
 
@@ -34,6 +42,7 @@ const setUp = (
     const { method, path, body } = asked
     requests.push(`${method} ${path}`)
     if (path === '/_bulk') {
+      if (!isRead(asked.bulk)) return { status: 200, body: { items: writesIn(asked).map(index => ({ index })) } }
       if (isOfChain(asked)) await held(++attempts, shard, clock)
       return primariesAnswer(asked, index => (index === CHAIN._index ? shard.chain : { org_id: 'org_1' }))
     }
@@ -56,15 +65,33 @@ const setUp = (
     retryOptions: { sleep: async () => undefined, random: () => 0 },
     health: createHealth({ warn: () => undefined, info: () => undefined }, () => clock.now),
   })
-  const published = { current: () => ({ position: 0, last: null, at: 0, time: 0, serve_from: 0 }) }
-  const { getDocuments } = new PartitionStore({
+  // The position that another process publishes meanwhile, and the one that this process knows.
+  const position = { stored: 0, known: 0 }
+  const store = new PartitionStore({
     ...{ identity: atStart, prefix: 'p', layout: layoutOf('p', identity), partition: 0, shared },
-    published: { ...published, advance: async () => undefined, advanceTime: async () => undefined },
+    published: {
+      current: () => ({ position: position.known, last: null, at: 0, time: 0, serve_from: 0 }),
+      advance: async () => undefined,
+      advanceTime: async () => undefined,
+      readAgain: async () => {
+        position.known = position.stored
+      },
+    },
     stream: { onRead: () => undefined, onWritten: () => undefined },
     signal: new AbortController().signal,
   })
   const { assertSame } = shared.sameIndices
-  return { getDocuments, requests, stored, assertSame: () => assertSame(identity, { request: send, prefix: 'p' }) }
+  const { getDocuments } = store
+  return {
+    store,
+    shard,
+    clock,
+    position,
+    getDocuments,
+    requests,
+    stored,
+    assertSame: () => assertSame(identity, { request: send, prefix: 'p' }),
+  }
 }
 
 const empty = (shard: Shard): void => {
@@ -145,4 +172,57 @@ test('a check of a followed generation counts for a moment, but not for a read t
   expect(await asked()).toEqual([])
   await getDocuments([CHAIN])
   expect(await asked()).toEqual(CHECKED)
+})
+
+/** Writes one rep, of the record at offset 7, a time after it was packed. */
+const writeAfter = async ({ store, requests, clock }: ReturnType<typeof setUp>, milliseconds: number) => {
+  const rep = { kind: 'reps', id: 'org_1:rep_1', version: 7, line: '{"org_id":"org_1"}' } as DecidedDocument
+  const write = store.packBatch([rep], { offset: 7, sha256: 'hash' })
+  clock.now += milliseconds
+  requests.length = 0
+  await write().catch((error: unknown) => requests.push(`${(error as StopError).code}`))
+  return requests
+}
+
+test('a process that did not stand still asks nothing before it writes', async () => {
+  expect(
+    await writeAfter(
+      setUp(() => undefined),
+      STOOD_STILL_MS - 1,
+    ),
+  ).toEqual(['POST /_bulk'])
+})
+
+test('a process that stood still looks at its indices and its position before it writes', async () => {
+  const asked = await writeAfter(
+    setUp(() => undefined),
+    STOOD_STILL_MS,
+  )
+  expect(asked).toEqual([...READ_AND_CHECKED, 'POST /_bulk'])
+})
+
+test('a process that stood still while its indices were made anew writes nothing into the new ones', async () => {
+  const steps = setUp(() => undefined)
+  empty(steps.shard)
+  const asked = await writeAfter(steps, STOOD_STILL_MS)
+  expect(asked).not.toContain('POST /_bulk')
+  expect(asked).toContain('index_replaced')
+})
+
+test('what another process has published meanwhile is not written: the log may have other records there now', async () => {
+  const steps = setUp(() => undefined)
+  steps.position.stored = 8
+  expect(await writeAfter(steps, STOOD_STILL_MS)).toEqual(READ_AND_CHECKED)
+})
+
+test('what another process has not published yet is written', async () => {
+  const steps = setUp(() => undefined)
+  steps.position.stored = 7
+  expect(await writeAfter(steps, STOOD_STILL_MS)).toEqual([...READ_AND_CHECKED, 'POST /_bulk'])
+})
+
+test('one look is enough for what is written soon after it', async () => {
+  const steps = setUp(() => undefined)
+  await writeAfter(steps, STOOD_STILL_MS)
+  expect(await writeAfter(steps, STOOD_STILL_MS - 1)).toEqual(['POST /_bulk'])
 })

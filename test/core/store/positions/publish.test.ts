@@ -179,11 +179,14 @@ describe('a published time that is taken back', () => {
 
 describe('if another owner writes first', () => {
   test('its position and time are merged with ours: the further position with its record, the later time', async () => {
-    const { published, next, document } = await setUp()
+    const { published, next, document, replace } = await setUp()
     next.push({ before: { position: 20, last: lastAt(19), at: 200, time: 50, serve_from: 3 } })
     await published.advance({ ...at(10), time: 100 })
     expect(document()).toEqual({ position: 20, last: lastAt(19), at: 200, time: 100, serve_from: 3 })
     expect(published.current()).toEqual(document())
+    replace({ ...start, ...at(50) } as PublishedState)
+    await published.readAgain()
+    expect(published.current().position).toBe(50)
   })
 
   test('and is behind us, our position wins and its later time stays', async () => {
@@ -198,6 +201,7 @@ describe('if another owner writes first', () => {
     next.push({ before: { position: 40, last: lastAt(39), at: 400, time: 0, serve_from: 0 } })
     await expect(published.advance(at(101))).rejects.toMatchObject({ code: 'position_went_back' })
     expect(requests.map(({ method }) => method)).toEqual(['GET', 'PUT', 'GET'])
+    await expect(published.readAgain()).rejects.toMatchObject({ code: 'position_went_back' })
   })
 
   test('and gave it another source, this owner stops: it reads the old one', async () => {
