@@ -20,7 +20,7 @@ import {
   permissionsOfCheckpoints,
   permissionsOfDealTotals,
   permissionsOfRepTotals,
-} from '../../schemas/resources.ts'
+} from '../../schemas/lists.ts'
 import {
   type Arrived,
   type Authenticated,

@@ -1,6 +1,5 @@
 /** The answer to each refusal code. Statuses and usual messages come from schemas/. */
-import { type RefusalCode, refusals } from '../../schemas/errors.ts'
-import { messages } from '../../schemas/reference/messages.ts'
+import { messages, type RefusalCode, refusals } from '../../schemas/errors.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
 /** Other statuses of HTTP: of answers, of the admin port, of an overloaded Elasticsearch. */

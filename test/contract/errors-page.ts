@@ -1,9 +1,8 @@
 /** The page of all error codes, docs/errors.md, as the catalogue says it. */
 import { join } from 'node:path'
-import { parkCodes, type RefusalCode, refusals } from '../../schemas/errors.ts'
+import { messages, parkCodes, type RefusalCode, refusals } from '../../schemas/errors.ts'
 import { keysOf } from '../../schemas/objects.ts'
 import { type CatalogueEntry, parkCatalogue, refusalCatalogue } from '../../schemas/reference/error-catalogue.ts'
-import { messages } from '../../schemas/reference/messages.ts'
 
 export const ERRORS_PAGE = join(import.meta.dirname, '../../docs/errors.md')
 
