@@ -44,7 +44,7 @@ import {
   createTransport,
 } from '../core/store/index.ts'
 import { createKeyUses } from './access/key-uses.ts'
-import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts'
+import { createLocalCounter, createRedisCounter } from './access/limit-rate.ts'
 import { createAdminServer } from './admin/admin.ts'
 import { createApiMetrics } from './admin/metrics.ts'
 import { logWhenReady } from './admin/ready.ts'

@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import type { Rate, RequestCounter } from '../../../api/access/rate-counter.ts'
+import type { Rate, RequestCounter } from '../../../api/access/limit-rate.ts'
 import { createApi } from '../../../api/app.ts'
 import { createApiServer } from '../../../api/http/server.ts'
 import type { Usage } from '../../../core/reading/capacity/shares.ts'
