@@ -7,17 +7,12 @@ import {
   createKeyReads,
   createOpenRecords,
   createReaders,
-  createShares,
   holdReads,
   type KeyHolder,
   keysChecked,
   noSealKeys,
   type ReadSealKey,
   reportRefusals,
-  type ShareLimits,
-  type Usage,
-  usageOf,
-  usualShares,
 } from '../core/reading/index.ts'
 import { type Schedule, type SigningKey, scheduleTimer } from '../core/runtime/index.ts'
 import { type AnswerBudget, batchMultiGets, type SearchClient } from '../core/store/index.ts'
@@ -27,7 +22,16 @@ import { authenticate, createAdmitKey } from './access/authenticate.ts'
 import { createFailedLogins } from './access/failed-logins.ts'
 import type { Rate, RequestCounter } from './access/limit-rate.ts'
 import { limitRate } from './access/limit-rate.ts'
-import { limitInFlight, runPermitted, shareReads } from './access/permits.ts'
+import {
+  createShares,
+  limitInFlight,
+  runPermitted,
+  type ShareLimits,
+  shareReads,
+  type Usage,
+  usageOf,
+  usualShares,
+} from './access/permits.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerAndLog, type ObserveRequest } from './answer/answer-and-log.ts'
 import { createReadReservation, limitDelivery, reserveReads } from './answer/limit-delivery.ts'

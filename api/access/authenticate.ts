@@ -15,7 +15,7 @@
  *   lane is full, no other client of the address is refused because of the tries. If keys cannot be looked up, or too
  *   many look-ups wait, it rejects with `unavailable`, which counts nothing.
  */
-import { type ApiKeyCache, type KeyHolder, type Shares, worksFrom } from '../../core/reading/index.ts'
+import { type ApiKeyCache, type KeyHolder, worksFrom } from '../../core/reading/index.ts'
 import {
   Refusal,
   type Release,
@@ -39,6 +39,7 @@ import {
   type Timed,
 } from '../http/request.ts'
 import type { FailedLogins } from './failed-logins.ts'
+import type { Shares } from './permits.ts'
 
 /** Any number of spaces may follow the scheme: RFC 9110. */
 const grammar = new RegExp(`^Bearer +([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')

@@ -9,10 +9,11 @@ import { createServer, type IncomingMessage, type Server, type ServerOptions, ty
 import { createServer as createTlsServer } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX } from '../../core/reading/index.ts'
 import { Refusal, refusalAnswer, type Schedule, scheduleTimer } from '../../core/runtime/index.ts'
 import type { RefusalCode } from '../../schemas/errors.ts'
 import {
+  CONNECTIONS_MAX,
+  ENCRYPTED_CONNECTIONS_MAX,
   ENDED_SIDE_TIME,
   HEADERS_TIME_MAX,
   KEEP_ALIVE_TIME,
@@ -35,7 +36,7 @@ type Parts = {
   readonly newRequestId: () => string
   /** Called for every refusal that never became a request of the app, with the address of the connection. */
   readonly onRefused: (requestId: string, code: RefusalCode, address: string | undefined) => void
-  /** Maximum connections at once; by default the limit of core/reading/limits.ts. */
+  /** Maximum connections at once; by default the limit of limits.ts. */
   readonly connectionsMax?: number
   /** Called for every new connection that is closed because of the limit. */
   readonly onDrop?: () => void

@@ -2,23 +2,13 @@
 export { type ApiKeyCache, createApiKeyCache, type KeyHolder, worksFrom } from './api-key-cache.ts'
 export { createReadMemory, createTurn, holdReads, largeFrom, type Turn } from './capacity/hold-reads.ts'
 export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './capacity/pace.ts'
-export {
-  createShares,
-  encryptedShares,
-  type ShareLimits,
-  type Shares,
-  type Usage,
-  usageOf,
-  usualShares,
-} from './capacity/shares.ts'
 export { createCheckIndices, keysChecked } from './check-indices.ts'
 export type { CheckpointRead } from './checkpoint/read-checkpoint.ts'
 export {
   AS_OF_MARGIN,
   CHECKPOINT_TIME_MAX,
-  CONNECTIONS_MAX,
-  ENCRYPTED_CONNECTIONS_MAX,
   KEYS_REMEMBERED,
+  READS_OF_ORGANIZATION,
   READY_TIME_MAX,
 } from './limits.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'

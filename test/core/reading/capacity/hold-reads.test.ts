@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { LARGE_ANSWERS_OF_ORGANIZATION } from '../../../../api/limits.ts'
 import { createReadMemory, createTurn, holdReads } from '../../../../core/reading/capacity/hold-reads.ts'
-import { LARGE_ANSWERS_OF_ORGANIZATION, LARGE_READ_BYTES } from '../../../../core/reading/limits.ts'
+import { LARGE_READ_BYTES } from '../../../../core/reading/limits.ts'
 import { unavailable } from '../../../../core/runtime/refusals.ts'
 import { createSemaphores } from '../../../../core/runtime/semaphore.ts'
 import {
