@@ -7,7 +7,6 @@ import {
   createKeyReads,
   createOpenRecords,
   createReaders,
-  holdReads,
   type KeyHolder,
   keysChecked,
   noSealKeys,
@@ -15,7 +14,7 @@ import {
   reportRefusals,
 } from '../core/reading/index.ts'
 import { type Schedule, type SigningKey, scheduleTimer } from '../core/runtime/index.ts'
-import { type AnswerBudget, batchMultiGets, type SearchClient } from '../core/store/index.ts'
+import { type AnswerBudget, batchMultiGets, holdReads, type SearchClient } from '../core/store/index.ts'
 import { openapi } from '../schemas/reference/openapi.ts'
 import { allowOrigins } from './access/allow-origins.ts'
 import { authenticate, createAdmitKey } from './access/authenticate.ts'

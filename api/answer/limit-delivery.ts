@@ -11,9 +11,17 @@
  * Can go wrong: the budget is used up → `unavailable`. A client reads too slowly → its connection is closed.
  */
 import { Readable } from 'node:stream'
-import { createReadMemory, createTurn, largeFrom } from '../../core/reading/index.ts'
 import type { Schedule, Semaphores } from '../../core/runtime/index.ts'
-import { type AnswerBudget, compact, free, heldBy, type Reservation } from '../../core/store/index.ts'
+import {
+  type AnswerBudget,
+  compact,
+  createReadMemory,
+  createTurn,
+  free,
+  heldBy,
+  largeFrom,
+  type Reservation,
+} from '../../core/store/index.ts'
 import { onceDelivered } from '../http/one-at-a-time.ts'
 import type { Arrived, Authenticated, Context, Reserved, Routed, Step, Timed } from '../http/request.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'

@@ -7,8 +7,8 @@
  * others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused before.
  */
 import type Koa from 'koa'
-import type { Added, KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
-import type { ReadPosition, ReadScope, Reservation } from '../../core/store/index.ts'
+import type { Added, KeyHolder, Moment } from '../../core/reading/index.ts'
+import type { ReadPosition, ReadScope, Reservation, Turn } from '../../core/store/index.ts'
 import { FIXED_AGE_SECONDS } from '../limits.ts'
 
 /** A request on its way, with what is known of it. */

@@ -1,6 +1,6 @@
 /** The limits of the reading library: what each counts, its unit, and its reason. */
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'
-import { BODY_STORED_MAX, READS_IN_FLIGHT_MAX, SMALL_ANSWER_BYTES } from '../store/index.ts'
+import { BODY_STORED_MAX, READS_IN_FLIGHT_MAX } from '../store/index.ts'
 
 /**
  * Waiting for the next change. In order: milliseconds between two searches for all waiting requests; milliseconds after
@@ -19,13 +19,6 @@ export const FIND_INTERVAL = 500
  */
 export const READS_OF_ORGANIZATION = { permits: READS_IN_FLIGHT_MAX / 5, queue: 200, waitMax: 2_000 }
 
-/**
- * Bytes of reads above which a request waits for the turn of its organization. If the answer is a copy, the limit is
- * SMALL_ANSWER_BYTES. With that limit, all reads that an organization may have at once (READS_OF_ORGANIZATION, 40)
- * together hold less than one key may hold, and leave room for one more answer.
- */
-export const LARGE_READ_BYTES = 4 * SMALL_ANSWER_BYTES
-
 /** Characters shown of an unknown parameter's name: fewer than a key has, more than any parameter. */
 export const PARAMETER_NAME_SHOWN = 16
 
@@ -34,9 +27,6 @@ export const LARGE_RECORDS_ASKED = Math.floor(PAGE_BYTES_MAX / BODY_STORED_MAX) 
 
 /** Maximum bytes of any body but a payout's: these bodies have few texts, each of at most 1,000 code points. */
 export const PLAIN_RECORD_BYTES_MAX = 32 * 1024
-
-/** Organizations remembered: their last bytes, and that they have records. Also sizes by list, organization, filter. */
-export const ORGANIZATIONS_REMEMBERED = 10_000
 
 /** Cursors and changes whose sort value is cached, cursors without a change behind them, and instants. */
 export const CURSORS_REMEMBERED = 10_000

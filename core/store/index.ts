@@ -109,6 +109,7 @@ export {
   CLOCKS_APART_MS,
   ELASTICSEARCH_SLOW_MS,
   IDENTIFY_INTERVAL_MS,
+  ORGANIZATIONS_REMEMBERED,
   READ_TIME_MAX,
   READS_IN_FLIGHT_MAX,
   RECORD_BYTES_EXPECTED,
@@ -154,15 +155,18 @@ export {
 } from './read/answer-budget.ts'
 export { batchMultiGets } from './read/batch-multi-gets.ts'
 export {
-  type AskCounted,
+  createReadMemory,
+  createTurn,
+  holdReads,
+  largeFrom,
   type Reading,
-  type ReadMemory,
   type ReadScope,
   readingOfProcess,
   type ScopedMultiGet,
   type ScopedReads,
   type ScopedSearch,
   searchSmall,
+  type Turn,
   uncounted,
 } from './read/scope.ts'
 export {

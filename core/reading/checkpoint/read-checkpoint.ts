@@ -40,19 +40,19 @@ import {
   type Hit,
   isVisible,
   numberOf,
+  ORGANIZATIONS_REMEMBERED,
   type ReadPosition,
   type ReadScope,
   readingOfProcess,
 } from '../../store/index.ts'
-import { type Pace, usualPace } from '../capacity/pace.ts'
 import {
   CHECKPOINT_AGE_MAX,
   CHECKPOINT_PAGE_BYTES,
   CHECKPOINT_PAGE_CHANGES,
   CHECKPOINT_WALKS,
   CHECKPOINT_WALKS_OF_ORGANIZATION,
-  ORGANIZATIONS_REMEMBERED,
 } from '../limits.ts'
+import { type Pace, usualPace } from '../pace.ts'
 import { changeNameOf, type ReaderParts, readListStart } from '../pages/read-list.ts'
 import { type RecordName, textOfName } from '../pages/read-parameters.ts'
 import type { ReadTotals } from '../pages/read-totals.ts'

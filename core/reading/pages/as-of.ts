@@ -27,6 +27,7 @@ import { atMost, Refusal, unavailable } from '../../runtime/index.ts'
 import {
   anyHit,
   isVisible,
+  ORGANIZATIONS_REMEMBERED,
   type PositionReader,
   type ReadPosition,
   type ReadScope,
@@ -35,7 +36,7 @@ import {
   smallSearch,
   visibleRange,
 } from '../../store/index.ts'
-import { AS_OF_MARGIN, AS_OF_REMEMBERED, ORGANIZATIONS_REMEMBERED } from '../limits.ts'
+import { AS_OF_MARGIN, AS_OF_REMEMBERED } from '../limits.ts'
 import { invalidAsOf, type Moment } from './read-parameters.ts'
 
 /** @param changeOffset offset of the change that `as_of` names, if the change exists */

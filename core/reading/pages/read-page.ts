@@ -25,6 +25,7 @@ import {
   type DocumentSlice,
   type Hit,
   notReplacedRange,
+  ORGANIZATIONS_REMEMBERED,
   RECORD_FRAME_BYTES,
   type ReadPosition,
   type ReadScope,
@@ -34,7 +35,7 @@ import {
   UNKNOWN_ANSWER_BYTES,
   visibleRange,
 } from '../../store/index.ts'
-import { LARGE_RECORDS_ASKED, ORGANIZATIONS_REMEMBERED, PLAIN_RECORD_BYTES_MAX } from '../limits.ts'
+import { LARGE_RECORDS_ASKED, PLAIN_RECORD_BYTES_MAX } from '../limits.ts'
 
 type PageAsked = {
   readonly list: ListName

@@ -4,7 +4,7 @@
  * In: who reads, and how many bytes. Out: a reservation. Close it when the answer is delivered or its connection is
  *   gone.
  * Promises: the process, each organization and each key stay within their budgets. One exception: a key may exceed its
- *   budget by the large answer that has the turn of its organization (see hold-reads.ts). Small answers have a
+ *   budget by the large answer that has the turn of its organization (see scope.ts). Small answers have a
  *   reserve, so that a few large ones do not refuse everyone else. Answers in delivery have narrower budgets: clients
  *   that read slowly hold them for minutes, and other organizations need room for large answers meanwhile.
  * Can go wrong: too few bytes are left → `unavailable`. Nothing waits, because a waiting client would hold memory, too.

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createReadReservation } from '../../../api/answer/limit-delivery.ts'
 import type { Spent } from '../../../api/http/request.ts'
-import { holdReads } from '../../../core/reading/capacity/hold-reads.ts'
 import { createSemaphores } from '../../../core/runtime/semaphore.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
+import { holdReads } from '../../../core/store/read/scope.ts'
 import type { Search } from '../../../core/store/read/search-client.ts'
 
 describe('the memory of a request', () => {

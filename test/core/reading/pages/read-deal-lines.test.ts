@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createPace, usualPace } from '../../../../core/reading/capacity/pace.ts'
 import { DEAL_PAGE_BYTES, DEAL_PAGE_PAYOUTS } from '../../../../core/reading/limits.ts'
+import { createPace, usualPace } from '../../../../core/reading/pace.ts'
 import { sumDealLines } from '../../../../core/reading/pages/read-deal-lines.ts'
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
 import { createReadPage } from '../../../../core/reading/pages/read-page.ts'
