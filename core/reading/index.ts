@@ -12,8 +12,7 @@ export {
 export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './pace.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
-export { changeNameOf, type Page, recordIdOf, sequenceIn } from './pages/read-list.ts'
-export { termsOf } from './pages/read-page.ts'
+export { changeNameOf, type Page, recordIdOf, sequenceIn, termsOf } from './pages/read-list.ts'
 export {
   hasParameter,
   type ListParameters,

@@ -14,7 +14,7 @@ import { unavailable } from '../../runtime/index.ts'
 import { type DocumentSlice, type ReadPosition, type ReadScope, textOfSlice } from '../../store/index.ts'
 import { DEAL_PAGE_BYTES, DEAL_PAGE_PAYOUTS } from '../limits.ts'
 import type { Pace } from '../pace.ts'
-import type { ReadPage } from './read-page.ts'
+import type { ReadPage } from './read-list.ts'
 
 export type DealSums = {
   readonly lines: readonly LineRow[]

@@ -56,7 +56,7 @@ import {
 import { type Pace, usualPace } from '../pace.ts'
 import { type DealSums, sumDealLines } from './read-deal-lines.ts'
 import type { ReaderParts } from './read-list.ts'
-import { requireSearchable } from './read-page.ts'
+import { requireSearchable } from './read-list.ts'
 import { type TotalsAsked, textOfName } from './read-parameters.ts'
 import { createReadDocumentsAsOf } from './read-record.ts'
 import { type CountsOfRanges, nameOfChange, type Sequences } from './sequences.ts'

@@ -3,7 +3,7 @@ import { DEAL_PAGE_BYTES, DEAL_PAGE_PAYOUTS } from '../../../../core/reading/lim
 import { createPace, usualPace } from '../../../../core/reading/pace.ts'
 import { sumDealLines } from '../../../../core/reading/pages/read-deal-lines.ts'
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
-import { createReadPage } from '../../../../core/reading/pages/read-page.ts'
+import { createReadPage } from '../../../../core/reading/pages/read-list.ts'
 import { type Added, createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
 import { createSequences } from '../../../../core/reading/pages/sequences.ts'
 import { abortReason } from '../../../../core/runtime/time-limits.ts'
