@@ -23,8 +23,8 @@ import {
   unavailable,
   within,
 } from '../../core/runtime/index.ts'
-import { onceDelivered } from '../http/one-at-a-time.ts'
 import type { Authenticated, Routed, Step, Timed } from '../http/request.ts'
+import { onceDelivered } from '../http/server.ts'
 import {
   ENCRYPTED_WAITS,
   IN_FLIGHT_OF_KEY,

@@ -22,8 +22,8 @@ import {
   largeFrom,
   type Reservation,
 } from '../../core/store/index.ts'
-import { onceDelivered } from '../http/one-at-a-time.ts'
 import type { Arrived, Authenticated, Context, Reserved, Routed, Step, Timed } from '../http/request.ts'
+import { onceDelivered } from '../http/server.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 
 /** Step: holds and limits the delivery of an answer. @param onDeliveryTimeout called if it was not delivered in time */

@@ -3,7 +3,7 @@
  *
  * Each step adds fields to the state of a request, and the types say which. A step names the fields that it needs and
  * the fields that it adds: a handler that needs the key takes a type that has the key. Only `startSteps` adds fields,
- * except those of `Arrived` (app.ts). `spent`, `read` and `form` are objects that later steps fill. A step that wraps
+ * except those of `Arrived` (arrive.ts). `spent`, `read` and `form` are objects that later steps fill. A step that wraps
  * others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused before.
  */
 import type Koa from 'koa'
@@ -79,7 +79,7 @@ export const noteRecordsForAudit = (
   read.count = count ?? read.ids.length
 }
 
-/** Added by identify-request.ts. */
+/** Added by `identifyRequest` (arrive.ts). */
 export type Timed = {
   /** Ends reads of Elasticsearch when the time is up or the client has gone. */
   readonly signal: AbortSignal

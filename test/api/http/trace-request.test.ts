@@ -1,6 +1,6 @@
 import { context, propagation, SpanKind, SpanStatusCode } from '@opentelemetry/api'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { traceRequest } from '../../../api/http/trace-request.ts'
+import { traceRequest } from '../../../api/http/log.ts'
 import { createSpanRecorder } from '../../support/spans.ts'
 
 const spans = createSpanRecorder()

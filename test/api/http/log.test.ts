@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRefusalLog } from '../../../api/answer/log-refusals.ts'
+import { createRefusalLog } from '../../../api/http/log.ts'
 import {
   ADDRESSES_REMEMBERED,
   REFUSALS_LOGGED,
