@@ -17,8 +17,7 @@ import { type Schedule, type SigningKey, scheduleTimer } from '../core/runtime/i
 import { type AnswerBudget, batchMultiGets, holdReads, type SearchClient } from '../core/store/index.ts'
 import { openapi } from '../schemas/reference/openapi.ts'
 import { allowOrigins } from './access/allow-origins.ts'
-import { authenticate, createAdmitKey } from './access/authenticate.ts'
-import { createFailedLogins } from './access/failed-logins.ts'
+import { authenticate, createAdmitKey, createFailedLogins } from './access/authenticate.ts'
 import type { Rate, RequestCounter } from './access/limit-rate.ts'
 import { limitRate } from './access/limit-rate.ts'
 import {

@@ -11,7 +11,7 @@
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
-import { atMost, errorLocation } from '../../core/runtime/index.ts'
+import { errorLocation, lruOptions } from '../../core/runtime/index.ts'
 import { ADDRESSES_REMEMBERED, REFUSALS_LOGGED, REFUSALS_LOGGED_IN_ALL, REFUSALS_LOGGED_SECONDS } from '../limits.ts'
 import { networkOf } from './client-address.ts'
 import type { Arrived, KnownSoFar, Step } from './request.ts'
@@ -85,7 +85,7 @@ type Window = { readonly ends: number; lines: number }
  * @param elapsed milliseconds of a monotonic clock
  */
 export const createRefusalLog = (elapsed: () => number): AdmitLine => {
-  const windows = new LRUCache<string, Window & { unlogged: number }>(atMost(ADDRESSES_REMEMBERED))
+  const windows = new LRUCache<string, Window & { unlogged: number }>(lruOptions(ADDRESSES_REMEMBERED))
   const newWindow = (): Window => ({ ends: elapsed() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })
   let all = newWindow()
 

@@ -142,6 +142,7 @@ export {
   readWritten,
 } from './positions/publish.ts'
 export { createPublishedTimes, type PublishedTimes } from './positions/publish-times.ts'
+export { withTime } from './positions/times-cache.ts'
 export {
   type AnswerBudget,
   allocate,
@@ -170,8 +171,9 @@ export {
   uncounted,
 } from './read/scope.ts'
 export {
-  type CountBytes,
+  clientOptions,
   createSearchClient,
+  createTransport,
   type IndexIds,
   type MultiGet,
   type Observe,
@@ -196,4 +198,3 @@ export {
   startsWith,
   textOfSlice,
 } from './read/slice-documents.ts'
-export { clientOptions, createTransport } from './read/transport.ts'

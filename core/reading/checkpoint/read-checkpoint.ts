@@ -22,10 +22,10 @@ import type { Totals } from '../../../schemas/resources.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import { instantOf } from '../../../schemas/values.ts'
 import {
-  atMost,
   createSemaphore,
   createSemaphores,
   isTimeUp,
+  lruOptions,
   Refusal,
   type Schedule,
   type SigningKey,
@@ -86,8 +86,8 @@ export const createReadCheckpoint = (
   totals: ReadTotals,
   { key, now, later, checkNow }: Steps,
 ): ReadCheckpoint => {
-  const walked = new LRUCache<string, Walked>(atMost(ORGANIZATIONS_REMEMBERED))
-  const signed = new LRUCache<string, Signed>(atMost(ORGANIZATIONS_REMEMBERED))
+  const walked = new LRUCache<string, Walked>(lruOptions(ORGANIZATIONS_REMEMBERED))
+  const signed = new LRUCache<string, Signed>(lruOptions(ORGANIZATIONS_REMEMBERED))
   const walks = within(
     createSemaphore(CHECKPOINT_WALKS, later),
     createSemaphores(CHECKPOINT_WALKS_OF_ORGANIZATION, later),

@@ -8,7 +8,7 @@
 import { LRUCache } from 'lru-cache'
 import { listTraits } from '../../../schemas/lists.ts'
 import { type HeadBody, recordId } from '../../../schemas/stored/documents.ts'
-import { atMost, unavailable } from '../../runtime/index.ts'
+import { lruOptions, unavailable } from '../../runtime/index.ts'
 import {
   bodyOf,
   type DocumentSlice,
@@ -45,7 +45,7 @@ type Remembered = { readonly sortValue: number; readonly takenBack: number }
 
 /** Creates the resolver of names and its cache. */
 export const createCursors = (): Cursors => {
-  const remembered = new LRUCache<string, Remembered>(atMost(CURSORS_REMEMBERED))
+  const remembered = new LRUCache<string, Remembered>(lruOptions(CURSORS_REMEMBERED))
   const keyOf = (org: string, { id }: Generation, named: RecordName) =>
     `${id}:${named.kind}:${org}:${textOfName(named)}`
   const remember: Cursors['remember'] = (org, { generation, takenBack }, name, sortValue) =>

@@ -20,7 +20,7 @@ import { filteredKinds, type ListFilter, listFilters, listOrder, listTraits } fr
 import { keysOf } from '../../../schemas/objects.ts'
 import { type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
 import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/layout.ts'
-import { atMost, Refusal, unavailable } from '../../runtime/index.ts'
+import { lruOptions, Refusal, unavailable } from '../../runtime/index.ts'
 import {
   ANSWER_BYTES_MAX,
   BODY_STORED_MAX,
@@ -175,7 +175,7 @@ export type ReadPage = (scope: ReadScope, asked: PageAsked) => Promise<PageRead>
 
 /** Creates the search for one page. It remembers the largest record of the last page: by list, organization, filter. */
 export const createReadPage = (search: ScopedSearch): ReadPage => {
-  const lastSeen = new LRUCache<string, number>(atMost(ORGANIZATIONS_REMEMBERED))
+  const lastSeen = new LRUCache<string, number>(lruOptions(ORGANIZATIONS_REMEMBERED))
 
   return async (scope, asked) => {
     const { org } = scope

@@ -5,10 +5,11 @@
  * Promises: a time never goes back, except one that was ahead of all clocks. Each write is conditional on the version
  * that was read, and merges what other processes wrote. Times that come during a write are written together.
  */
-import { isLaterTime, type PartitionTime, type TimesDocument, timesId } from '../../../schemas/stored/documents.ts'
+import { type PartitionTime, type TimesDocument, timesId } from '../../../schemas/stored/documents.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer, DocumentVersion } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
+import { isLaterTime } from './times-cache.ts'
 
 export type PublishedTimes = {
   /** Reads the stored times of all partitions again. */

@@ -8,17 +8,16 @@
  * over documents that a restored copy lacks. Only a time ahead of all clocks is taken back, which is counted.
  */
 import {
-  isLaterTime,
   type PositionDocument,
   positionId,
   type WrittenDocument,
-  withTime,
   writtenId,
 } from '../../../schemas/stored/documents.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer, DocumentVersion } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
 import type { PublishedTimes } from './publish-times.ts'
+import { isLaterTime, withTime } from './times-cache.ts'
 
 export type PublishedState = PositionDocument['body']
 

@@ -26,8 +26,8 @@ import {
   RECORDS_SURE,
   SMALL_ANSWER_BYTES,
 } from '../limits.ts'
-import { free } from './answer-budget.ts'
-import type { CountBytes, MultiGet } from './search-client.ts'
+import { type CountBytes, free } from './answer-budget.ts'
+import type { MultiGet } from './search-client.ts'
 import { type DocumentName, divideMultiGet, type ReadDocument, sliceEachOf, smallDocument } from './slice-documents.ts'
 
 /** The bytes that a request expects, and what is called with those of an answer that is read for it alone. */

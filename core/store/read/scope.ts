@@ -13,7 +13,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
-import { atMost, type Release, type Semaphores, unavailable } from '../../runtime/index.ts'
+import { lruOptions, type Release, type Semaphores, unavailable } from '../../runtime/index.ts'
 import {
   LARGE_READ_BYTES,
   ORGANIZATIONS_REMEMBERED,
@@ -23,9 +23,9 @@ import {
   SMALL_SEARCH_BYTES,
   UNKNOWN_ANSWER_BYTES,
 } from '../limits.ts'
-import { free, isFreeable, type Reservation } from './answer-budget.ts'
+import { type CountBytes, free, isFreeable, type Reservation } from './answer-budget.ts'
 import type { batchMultiGets } from './batch-multi-gets.ts'
-import { type CountBytes, type MultiGet, requireAnswer, type Search, type TooMuch } from './search-client.ts'
+import { type MultiGet, requireAnswer, type Search, type TooMuch } from './search-client.ts'
 import type { DocumentName } from './slice-documents.ts'
 
 /**
@@ -107,7 +107,7 @@ const RECORDS_OF_ONE_EVENT = 2
 
 /** Returns the same reads, counted in the memory of their request. */
 export const holdReads = ({ search, multiGets }: Reads): ScopedReads => {
-  const lastRead = new LRUCache<string, number>(atMost(ORGANIZATIONS_REMEMBERED))
+  const lastRead = new LRUCache<string, number>(lruOptions(ORGANIZATIONS_REMEMBERED))
 
   const heldSearch: ScopedSearch = (where, body, { signal, memory }, expected = UNKNOWN_ANSWER_BYTES) =>
     memory === 'process'
