@@ -89,7 +89,11 @@ export const readListStart = async (
   { startingAfter, asOf }: StartAsked,
 ): Promise<ListStart> => {
   const names = [startingAfter, asOf?.kind === 'change' ? asOf.name : undefined]
-  const { position: current, sortValues } = await readNamed(parts, scope, names, () => [], 'may-be-older')
+  const { position: current, sortValues } = await readNamed(parts, scope, {
+    names,
+    documentsOf: () => [],
+    freshness: 'may-be-older',
+  })
   const [after, change] = sortValues
   // Without `as_of`, this is `current`.
   const position = await parts.positionAsOf(scope, current, asOf, change)

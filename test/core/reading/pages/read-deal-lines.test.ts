@@ -165,7 +165,7 @@ describe('totals of a deal', () => {
     const parts = {
       readAt: async () => ({ position: { ...position, generation: generation(live) }, documents: [] }),
       positionAsOf: async (_: unknown, found: object) => found,
-      cursors: { lookupOf: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
+      cursors: { remembered: () => undefined, remember: () => undefined, forget: () => undefined },
       projectionTime: async () => 7,
       readPage,
     } as unknown as ReaderParts
