@@ -32,6 +32,7 @@ import {
   type Context,
   type Counted,
   type Routed,
+  type Spent,
   type Step,
   type Timed,
 } from '../http/request.ts'
@@ -105,15 +106,11 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
     try {
       await next({ refundUnit })
     } catch (error) {
-      const arrived = isTooLarge(error) ? Math.max(spent.bytesRead, spent.added.bytes) : 0
-      const kept = spent.added.isKept ? spent.added.bytes : 0
-      const more = unitsOf(Math.max(bytesWhenGone(), arrived, kept)) - 1
-      addUnits(more)
+      const isTooLarge = error instanceof Refusal && error.isTooLarge
+      addUnits(unitsToAdd({ is: 'refused', isTooLarge, bytesWhenGone: bytesWhenGone() }, spent))
       throw error
     }
-    // A 304 to a known entity tag costs nothing, unless a sum was made for it.
-    const added = ctx.status === NOT_MODIFIED && !spent.added.isFirst ? 0 : spent.added.bytes
-    const more = unitsOf(Math.max(ctx.response.length ?? 0, added)) - 1
+    const more = unitsToAdd({ is: 'answered', status: ctx.status, bytes: ctx.response.length ?? 0 }, spent)
     if (spent.waited > 0) {
       // The window may have ended while the request waited: the units and the header are those of the present one.
       const since = await counter.penalty(counterKey, more).catch(() => undefined)
@@ -124,12 +121,31 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
   }
 }
 
+/** How a request ended. `bytesWhenGone`: held for it when its client left; 0 if the client has not left. */
+type Ended =
+  | { readonly is: 'answered'; readonly status: number; readonly bytes: number }
+  | { readonly is: 'refused'; readonly isTooLarge: boolean; readonly bytesWhenGone: number }
+
+/**
+ * Returns the units of a request beside the one that it cost when it started. The largest number of bytes counts:
+ * - answered: those of its body, and those that were added up for it;
+ * - answered with 304: those added up, if this request was the first one that needed the sum. Else none;
+ * - refused: those added up, if they are kept for the next request;
+ * - refused for the bytes that it asked for: those that arrived, and those added up;
+ * - refused after its client left: those that were reserved for its reads then, and those added up.
+ */
+export const unitsToAdd = (ended: Ended, spent: Pick<Spent, 'bytesRead' | 'added'>): number => {
+  if (ended.is === 'answered') {
+    const added = ended.status === NOT_MODIFIED && !spent.added.isFirst ? 0 : spent.added.bytes
+    return unitsOf(Math.max(ended.bytes, added)) - 1
+  }
+  const arrived = ended.isTooLarge ? Math.max(spent.bytesRead, spent.added.bytes) : 0
+  const kept = spent.added.isKept ? spent.added.bytes : 0
+  return unitsOf(Math.max(ended.bytesWhenGone, arrived, kept)) - 1
+}
+
 /** Returns the units that an answer of this number of bytes costs, at least 1. */
 export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))
-
-/** Whether a request was refused for the bytes that it asked for: its client can ask for fewer. */
-const isTooLarge = (error: unknown): boolean =>
-  error instanceof Refusal && /^(?:answer_bytes_of_|large_answers$|deal_bytes$)/.test(error.reason ?? '')
 
 /**
  * Returns a function: the bytes that were reserved for the request, or added up for it, when its client left; 0 if it

@@ -1,6 +1,6 @@
 /**
- * The permits of a request, and how long it holds them. `Shares` has all semaphores of the API, but those for seal keys:
- * what a client, an organization or a kind of work may take.
+ * The permits of a request, and how long it holds them. `Shares` has all semaphores of the API, but those for seal
+ * keys: they bound a client, an organization or a kind of work.
  * In: an authenticated and counted request. Out: the same request, if its key and its organization have permits left,
  *   and then with a read permit of its organization.
  * Promises: a request holds its permits of `limitInFlight` until its answer is delivered or its connection is closed.

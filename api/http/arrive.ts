@@ -1,9 +1,9 @@
 /**
  * A request arrives: all that happens before a key is looked at.
- * In: a request that Node parsed as HTTP. Out: the same request with a new id (`X-Request-Id` of its answer), its parsed
- *   target, and an abort signal; small enough, with a valid host, and under the base path.
- * Promises: the client never chooses the id. When the client leaves or the time is up, the signal ends the reads. A body
- *   is read up to BODY_BYTES_MAX and dropped: behind unread bytes, the end of the connection would not be seen.
+ * In: a request that Node parsed as HTTP. Out: the same request with a new id (`X-Request-Id` of its answer), its
+ *   parsed target, and an abort signal; small enough, with a valid host, and under the base path.
+ * Promises: the client never chooses the id. When the client leaves or the time is up, the signal ends the reads. A
+ *   body is read up to BODY_BYTES_MAX and dropped: behind unread bytes, the end of the connection would not be seen.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http'

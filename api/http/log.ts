@@ -1,12 +1,12 @@
 /**
- * What operators see of a request: a line in the log, and a span. Beside it: messages for operators.
- * In: a request, with `traceparent` if the client sent one. Out: a line; one span, if an OpenTelemetry SDK is loaded with
- *   `--import`. Without one, no span.
- * Promises: a line has never a URL, a key, a record id, an amount or a message of a library. A span has the method, the
+ * A request as operators see it: a line in the log, and a span. Beside it: messages for operators.
+ * In: a request, with `traceparent` if the client sent one. Out: a line; one span, if an OpenTelemetry SDK is loaded
+ *   with `--import`. Without one, no span.
+ * Promises: a line never has a URL, a key, a record id, an amount or a message of a library. A span has the method, the
  *   pattern of the route, the status and the request id. It has no target, header, key, organization or record: others
- *   read the spans. An SDK is large, and each company has its own: none is here. A flood does not fill the log: requests
- *   without a valid key and those over a limit may be one, and `createRefusalLog` limits their lines, which have the
- *   address of the client.
+ *   read the spans. An SDK is large, and each company has its own: none is here. A flood does not fill the log:
+ *   requests without a valid key and those over a limit may be one. `createRefusalLog` limits their lines, which have
+ *   the address of the client.
  */
 import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { LRUCache } from 'lru-cache'

@@ -202,8 +202,8 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'a client that leaves before the end of a large read pays one unit',
-    inside: 'limitRate',
-    find: 'bytesWhenGone(), arrived, ',
+    inside: 'unitsToAdd',
+    find: 'ended.bytesWhenGone, arrived, ',
     replace: 'arrived, ',
   },
   {

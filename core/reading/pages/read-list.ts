@@ -2,11 +2,12 @@
  * In: an organization, a list and its parameters, a filter among them. Out: the documents of one page, in order,
  *   whether more follow, and the position they were read at.
  * Promises: exactly what is visible at the position (payouts, reps, periods: current), after the cursor, in the list's
- *   order, without a gap. A page ends early if its records are large, never before the first one. The fields of a filter
- *   never change in a record, so a record that matches always matches, and a cursor stays valid under any filter.
+ *   order, without a gap. A page ends early if its records are large, never before the first one. The fields of a
+ *   filter never change in a record, so a record that matches always matches, and a cursor stays valid under any
+ *   filter.
  * Can go wrong: a cursor that names nothing visible in this list → `invalid_cursor`, the same for an unknown one and
- *   another organization's. Elasticsearch cannot answer completely → `unavailable`. The generation cannot be searched by
- *   deal → `invalid_request`, never an empty list.
+ *   another organization's. Elasticsearch cannot answer completely → `unavailable`. The generation cannot be searched
+ *   by deal → `invalid_request`, never an empty list.
  *
  * `createReadPage` searches for the records of a page, also of a history and of totals. A record may have 8 MiB, and no
  * indexed field has its size. So the number of requested records depends on the last records of the organization: few

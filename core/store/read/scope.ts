@@ -24,15 +24,12 @@ import {
   UNKNOWN_ANSWER_BYTES,
 } from '../limits.ts'
 import { type CountBytes, free, isFreeable, type Reservation } from './answer-budget.ts'
-import type { batchMultiGets } from './batch-multi-gets.ts'
+import type { batchMultiGets, ReadOutcome } from './batch-multi-gets.ts'
 import { type MultiGet, requireAnswer, type Search, type TooMuch } from './search-client.ts'
 import type { DocumentName } from './slice-documents.ts'
 
-/**
- * Asks Elasticsearch. Calls `arrived` with the bytes of each chunk of the answer. Returns a number instead of an answer
- * that needs more bytes than expected.
- */
-export type AskCounted<Answer> = (arrived: CountBytes, expected: number) => Promise<Answer | number>
+/** Asks Elasticsearch. Calls `arrived` with the bytes of each chunk of the answer. */
+type AskCounted<Answer> = (arrived: CountBytes, expected: number) => Promise<ReadOutcome<Answer>>
 
 /** The memory of one request: it reserves bytes before a read, and holds those that arrived. */
 export type ReadMemory = {
@@ -112,7 +109,7 @@ export const holdReads = ({ search, multiGets }: Reads): ScopedReads => {
   const heldSearch: ScopedSearch = (where, body, { signal, memory }, expected = UNKNOWN_ANSWER_BYTES) =>
     memory === 'process'
       ? search(where, body, signal)
-      : memory.hold(expected, arrived => search(where, body, signal, arrived))
+      : memory.hold(expected, async arrived => ({ answer: await search(where, body, signal, arrived) }))
   const heldMultiGet: ScopedMultiGet = async (names, { signal, memory }) => {
     if (memory === 'process' || names.every(({ form }) => form === 'small')) return multiGets.ofProcess(names, signal)
     const { org } = memory
@@ -137,18 +134,21 @@ const hold = async <Answer extends Buffer | TooMuch>(
 ): Promise<Answer> => {
   for (let bytes = expected; ; ) {
     await holding.turn.wait(holding.reservation.held() + bytes)
-    const answer = await readOnce(holding, bytes, ask)
-    if (typeof answer !== 'number') return answer
-    bytes = answer
+    const outcome = await readOnce(holding, bytes, ask)
+    if ('answer' in outcome) return outcome.answer
+    bytes = outcome.needs
   }
 }
 
-/** Returns the answer; only the number of its bytes if the request must be able to hold them before it asks again. */
+/**
+ * Reads once. `needs`: the request must have its turn, so that it can hold these bytes, before it asks again. No answer
+ * is held then.
+ */
 const readOnce = async <Answer extends Buffer | TooMuch>(
   { reservation, turn, reads, onRead }: Holding,
   expected: number,
   ask: AskCounted<Answer>,
-): Promise<Answer | number> => {
+): Promise<ReadOutcome<Answer>> => {
   reservation.add(expected)
   let reserved = expected
   let arrived = 0
@@ -161,25 +161,26 @@ const readOnce = async <Answer extends Buffer | TooMuch>(
     reservation.add(arrived - reserved)
     reserved = arrived
   }
-  let answer: Answer | number
+  let outcome: ReadOutcome<Answer>
   try {
-    answer = await ask(count, expected)
-    if (Buffer.isBuffer(answer)) arrived = answer.length
+    outcome = await ask(count, expected)
+    if ('answer' in outcome && Buffer.isBuffer(outcome.answer)) arrived = outcome.answer.length
   } catch (error) {
-    if (needsTurn) return arrived
+    if (needsTurn) return { needs: arrived }
     throw error
   } finally {
     onRead(arrived)
     reservation.add(-reserved)
   }
-  if (!Buffer.isBuffer(answer)) return answer
+  if ('needs' in outcome || !Buffer.isBuffer(outcome.answer)) return outcome
+  const { answer } = outcome
   if (!turn.tryNow(reservation.held() + answer.length)) {
     free(answer)
-    return answer.length
+    return { needs: answer.length }
   }
   reservation.add(answer.length)
   if (isFreeable(answer)) reads.push(answer)
-  return answer
+  return outcome
 }
 
 export type Turn = {

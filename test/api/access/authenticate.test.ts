@@ -1,4 +1,4 @@
-/** Keys with networks: the address of each request decides, also while the key is cached. Failed logins of an address. */
+/** Keys with networks: the address of each request decides, also while the key is cached. Failed logins by address. */
 import { expect, test } from 'vitest'
 import { authenticate, createFailedLogins } from '../../../api/access/authenticate.ts'
 import { networkOf } from '../../../api/http/client-address.ts'

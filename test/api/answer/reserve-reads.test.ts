@@ -31,7 +31,10 @@ describe('the memory of a request', () => {
       return Buffer.alloc(100)
     }
     const multiGet = async () => Buffer.alloc(0)
-    const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } })
+    const reads = holdReads({
+      search,
+      multiGets: { ofRequest: async () => ({ answer: await multiGet() }), ofProcess: multiGet },
+    })
     await reads.search({ index: 'payouts', routing: undefined }, '', scope, 10)
     return { budget, spent, close: () => reservation.close(request) }
   }

@@ -34,7 +34,10 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), par
     return given
   }
   const multiGet = ask as () => Promise<Buffer>
-  const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } })
+  const reads = holdReads({
+    search,
+    multiGets: { ofRequest: async () => ({ answer: await multiGet() }), ofProcess: multiGet },
+  })
   const request = () => {
     const { signal } = new AbortController()
     const reservation = budget.open({ org: 'org_1', id: 'key_1' })
