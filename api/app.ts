@@ -43,11 +43,12 @@ import { type Arrived, type Context, type KnownSoFar, startSteps } from './http/
 import type { RequestListener } from './http/server.ts'
 import { answerRoute, CHANGES_ROUTE, createRoutes, findRoute, requireRoute, TOTALS_ROUTE } from './routes.ts'
 
+/** `main.ts` gives all of them but `failuresPerAddress` and `later`, from the settings. */
 type ApiParts = {
   readonly elasticsearch: SearchClient
   readonly prefix: string
   readonly rate: Rate
-  /** Counts with the same `rate`. */
+  /** Counts with the same `rate`. By default `main.ts` gives one of this process; with REDIS_URL, one in Redis. */
   readonly counter: RequestCounter
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
@@ -57,20 +58,21 @@ type ApiParts = {
   readonly corsOrigins?: readonly string[]
   /** Unknown keys that one address may try in a minute. */
   readonly failuresPerAddress?: number
+  /** `main.ts` gives the usual ones; with TLS, fewer waits. */
   readonly shares?: ShareLimits
-  /** Whether clients may keep answers; true by default. */
+  /** Whether clients may keep answers; by default, also of `main.ts`, they may. */
   readonly mayStore?: boolean
   readonly budget: AnswerBudget
-  /** By default there are no keys: records with sealed texts are refused. */
+  /** By default, also of `main.ts`, there are no seal keys: records with sealed texts are refused. */
   readonly readSealKey?: ReadSealKey
-  /** Signs checkpoints; by default there are none. */
+  /** Signs checkpoints; by default, also of `main.ts`, there are none. */
   readonly checkpointKey?: SigningKey | undefined
   /** Called for every answer that a client did not read in time. */
   readonly onDeliveryTimeout: () => void
   /** Timers of the same clock as `elapsed`; by default those of the process. */
   readonly later?: Schedule
   readonly log: Log
-  /** Where reads are recorded; by default nowhere. */
+  /** Where reads are recorded; by default, also of `main.ts`, nowhere. */
   readonly audit?: Audit | undefined
   /** Told the holder of the key of each authenticated request. */
   readonly onKeyUsed?: (key: KeyHolder) => void
@@ -104,10 +106,12 @@ export const createApi = (parts: ApiParts): Api => {
   // The same reads: each reserves its bytes in the memory of its request before it asks.
   const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
   const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
+  // `list` is in core/reading/pages/read-list.ts; `readAt`, the read of a position, in core/store/positions/position.ts.
   // Each read of a position also checks that the indices are those of its generation.
   const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts.now, later, undefined, {
     key: parts.checkpointKey,
   })
+  // `lookup` and `remembered` are in core/reading/api-key-cache.ts.
   const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits

@@ -30,21 +30,17 @@ import { READ_TIME_MAX } from '../../core/store/index.ts'
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
 import { type AddressOf, networkOf } from '../http/client-address.ts'
-import {
-  type Audited,
-  type Authenticated,
-  type Context,
-  countHeader,
-  NOT_STORED,
-  REVALIDATED,
-  type Step,
-  type Timed,
-} from '../http/request.ts'
+import { type Audited, type Authenticated, type Context, countHeader, type Step, type Timed } from '../http/request.ts'
 import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
 import type { Shares } from './permits.ts'
 
 /** Any number of spaces may follow the scheme: RFC 9110. */
 const grammar = new RegExp(`^Bearer +([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
+
+/** `Cache-Control`: a client may keep the answer, and asks again whether it is still the same. */
+export const REVALIDATED = 'private, no-cache'
+/** `Cache-Control`: nobody may keep the answer. */
+const NOT_STORED = 'no-store'
 
 type Parts = {
   readonly keys: ApiKeyCache
@@ -58,7 +54,11 @@ type Parts = {
   readonly onLimited: () => void
 }
 
-/** Step: adds the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
+/**
+ * Step: adds the key holder of the request. A key that is remembered, or valid, leaves no failed login behind: only an
+ * unknown key counts for its address.
+ * @throws Refusal `unauthorized`, `rate_limited` or `unavailable`
+ */
 export const authenticate = ({
   keys,
   admitKey,

@@ -2,11 +2,10 @@
  * In: a search, or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also: the ids of
  *   indices.
  * Promises: each read is one request within the time of its signal, and never more than READS_IN_FLIGHT_MAX run at
- *   once. Bytes that arrive count against the budget of answers.
- *   Nodes are asked in turn, each at most once for a read. A node that answers 502, 503 or 504 is left out, and another
- *   one gets the read. A silent node is left out after the first read whose time is up. If no node can answer a read,
- *   those with 502, 503 or 504 are not left out: then the cause is not the node. A read whose credentials are refused is
- *   repeated once if their file has others by now.
+ *   once. Bytes that arrive count against the budget of answers. Nodes are asked in turn, each at most once for a read.
+ *   A node that answers 502, 503 or 504 is left out, and another one gets the read. A silent node is left out after the
+ *   first read whose time is up. If no node can answer a read, those with 502, 503 or 504 are not left out: then the
+ *   cause is not the node. A read whose credentials are refused is repeated once if their file has others by now.
  * Can go wrong: Elasticsearch is away, slow, blocked or refusing, or there is too much → `unavailable`. The error body
  *   is dropped unread, because its reasons quote values. No node answers in time, or all answer 502, 503 or 504 → the
  *   error or the status of the last one.
