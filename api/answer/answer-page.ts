@@ -50,7 +50,7 @@ export type Answering = Pick<Arrived, 'path' | 'query' | 'baseAddress'> &
   Pick<Reserved, 'reservation' | 'form'>
 
 const END = Buffer.from('}')
-/** The end of a payout that nothing replaced, in place of its closing brace: NOT_REPLACED is `,"superseded_by_id":null}`. */
+/** The end of a payout that nothing replaced, in place of its closing brace: `,"superseded_by_id":null}`. */
 const PAYOUT_END = Buffer.from(NOT_REPLACED)
 const LIST = Buffer.from('{"data":[')
 const RECORD = Buffer.from('{"data":')

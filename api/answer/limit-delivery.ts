@@ -11,12 +11,12 @@
  * Can go wrong: the budget is used up → `unavailable`. A client reads too slowly → its connection is closed.
  *
  * A request holds six things. Each is given back in one place:
- * - the bytes that a read expects: when this read ends (`readOnce` in scope.ts). The bytes that arrived take their place;
+ * - the bytes that a read expects: when this read ends (`readOnce` in scope.ts). Those that arrived take their place;
  * - its permit to read: when its route has made the answer (`shareReads`);
  * - the buffers of its reads: when the answer is made (`limitDelivery`), unless the answer is a part of them;
  * - its turn for a large answer: after that (`limitDelivery`), before Koa sends the answer;
- * - its reservation: when the answer is delivered or its connection is gone (`onceDelivered`); a refused request, and an
- *   answer without a body, give it back at once (`limitDelivery`);
+ * - its reservation: when the answer is delivered or its connection is gone (`onceDelivered`). A refused request, and
+ *   an answer without a body, give it back at once (`limitDelivery`);
  * - its permits in flight: when the answer is delivered or its connection is gone (`limitInFlight`).
  * While it waits for a change it has only its permits in flight: `ReadReservation.close` ends turn and reservation.
  */

@@ -4,7 +4,8 @@
  * Each step adds fields to the state of a request, and the types say which. A step names the fields that it needs and
  * the fields that it adds: a handler that needs the key takes a type that has the key. Only `startSteps` adds fields,
  * except those of `Arrived` (`arrivedOf` in arrive.ts). `spent`, `read` and `form` are objects that later steps fill. A
- * step that wraps others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused before.
+ * step that wraps others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused
+ * before.
  */
 import type Koa from 'koa'
 import type { Added, KeyHolder, Moment } from '../../core/reading/index.ts'

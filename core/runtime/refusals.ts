@@ -64,7 +64,7 @@ const inParts: Reason = { retry: 'in parts' }
 const no: Reason = { retry: 'no' }
 
 /** Every reason of `unavailable`. An HTTP status, or an error class that is not listed here, also means `later`. */
-const reasons = {
+const unavailableReasons = {
   time_is_up: later,
   client_gone: later,
   reads_in_flight: later,
@@ -120,10 +120,10 @@ const reasons = {
   reads_blocked: no,
   documents_hidden: no,
 } as const satisfies Record<string, Reason>
-type UnavailableReason = keyof typeof reasons
+type UnavailableReason = keyof typeof unavailableReasons
 /** Besides: a reason of `invalid_request`, if the payouts of a deal are too many bytes to be added up. */
 const reasonNamed: ReadonlyMap<string | undefined, Reason> = new Map(
-  Object.entries({ ...reasons, deal_bytes: tooLarge }),
+  Object.entries({ ...unavailableReasons, deal_bytes: tooLarge }),
 )
 
 /** A refused request. Only the client that caused it sees its message; `code` and `reason` are safe to log. */

@@ -23,7 +23,7 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: 'a multi-get that Elasticsearch refused for overload is sent again',
-    inside: 'reasons',
+    inside: 'unavailableReasons',
     find: '  elasticsearch_overloaded: later,\n',
     replace: '  elasticsearch_overloaded: inParts,\n',
     flow: GONE,

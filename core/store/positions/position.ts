@@ -223,8 +223,8 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
       const names = documents(generation)
 
       // HAZARD: no document is older than the position, because of `mustReadAgain` and four places: the order of names
-      // in this multi-get (the position, the live document, `names`); the one shard of the control index, which reads in
-      // this order; `preference=published` in search-client.ts: no other copy of the shard answers; and `together` in
+      // in this multi-get (position, live document, `names`); the one shard of the control index, which reads in this
+      // order; `preference=published` in search-client.ts: no other copy of the shard answers; and `together` in
       // batch-multi-gets.ts, which keeps the order of each request.
       const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], scope)
       const [liveDocument, ...found] = others
