@@ -106,7 +106,7 @@ export const createApi = (parts: ApiParts): Api => {
   // The same reads: each reserves its bytes in the memory of its request before it asks.
   const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
   const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
-  // `list` is in core/reading/pages/read-list.ts; `readAt`, which reads a position, in core/store/positions/position.ts.
+  // `list` is in core/reading/pages/read-list.ts. `readAt` reads a position: core/store/positions/position.ts.
   // Each read of a position also checks that the indices are those of its generation.
   const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts.now, later, undefined, {
     key: parts.checkpointKey,

@@ -112,11 +112,9 @@ export {
   ORGANIZATIONS_REMEMBERED,
   READ_TIME_MAX,
   READS_IN_FLIGHT_MAX,
-  RECORD_BYTES_EXPECTED,
   RECORD_FRAME_BYTES,
   SEARCH_TIME_MAX,
   SLICE,
-  SMALL_ANSWER_BYTES,
   UNKNOWN_ANSWER_BYTES,
 } from './limits.ts'
 export {
@@ -150,7 +148,6 @@ export {
   createAnswerBudget,
   free,
   heldBy,
-  isFreeable,
   type Limit,
   type Reservation,
 } from './read/answer-budget.ts'
@@ -180,7 +177,6 @@ export {
   requireAnswer,
   type Search,
   type SearchClient,
-  type TooMuch,
 } from './read/search-client.ts'
 export {
   anyHit,
