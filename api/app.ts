@@ -7,48 +7,48 @@ import {
   createKeyReads,
   createOpenRecords,
   createReaders,
-  createShares,
-  holdReads,
   type KeyHolder,
   keysChecked,
   noSealKeys,
   type ReadSealKey,
   reportRefusals,
+} from '../core/reading/index.ts'
+import { type Schedule, type SigningKey, scheduleTimer } from '../core/runtime/index.ts'
+import { type AnswerBudget, batchMultiGets, holdReads, type SearchClient } from '../core/store/index.ts'
+import { openapi } from '../schemas/reference/openapi.ts'
+import { allowOrigins } from './access/allow-origins.ts'
+import { authenticate, createAdmitKey, createFailedLogins } from './access/authenticate.ts'
+import type { Rate, RequestCounter } from './access/limit-rate.ts'
+import { limitRate } from './access/limit-rate.ts'
+import {
+  createShares,
+  limitInFlight,
+  runPermitted,
   type ShareLimits,
+  shareReads,
   type Usage,
   usageOf,
   usualShares,
-} from '../core/reading/index.ts'
-import { type Schedule, type SigningKey, scheduleTimer } from '../core/runtime/index.ts'
-import { type AnswerBudget, batchMultiGets, type SearchClient } from '../core/store/index.ts'
-import { openapi } from '../schemas/reference/openapi.ts'
-import { allowOrigins } from './access/allow-origins.ts'
-import { authenticate, createAdmitKey } from './access/authenticate.ts'
-import { createFailedLogins } from './access/failed-logins.ts'
-import { limitRate } from './access/limit-rate.ts'
-import { limitInFlight, runPermitted, shareReads } from './access/permits.ts'
-import type { Rate, RequestCounter } from './access/rate-counter.ts'
+} from './access/permits.ts'
 import { createReadiness, type Readiness } from './admin/ready.ts'
 import { answerAndLog, type ObserveRequest } from './answer/answer-and-log.ts'
 import { createReadReservation, limitDelivery, reserveReads } from './answer/limit-delivery.ts'
-import { createRefusalLog } from './answer/log-refusals.ts'
 import { serveOpenapi } from './answer/serve-openapi.ts'
 import { waitForChange } from './answer/wait-for-change.ts'
 import { type Audit, auditNothing, auditReads } from './audit/audit-reads.ts'
-import { refuseEarly } from './http/check-request.ts'
+import { arrivedOf, identifyRequest, refuseEarly } from './http/arrive.ts'
 import { createAddressOf } from './http/client-address.ts'
-import { arrivedOf, identifyRequest } from './http/identify-request.ts'
-import type { Log } from './http/log.ts'
+import { createRefusalLog, type Log, traceRequest } from './http/log.ts'
 import { type Arrived, type Context, type KnownSoFar, startSteps } from './http/request.ts'
 import type { RequestListener } from './http/server.ts'
-import { traceRequest } from './http/trace-request.ts'
 import { answerRoute, CHANGES_ROUTE, createRoutes, findRoute, requireRoute, TOTALS_ROUTE } from './routes.ts'
 
+/** `main.ts` gives all of them but `failuresPerAddress` and `later`, from the settings. */
 type ApiParts = {
   readonly elasticsearch: SearchClient
   readonly prefix: string
   readonly rate: Rate
-  /** Counts with the same `rate`. */
+  /** Counts with the same `rate`. By default `main.ts` gives one of this process; with REDIS_URL, one in Redis. */
   readonly counter: RequestCounter
   /** Addresses and networks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies?: readonly string[]
@@ -58,20 +58,21 @@ type ApiParts = {
   readonly corsOrigins?: readonly string[]
   /** Unknown keys that one address may try in a minute. */
   readonly failuresPerAddress?: number
+  /** `main.ts` gives the usual ones; with TLS, fewer waits. */
   readonly shares?: ShareLimits
-  /** Whether clients may keep answers; true by default. */
+  /** Whether clients may keep answers; by default, also of `main.ts`, they may. */
   readonly mayStore?: boolean
   readonly budget: AnswerBudget
-  /** By default there are no keys: records with sealed texts are refused. */
+  /** By default, also of `main.ts`, there are no seal keys: records with sealed texts are refused. */
   readonly readSealKey?: ReadSealKey
-  /** Signs checkpoints; by default there are none. */
+  /** Signs checkpoints; by default, also of `main.ts`, there are none. */
   readonly checkpointKey?: SigningKey | undefined
   /** Called for every answer that a client did not read in time. */
   readonly onDeliveryTimeout: () => void
   /** Timers of the same clock as `elapsed`; by default those of the process. */
   readonly later?: Schedule
   readonly log: Log
-  /** Where reads are recorded; by default nowhere. */
+  /** Where reads are recorded; by default, also of `main.ts`, nowhere. */
   readonly audit?: Audit | undefined
   /** Told the holder of the key of each authenticated request. */
   readonly onKeyUsed?: (key: KeyHolder) => void
@@ -105,10 +106,12 @@ export const createApi = (parts: ApiParts): Api => {
   // The same reads: each reserves its bytes in the memory of its request before it asks.
   const reads = holdReads({ search: parts.elasticsearch.search, multiGets: batched })
   const checkIndices = createCheckIndices(prefix, batched.ofProcess, parts.elasticsearch.indexIds, elapsed, later)
+  // `list` is in core/reading/pages/read-list.ts. `readAt` reads a position: core/store/positions/position.ts.
   // Each read of a position also checks that the indices are those of its generation.
   const { positions, readers, createWatch } = createReaders(prefix, reads, checkIndices, parts.now, later, undefined, {
     key: parts.checkpointKey,
   })
+  // `lookup` and `remembered` are in core/reading/api-key-cache.ts.
   const keys = keysChecked(createApiKeyCache(prefix, batched.ofProcess, elapsed, parts.now), checkIndices)
   const limits = parts.shares ?? usualShares
   const inFlightMax = limits.inFlightOfKey.permits

@@ -1,4 +1,77 @@
 /** The limits of the API: what each counts, its unit, and its reason. */
+import { READS_OF_ORGANIZATION } from '../core/reading/index.ts'
+import { READ_TIME_MAX, READS_IN_FLIGHT_MAX } from '../core/store/index.ts'
+import { WAIT_SECONDS_MAX } from '../schemas/limits.ts'
+
+/**
+ * Connections at once, plain and encrypted. Near the limit, the API closes those that are idle for longest. If none is
+ * idle, it closes the new one. Measured with headers half sent: a plain one takes up to 40 KiB of resident memory, an
+ * encrypted one 104 KiB. The process takes 120 MiB, its answers 88 MiB, garbage as much again, and 106 MiB more were
+ * measured under attack: 402 MiB. The 98 MiB left of 500 MiB hold 2,508 plain connections, or 964 encrypted ones. These
+ * limits use some 60 % of that.
+ */
+export const CONNECTIONS_MAX = 1_500
+export const ENCRYPTED_CONNECTIONS_MAX = 600
+export const CONNECTION_BYTES = 40 * 1024
+export const ENCRYPTED_CONNECTION_BYTES = 104 * 1024
+
+/**
+ * Requests in flight, of one key and of one organization: from authentication until the answer is delivered or the
+ * connection is closed. One client uses far fewer, and fewer keep Elasticsearch busy. A further request is refused at
+ * once.
+ */
+export const IN_FLIGHT_OF_KEY = { permits: 100, queue: 0, waitMax: 0 }
+export const IN_FLIGHT_OF_ORGANIZATION = { permits: 200, queue: 0, waitMax: 0 }
+
+/**
+ * Requests of one organization that read totals at once: they can wait for a sum for long, and half of the reads serve
+ * the other requests. Further ones queue for a short time, without a read permit.
+ */
+export const TOTALS_READS_OF_ORGANIZATION = { ...READS_OF_ORGANIZATION, permits: READS_OF_ORGANIZATION.permits / 2 }
+
+/**
+ * Large answers of an organization that are read and made at once. If two ran at once, both could hold their reads, and
+ * neither would have room for its answer. Half of the permitted reads may queue here; the other half serves small
+ * answers.
+ */
+export const LARGE_ANSWERS_OF_ORGANIZATION = { permits: 1, queue: READS_OF_ORGANIZATION.permits / 2, waitMax: 2_000 }
+
+/**
+ * Large answers of all organizations at once: while one is made, its parts and copies take several times the counted
+ * bytes. Each organization has one request in this queue, so that organizations take turns.
+ */
+export const LARGE_ANSWERS = { permits: 2, queue: 200, waitMax: 2_000 }
+
+/**
+ * Requests that wait for a change at once. Each holds its connection for up to a minute, so waits of all organizations
+ * leave half of the connections to others, and those of one organization leave most waits to others. A further request
+ * does not wait: its page is read at once, so that it holds a connection for a moment only.
+ */
+export const WAITS_OF_ORGANIZATION = { permits: 50, queue: 0, waitMax: 0 }
+export const WAITS = { permits: CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
+export const ENCRYPTED_WAITS = { permits: ENCRYPTED_CONNECTIONS_MAX / 2, queue: 0, waitMax: 0 }
+
+/**
+ * Waits that search for the first time, at once: in all (a fifth of READS_IN_FLIGHT_MAX) and of one organization. After
+ * a start, all clients that follow a feed begin to wait at the same time. So each wait that a process may have has a
+ * place in the queue, for as long as it may wait.
+ */
+export const WAIT_SEARCHES = {
+  permits: READS_IN_FLIGHT_MAX / 5,
+  queue: WAITS.permits,
+  waitMax: WAIT_SECONDS_MAX * 1_000,
+}
+export const WAIT_SEARCHES_OF_ORGANIZATION = { ...WAIT_SEARCHES, permits: WAIT_SEARCHES.permits / 5 }
+
+/**
+ * Look-ups of keys that were never valid in this process: at once (a fifth of READS_IN_FLIGHT_MAX), in the queue, and
+ * milliseconds of waiting. Each connection has a place in the queue, because after a start it has the keys of all
+ * clients. A look-up takes milliseconds. Those at once must be fewer than the tries of an address: each holds a try.
+ */
+export const KEY_LOOKUPS = { permits: READS_IN_FLIGHT_MAX / 5, queue: 2_000, waitMax: READ_TIME_MAX }
+
+/** The same for addresses that tried too many unknown keys: few, so that only those who try keys wait. */
+export const KEY_LOOKUPS_EXHAUSTED = { permits: 8, queue: 64, waitMax: 1_000 }
 
 /**
  * Characters of a request target: those of IDS_MAX of the longest ids, their commas as `%2C`, and `as_of`. Any other

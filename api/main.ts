@@ -11,14 +11,7 @@ import { Client } from '@elastic/elasticsearch'
 import kafkajs from 'kafkajs'
 import { pino } from 'pino'
 import { kafkaConfig } from '../core/log/index.ts'
-import {
-  encryptedShares,
-  holdKeys,
-  keySourcesOf,
-  type ReadSealKey,
-  readFrom,
-  usualShares,
-} from '../core/reading/index.ts'
+import { holdKeys, keySourcesOf, type ReadSealKey, readFrom } from '../core/reading/index.ts'
 import {
   apiSettings,
   boundLog,
@@ -44,7 +37,8 @@ import {
   createTransport,
 } from '../core/store/index.ts'
 import { createKeyUses } from './access/key-uses.ts'
-import { createLocalCounter, createRedisCounter } from './access/rate-counter.ts'
+import { createLocalCounter, createRedisCounter } from './access/limit-rate.ts'
+import { encryptedShares, usualShares } from './access/permits.ts'
 import { createAdminServer } from './admin/admin.ts'
 import { createApiMetrics } from './admin/metrics.ts'
 import { logWhenReady } from './admin/ready.ts'

@@ -69,6 +69,7 @@ export const createRoutes = (
       const parameters = rememberAsked(ctx, readListParameters(kind, ctx.state.query))
       const { ids, asOf } = parameters
       if (ids) return answerByIds(ctx, kind, await opened(ctx, await byIds(ctx.state.scope, { kind, ids, asOf })))
+      // Sealed texts never change a page of payouts: payouts have none.
       const page = await opened(ctx, await list(ctx.state.scope, { list: kind, ...parameters }))
       answerList(ctx, kind, page, parameters.startingAfter)
     })

@@ -144,3 +144,19 @@ export const totalsFilters = ['rep_id', 'period_id', 'deal_id'] as const satisfi
 
 /** Lists are ordered by organization, then this field. Their indices are sorted the same way. */
 export const listOrder = objectOf(listKinds, kind => (listTraits[kind].hasVersions ? 'first_seq' : 'seq'))
+
+/** The permission that a request needs, by the first word of its path. `/changes` has records of every kind. */
+export const permissionOfPath: ReadonlyMap<string, KeyPermission> = new Map([
+  ...listKinds.map(kind => [kind, listTraits[kind].permission] as const),
+  ['statements', 'statements:read'],
+  ['totals', 'totals:read'],
+  ['changes', 'changes:read'],
+  ['checkpoint', 'changes:read'],
+])
+
+/** The totals of one rep are the pay of a person: they need these permissions besides that of the path. */
+export const permissionsOfRepTotals = ['payouts:read', 'payroll:read'] as const satisfies readonly KeyPermission[]
+/** The totals of a deal are lines of payouts: they need this permission besides that of the path. */
+export const permissionsOfDealTotals = ['payouts:read'] as const satisfies readonly KeyPermission[]
+/** A checkpoint has totals: it needs this permission besides that of the path. */
+export const permissionsOfCheckpoints = ['totals:read'] as const satisfies readonly KeyPermission[]

@@ -12,10 +12,8 @@ import {
   RepRecorded,
   TraceStep,
 } from './events.ts'
-import { listTraits } from './lists.ts'
 import { keysOf } from './objects.ts'
-import { listKinds } from './stored/documents.ts'
-import { Currency, Id, Instant, idPattern, type KeyPermission, Money, Nullable, Sum, Text } from './values.ts'
+import { Currency, Id, Instant, idPattern, Money, Nullable, Sum, Text } from './values.ts'
 
 /** Marks beside texts that were published sealed. They are absent in nearly all records. */
 const marks = {
@@ -358,19 +356,3 @@ export const Refused = Type.Object(
   },
   { description: 'Every refusal has this shape.' },
 )
-
-/** The permission that a request needs, by the first word of its path. `/changes` has records of every kind. */
-export const permissionOfPath: ReadonlyMap<string, KeyPermission> = new Map([
-  ...listKinds.map(kind => [kind, listTraits[kind].permission] as const),
-  ['statements', 'statements:read'],
-  ['totals', 'totals:read'],
-  ['changes', 'changes:read'],
-  ['checkpoint', 'changes:read'],
-])
-
-/** The totals of one rep are the pay of a person: they need these permissions besides that of the path. */
-export const permissionsOfRepTotals = ['payouts:read', 'payroll:read'] as const satisfies readonly KeyPermission[]
-/** The totals of a deal are lines of payouts: they need this permission besides that of the path. */
-export const permissionsOfDealTotals = ['payouts:read'] as const satisfies readonly KeyPermission[]
-/** A checkpoint has totals: it needs this permission besides that of the path. */
-export const permissionsOfCheckpoints = ['totals:read'] as const satisfies readonly KeyPermission[]

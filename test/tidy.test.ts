@@ -148,7 +148,7 @@ const rooms: Readonly<Record<string, { readonly order: readonly string[]; readon
     order: ['elasticsearch', 'read', 'generations', 'positions', 'documents', 'balances'],
     ground: ['elasticsearch-credentials', 'limits'],
   },
-  'core/reading': { order: ['capacity', 'sealed', 'pages', 'checkpoint'], ground: ['limits'] },
+  'core/reading': { order: ['sealed', 'pages', 'checkpoint'], ground: ['limits', 'pace'] },
   'core/projection': { order: ['progress', 'balances', 'flow', 'stream'], ground: ['limits'] },
   projector: { order: ['admin'], ground: ['keep-up', 'limits'] },
   api: { order: ['http', 'access', 'answer', 'audit', 'admin'], ground: ['limits'] },

@@ -15,8 +15,10 @@
  *   lane is full, no other client of the address is refused because of the tries. If keys cannot be looked up, or too
  *   many look-ups wait, it rejects with `unavailable`, which counts nothing.
  */
-import { type ApiKeyCache, type KeyHolder, type Shares, worksFrom } from '../../core/reading/index.ts'
+import { LRUCache } from 'lru-cache'
+import { type ApiKeyCache, type KeyHolder, worksFrom } from '../../core/reading/index.ts'
 import {
+  lruOptions,
   Refusal,
   type Release,
   type Schedule,
@@ -27,21 +29,18 @@ import {
 import { READ_TIME_MAX } from '../../core/store/index.ts'
 import { hasWrongChecksum } from '../../schemas/key-text.ts'
 import { API_KEY_LENGTH_MAX, API_KEY_LENGTH_MIN } from '../../schemas/limits.ts'
-import type { AddressOf } from '../http/client-address.ts'
-import {
-  type Audited,
-  type Authenticated,
-  type Context,
-  countHeader,
-  NOT_STORED,
-  REVALIDATED,
-  type Step,
-  type Timed,
-} from '../http/request.ts'
-import type { FailedLogins } from './failed-logins.ts'
+import { type AddressOf, networkOf } from '../http/client-address.ts'
+import { type Audited, type Authenticated, type Context, countHeader, type Step, type Timed } from '../http/request.ts'
+import { ADDRESSES_REMEMBERED, FAILURES_PER_ADDRESS, FAILURES_WINDOW_SECONDS } from '../limits.ts'
+import type { Shares } from './permits.ts'
 
 /** Any number of spaces may follow the scheme: RFC 9110. */
 const grammar = new RegExp(`^Bearer +([A-Za-z0-9_-]{${API_KEY_LENGTH_MIN},${API_KEY_LENGTH_MAX}})$`, 'i')
+
+/** `Cache-Control`: a client may keep the answer, and asks again whether it is still the same. */
+export const REVALIDATED = 'private, no-cache'
+/** `Cache-Control`: nobody may keep the answer. */
+const NOT_STORED = 'no-store'
 
 type Parts = {
   readonly keys: ApiKeyCache
@@ -55,7 +54,11 @@ type Parts = {
   readonly onLimited: () => void
 }
 
-/** Step: adds the key holder of the request. @throws Refusal `unauthorized`, `rate_limited` or `unavailable` */
+/**
+ * Step: adds the key holder of the request. A key that is remembered, or valid, leaves no failed login behind: only an
+ * unknown key counts for its address.
+ * @throws Refusal `unauthorized`, `rate_limited` or `unavailable`
+ */
 export const authenticate = ({
   keys,
   admitKey,
@@ -160,5 +163,42 @@ export const createAdmitKey = (keys: ApiKeyCache, failures: FailedLogins, lanes:
     begun.catch(() => undefined)
     inFlight.set(name, begun)
     return waitOrAbort(begun, signal)
+  }
+}
+
+export type FailedLogins = {
+  /** Whether the address has a try left. Counts nothing. */
+  readonly hasTry: (address: string | undefined) => boolean
+  /** Counts a try, and returns a function that takes the try back; undefined if the address has no try left. */
+  readonly reserve: (address: string | undefined) => Release | undefined
+}
+
+/**
+ * Counts unknown keys by address. Memory is bounded for any number of addresses. Addresses of one IPv6 network count as
+ * one. A try counts before its look-up: otherwise many parallel tries would start before the first one counts. It stays
+ * counted only if the look-up fails to find a key that works.
+ * @param elapsed milliseconds of a monotonic clock
+ */
+export const createFailedLogins = (elapsed: () => number, max = FAILURES_PER_ADDRESS): FailedLogins => {
+  const windows = new LRUCache<string, { count: number; readonly ends: number }>(lruOptions(ADDRESSES_REMEMBERED))
+  const windowOf = (network: string) => {
+    const known = windows.get(network)
+    if (known !== undefined && known.ends > elapsed()) return known
+    const window = { count: 0, ends: elapsed() + FAILURES_WINDOW_SECONDS * 1_000 }
+    windows.set(network, window)
+    return window
+  }
+  return {
+    hasTry: address => windowOf(networkOf(address)).count < max,
+    reserve: address => {
+      const window = windowOf(networkOf(address))
+      if (window.count >= max) return undefined
+      window.count++
+      let isTakenBack = false
+      return () => {
+        if (!isTakenBack) window.count--
+        isTakenBack = true
+      }
+    },
   }
 }

@@ -6,7 +6,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { KEYS_REMEMBERED, type KeyHolder } from '../../core/reading/index.ts'
-import { atMost } from '../../core/runtime/index.ts'
+import { lruOptions } from '../../core/runtime/index.ts'
 
 export type KeyUse = { readonly organization_hash: string; readonly key_id: string; readonly last_used_on: string }
 
@@ -20,7 +20,7 @@ const DAY = 86_400_000
 
 /** @param time milliseconds since 1970 */
 export const createKeyUses = (time: () => number, max = KEYS_REMEMBERED): KeyUses => {
-  const uses = new LRUCache<string, { readonly key: KeyHolder; day: number }>(atMost(max))
+  const uses = new LRUCache<string, { readonly key: KeyHolder; day: number }>(lruOptions(max))
   return {
     use: key => {
       const name = `${key.org}:${key.id}`

@@ -10,17 +10,21 @@
  *   instead. If the client leaves before its answer is made, those that were reserved for its reads, or added up,
  *   count. Every answer from here on shows the units left. A 304 to an entity tag that the client has refunds the
  *   unit. If a sum was made for it, the payouts of the sum count.
+ *
+ * A counter counts the units of each key in a window of fixed length: in this process, or in Redis for all processes.
+ *   If Redis is away, slow or frozen, this process counts instead. No request is refused because of Redis, or waits
+ *   long for it.
  */
-import { RateLimiterRes } from 'rate-limiter-flexible'
+import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes, RLWrapperTimeouts } from 'rate-limiter-flexible'
 import { hasParameter, type KeyHolder } from '../../core/reading/index.ts'
-import { isTimeUp, NOT_MODIFIED, Refusal } from '../../core/runtime/index.ts'
+import { isTimeUp, NOT_MODIFIED, REDIS_CONNECT_TIME_MAX, Refusal } from '../../core/runtime/index.ts'
 import { RATE_UNIT_BYTES } from '../../schemas/limits.ts'
 import {
   permissionOfPath,
   permissionsOfCheckpoints,
   permissionsOfDealTotals,
   permissionsOfRepTotals,
-} from '../../schemas/resources.ts'
+} from '../../schemas/lists.ts'
 import {
   type Arrived,
   type Authenticated,
@@ -28,10 +32,25 @@ import {
   type Context,
   type Counted,
   type Routed,
+  type Spent,
   type Step,
   type Timed,
 } from '../http/request.ts'
-import type { Rate, RequestCounter } from './rate-counter.ts'
+import { REDIS_ANSWER_TIME_MAX, REDIS_PING_INTERVAL, REDIS_QUEUE_MAX, REDIS_RETRY_INTERVAL } from '../limits.ts'
+
+export type Rate = { readonly requests: number; readonly windowSeconds: number }
+
+/**
+ * The names are those of rate-limiter-flexible. Each method resolves to the current count of the key. Over the limit,
+ * `consume` rejects with the count.
+ */
+export type RequestCounter = {
+  readonly consume: (key: string) => Promise<RateLimiterRes>
+  /** Refunds one unit. */
+  readonly reward: (key: string) => Promise<RateLimiterRes>
+  /** Charges units, 1 by default, even over the limit. */
+  readonly penalty: (key: string, units?: number) => Promise<RateLimiterRes>
+}
 
 type Parts = {
   readonly rate: Rate
@@ -87,15 +106,11 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
     try {
       await next({ refundUnit })
     } catch (error) {
-      const arrived = isTooLarge(error) ? Math.max(spent.bytesRead, spent.added.bytes) : 0
-      const kept = spent.added.isKept ? spent.added.bytes : 0
-      const more = unitsOf(Math.max(bytesWhenGone(), arrived, kept)) - 1
-      addUnits(more)
+      const isTooLarge = error instanceof Refusal && error.isTooLarge
+      addUnits(unitsToAdd({ is: 'refused', isTooLarge, bytesWhenGone: bytesWhenGone() }, spent))
       throw error
     }
-    // A 304 to a known entity tag costs nothing, unless a sum was made for it.
-    const added = ctx.status === NOT_MODIFIED && !spent.added.isFirst ? 0 : spent.added.bytes
-    const more = unitsOf(Math.max(ctx.response.length ?? 0, added)) - 1
+    const more = unitsToAdd({ is: 'answered', status: ctx.status, bytes: ctx.response.length ?? 0 }, spent)
     if (spent.waited > 0) {
       // The window may have ended while the request waited: the units and the header are those of the present one.
       const since = await counter.penalty(counterKey, more).catch(() => undefined)
@@ -106,12 +121,31 @@ export const limitRate = ({ rate, inFlightMax, counter, elapsed, onLimited }: Pa
   }
 }
 
+/** How a request ended. `bytesWhenGone`: held for it when its client left; 0 if the client has not left. */
+type Ended =
+  | { readonly is: 'answered'; readonly status: number; readonly bytes: number }
+  | { readonly is: 'refused'; readonly isTooLarge: boolean; readonly bytesWhenGone: number }
+
+/**
+ * Returns the units of a request beside the one that it cost when it started. The largest number of bytes counts:
+ * - answered: those of its body, and those that were added up for it;
+ * - answered with 304: those added up, if this request was the first one that needed the sum. Else none;
+ * - refused: those added up, if they are kept for the next request;
+ * - refused for the bytes that it asked for: those that arrived, and those added up;
+ * - refused after its client left: those that were reserved for its reads then, and those added up.
+ */
+export const unitsToAdd = (ended: Ended, spent: Pick<Spent, 'bytesRead' | 'added'>): number => {
+  if (ended.is === 'answered') {
+    const added = ended.status === NOT_MODIFIED && !spent.added.isFirst ? 0 : spent.added.bytes
+    return unitsOf(Math.max(ended.bytes, added)) - 1
+  }
+  const arrived = ended.isTooLarge ? Math.max(spent.bytesRead, spent.added.bytes) : 0
+  const kept = spent.added.isKept ? spent.added.bytes : 0
+  return unitsOf(Math.max(ended.bytesWhenGone, arrived, kept)) - 1
+}
+
 /** Returns the units that an answer of this number of bytes costs, at least 1. */
 export const unitsOf = (bytes: number): number => Math.max(1, Math.ceil(bytes / RATE_UNIT_BYTES))
-
-/** Whether a request was refused for the bytes that it asked for: its client can ask for fewer. */
-const isTooLarge = (error: unknown): boolean =>
-  error instanceof Refusal && /^(?:answer_bytes_of_|large_answers$|deal_bytes$)/.test(error.reason ?? '')
 
 /**
  * Returns a function: the bytes that were reserved for the request, or added up for it, when its client left; 0 if it
@@ -175,4 +209,102 @@ const requirePermission = ({ permissions }: KeyHolder, route: string | undefined
   const missing = needed.find(permission => !permissions.has(permission))
   if (missing !== undefined)
     throw new Refusal('forbidden', { message: `This API key lacks the permission ${missing}.` })
+}
+
+/** Exact within this process. */
+export const createLocalCounter = ({ requests, windowSeconds }: Rate): RequestCounter =>
+  new RateLimiterMemory({ points: requests, duration: windowSeconds })
+
+type SharedCounter = RequestCounter & { readonly stop: () => void }
+
+type CounterCallbacks = {
+  /** Called with true when Redis begins to count, with false when Redis stops. */
+  readonly onSharedChange: (shared: boolean) => void
+  /** Called for each request that this process counts itself. */
+  readonly onLocalCount: () => void
+}
+
+/**
+ * Exact over all processes with the same Redis and name. Waits for no answer of Redis, which may be away.
+ * @param elapsed milliseconds of a monotonic clock
+ */
+export const createRedisCounter = async (
+  url: string,
+  name: string,
+  rate: Rate,
+  elapsed: () => number,
+  callbacks: CounterCallbacks,
+): Promise<SharedCounter> => {
+  // Imported only here: without REDIS_URL it is a fifth of the start of an API process.
+  const { createClient } = await import('@redis/client')
+  const client = createClient({
+    url,
+    // A command that cannot be sent now is not queued: this process counts instead.
+    disableOfflineQueue: true,
+    commandsQueueMaxLength: REDIS_QUEUE_MAX,
+    pingInterval: REDIS_PING_INTERVAL,
+    socket: {
+      connectTimeout: REDIS_CONNECT_TIME_MAX,
+      socketTimeout: 2 * REDIS_PING_INTERVAL,
+      reconnectStrategy: REDIS_RETRY_INTERVAL,
+    },
+  })
+  let reported: boolean | undefined
+  const reportShared = (shared: boolean): void => {
+    if (reported !== shared) callbacks.onSharedChange(shared)
+    reported = shared
+  }
+  // The client's messages may contain the address of Redis, so they are not passed on.
+  client.on('error', () => reportShared(false))
+  client.on('ready', () => reportShared(true))
+  client.connect().catch(() => reportShared(false))
+
+  let localCounts = 0
+  let askAgainAt = Number.NEGATIVE_INFINITY
+  const insurance = new Insurance(rate, () => {
+    localCounts++
+    // A frozen Redis keeps its connections open: without this pause, each request would wait for its timeout.
+    if (elapsed() >= askAgainAt) askAgainAt = elapsed() + REDIS_RETRY_INTERVAL
+    reportShared(false)
+    callbacks.onLocalCount()
+  })
+  const redisLimiter = new RLWrapperTimeouts({
+    limiter: new RateLimiterRedis({
+      keyPrefix: name,
+      points: rate.requests,
+      duration: rate.windowSeconds,
+      storeClient: client,
+      useRedisPackage: true,
+      rejectIfRedisNotReady: true,
+    }),
+    timeoutMs: REDIS_ANSWER_TIME_MAX,
+    insuranceLimiter: insurance,
+  })
+  const counter = (): RequestCounter => (elapsed() < askAgainAt ? insurance : redisLimiter)
+  return {
+    consume: async key => {
+      const before = localCounts
+      try {
+        return await counter().consume(key)
+      } finally {
+        if (localCounts === before) reportShared(true)
+      }
+    },
+    reward: key => counter().reward(key),
+    penalty: (key, units) => counter().penalty(key, units),
+    stop: () => client.destroy(),
+  }
+}
+
+/** The fallback: counts in this process while Redis does not. */
+class Insurance extends RateLimiterMemory {
+  readonly #used: () => void
+  constructor({ requests, windowSeconds }: Rate, used: () => void) {
+    super({ points: requests, duration: windowSeconds })
+    this.#used = used
+  }
+  override consume(...given: Parameters<RateLimiterMemory['consume']>): Promise<RateLimiterRes> {
+    this.#used()
+    return super.consume(...given)
+  }
 }

@@ -1,8 +1,8 @@
 /** Prometheus metrics of the API. Labels hold only route patterns, methods, statuses and fixed words. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
-import type { Usage } from '../../core/reading/index.ts'
 import { createProcessMetrics } from '../../core/runtime/index.ts'
 import type { Limit, LivePositions, Observe } from '../../core/store/index.ts'
+import type { Usage } from '../access/permits.ts'
 import type { ObserveRequest } from '../answer/answer-and-log.ts'
 
 type Metrics = {

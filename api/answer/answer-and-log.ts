@@ -1,16 +1,17 @@
 /**
  * In: every request. Out: the answer of the following steps; if they fail, the refusal as JSON.
- * Promises: answers, counts and logs every request. The log has one line for each, but log-refusals.ts limits the lines
- *   of an address about requests that may be a flood: those without a valid key, and those over a limit. A client that
- *   is refused for now gets a random Retry-After, so that clients do not all return at once. No message of a library is
- *   shown, and nothing that was sent, except the name of a parameter.
+ * Promises: answers, counts and logs every request. The log has one line for each, but `createRefusalLog` limits the
+ *   lines of an address about requests that may be a flood: those without a valid key, and those over a limit. A client
+ *   that is refused for now gets a random Retry-After, so that clients do not all return at once. No message of a
+ *   library is shown, and nothing that was sent, except the name of a parameter.
  * Can go wrong: any other error → `internal`. The log gets the class of the error and its location, not its message.
  */
 import { isRetryable, Refusal, refusalAnswer, retryAfter } from '../../core/runtime/index.ts'
+import { REVALIDATED } from '../access/authenticate.ts'
 import type { AddressOf } from '../http/client-address.ts'
-import type { Log } from '../http/log.ts'
-import { type Arrived, type Context, FIXED, type KnownSoFar, REVALIDATED, type Step } from '../http/request.ts'
-import type { AdmitLine } from './log-refusals.ts'
+import type { AdmitLine, Log } from '../http/log.ts'
+import type { Arrived, Context, KnownSoFar, Step } from '../http/request.ts'
+import { FIXED } from './answer-page.ts'
 
 /** Records one request. `route` is a pattern, undefined for an unknown path; `reason` that of a refusal. */
 export type ObserveRequest = (
@@ -30,7 +31,7 @@ type Parts = {
   readonly admitLine: AdmitLine
 }
 
-/** First step: answers errors of all following steps, and logs and counts the request. Never rejects. */
+/** Second step, within the span: answers errors of all following steps, logs and counts the request. Never rejects. */
 export const answerAndLog = ({
   log,
   observe,

@@ -20,22 +20,28 @@ import {
 import { NOT_MODIFIED, OK, unavailable } from '../../core/runtime/index.ts'
 import { allocate, type DocumentSlice, type ReadPosition, startsWith } from '../../core/store/index.ts'
 import type { ListKind } from '../../schemas/stored/documents.ts'
+import { REVALIDATED } from '../access/authenticate.ts'
 import {
   type Arrived,
   type Audited,
   type Context,
   type Counted,
-  FIXED,
   noteRecordsForAudit,
-  REVALIDATED,
   type Reserved,
 } from '../http/request.ts'
+import { FIXED_AGE_SECONDS } from '../limits.ts'
 
 /**
  * Version of the form of the API's answers: how their bytes are made from stored documents. Every entity tag contains
  * it, so that no client keeps another form. Raise it with any change of the bytes (see test/golden/answers.test.ts).
  */
 export const ANSWER_FORM = 5
+
+/**
+ * `Cache-Control` of a record or totals as of a change. Only new rules could change it, so a client may keep it for a
+ * limited time. A client must ask again for a page: with pages of other rules it would make a list of no moment.
+ */
+export const FIXED = `private, max-age=${FIXED_AGE_SECONDS}, immutable`
 
 /** Needed by the answer to a request with a key. */
 export type Answering = Pick<Arrived, 'path' | 'query' | 'baseAddress'> &
@@ -44,7 +50,7 @@ export type Answering = Pick<Arrived, 'path' | 'query' | 'baseAddress'> &
   Pick<Reserved, 'reservation' | 'form'>
 
 const END = Buffer.from('}')
-/** The end of a payout that nothing replaced: `,"superseded_by_id":null}`, in place of the closing brace. */
+/** The end of a payout that nothing replaced, in place of its closing brace: `,"superseded_by_id":null}`. */
 const PAYOUT_END = Buffer.from(NOT_REPLACED)
 const LIST = Buffer.from('{"data":[')
 const RECORD = Buffer.from('{"data":')

@@ -9,13 +9,31 @@
  *   that all deliveries share: only an encrypted copy of it counts. Delivery takes a bounded time. An encrypted
  *   connection also holds one piece of the answer.
  * Can go wrong: the budget is used up → `unavailable`. A client reads too slowly → its connection is closed.
+ *
+ * A request holds six things. Each is given back in one place:
+ * - the bytes that a read expects: when this read ends (`readOnce` in scope.ts). Those that arrived take their place;
+ * - its permit to read: when its route has made the answer (`shareReads`);
+ * - the buffers of its reads: when the answer is made (`limitDelivery`), unless the answer is a part of them;
+ * - its turn for a large answer: after that (`limitDelivery`), before Koa sends the answer;
+ * - its reservation: when the answer is delivered or its connection is gone (`onceDelivered`). A refused request, and
+ *   an answer without a body, give it back at once (`limitDelivery`);
+ * - its permits in flight: when the answer is delivered or its connection is gone (`limitInFlight`).
+ * While it waits for a change it has only its permits in flight: `ReadReservation.close` ends turn and reservation.
  */
 import { Readable } from 'node:stream'
-import { createReadMemory, createTurn, largeFrom } from '../../core/reading/index.ts'
 import type { Schedule, Semaphores } from '../../core/runtime/index.ts'
-import { type AnswerBudget, compact, free, heldBy, type Reservation } from '../../core/store/index.ts'
-import { onceDelivered } from '../http/one-at-a-time.ts'
+import {
+  type AnswerBudget,
+  compact,
+  createReadMemory,
+  createTurn,
+  free,
+  heldBy,
+  largeFrom,
+  type Reservation,
+} from '../../core/store/index.ts'
 import type { Arrived, Authenticated, Context, Reserved, Routed, Step, Timed } from '../http/request.ts'
+import { onceDelivered } from '../http/server.ts'
 import { DELIVERY_RATE_MIN, DELIVERY_TIME_MIN, ENCRYPTED_AT_ONCE } from '../limits.ts'
 
 /** Step: holds and limits the delivery of an answer. @param onDeliveryTimeout called if it was not delivered in time */

@@ -8,8 +8,8 @@
 
 import { type ChangeWatch, type ListParameters, readListParameters } from '../../core/reading/index.ts'
 import type { ReadPosition } from '../../core/store/index.ts'
-import { onceFurtherBytes } from '../http/one-at-a-time.ts'
 import type { Arrived, Authenticated, Context, Counted, Routed, Step, Timed, Waited } from '../http/request.ts'
+import { onceFurtherBytes } from '../http/server.ts'
 import { SOCKET_SILENCE_MAX } from '../limits.ts'
 import type { ReadReservation } from './limit-delivery.ts'
 

@@ -2,7 +2,7 @@
  * In: a request. Out: its answer, after its line is in the audit log: JSON with ids, times and numbers.
  * Promises: nobody gets an answer with records before its line is written. A request has one line. An answer without
  *   a list of its records is a defect, and is not sent. Refusals have lines, too. Those without a valid key and those
- *   of a rate limit may be a flood; answer/log-refusals.ts limits their lines. A line has no name, amount or key. From
+ *   of a rate limit may be a flood; `createRefusalLog` limits their lines. A line has no name, amount or key. From
  *   the request it takes only well-formed ids, instants, and the name of a known method.
  * Can go wrong: the line cannot be written → `unavailable` if the audit is strict. Else the answer goes out, and the
  *   writer counts the lost line.
@@ -11,9 +11,9 @@
 import { type Moment, textOfName } from '../../core/reading/index.ts'
 import { NOT_MODIFIED, OK, Refusal, unavailable } from '../../core/runtime/index.ts'
 import { refusals } from '../../schemas/errors.ts'
-import type { AdmitLine } from '../answer/log-refusals.ts'
 import { OPENAPI_PATH } from '../answer/serve-openapi.ts'
 import type { AddressOf } from '../http/client-address.ts'
+import type { AdmitLine } from '../http/log.ts'
 import type { Arrived, Audited, AuditedRead, Context, KnownSoFar, Step } from '../http/request.ts'
 import type { AuditLine, AuditWriter } from './write-lines.ts'
 

@@ -1,11 +1,20 @@
 /**
- * The log of the API: a line for each request, and messages for operators. Requests without a valid key and those over
- * a limit may be a flood: answer/log-refusals.ts limits their lines, which have the address of the client. Never a URL,
- * a key, a record id, an amount or a message of a library.
+ * A request as operators see it: a line in the log, and a span. Beside it: messages for operators.
+ * In: a request, with `traceparent` if the client sent one. Out: a line; one span, if an OpenTelemetry SDK is loaded
+ *   with `--import`. Without one, no span.
+ * Promises: a line never has a URL, a key, a record id, an amount or a message of a library. A span has the method, the
+ *   pattern of the route, the status and the request id. It has no target, header, key, organization or record: others
+ *   read the spans. An SDK is large, and each company has its own: none is here. A flood does not fill the log:
+ *   requests without a valid key and those over a limit may be one. `createRefusalLog` limits their lines, which have
+ *   the address of the client.
  */
+import { context, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
-import { errorLocation } from '../../core/runtime/index.ts'
-import type { Arrived, KnownSoFar } from './request.ts'
+import { errorLocation, lruOptions } from '../../core/runtime/index.ts'
+import { ADDRESSES_REMEMBERED, REFUSALS_LOGGED, REFUSALS_LOGGED_IN_ALL, REFUSALS_LOGGED_SECONDS } from '../limits.ts'
+import { networkOf } from './client-address.ts'
+import type { Arrived, KnownSoFar, Step } from './request.ts'
 
 export type Log = {
   readonly answer: (
@@ -61,3 +70,61 @@ export const createLog = (pino: Logger): Log => ({
     pino.info({ request_id: requestId, because: reason, address, unlogged: unlogged || undefined }, 'refused bytes'),
   say: (level, message, details) => pino[level](details ?? {}, message),
 })
+
+/**
+ * Decides which requests of a possible flood get a line. In: the address of a request without a valid key, or over a
+ * limit. Out: how many of these requests of this address got no line since its last line; undefined if this one gets
+ * none.
+ */
+export type AdmitLine = (address: string | undefined) => { readonly unlogged: number } | undefined
+type Window = { readonly ends: number; lines: number }
+
+/**
+ * In a window, one address gets REFUSALS_LOGGED lines, and all addresses get REFUSALS_LOGGED_IN_ALL. The metrics count
+ * every request.
+ * @param elapsed milliseconds of a monotonic clock
+ */
+export const createRefusalLog = (elapsed: () => number): AdmitLine => {
+  const windows = new LRUCache<string, Window & { unlogged: number }>(lruOptions(ADDRESSES_REMEMBERED))
+  const newWindow = (): Window => ({ ends: elapsed() + REFUSALS_LOGGED_SECONDS * 1_000, lines: 0 })
+  let all = newWindow()
+
+  return address => {
+    const network = networkOf(address)
+    if (elapsed() >= all.ends) all = newWindow()
+    const before = windows.get(network)
+    const window = before && elapsed() < before.ends ? before : { ...newWindow(), unlogged: before?.unlogged ?? 0 }
+    windows.set(network, window)
+    if (window.lines >= REFUSALS_LOGGED || all.lines >= REFUSALS_LOGGED_IN_ALL) {
+      window.unlogged++
+      return undefined
+    }
+    window.lines++
+    all.lines++
+    const { unlogged } = window
+    window.unlogged = 0
+    return { unlogged }
+  }
+}
+
+const tracer = trace.getTracer('commission-api')
+
+/** First step: a span around all others. */
+export const traceRequest: Step<Arrived & KnownSoFar> = (ctx, next) => {
+  const parent = propagation.extract(context.active(), ctx.req.headers)
+  return tracer.startActiveSpan(ctx.method, { kind: SpanKind.SERVER }, parent, async span => {
+    try {
+      return await next()
+    } finally {
+      const { route, requestId } = ctx.state
+      if (route !== undefined) span.updateName(`${ctx.method} ${route}`).setAttribute('http.route', route)
+      span.setAttributes({
+        'http.request.method': ctx.method,
+        'http.response.status_code': ctx.status,
+        'commission.request_id': requestId,
+      })
+      if (ctx.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+      span.end()
+    }
+  })
+}

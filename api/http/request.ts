@@ -3,13 +3,13 @@
  *
  * Each step adds fields to the state of a request, and the types say which. A step names the fields that it needs and
  * the fields that it adds: a handler that needs the key takes a type that has the key. Only `startSteps` adds fields,
- * except those of `Arrived` (app.ts). `spent`, `read` and `form` are objects that later steps fill. A step that wraps
- * others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused before.
+ * except those of `Arrived` (`arrivedOf` in arrive.ts). `spent`, `read` and `form` are objects that later steps fill. A
+ * step that wraps others may read the fields that they added (`KnownSoFar`). They are absent if the request was refused
+ * before.
  */
 import type Koa from 'koa'
-import type { Added, KeyHolder, Moment, Turn } from '../../core/reading/index.ts'
-import type { ReadPosition, ReadScope, Reservation } from '../../core/store/index.ts'
-import { FIXED_AGE_SECONDS } from '../limits.ts'
+import type { Added, KeyHolder, Moment } from '../../core/reading/index.ts'
+import type { ReadPosition, ReadScope, Reservation, Turn } from '../../core/store/index.ts'
 
 /** A request on its way, with what is known of it. */
 export type Context<Known> = Koa.ParameterizedContext<Known>
@@ -79,7 +79,7 @@ export const noteRecordsForAudit = (
   read.count = count ?? read.ids.length
 }
 
-/** Added by identify-request.ts. */
+/** Added by `identifyRequest` (arrive.ts). */
 export type Timed = {
   /** Ends reads of Elasticsearch when the time is up or the client has gone. */
   readonly signal: AbortSignal
@@ -185,17 +185,3 @@ const added = <Known, Adds>(ctx: Context<Known>, adds: Adds): Context<With<Known
   Object.assign(ctx.state as object, adds)
   return ctx as unknown as Context<With<Known, Adds>>
 }
-
-// The `Cache-Control` of answers to an API key:
-
-/** A client may keep the answer, and asks again whether it is still the same. */
-export const REVALIDATED = 'private, no-cache'
-
-/**
- * The answer is a record or totals as of a change. Only new rules could change it, so a client may keep it for a
- * limited time. A client must ask again for a page: with pages of other rules it would make a list of no moment.
- */
-export const FIXED = `private, max-age=${FIXED_AGE_SECONDS}, immutable`
-
-/** Nobody may keep the answer. */
-export const NOT_STORED = 'no-store'

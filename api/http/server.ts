@@ -4,24 +4,30 @@
  * Promises: Node itself answers nothing. Its own 400, 408, 413, 417 and 431 have no body and no request id. A client
  *   that ends its side of a connection behind a complete request gets the answer if it begins within a second. After
  *   that the client has gone: the answer is given up. If its last bytes are only a part of a request, at once.
+ *   A connection holds one answer at a time, however many requests it sends ahead: each starts when the answer before
+ *   it is delivered. While one waits, the socket is paused, and the end of the connection is not seen: the request
+ *   under way is told (`onceFurtherBytes`). `onceDelivered` is the one moment at which permits and memory of a request
+ *   end.
+ * Can go wrong: more than REQUESTS_AHEAD_MAX come in bytes that were already read → the connection is closed.
  */
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { CONNECTIONS_MAX, ENCRYPTED_CONNECTIONS_MAX } from '../../core/reading/index.ts'
 import { Refusal, refusalAnswer, type Schedule, scheduleTimer } from '../../core/runtime/index.ts'
 import type { RefusalCode } from '../../schemas/errors.ts'
 import {
+  CONNECTIONS_MAX,
+  ENCRYPTED_CONNECTIONS_MAX,
   ENDED_SIDE_TIME,
   HEADERS_TIME_MAX,
   KEEP_ALIVE_TIME,
   PARSER_BYTES_MAX,
   REQUEST_TIME_MAX,
+  REQUESTS_AHEAD_MAX,
   SOCKET_SILENCE_MAX,
   TIMEOUT_CHECK_INTERVAL,
 } from '../limits.ts'
-import { noteFurtherBytes, oneAtATime } from './one-at-a-time.ts'
 
 /** A certificate with its chain, and its key, as PEM. */
 export type Tls = { readonly cert: string; readonly key: string }
@@ -35,7 +41,7 @@ type Parts = {
   readonly newRequestId: () => string
   /** Called for every refusal that never became a request of the app, with the address of the connection. */
   readonly onRefused: (requestId: string, code: RefusalCode, address: string | undefined) => void
-  /** Maximum connections at once; by default the limit of core/reading/limits.ts. */
+  /** Maximum connections at once; by default the limit of limits.ts. */
   readonly connectionsMax?: number
   /** Called for every new connection that is closed because of the limit. */
   readonly onDrop?: () => void
@@ -269,4 +275,83 @@ const limitConnections = (server: Server, { max, onDrop }: Limit): ((res: Server
       idle.add(socket)
     })
   }
+}
+
+/** A request of a connection, with its answer. */
+type Request = Parameters<RequestListener>
+
+type Ordered = {
+  /** Starts the requests of a connection one after the other. */
+  readonly listener: RequestListener
+  /** Returns the answer that the connection delivers now or waits for; undefined between two requests. */
+  readonly underWay: (socket: object) => ServerResponse | undefined
+}
+
+export const oneAtATime = (listener: RequestListener): Ordered => {
+  const connections = new WeakMap<object, { res: ServerResponse; readonly waiting: Request[] }>()
+
+  const answer = (socket: Socket, waiting: Request[], [req, res]: Request): void => {
+    connections.set(socket, { res, waiting })
+    res.once('close', () => {
+      const next = waiting.shift()
+      if (waiting.length === 0) socket.resume()
+      // A response with `Connection: close` has ended the connection: nothing more can be written.
+      if (next && socket.writable) answer(socket, waiting, next)
+      else connections.delete(socket)
+    })
+    if (waiting.length > 0) noteFurtherBytes(res)
+    listener(req, res)
+  }
+  return {
+    listener: (req, res) => {
+      const { socket } = req
+      const connection = connections.get(socket)
+      if (connection === undefined) {
+        answer(socket, [], [req, res])
+      } else if (connection.waiting.push([req, res]) > REQUESTS_AHEAD_MAX) socket.destroy()
+      else {
+        socket.pause()
+        noteFurtherBytes(connection.res)
+      }
+    },
+    underWay: socket => connections.get(socket)?.res,
+  }
+}
+
+const EVENT = 'further bytes'
+const followed = new WeakSet<ServerResponse>()
+
+/** Notes that the client of this answer has sent more: another request, or bytes that are none. */
+export const noteFurtherBytes = (res: ServerResponse): void => {
+  followed.add(res)
+  res.emit(EVENT)
+}
+
+/**
+ * Calls `run` once the client of this answer sends more; at once if it has. Nothing of it is read while the request is
+ * answered. So the end of the connection may not be seen either, and the request must not wait long: see
+ * wait-for-change.ts.
+ */
+export const onceFurtherBytes = (res: ServerResponse, run: () => void): void => {
+  if (followed.has(res)) run()
+  else res.once(EVENT, run)
+}
+
+/**
+ * Calls `run` once the response is delivered or its connection is gone; at once if it is gone already. A response waits
+ * for its turn on its connection. If its turn never comes (the connection ended earlier, or a CONNECT behind it removed
+ * Node's listeners), the response gets no `close` event. So this also listens to the connection of a waiting response.
+ */
+export const onceDelivered = ({ socket }: IncomingMessage, res: ServerResponse, run: () => void): void => {
+  const end = (): void => {
+    res.removeListener('close', end)
+    socket.removeListener('close', end)
+    run()
+  }
+  if (res.closed || socket.destroyed) {
+    end()
+    return
+  }
+  res.once('close', end)
+  if (res.socket === null) socket.once('close', end)
 }

@@ -5,6 +5,7 @@
  * Can go wrong: keys are not read completely yet, or cannot be read → `unavailable`, never `unknown`. Never cached.
  */
 import { hash } from 'node:crypto'
+import { BlockList, isIP } from 'node:net'
 import { LRUCache } from 'lru-cache'
 import { KEYS_PARTITION } from '../../schemas/partition.ts'
 import {
@@ -14,8 +15,14 @@ import {
   positionId,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, layoutOfKeys } from '../../schemas/stored/layout.ts'
-import { instantToNanoseconds, isKeyPermission, type KeyPermission } from '../../schemas/values.ts'
-import { atMost, unavailable } from '../runtime/index.ts'
+import {
+  instantToNanoseconds,
+  isIPv6Network,
+  isKeyPermission,
+  isNetwork,
+  type KeyPermission,
+} from '../../schemas/values.ts'
+import { lruOptions, unavailable } from '../runtime/index.ts'
 import {
   type DocumentName,
   type DocumentSlice,
@@ -25,7 +32,9 @@ import {
   smallDocument,
 } from '../store/index.ts'
 import { KEY_CACHE_TIME, KEYS_REMEMBERED, KEYS_SERVED_TIME } from './limits.ts'
-import { type IsInNetworks, networksOf } from './networks.ts'
+
+/** Whether an address is in a network of a key. An address that is not known is in none. */
+export type IsInNetworks = (address: string | undefined) => boolean
 
 /** The holder of a key. `id` is unique within its organization only; `orgHash` stands for the organization in logs. */
 export type KeyHolder = {
@@ -69,10 +78,10 @@ export const createApiKeyCache = (
   elapsed: () => number,
   now: () => number,
 ): ApiKeyCache => {
-  const options = { ...atMost(KEYS_REMEMBERED), ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now: elapsed } }
+  const options = { ...lruOptions(KEYS_REMEMBERED), ttl: KEY_CACHE_TIME, ttlResolution: 0, perf: { now: elapsed } }
   const known = new LRUCache<string, FoundKey>(options)
   const unknown = new LRUCache<string, true>(options)
-  const valid = new LRUCache<string, KeyHolder>(atMost(KEYS_REMEMBERED))
+  const valid = new LRUCache<string, KeyHolder>(lruOptions(KEYS_REMEMBERED))
   const position: DocumentName = {
     ...controlAddress(prefix, positionId(API_KEYS_GENERATION, KEYS_PARTITION)),
     form: 'small',
@@ -194,4 +203,31 @@ const expiryOf = (instant: string | undefined): number => {
   const nanoseconds = instantToNanoseconds(instant)
   if (nanoseconds === undefined) throw unavailable('key_malformed')
   return Number((nanoseconds + 999_999n) / 1_000_000n)
+}
+
+/** IPv4 addresses in IPv6 form. */
+const MAPPED = ['::ffff:0:0', 96, 'ipv6'] as const
+
+/**
+ * Returns whether an address is in one of these networks; undefined unless each text is a network: no key works from
+ * everywhere by mistake. An IPv4 address in IPv6 form (`::ffff:192.0.2.1`) counts as IPv4, so that it is in no network
+ * of IPv6.
+ */
+export const networksOf = (networks: readonly unknown[]): IsInNetworks | undefined => {
+  // One list for both families would not do: in it, `::/0` has all IPv4 addresses too.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() }
+  const mapped = new BlockList()
+  mapped.addSubnet(...MAPPED)
+  for (const network of networks) {
+    if (!isNetwork(network)) return undefined
+    const [address = '', bits] = network.split('/')
+    const family = isIPv6Network(network) ? 'ipv6' : 'ipv4'
+    lists[family].addSubnet(address, Number(bits), family)
+  }
+  return address => {
+    const version = isIP(address ?? '')
+    if (address === undefined || version === 0) return false
+    if (version === 4) return lists.ipv4.check(address, 'ipv4')
+    return lists[mapped.check(address, 'ipv6') ? 'ipv4' : 'ipv6'].check(address, 'ipv6')
+  }
 }

@@ -14,8 +14,7 @@ import {
   smallSearch,
   visibleRange,
 } from '../store/index.ts'
-import { kindsOf, type ReaderParts, readListStart } from './pages/read-list.ts'
-import { requireSearchable, termsOf } from './pages/read-page.ts'
+import { kindsOf, type ReaderParts, readListStart, requireSearchable, termsOf } from './pages/read-list.ts'
 import type { ListParameters } from './pages/read-parameters.ts'
 
 export type ChangesAsked = Pick<ListParameters, 'startingAfter' | 'filter'>

@@ -1,30 +1,18 @@
 /** The reading library: pages, moments, totals, waits and sealed texts. It knows no HTTP. */
 export { type ApiKeyCache, createApiKeyCache, type KeyHolder, worksFrom } from './api-key-cache.ts'
-export { createReadMemory, createTurn, holdReads, largeFrom, type Turn } from './capacity/hold-reads.ts'
-export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './capacity/pace.ts'
-export {
-  createShares,
-  encryptedShares,
-  type ShareLimits,
-  type Shares,
-  type Usage,
-  usageOf,
-  usualShares,
-} from './capacity/shares.ts'
 export { createCheckIndices, keysChecked } from './check-indices.ts'
 export type { CheckpointRead } from './checkpoint/read-checkpoint.ts'
 export {
   AS_OF_MARGIN,
   CHECKPOINT_TIME_MAX,
-  CONNECTIONS_MAX,
-  ENCRYPTED_CONNECTIONS_MAX,
   KEYS_REMEMBERED,
+  READS_OF_ORGANIZATION,
   READY_TIME_MAX,
 } from './limits.ts'
+export { joinParts, lengthOf, type Pace, type Part, partOf, usualPace } from './pace.ts'
 export type { PageOfIds } from './pages/read-by-ids.ts'
 export type { HistoryPage } from './pages/read-history.ts'
-export { changeNameOf, type Page, recordIdOf, sequenceIn } from './pages/read-list.ts'
-export { termsOf } from './pages/read-page.ts'
+export { changeNameOf, type Page, recordIdOf, sequenceIn, termsOf } from './pages/read-list.ts'
 export {
   hasParameter,
   type ListParameters,

@@ -22,7 +22,7 @@
 import { LRUCache } from 'lru-cache'
 import { partitionOf } from '../../schemas/partition.ts'
 import { listKinds } from '../../schemas/stored/documents.ts'
-import { abortRefusal, atMost, type Schedule, type Semaphores, withTimeLimit } from '../runtime/index.ts'
+import { abortRefusal, lruOptions, type Schedule, type Semaphores, withTimeLimit } from '../runtime/index.ts'
 import {
   type Generation,
   type PositionReader,
@@ -125,7 +125,7 @@ export const createChangeWatch = (parts: WatchParts): ChangeWatch => {
   const finding = new Set<string>()
   // A look searches from the oldest position of all waiters: one old position would make it slow for all of them.
   const lastCursors = new LRUCache<string, ReadPosition>({
-    ...atMost(LAST_CURSORS_REMEMBERED),
+    ...lruOptions(LAST_CURSORS_REMEMBERED),
     ttl: LAST_CURSOR_AGE_MAX,
     ttlResolution: 0,
     perf: { now: elapsed },

@@ -7,7 +7,8 @@ export { type ErrorLocation, errorLocation, UNHANDLED_EXIT_CODE } from './error-
 export { nameOf, StopError, type Where } from './failures.ts'
 export { createHealth, type Health, type HealthLog, type HealthPart, type ReportTrouble } from './health.ts'
 export { keepTrying, pauseBefore, type Retrying, type RetryOptions, Unanswered } from './keep-trying.ts'
-export { AGE_INTERVAL_MS, atMost, REDIS_CONNECT_TIME_MAX, STALE_AGE_MS } from './limits.ts'
+export { AGE_INTERVAL_MS, REDIS_CONNECT_TIME_MAX, STALE_AGE_MS } from './limits.ts'
+export { lruOptions } from './lru-options.ts'
 export { createProcessMetrics } from './process-metrics.ts'
 export {
   ADMIN_FAILED,

@@ -17,12 +17,3 @@ export const AGES_MAX = 200
 
 /** Milliseconds of age above which a status page calls the data old: as the alert CommissionStale. */
 export const STALE_AGE_MS = 60_000
-
-/**
- * Options of an `LRUCache` of at most `entries`. Its own `max` reserves tables for all of them at once: a process makes
- * a dozen of these caches, and each run of the simulation makes them again.
- */
-export const atMost = (entries: number): { readonly maxSize: number; readonly sizeCalculation: () => number } => ({
-  maxSize: entries,
-  sizeCalculation: () => 1,
-})

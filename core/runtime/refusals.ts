@@ -1,6 +1,5 @@
 /** The answer to each refusal code. Statuses and usual messages come from schemas/. */
-import { type RefusalCode, refusals } from '../../schemas/errors.ts'
-import { messages } from '../../schemas/reference/messages.ts'
+import { messages, type RefusalCode, refusals } from '../../schemas/errors.ts'
 import { RETRY_AFTER_MAX, RETRY_AFTER_MIN } from './limits.ts'
 
 /** Other statuses of HTTP: of answers, and of the admin port. */
@@ -53,66 +52,78 @@ export const retryAfter = (random: () => number): string =>
  * the cause, so requests that were read together are read apart. `no`: the answer is certain.
  */
 type Retry = 'later' | 'in parts' | 'no'
+type Reason = {
+  readonly retry: Retry
+  /** Whether the request asked for more bytes than it may hold: its client can ask for fewer. */
+  readonly isTooLarge?: true
+}
+const later: Reason = { retry: 'later' }
+const tooLarge: Reason = { ...later, isTooLarge: true }
+const inParts: Reason = { retry: 'in parts' }
+const no: Reason = { retry: 'no' }
 
 /** Every reason of `unavailable`. An HTTP status, or an error class that is not listed here, also means `later`. */
-const retries = {
-  time_is_up: 'later',
-  client_gone: 'later',
-  reads_in_flight: 'later',
-  reads_of_organization: 'later',
-  checkpoints: 'later',
-  checkpoint_reads_on: 'later',
-  key_look_ups: 'later',
-  large_answers: 'later',
-  answer_bytes_of_process: 'later',
-  answer_bytes_of_organization: 'later',
-  answer_bytes_of_key: 'later',
-  elasticsearch_connection: 'later',
-  elasticsearch_timeout: 'later',
-  elasticsearch_overloaded: 'later',
-  elasticsearch_answer_broke_off: 'later',
-  elasticsearch_timed_out: 'later',
-  elasticsearch_partial: 'later',
-  elasticsearch_too_many_hits: 'later',
-  elasticsearch_too_large: 'in parts',
-  elasticsearch_malformed_head: 'in parts',
-  elasticsearch_malformed_hit: 'in parts',
-  elasticsearch_malformed_search: 'in parts',
-  elasticsearch_malformed_document: 'in parts',
-  elasticsearch_malformed_record: 'in parts',
-  elasticsearch_malformed_end: 'in parts',
-  elasticsearch_malformed_index_ids: 'in parts',
-  elasticsearch_malformed_privileges: 'in parts',
-  no_live_generation: 'later',
-  live_generation_changes: 'later',
-  no_position: 'later',
-  no_times: 'later',
-  position_went_back: 'later',
-  not_read_again_yet: 'later',
-  no_key_position: 'later',
-  keys_not_read_yet: 'later',
-  key_malformed: 'later',
-  version_missing: 'later',
-  statement_missing: 'later',
-  seal_key_unknown: 'later',
-  seal_key_malformed: 'later',
-  seal_key_reads: 'later',
-  seal_keys_unavailable: 'later',
-  seal_keys_not_set: 'later',
-  audit_not_written: 'later',
-  generation_made_anew: 'later',
-  shards_unknown: 'later',
-  no_generation: 'no',
-  indices_not_recorded: 'no',
-  indices_replaced: 'no',
-  shard_lost: 'no',
-  runtime_fields: 'no',
-  index_closed: 'no',
-  reads_blocked: 'no',
-  documents_hidden: 'no',
-} as const satisfies Record<string, Retry>
-type UnavailableReason = keyof typeof retries
-const retryOf: ReadonlyMap<string | undefined, Retry> = new Map(Object.entries(retries))
+const unavailableReasons = {
+  time_is_up: later,
+  client_gone: later,
+  reads_in_flight: later,
+  reads_of_organization: later,
+  checkpoints: later,
+  checkpoint_reads_on: later,
+  key_look_ups: later,
+  large_answers: tooLarge,
+  answer_bytes_of_process: tooLarge,
+  answer_bytes_of_organization: tooLarge,
+  answer_bytes_of_key: tooLarge,
+  elasticsearch_connection: later,
+  elasticsearch_timeout: later,
+  elasticsearch_overloaded: later,
+  elasticsearch_answer_broke_off: later,
+  elasticsearch_timed_out: later,
+  elasticsearch_partial: later,
+  elasticsearch_too_many_hits: later,
+  elasticsearch_too_large: inParts,
+  elasticsearch_malformed_head: inParts,
+  elasticsearch_malformed_hit: inParts,
+  elasticsearch_malformed_search: inParts,
+  elasticsearch_malformed_document: inParts,
+  elasticsearch_malformed_record: inParts,
+  elasticsearch_malformed_end: inParts,
+  elasticsearch_malformed_index_ids: inParts,
+  elasticsearch_malformed_privileges: inParts,
+  no_live_generation: later,
+  live_generation_changes: later,
+  no_position: later,
+  no_times: later,
+  position_went_back: later,
+  not_read_again_yet: later,
+  no_key_position: later,
+  keys_not_read_yet: later,
+  key_malformed: later,
+  version_missing: later,
+  statement_missing: later,
+  seal_key_unknown: later,
+  seal_key_malformed: later,
+  seal_key_reads: later,
+  seal_keys_unavailable: later,
+  seal_keys_not_set: later,
+  audit_not_written: later,
+  generation_made_anew: later,
+  shards_unknown: later,
+  no_generation: no,
+  indices_not_recorded: no,
+  indices_replaced: no,
+  shard_lost: no,
+  runtime_fields: no,
+  index_closed: no,
+  reads_blocked: no,
+  documents_hidden: no,
+} as const satisfies Record<string, Reason>
+type UnavailableReason = keyof typeof unavailableReasons
+/** Besides: a reason of `invalid_request`, if the payouts of a deal are too many bytes to be added up. */
+const reasonNamed: ReadonlyMap<string | undefined, Reason> = new Map(
+  Object.entries({ ...unavailableReasons, deal_bytes: tooLarge }),
+)
 
 /** A refused request. Only the client that caused it sees its message; `code` and `reason` are safe to log. */
 export class Refusal extends Error {
@@ -122,11 +133,15 @@ export class Refusal extends Error {
   readonly reason: string | undefined
   /** When a failed read may be tried again. Only `unavailable` has another value than `later`. */
   readonly retry: Retry
+  /** Whether the request was refused for the bytes that it asked for. */
+  readonly isTooLarge: boolean
   constructor(code: RefusalCode, given?: { readonly message?: string; readonly reason?: string }) {
     super((failures[code].shows === 'the given message' ? given?.message : undefined) ?? messages[code])
     this.code = code
     this.reason = given?.reason
-    this.retry = retryOf.get(this.reason) ?? 'later'
+    const { retry, isTooLarge = false } = reasonNamed.get(this.reason) ?? later
+    this.retry = retry
+    this.isTooLarge = isTooLarge
   }
 }
 

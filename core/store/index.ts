@@ -113,13 +113,12 @@ export {
   CLOCKS_APART_MS,
   ELASTICSEARCH_SLOW_MS,
   IDENTIFY_INTERVAL_MS,
+  ORGANIZATIONS_REMEMBERED,
   READ_TIME_MAX,
   READS_IN_FLIGHT_MAX,
-  RECORD_BYTES_EXPECTED,
   RECORD_FRAME_BYTES,
   SEARCH_TIME_MAX,
   SLICE,
-  SMALL_ANSWER_BYTES,
   UNKNOWN_ANSWER_BYTES,
 } from './limits.ts'
 export {
@@ -149,6 +148,7 @@ export {
   visibleRange,
   writtenDocument,
 } from './positions/publish.ts'
+export { withTime } from './positions/times-cache.ts'
 export {
   type AnswerBudget,
   allocate,
@@ -156,33 +156,35 @@ export {
   createAnswerBudget,
   free,
   heldBy,
-  isFreeable,
   type Limit,
   type Reservation,
 } from './read/answer-budget.ts'
 export { batchMultiGets } from './read/batch-multi-gets.ts'
 export {
-  type AskCounted,
+  createReadMemory,
+  createTurn,
+  holdReads,
+  largeFrom,
   type Reading,
-  type ReadMemory,
   type ReadScope,
   readingOfProcess,
   type ScopedMultiGet,
   type ScopedReads,
   type ScopedSearch,
   searchSmall,
+  type Turn,
   uncounted,
 } from './read/scope.ts'
 export {
-  type CountBytes,
+  clientOptions,
   createSearchClient,
+  createTransport,
   type IndexIds,
   type MultiGet,
   type Observe,
   requireAnswer,
   type Search,
   type SearchClient,
-  type TooMuch,
 } from './read/search-client.ts'
 export {
   anyHit,
@@ -200,4 +202,3 @@ export {
   startsWith,
   textOfSlice,
 } from './read/slice-documents.ts'
-export { clientOptions, createTransport } from './read/transport.ts'

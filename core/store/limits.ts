@@ -87,6 +87,16 @@ export const SMALL_ANSWER_BYTES = 1024 * 1024
 export const SMALL_ANSWERS_RESERVE = 16 * 1024 * 1024
 
 /**
+ * Bytes of reads above which a request waits for the turn of its organization. If the answer is a copy, the limit is
+ * SMALL_ANSWER_BYTES. With that limit, all reads that an organization may have at once (`READS_OF_ORGANIZATION`, 40)
+ * together hold less than one key may hold, and leave room for one more answer.
+ */
+export const LARGE_READ_BYTES = 4 * SMALL_ANSWER_BYTES
+
+/** Organizations remembered: their last bytes, and that they have records. Also sizes by list, organization, filter. */
+export const ORGANIZATIONS_REMEMBERED = 10_000
+
+/**
  * Bytes of answers in delivery, of one key and of one organization. A key may have two of the largest pages and small
  * answers in delivery. An organization may have half of the bytes that large answers may hold: however slowly its
  * clients read, the other half is free for large answers of others.

@@ -4,7 +4,7 @@ import {
   permissionsOfCheckpoints,
   permissionsOfDealTotals,
   permissionsOfRepTotals,
-} from '../resources.ts'
+} from '../lists.ts'
 
 /** The first word of a path. */
 export const tagOfPath = (path: string): string => path.split('/')[0] ?? path

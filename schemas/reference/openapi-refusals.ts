@@ -1,8 +1,7 @@
 /** Refusals in the OpenAPI document: their reasons, their headers, and the operations that return them. */
-import { type RefusalCode, refusals } from '../errors.ts'
+import { messages, type RefusalCode, refusals } from '../errors.ts'
 import { keysOf } from '../objects.ts'
 import { refusalCatalogue } from './error-catalogue.ts'
-import { messages } from './messages.ts'
 import type { headers } from './openapi-headers.ts'
 import { headerRefs, type Json, ref } from './openapi-parts.ts'
 

@@ -362,17 +362,3 @@ export type PastPositionsDocument = {
     partitions: Pick<PositionDocument['body'], 'position' | 'last' | 'at'>[]
   }
 }
-
-/** Whether the first time replaces the second. A time that was taken back since does not count. */
-export const isLaterTime = (a: Omit<PartitionTime, 'position'>, b: Omit<PartitionTime, 'position'>): boolean =>
-  (a.taken_back ?? 0) === (b.taken_back ?? 0) ? a.time > b.time : (a.taken_back ?? 0) > (b.taken_back ?? 0)
-
-/** Returns a position with the time of the times document, if the position has reached it and it is later. */
-export const withTime = (
-  position: PositionDocument['body'],
-  found: PartitionTime | undefined,
-): PositionDocument['body'] => {
-  if (found === undefined || found.position > position.position || !isLaterTime(found, position)) return position
-  const { time, taken_back } = found
-  return { ...position, time, ...(taken_back !== undefined && { taken_back }) }
-}

@@ -1,7 +1,7 @@
 /** The alerts about the API fire in their faults: real processes and Prometheus, rules with shorter windows. */
 import { connect, type Socket } from 'node:net'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
-import { CONNECTIONS_MAX } from '../../core/reading/limits.ts'
+import { CONNECTIONS_MAX } from '../../api/limits.ts'
 import { apiFaults } from '../monitoring/alert-faults.ts'
 import { rejectsOnSignal } from '../support/defects.ts'
 import { prometheusProgram, redisProgram } from '../support/programs.ts'

@@ -1,6 +1,6 @@
 /** Several clients request answers so large that few of them fit in the share of one key. */
 import { expect, test } from 'vitest'
-import { LARGE_ANSWERS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
+import { LARGE_ANSWERS_OF_ORGANIZATION } from '../../api/limits.ts'
 import { serveApi, useStore } from '../support/api.ts'
 import { loggedBy, wasLate } from '../support/in-time.ts'
 import { eventually, fileScope } from '../support/scope.ts'

@@ -1,6 +1,6 @@
 /** Followers of hundreds of organizations that begin to wait for a change at the same moment, as after a restart. */
 import { expect, test } from 'vitest'
-import { CONNECTIONS_MAX, WAITS } from '../../core/reading/limits.ts'
+import { CONNECTIONS_MAX, WAITS } from '../../api/limits.ts'
 import { ANSWERS_HELD_MAX, SMALL_ANSWER_BYTES, SMALL_ANSWERS_RESERVE } from '../../core/store/limits.ts'
 import { type Answer, listed, type ServedApi, serveApi, useStore } from '../support/api.ts'
 import { patient } from '../support/in-time.ts'

@@ -1,6 +1,6 @@
 /** The rate limit of several API processes, counted in a real Redis. */
 import { describe, expect, test } from 'vitest'
-import { createRedisCounter, type Rate } from '../../api/access/rate-counter.ts'
+import { createRedisCounter, type Rate } from '../../api/access/limit-rate.ts'
 import { type Answer, serveApi, useStore } from '../support/api.ts'
 import { startApi } from '../support/processes.ts'
 import { redisProgram } from '../support/programs.ts'

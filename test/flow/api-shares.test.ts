@@ -1,8 +1,9 @@
 /** How much of an API one key and one organization may use at once, so that others keep their share. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, inject, test } from 'vitest'
-import { usualShares } from '../../core/reading/capacity/shares.ts'
-import { IN_FLIGHT_OF_KEY, READS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
+import { usualShares } from '../../api/access/permits.ts'
+import { IN_FLIGHT_OF_KEY } from '../../api/limits.ts'
+import { READS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
 import { ANSWERS_HELD_MAX, SMALL_ANSWER_BYTES, SMALL_ANSWERS_RESERVE } from '../../core/store/limits.ts'
 import type { SearchClient } from '../../core/store/read/search-client.ts'
 import { PAGE_BYTES_MAX } from '../../schemas/limits.ts'

@@ -1,7 +1,7 @@
 /** Requests that wait for the next change. */
 import { connect, type Socket } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { WAITS_OF_ORGANIZATION } from '../../core/reading/limits.ts'
+import { WAITS_OF_ORGANIZATION } from '../../api/limits.ts'
 import { unavailable } from '../../core/runtime/refusals.ts'
 import { partitionOf } from '../../schemas/partition.ts'
 import { type Answer, listed, refusedWith, serveApi, useStore } from '../support/api.ts'

@@ -12,7 +12,7 @@ import {
   answerStatement,
 } from '../../api/answer/answer-page.ts'
 import type { Context } from '../../api/http/request.ts'
-import { usualPace } from '../../core/reading/capacity/pace.ts'
+import { usualPace } from '../../core/reading/pace.ts'
 import { type Hit, sliceSearch } from '../../core/store/read/slice-documents.ts'
 import { type ListKind, listKinds } from '../../schemas/stored/documents.ts'
 import { recordText, searchAnswer } from '../api/answers.ts'

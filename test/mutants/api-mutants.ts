@@ -255,15 +255,15 @@ export const apiMutants: readonly Mutant[] = [
   },
   {
     name: 'the place of a record that is not visible yet is remembered',
-    inside: 'createCursors',
+    inside: 'readNamedOnce',
     find: 'if (read !== undefined && isVisible(read, position))',
     replace: 'if (read !== undefined)',
   },
   {
     name: 'the place of a record is remembered after an adoption',
-    inside: 'createCursors',
-    find: 'one.takenBack !== position.takenBack',
-    replace: 'one.takenBack > position.takenBack',
+    inside: 'readNamedOnce',
+    find: 'one.value.takenBack !== position.takenBack',
+    replace: 'one.value.takenBack > position.takenBack',
   },
   {
     name: 'the feed of changes leaves out replaced records',

@@ -42,7 +42,7 @@ export const checkpointMutants: readonly Mutant[] = [
   },
   {
     name: 'a walk that ends early costs one unit',
-    inside: 'limitRate',
+    inside: 'unitsToAdd',
     find: 'spent.added.isKept ? spent.added.bytes : 0',
     replace: '0',
     flow,
@@ -116,9 +116,9 @@ export const checkpointMutants: readonly Mutant[] = [
   },
   {
     name: 'a 304 after a walk costs nothing',
-    inside: 'limitRate',
-    find: 'ctx.status === NOT_MODIFIED && !spent.added.isFirst ?',
-    replace: 'ctx.status === NOT_MODIFIED ?',
+    inside: 'unitsToAdd',
+    find: 'ended.status === NOT_MODIFIED && !spent.added.isFirst ?',
+    replace: 'ended.status === NOT_MODIFIED ?',
     flow,
   },
   {

@@ -77,15 +77,15 @@ export const dealMutants: readonly Mutant[] = [
   },
   {
     name: 'totals of a deal cost one unit, however much they add up',
-    inside: 'limitRate',
-    find: 'Math.max(ctx.response.length ?? 0, added)',
-    replace: '(ctx.response.length ?? 0)',
+    inside: 'unitsToAdd',
+    find: 'Math.max(ended.bytes, added)',
+    replace: 'ended.bytes',
   },
   {
     name: 'a sum of a deal that is made for an answer 304 costs nothing',
-    inside: 'limitRate',
-    find: 'ctx.status === NOT_MODIFIED && !spent.added.isFirst',
-    replace: 'ctx.status === NOT_MODIFIED',
+    inside: 'unitsToAdd',
+    find: 'ended.status === NOT_MODIFIED && !spent.added.isFirst',
+    replace: 'ended.status === NOT_MODIFIED',
   },
   {
     name: 'a client that leaves before the sum of a deal pays one unit',
@@ -95,7 +95,7 @@ export const dealMutants: readonly Mutant[] = [
   },
   {
     name: 'the sum of a deal that is too large costs one unit',
-    inside: 'limitRate',
+    inside: 'unitsToAdd',
     find: 'Math.max(spent.bytesRead, spent.added.bytes)',
     replace: 'spent.bytesRead',
   },

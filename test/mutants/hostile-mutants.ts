@@ -16,15 +16,16 @@ export const hostileMutants: readonly Mutant[] = [
   {
     name: 'the failure of a multi-get that is sent again has no listener',
     inside: 'batchMultiGets',
-    find: '      if (group.length === 1) first.resolve(await sendAlone(first.names, first.signal, first.own))\n',
-    replace: '      if (group.length === 1) void sendAlone(first.names, first.signal, first.own).then(first.resolve)\n',
+    find: '      if (group.length === 1) first.resolve(await answerAlone(first.names, first.signal, first.own))\n',
+    replace:
+      '      if (group.length === 1) void answerAlone(first.names, first.signal, first.own).then(first.resolve)\n',
     flow: GONE,
   },
   {
     name: 'a multi-get that Elasticsearch refused for overload is sent again',
-    inside: 'retries',
-    find: "  elasticsearch_overloaded: 'later',\n",
-    replace: "  elasticsearch_overloaded: 'in parts',\n",
+    inside: 'unavailableReasons',
+    find: '  elasticsearch_overloaded: later,\n',
+    replace: '  elasticsearch_overloaded: inParts,\n',
     flow: GONE,
   },
   {
@@ -66,7 +67,7 @@ export const hostileMutants: readonly Mutant[] = [
   },
   {
     name: 'a read that is refused for its size costs one unit, whatever arrived',
-    inside: 'limitRate',
+    inside: 'unitsToAdd',
     find: 'Math.max(spent.bytesRead, spent.added.bytes)',
     replace: 'spent.added.bytes',
   },

@@ -178,7 +178,7 @@ export const limitMutants: readonly Mutant[] = [
   {
     name: 'large payouts are compared in one piece',
     inside: 'createPace',
-    file: 'core/reading/capacity/pace.ts',
+    file: 'core/reading/pace.ts',
     find: 'return items >= slice.items || bytes >= slice.bytes',
     replace: 'return items >= 10 * slice.items || bytes >= 10 * slice.bytes',
   },
@@ -202,8 +202,8 @@ export const limitMutants: readonly Mutant[] = [
   },
   {
     name: 'a client that leaves before the end of a large read pays one unit',
-    inside: 'limitRate',
-    find: 'bytesWhenGone(), arrived, ',
+    inside: 'unitsToAdd',
+    find: 'ended.bytesWhenGone, arrived, ',
     replace: 'arrived, ',
   },
   {

@@ -4,17 +4,21 @@ import { connect } from 'node:net'
 import { Client } from '@elastic/elasticsearch'
 import { pino } from 'pino'
 import { inject } from 'vitest'
-import { createLocalCounter, type Rate, type RequestCounter } from '../../api/access/rate-counter.ts'
+import { createLocalCounter, type Rate, type RequestCounter } from '../../api/access/limit-rate.ts'
+import { type ShareLimits, usualShares } from '../../api/access/permits.ts'
 import { createApi } from '../../api/app.ts'
 import type { Audit } from '../../api/audit/audit-reads.ts'
 import { createLog } from '../../api/http/log.ts'
 import { createApiServer, listen, stop } from '../../api/http/server.ts'
-import { type ShareLimits, usualShares } from '../../core/reading/capacity/shares.ts'
 import { type Schedule, type SigningKey, scheduleTimer } from '../../core/runtime/index.ts'
 import { READ_TIME_MAX, SEARCH_TIME_MAX } from '../../core/store/limits.ts'
 import { createAnswerBudget } from '../../core/store/read/answer-budget.ts'
-import { createSearchClient, type SearchClient } from '../../core/store/read/search-client.ts'
-import { clientOptions, createTransport } from '../../core/store/read/transport.ts'
+import {
+  clientOptions,
+  createSearchClient,
+  createTransport,
+  type SearchClient,
+} from '../../core/store/read/search-client.ts'
 import { expectNoContent } from './canary.ts'
 import { requireDescribed } from './described.ts'
 import { createStore, type Store } from './documents.ts'

@@ -1,6 +1,8 @@
 /** Reads the stored documents of a test's prefix, without the projector or the API. */
+
 import { randomBytes } from 'node:crypto'
 import { inject } from 'vitest'
+import { withTime } from '../../core/store/positions/times-cache.ts'
 import type { Stream } from '../../schemas/events.ts'
 import {
   apiKeysIndexOf,
@@ -17,7 +19,6 @@ import {
   type TimesDocument,
   templateNameOf,
   timesId,
-  withTime,
 } from '../../schemas/stored/documents.ts'
 import { fetchFromElasticsearch } from './elasticsearch-requests.ts'
 import { layoutOfFresh } from './layout.ts'

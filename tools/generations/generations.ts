@@ -15,6 +15,7 @@ import {
   type Request,
   readGeneration,
   readGenerations,
+  withTime,
 } from '../../core/store/index.ts'
 import {
   API_KEYS_GENERATION,
@@ -24,7 +25,6 @@ import {
   positionId,
   type TimesDocument,
   timesId,
-  withTime,
   writtenId,
 } from '../../schemas/stored/documents.ts'
 import { controlAddress, layoutOf } from '../../schemas/stored/layout.ts'

@@ -23,7 +23,7 @@ import {
 import { controlAddress } from '../../../schemas/stored/layout.ts'
 import type { DecidedDocument } from '../../ledger/index.ts'
 import type { GenerationBody } from '../../log/index.ts'
-import { atMost, nameOf, type RetryOptions, StopError, Unanswered } from '../../runtime/index.ts'
+import { lruOptions, nameOf, type RetryOptions, StopError, Unanswered } from '../../runtime/index.ts'
 import {
   assertNoPipeline,
   type Coverage,
@@ -57,7 +57,7 @@ export class BalanceKeeper {
   readonly #steps: KeepSteps & { readonly signal: AbortSignal }
   readonly #stopping = new AbortController()
   /** Changes since an organization was looked at last. If one is forgotten, its next balance comes later. */
-  readonly #changes = new LRUCache<string, number>(atMost(BALANCE_ORGANIZATIONS))
+  readonly #changes = new LRUCache<string, number>(lruOptions(BALANCE_ORGANIZATIONS))
   /** The organizations that may have a balance due, each with the offset of the last counted change. */
   readonly #due = new Map<string, number>()
   #owned: ReadonlySet<number> = new Set()

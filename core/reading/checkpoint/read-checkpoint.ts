@@ -22,10 +22,10 @@ import type { Totals } from '../../../schemas/resources.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import { instantOf } from '../../../schemas/values.ts'
 import {
-  atMost,
   createSemaphore,
   createSemaphores,
   isTimeUp,
+  lruOptions,
   Refusal,
   type Schedule,
   type SigningKey,
@@ -40,19 +40,19 @@ import {
   type Hit,
   isVisible,
   numberOf,
+  ORGANIZATIONS_REMEMBERED,
   type ReadPosition,
   type ReadScope,
   readingOfProcess,
 } from '../../store/index.ts'
-import { type Pace, usualPace } from '../capacity/pace.ts'
 import {
   CHECKPOINT_AGE_MAX,
   CHECKPOINT_PAGE_BYTES,
   CHECKPOINT_PAGE_CHANGES,
   CHECKPOINT_WALKS,
   CHECKPOINT_WALKS_OF_ORGANIZATION,
-  ORGANIZATIONS_REMEMBERED,
 } from '../limits.ts'
+import { type Pace, usualPace } from '../pace.ts'
 import { changeNameOf, type ReaderParts, readListStart } from '../pages/read-list.ts'
 import { type RecordName, textOfName } from '../pages/read-parameters.ts'
 import type { ReadTotals } from '../pages/read-totals.ts'
@@ -86,8 +86,8 @@ export const createReadCheckpoint = (
   totals: ReadTotals,
   { key, now, later, checkNow }: Steps,
 ): ReadCheckpoint => {
-  const walked = new LRUCache<string, Walked>(atMost(ORGANIZATIONS_REMEMBERED))
-  const signed = new LRUCache<string, Signed>(atMost(ORGANIZATIONS_REMEMBERED))
+  const walked = new LRUCache<string, Walked>(lruOptions(ORGANIZATIONS_REMEMBERED))
+  const signed = new LRUCache<string, Signed>(lruOptions(ORGANIZATIONS_REMEMBERED))
   const walks = within(
     createSemaphore(CHECKPOINT_WALKS, later),
     createSemaphores(CHECKPOINT_WALKS_OF_ORGANIZATION, later),

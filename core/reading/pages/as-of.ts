@@ -23,10 +23,11 @@ import { LRUCache } from 'lru-cache'
 import { EVENT_TIME_AHEAD_MAX_MS, EVENT_TIME_MIN } from '../../../schemas/limits.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
-import { atMost, Refusal, unavailable } from '../../runtime/index.ts'
+import { lruOptions, Refusal, unavailable } from '../../runtime/index.ts'
 import {
   anyHit,
   isVisible,
+  ORGANIZATIONS_REMEMBERED,
   type PositionReader,
   type ReadPosition,
   type ReadScope,
@@ -35,7 +36,7 @@ import {
   smallSearch,
   visibleRange,
 } from '../../store/index.ts'
-import { AS_OF_MARGIN, AS_OF_REMEMBERED, ORGANIZATIONS_REMEMBERED } from '../limits.ts'
+import { AS_OF_MARGIN, AS_OF_REMEMBERED } from '../limits.ts'
 import { invalidAsOf, type Moment } from './read-parameters.ts'
 
 /** @param changeOffset offset of the change that `as_of` names, if the change exists */
@@ -52,7 +53,7 @@ export const createPositionAsOf = (
   projectionTime: ProjectionTime,
   now: () => number,
 ): PositionAsOf => {
-  const remembered = new LRUCache<string, number>(atMost(AS_OF_REMEMBERED))
+  const remembered = new LRUCache<string, number>(lruOptions(AS_OF_REMEMBERED))
 
   /** Returns the first event of an organization in an order, with its offset and time, if there is one. */
   const firstEvent = async (
@@ -136,7 +137,7 @@ export const createProjectionTime = (
   search: ScopedSearch,
   oldestTime: PositionReader['oldestTime'],
 ): ProjectionTime => {
-  const withRecords = new LRUCache<string, true>(atMost(ORGANIZATIONS_REMEMBERED))
+  const withRecords = new LRUCache<string, true>(lruOptions(ORGANIZATIONS_REMEMBERED))
 
   const hasRecords = async (scope: ReadScope, position: ReadPosition): Promise<boolean> => {
     const where = position.generation.layout.searchOf(listKinds, scope.org)

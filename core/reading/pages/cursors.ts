@@ -8,9 +8,10 @@
 import { LRUCache } from 'lru-cache'
 import { listTraits } from '../../../schemas/lists.ts'
 import { type HeadBody, recordId } from '../../../schemas/stored/documents.ts'
-import { atMost, unavailable } from '../../runtime/index.ts'
+import { lruOptions, unavailable } from '../../runtime/index.ts'
 import {
   bodyOf,
+  type DocumentName,
   type DocumentSlice,
   type DocumentsOf,
   type Generation,
@@ -24,79 +25,96 @@ import { CURSORS_REMEMBERED } from '../limits.ts'
 import { type RecordName, textOfName } from './read-parameters.ts'
 
 export type Cursors = {
-  /** @param names undefined for each name that was not given */
-  readonly lookupOf: (org: string, names: readonly (RecordName | undefined)[]) => CursorLookup
+  /** Returns the remembered value of a name; undefined if it must be read. */
+  readonly remembered: (org: string, generation: Generation, name: RecordName) => Remembered | undefined
   /** @param sortValue of a record that is visible at the position */
   readonly remember: (org: string, position: ReadPosition, name: RecordName, sortValue: number) => void
-}
-/**
- * Call `documents` first: it names the documents to read. Then call `sortValues` with them and the position that they
- * were read at: it returns one value for each name, undefined for an unknown name. It returns nothing if a remembered
- * value is from before a time was taken back: then look up again.
- */
-type CursorLookup = {
-  readonly documents: DocumentsOf
-  readonly sortValues: (
-    found: readonly (DocumentSlice | undefined)[],
-    position: ReadPosition,
-  ) => (number | undefined)[] | undefined
+  readonly forget: (org: string, generation: Generation, name: RecordName) => void
 }
 type Remembered = { readonly sortValue: number; readonly takenBack: number }
 
-/** Creates the resolver of names and its cache. */
+/** Creates the memory of names. */
 export const createCursors = (): Cursors => {
-  const remembered = new LRUCache<string, Remembered>(atMost(CURSORS_REMEMBERED))
+  const values = new LRUCache<string, Remembered>(lruOptions(CURSORS_REMEMBERED))
   const keyOf = (org: string, { id }: Generation, named: RecordName) =>
     `${id}:${named.kind}:${org}:${textOfName(named)}`
-  const remember: Cursors['remember'] = (org, { generation, takenBack }, name, sortValue) =>
-    void remembered.set(keyOf(org, generation, name), { sortValue, takenBack })
-
-  const lookupOf: Cursors['lookupOf'] = (org, names) => {
-    // Reads the cache once: an entry evicted while the position is read would look like an unknown name.
-    let known: (Remembered | undefined)[] = []
-    return {
-      documents: generation => {
-        known = names.map(name => name && remembered.get(keyOf(org, generation, name)))
-        return names.flatMap((name, index) => {
-          if (name === undefined || known[index] !== undefined) return []
-          return [{ ...generation.layout.addressOf(name.kind, recordId(org, name.id)), form: 'record' }]
-        })
-      },
-      sortValues: (found, position) => {
-        const isOutdated = known.map(one => one !== undefined && one.takenBack !== position.takenBack)
-        for (const [index, name] of names.entries())
-          if (name && isOutdated[index]) remembered.delete(keyOf(org, position.generation, name))
-        if (isOutdated.includes(true)) return undefined
-        let next = 0
-        return names.map((name, index) => {
-          if (name === undefined || known[index] !== undefined) return known[index]?.sortValue
-          const document = found[next++]
-          const read = document && sortValueOf(name, document)
-          if (read !== undefined && isVisible(read, position)) remember(org, position, name, read)
-          return read
-        })
-      },
-    }
+  return {
+    remembered: (org, generation, name) => values.get(keyOf(org, generation, name)),
+    remember: (org, { generation, takenBack }, name, sortValue) =>
+      void values.set(keyOf(org, generation, name), { sortValue, takenBack }),
+    forget: (org, generation, name) => void values.delete(keyOf(org, generation, name)),
   }
-  return { lookupOf, remember }
 }
 
+/** Where the sort value of a name comes from: the memory, or a document of the answer, by its place there. */
+type Source =
+  | { readonly from: 'memory'; readonly name: RecordName; readonly value: Remembered }
+  | { readonly from: 'document'; readonly name: RecordName; readonly at: number }
+
+type NamedAsked = {
+  /** Undefined for each name that was not given. */
+  readonly names: readonly (RecordName | undefined)[]
+  /** Other documents to read with them. */
+  readonly documentsOf: DocumentsOf
+  readonly freshness: Parameters<PositionReader['readAt']>[2]
+}
+type NamedRead = {
+  readonly position: ReadPosition
+  /** One for each name; undefined for an unknown one, and for one that was not given. */
+  readonly sortValues: readonly (number | undefined)[]
+  /** The other documents. */
+  readonly documents: readonly (DocumentSlice | undefined)[]
+}
+type NamedParts = { readonly readAt: PositionReader['readAt']; readonly cursors: Cursors }
+
 /** Reads the position of an organization, the sort values of names there, and other documents with them. */
-export const readNamed = async (
-  { readAt, cursors }: { readonly readAt: PositionReader['readAt']; readonly cursors: Cursors },
-  scope: ReadScope,
-  names: readonly (RecordName | undefined)[],
-  documentsOf: DocumentsOf,
-  freshness: Parameters<PositionReader['readAt']>[2],
-) => {
+export const readNamed = async (parts: NamedParts, scope: ReadScope, asked: NamedAsked): Promise<NamedRead> => {
   for (;;) {
-    const lookup = cursors.lookupOf(scope.org, names)
-    const all: DocumentsOf = generation => [...lookup.documents(generation), ...documentsOf(generation)]
-    const { position, documents } = await readAt(scope, all, freshness)
-    const lookedUp = documents.length - documentsOf(position.generation).length
-    const sortValues = lookup.sortValues(documents, position)
-    if (sortValues) return { position, sortValues, documents: documents.slice(lookedUp) }
+    const read = await readNamedOnce(parts, scope, asked)
+    if (read !== 'outdated') return read
   }
+}
+
+/**
+ * Reads once. Returns `outdated` if a remembered value is from before a time was taken back. It is forgotten then, and
+ * the next read asks for its document.
+ */
+const readNamedOnce = async (
+  { readAt, cursors }: NamedParts,
+  scope: ReadScope,
+  { names, documentsOf, freshness }: NamedAsked,
+): Promise<NamedRead | 'outdated'> => {
+  const { org } = scope
+  // Those of the generation that was asked last: its documents are the answer. The memory is looked at only here. An
+  // entry that is evicted while the position is read would look like an unknown name.
+  let sources: readonly (Source | undefined)[] = []
+  let addresses: DocumentName[] = []
+  const { position, documents } = await readAt(
+    scope,
+    generation => {
+      addresses = []
+      sources = names.map(name => {
+        if (name === undefined) return undefined
+        const value = cursors.remembered(org, generation, name)
+        if (value !== undefined) return { from: 'memory', name, value }
+        const address = generation.layout.addressOf(name.kind, recordId(org, name.id))
+        return { from: 'document', name, at: addresses.push({ ...address, form: 'record' }) - 1 }
+      })
+      return [...addresses, ...documentsOf(generation)]
+    },
+    freshness,
+  )
+  const outdated = sources.filter(one => one?.from === 'memory' && one.value.takenBack !== position.takenBack)
+  for (const one of outdated) if (one) cursors.forget(org, position.generation, one.name)
+  if (outdated.length > 0) return 'outdated'
+  const sortValues = sources.map(source => {
+    if (source?.from !== 'document') return source?.value.sortValue
+    const document = documents[source.at]
+    const read = document && sortValueOf(source.name, document)
+    if (read !== undefined && isVisible(read, position)) cursors.remember(org, position, source.name, read)
+    return read
+  })
+  return { position, sortValues, documents: documents.slice(addresses.length) }
 }
 
 const sortValueOf = ({ kind, ordinal = 1 }: RecordName, document: DocumentSlice): number | undefined => {

@@ -12,9 +12,9 @@ import { Exact, textOfSum } from '../../../schemas/money.ts'
 import type { Totals } from '../../../schemas/resources.ts'
 import { unavailable } from '../../runtime/index.ts'
 import { type DocumentSlice, type ReadPosition, type ReadScope, textOfSlice } from '../../store/index.ts'
-import type { Pace } from '../capacity/pace.ts'
 import { DEAL_PAGE_BYTES, DEAL_PAGE_PAYOUTS } from '../limits.ts'
-import type { ReadPage } from './read-page.ts'
+import type { Pace } from '../pace.ts'
+import type { ReadPage } from './read-list.ts'
 
 export type DealSums = {
   readonly lines: readonly LineRow[]

@@ -18,7 +18,6 @@ import { type ListKind, listKinds } from '../../../schemas/stored/documents.ts'
 import { type IdPrefix, instantToNanoseconds, isId } from '../../../schemas/values.ts'
 import { Refusal } from '../../runtime/index.ts'
 import { PARAMETER_NAME_SHOWN } from '../limits.ts'
-import type { ListName } from './read-page.ts'
 
 /** A record of a list; with an ordinal, a version of it, which names a change of a rep or a period. */
 export type RecordName = { readonly kind: ListKind; readonly id: string; readonly ordinal?: number }
@@ -29,6 +28,9 @@ export const textOfName = ({ id, ordinal }: RecordName): string => (ordinal === 
 export type Moment =
   | { readonly kind: 'instant'; readonly milliseconds: number }
   | { readonly kind: 'change'; readonly name: RecordName }
+
+/** A list of records, or the feed of changes: every record and version, in the order of their events. */
+export type ListName = ListKind | 'changes'
 
 export type ListParameters = {
   readonly limit: number

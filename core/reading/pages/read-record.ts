@@ -83,7 +83,7 @@ export const createReadDocumentsAsOf = (parts: Parts) => {
       position: current,
       sortValues,
       documents,
-    } = await readNamed(parts, scope, names, documentsOf, 'at-position')
+    } = await readNamed(parts, scope, { names, documentsOf, freshness: 'at-position' })
     const position = await parts.positionAsOf(scope, current, asOf, sortValues[0])
     return { current, position, documents }
   }

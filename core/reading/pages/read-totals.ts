@@ -44,7 +44,6 @@ import {
   smallSearch,
   visibleRange,
 } from '../../store/index.ts'
-import { type Pace, usualPace } from '../capacity/pace.ts'
 import {
   TOTALS_AMOUNTS,
   TOTALS_AT_ONCE,
@@ -54,9 +53,10 @@ import {
   TOTALS_RECORDS,
   TOTALS_TIME_MAX,
 } from '../limits.ts'
+import { type Pace, usualPace } from '../pace.ts'
 import { type DealSums, sumDealLines } from './read-deal-lines.ts'
 import type { ReaderParts } from './read-list.ts'
-import { requireSearchable } from './read-page.ts'
+import { requireSearchable } from './read-list.ts'
 import { type TotalsAsked, textOfName } from './read-parameters.ts'
 import { createReadDocumentsAsOf } from './read-record.ts'
 import { type CountsOfRanges, nameOfChange, type Sequences } from './sequences.ts'

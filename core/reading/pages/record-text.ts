@@ -15,7 +15,7 @@ import {
   type ReadPosition,
   textOfSlice,
 } from '../../store/index.ts'
-import { type Part, partOf } from '../capacity/pace.ts'
+import { type Part, partOf } from '../pace.ts'
 import { changeNameOf } from './read-list.ts'
 import { type RecordName, textOfName } from './read-parameters.ts'
 import type { FoundStatement } from './read-record.ts'

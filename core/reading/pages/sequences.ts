@@ -12,7 +12,7 @@ import { LRUCache } from 'lru-cache'
 import { listTraits } from '../../../schemas/lists.ts'
 import { listKinds } from '../../../schemas/stored/documents.ts'
 import type { GenerationLayout, SearchTarget } from '../../../schemas/stored/layout.ts'
-import { atMost, unavailable } from '../../runtime/index.ts'
+import { lruOptions, unavailable } from '../../runtime/index.ts'
 import {
   changeAfter,
   isVisible,
@@ -48,7 +48,7 @@ type FoundChange = { readonly name: RecordName; readonly seq: number }
 
 /** Creates the counter of changes and its cache. */
 export const createSequences = (search: ScopedSearch): Sequences => {
-  const remembered = new LRUCache<string, number>(atMost(SEQUENCES_REMEMBERED))
+  const remembered = new LRUCache<string, number>(lruOptions(SEQUENCES_REMEMBERED))
   // `takenBack` differs once a restored copy is adopted: a count from before may lack changes.
   const keyOf = ({ org }: ReadScope, { generation, takenBack }: ReadPosition, seq: number): string =>
     `${generation.id}:${org}:${takenBack}:${seq}`

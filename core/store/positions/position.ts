@@ -7,10 +7,9 @@
  *
  * `isVisible` in `publish.ts` defines which records a reader at a position sees.
  *
- * Control documents are read in one multi-get, and one shard has them all: it reads them in the order of the request.
- * The live document comes after the positions. If a swap came between the two, it names another generation than the
- * one whose positions were read, and the request starts again with that one. Until then a document may be unreadable:
- * the generation that this process read last may be dropped, and its indices deleted.
+ * If a swap came between the reads of a position and of the live document, this one names another generation, and the
+ * request starts again with that one. Until then a document may be unreadable: the generation that this process read
+ * last may be dropped, and its indices deleted.
  *
  * A request that reads at a position (`readAt`) has one of these outcomes after each multi-get:
  * - another generation is live → it starts again with that one, once; the second time it is refused;
@@ -205,12 +204,15 @@ export const createPositionReader = (prefix: string, multiGet: ScopedMultiGet, l
 
   const readAt: PositionReader['readAt'] = async (scope, documents, freshness) => {
     let generation = live ?? (await liveGeneration(scope))
-    // Repeats once if another generation is live, and while the position of that generation is behind.
     for (let swaps = 0, polls = 0; ; ) {
       const partition = partitionOf(scope.org, generation.partitions)
       const seenBefore = seenOf(generation, partition)
       const names = documents(generation)
 
+      // HAZARD: no document is older than the position, because of `mustReadAgain` and four places: the order of names
+      // in this multi-get (position, live document, `names`); the one shard of the control index, which reads in this
+      // order; `preference=published` in search-client.ts: no other copy of the shard answers; and `together` in
+      // batch-multi-gets.ts, which keeps the order of each request.
       const { positionOf, others } = await readWithTimes(generation, [partition], [control(LIVE_ID), ...names], scope)
       const [liveDocument, ...found] = others
       const nowLive = asLive(requireReadable(liveDocument), only)

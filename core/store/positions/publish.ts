@@ -12,20 +12,19 @@
  * Everything at an offset below the position is searchable.
  */
 import {
-  isLaterTime,
   type PartitionTime,
   type PositionDocument,
   positionId,
   type TimesDocument,
   timesId,
   type WrittenDocument,
-  withTime,
   writtenId,
 } from '../../../schemas/stored/documents.ts'
 import { type Address, controlAddress } from '../../../schemas/stored/layout.ts'
 import { StopError } from '../../runtime/index.ts'
 import type { DocumentAnswer, DocumentVersion } from '../elasticsearch/answers.ts'
 import { type Ask, documentPath, ifVersion } from '../elasticsearch/client.ts'
+import { isLaterTime, withTime } from './times-cache.ts'
 
 export type PublishedState = PositionDocument['body']
 

@@ -6,7 +6,12 @@
  *   that fails, or whose client leaves, delays no other one: only an answer postpones the next read.
  * Can go wrong: the document is malformed → `unavailable`.
  */
-import { type PositionDocument, type TimesDocument, timesId, withTime } from '../../../schemas/stored/documents.ts'
+import {
+  type PartitionTime,
+  type PositionDocument,
+  type TimesDocument,
+  timesId,
+} from '../../../schemas/stored/documents.ts'
 import { type Schedule, unavailable } from '../../runtime/index.ts'
 import { TIMES_INTERVAL } from '../limits.ts'
 import { type DocumentSlice, smallDocument } from '../read/slice-documents.ts'
@@ -60,4 +65,18 @@ const timesOf = (document: DocumentSlice): TimesDocument['body']['partitions'] =
     if (!Number.isSafeInteger(position) || !Number.isSafeInteger(time)) throw unavailable('no_times')
   }
   return body.partitions
+}
+
+/** Whether the first time replaces the second. A time that was taken back since does not count. */
+export const isLaterTime = (a: Omit<PartitionTime, 'position'>, b: Omit<PartitionTime, 'position'>): boolean =>
+  (a.taken_back ?? 0) === (b.taken_back ?? 0) ? a.time > b.time : (a.taken_back ?? 0) > (b.taken_back ?? 0)
+
+/** Returns a position with the time of the times document, if the position has reached it and it is later. */
+export const withTime = (
+  position: PositionDocument['body'],
+  found: PartitionTime | undefined,
+): PositionDocument['body'] => {
+  if (found === undefined || found.position > position.position || !isLaterTime(found, position)) return position
+  const { time, taken_back } = found
+  return { ...position, time, ...(taken_back !== undefined && { taken_back }) }
 }

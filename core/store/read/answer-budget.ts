@@ -4,16 +4,19 @@
  * In: who reads, and how many bytes. Out: a reservation. Close it when the answer is delivered or its connection is
  *   gone.
  * Promises: the process, each organization and each key stay within their budgets. One exception: a key may exceed its
- *   budget by the large answer that has the turn of its organization (see hold-reads.ts). Small answers have a
+ *   budget by the large answer that has the turn of its organization (see scope.ts). Small answers have a
  *   reserve, so that a few large ones do not refuse everyone else. Answers in delivery have narrower budgets: clients
  *   that read slowly hold them for minutes, and other organizations need room for large answers meanwhile.
  * Can go wrong: too few bytes are left → `unavailable`. Nothing waits, because a waiting client would hold memory, too.
  *
  * The functions below say what a buffer holds, and give it back: a small part of a large buffer keeps all of it.
+ * `collect` fills a buffer with an answer as it arrives.
  */
+import type { Readable } from 'node:stream'
 import { PAGE_BYTES_MAX } from '../../../schemas/limits.ts'
 import { unavailable } from '../../runtime/index.ts'
 import {
+  ANSWER_BYTES_MAX,
   ANSWERS_HELD_MAX,
   ANSWERS_HELD_OF_KEY,
   ANSWERS_HELD_OF_ORGANIZATION,
@@ -171,4 +174,86 @@ export const compact = (bytes: Buffer): Buffer => {
   const { buffer, byteOffset, length } = bytes
   if (buffer instanceof ArrayBuffer && buffer.resizable) buffer.resize(byteOffset + length)
   return heldBy(bytes) > 2 * length ? Buffer.from(bytes) : bytes
+}
+
+/** @throws Refusal if these bytes may not be held: the rest of the answer is not read */
+export type CountBytes = (bytes: number) => void
+
+/**
+ * Collects an answer as it arrives.
+ * @param arrived called with the bytes of each chunk
+ */
+export const collect = (body: Readable, bytesMax: number, arrived: CountBytes): Promise<Buffer | 'too_large'> =>
+  new Promise((resolve, reject) => {
+    const whole = createCollector()
+    let bytes = 0
+    let ended = false
+    const fail = (error: unknown): void => {
+      // A request already uses the complete answer: an error of its connection must not free it.
+      if (ended) return
+      whole.drop()
+      reject(error)
+    }
+    body.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > bytesMax) {
+        whole.drop()
+        resolve('too_large')
+        body.destroy()
+        return
+      }
+      try {
+        arrived(chunk.length)
+        whole.add(chunk)
+      } catch (error) {
+        fail(error)
+        body.destroy()
+      }
+    })
+    body.on('end', () => {
+      ended = true
+      resolve(whole.end())
+    })
+    body.on('error', fail)
+    // An answer that breaks off has no `end` event.
+    body.on('close', () => fail(unavailable('elasticsearch_answer_broke_off')))
+  })
+
+/**
+ * Collects an answer from its chunks. A long answer grows in place. Chunks that are joined at the end would take twice
+ * the bytes, and the garbage collector would free them late. With 80 fast readers of large answers: 550 MiB resident
+ * with chunks, 430 MiB in place.
+ */
+const createCollector = () => {
+  let parts: Buffer[] = []
+  let bytes = 0
+  let memory: ArrayBuffer | undefined
+
+  const append = (part: Buffer): void => {
+    memory ??= new ArrayBuffer(0, { maxByteLength: ANSWER_BYTES_MAX })
+    const end = bytes + part.length
+    if (end > memory.byteLength) memory.resize(Math.min(Math.ceil(end / SLICE.bytes) * SLICE.bytes, ANSWER_BYTES_MAX))
+    part.copy(Buffer.from(memory), bytes)
+    bytes = end
+  }
+  return {
+    add: (part: Buffer): void => {
+      parts.push(part)
+      if (memory === undefined && parts.reduce((sum, { length }) => sum + length, 0) <= SLICE.bytes) return
+      for (const one of parts) append(one)
+      parts = []
+    },
+    end: (): Buffer => {
+      const [first] = parts
+      if (first && parts.length === 1) return first
+      if (memory === undefined) return Buffer.concat(parts)
+      memory.resize(bytes)
+      return Buffer.from(memory, 0, bytes)
+    },
+    /** Frees the bytes so far. */
+    drop: (): void => {
+      parts = []
+      memory?.resize(0)
+    },
+  }
 }

@@ -26,28 +26,31 @@ import {
   RECORDS_SURE,
   SMALL_ANSWER_BYTES,
 } from '../limits.ts'
-import { free } from './answer-budget.ts'
-import type { CountBytes, MultiGet } from './search-client.ts'
+import { type CountBytes, free } from './answer-budget.ts'
+import type { MultiGet } from './search-client.ts'
 import { type DocumentName, divideMultiGet, type ReadDocument, sliceEachOf, smallDocument } from './slice-documents.ts'
 
 /** The bytes that a request expects, and what is called with those of an answer that is read for it alone. */
 type OwnBytes = { readonly expected: number; readonly arrived: CountBytes }
 
+/** A read has its answer, or the bytes that its request must be able to hold before it asks again. */
+export type ReadOutcome<Answer> = { readonly answer: Answer } | { readonly needs: number }
+
 /**
- * Reads the documents of one request. Returns only their bytes if they are more than expected and too many to be read
- * with those of others: asked again with these bytes expected, the request is read alone.
+ * Reads the documents of one request. `needs`: their bytes are more than expected and too many to be read with those of
+ * others. Asked again with these bytes expected, the request is read alone.
  */
 export type MultiGetOfRequest = (
   names: readonly DocumentName[],
   signal: AbortSignal,
   own: OwnBytes,
-) => Promise<Buffer | number>
+) => Promise<ReadOutcome<Buffer>>
 
 type Waiting = {
   readonly names: readonly DocumentName[]
   readonly signal: AbortSignal
   readonly own: OwnBytes | undefined
-  readonly resolve: (answer: Buffer | number) => void
+  readonly resolve: (outcome: ReadOutcome<Buffer>) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -97,6 +100,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
   }
   const sendAlone = (names: readonly DocumentName[], signal: AbortSignal, own?: OwnBytes): Promise<Buffer> =>
     send(names, signal, { arrived: own?.arrived })
+  const answerAlone = async (...asked: Parameters<typeof sendAlone>) => ({ answer: await sendAlone(...asked) })
 
   /** Answers each request of the group that still waits. Never rejects. @param isSized whether the sizes were read */
   const sendGroup = async (asking: readonly Waiting[], isSized = false): Promise<void> => {
@@ -104,7 +108,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
     const [first] = group
     if (!first) return
     try {
-      if (group.length === 1) first.resolve(await sendAlone(first.names, first.signal, first.own))
+      if (group.length === 1) first.resolve(await answerAlone(first.names, first.signal, first.own))
       else await sendTogether(group)
     } catch (error) {
       if (group.length === 1 || !(error instanceof Refusal) || error.retry !== 'in parts') {
@@ -112,7 +116,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
       } else if (error.reason !== 'elasticsearch_too_large') await sendHalves(group)
       else if (!isSized) await sendBySize(group)
       // A document has grown since, or its size is wrong.
-      else for (const { resolve } of group) resolve(SMALL_ANSWER_BYTES + 1)
+      else for (const { resolve } of group) resolve({ needs: SMALL_ANSWER_BYTES + 1 })
     }
   }
   const sendHalves = async (group: readonly Waiting[]): Promise<void> => {
@@ -129,7 +133,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
     free(all)
     for (const [index, { resolve, reject }] of group.entries()) {
       const answer = answers[index]
-      if (answer) resolve(answer)
+      if (answer) resolve({ answer })
       else reject(new Error('a request has no part of the batched answer'))
     }
   }
@@ -151,7 +155,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
     for (const [index, one] of group.entries()) {
       const own = (parts[index] ?? []).reduce((sum, nameIndex) => sum + (sizes[nameIndex] ?? 0), 0)
       if (own > SMALL_ANSWER_BYTES) {
-        one.resolve(own)
+        one.resolve({ needs: own })
         continue
       }
       if (bytes + own > SMALL_ANSWER_BYTES) {
@@ -164,7 +168,7 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
     }
     await sendGroup(small, true)
   }
-  const wait = (names: readonly DocumentName[], signal: AbortSignal, own?: OwnBytes): Promise<Buffer | number> =>
+  const wait = (names: readonly DocumentName[], signal: AbortSignal, own?: OwnBytes): Promise<ReadOutcome<Buffer>> =>
     new Promise((resolve, reject) => {
       if (signal.aborted) return reject(abortRefusal(signal))
       const leave = (): void => reject(abortRefusal(signal))
@@ -174,9 +178,9 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
         names,
         signal,
         own,
-        resolve: answer => {
+        resolve: outcome => {
           stay()
-          resolve(answer)
+          resolve(outcome)
         },
         reject: error => {
           stay()
@@ -188,10 +192,10 @@ export const batchMultiGets = (multiGet: MultiGet, later: Schedule): Batched => 
 
   return {
     ofRequest: async (names, signal, own) =>
-      inFlight === 0 || own.expected > SMALL_ANSWER_BYTES ? sendAlone(names, signal, own) : wait(names, signal, own),
+      inFlight === 0 || own.expected > SMALL_ANSWER_BYTES ? answerAlone(names, signal, own) : wait(names, signal, own),
     ofProcess: async (names, signal) => {
-      const answer = inFlight === 0 ? undefined : await wait(names, signal)
-      return Buffer.isBuffer(answer) ? answer : sendAlone(names, signal)
+      const outcome = inFlight === 0 ? undefined : await wait(names, signal)
+      return outcome && 'answer' in outcome ? outcome.answer : sendAlone(names, signal)
     },
   }
 }

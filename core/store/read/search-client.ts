@@ -2,19 +2,27 @@
  * In: a search, or the names of documents. Out: the answer of Elasticsearch as bytes, not parsed. Also: the ids of
  *   indices.
  * Promises: each read is one request within the time of its signal, and never more than READS_IN_FLIGHT_MAX run at
- *   once. Bytes that arrive count against the budget of answers.
+ *   once. Bytes that arrive count against the budget of answers. Nodes are asked in turn, each at most once for a read.
+ *   A node that answers 502, 503 or 504 is left out, and another one gets the read. A silent node is left out after the
+ *   first read whose time is up. If no node can answer a read, those with 502, 503 or 504 are not left out: then the
+ *   cause is not the node. A read whose credentials are refused is repeated once if their file has others by now.
  * Can go wrong: Elasticsearch is away, slow, blocked or refusing, or there is too much → `unavailable`. The error body
- *   is dropped unread, because its reasons quote values.
+ *   is dropped unread, because its reasons quote values. No node answers in time, or all answer 502, 503 or 504 → the
+ *   error or the status of the last one.
  */
 import type { Readable } from 'node:stream'
+import type { Client, ClientOptions } from '@elastic/elasticsearch'
+import { ClusterConnectionPool, type GetConnectionOptions } from '@elastic/transport'
+import { context, propagation } from '@opentelemetry/api'
 import { hiddenAmong, OWN_PRIVILEGES_PATH } from '../../../schemas/stored/hiding-roles.ts'
 import { INDEX_ID_FILTER, indexIdsIn, OBSTACLES_FILTER, obstacleIn } from '../../../schemas/stored/index-ids.ts'
 import type { SearchTarget } from '../../../schemas/stored/layout.ts'
 import { shardIdsIn, shardIdsRequest } from '../../../schemas/stored/shard-ids.ts'
-import { abortRefusal, OK, Refusal, unavailable } from '../../runtime/index.ts'
+import { abortRefusal, isTimeUp, OK, Refusal, unavailable } from '../../runtime/index.ts'
 import { ELASTICSEARCH_OVERLOADED } from '../elasticsearch/client.ts'
-import { ANSWER_BYTES_MAX, MASTER_WAIT, READS_IN_FLIGHT_MAX, SLICE } from '../limits.ts'
-import type { AnswerBudget } from './answer-budget.ts'
+import { type authOf, type Credentials, noCredentials } from '../elasticsearch-credentials.ts'
+import { ANSWER_BYTES_MAX, MASTER_WAIT, READ_TIME_MAX, READS_IN_FLIGHT_MAX } from '../limits.ts'
+import { type AnswerBudget, type CountBytes, collect } from './answer-budget.ts'
 import type { DocumentName } from './slice-documents.ts'
 
 /** No answer: it exceeds ANSWER_BYTES_MAX, or Elasticsearch has no memory or no room in its queue for the request. */
@@ -28,8 +36,6 @@ export type Search = (
   /** Called with the bytes of the answer as they arrive. Without this callback they count for the process. */
   arrived?: CountBytes,
 ) => Promise<Buffer | TooMuch>
-/** @throws Refusal if these bytes may not be held: the rest of the answer is not read */
-export type CountBytes = (bytes: number) => void
 export type MultiGet = (
   names: readonly DocumentName[],
   signal: AbortSignal,
@@ -214,77 +220,122 @@ const asRefusal = (error: unknown): Refusal => {
   return new Refusal('unavailable', { reason: `elasticsearch_${name.replace(/Error$/, '').toLowerCase()}` })
 }
 
-const collect = (body: Readable, bytesMax: number, arrived: CountBytes): Promise<Buffer | 'too_large'> =>
-  new Promise((resolve, reject) => {
-    const whole = createCollector()
-    let bytes = 0
-    let ended = false
-    const fail = (error: unknown): void => {
-      // A request already uses the complete answer: an error of its connection must not free it.
-      if (ended) return
-      whole.drop()
-      reject(error)
-    }
-    body.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > bytesMax) {
-        whole.drop()
-        resolve('too_large')
-        body.destroy()
-        return
-      }
-      try {
-        arrived(chunk.length)
-        whole.add(chunk)
-      } catch (error) {
-        fail(error)
-        body.destroy()
-      }
-    })
-    body.on('end', () => {
-      ended = true
-      resolve(whole.end())
-    })
-    body.on('error', fail)
-    // An answer that breaks off has no `end` event.
-    body.on('close', () => fail(unavailable('elasticsearch_answer_broke_off')))
-  })
+// Below: the transport of a read, from node to node.
+
+type Options = Parameters<Transport>[1]
+type Connection = Client['connectionPool']['connections'][number]
+/** The nodes that got a read, in order: the errors of the client do not name them. */
+type Route = Connection[]
 
 /**
- * Collects an answer from its chunks. A long answer grows in place. Chunks that are joined at the end would take twice
- * the bytes, and the garbage collector would free them late. With 80 fast readers of large answers: 550 MiB resident
- * with chunks, 430 MiB in place.
+ * The nodes, and which ones are left out. A node that is left out gets a `HEAD /` after 60 s. It is asked again unless
+ * it is silent or answers 502, 503 or 504. By default the time would grow with each failure, up to half an hour. If all
+ * nodes are left out, all are asked.
  */
-const createCollector = () => {
-  let parts: Buffer[] = []
-  let bytes = 0
-  let memory: ArrayBuffer | undefined
+export class Nodes extends ClusterConnectionPool {
+  override resurrectTimeoutCutoff = 0
 
-  const append = (part: Buffer): void => {
-    memory ??= new ArrayBuffer(0, { maxByteLength: ANSWER_BYTES_MAX })
-    const end = bytes + part.length
-    if (end > memory.byteLength) memory.resize(Math.min(Math.ceil(end / SLICE.bytes) * SLICE.bytes, ANSWER_BYTES_MAX))
-    part.copy(Buffer.from(memory), bytes)
-    bytes = end
-  }
-  return {
-    add: (part: Buffer): void => {
-      parts.push(part)
-      if (memory === undefined && parts.reduce((sum, { length }) => sum + length, 0) <= SLICE.bytes) return
-      for (const one of parts) append(one)
-      parts = []
-    },
-    end: (): Buffer => {
-      const [first] = parts
-      if (first && parts.length === 1) return first
-      if (memory === undefined) return Buffer.concat(parts)
-      memory.resize(bytes)
-      return Buffer.from(memory, 0, bytes)
-    },
-    /** Frees the bytes so far. */
-    drop: (): void => {
-      parts = []
-      memory?.resize(0)
-    },
+  override getConnection(options: GetConnectionOptions): Connection | null {
+    const { route = [] } = (options.context ?? {}) as { readonly route?: Route }
+    const isNew = (one: Connection) => !route.includes(one)
+    // `find` returns a node that is left out, once this read has asked all others.
+    const connection =
+      super.getConnection({ ...options, filter: isNew }) ?? this.connections.find(isNew) ?? super.getConnection(options)
+    if (connection) route.push(connection)
+    return connection
   }
 }
+
+/** Creates the transport of reads. It asks the nodes in turn. */
+export const createTransport = (
+  { transport, connectionPool }: Client,
+  credentials: Credentials = noCredentials,
+  elapsed: () => number = () => performance.now(),
+): Transport => {
+  const answeredAt = new WeakMap<Connection, number>()
+
+  /** A slow read alone does not make a node silent: it answers others meanwhile. */
+  const isSilentSince = (connection: Connection, begun: number) => (answeredAt.get(connection) ?? 0) < begun
+
+  const send = async (request: Asked, options: Options, route: Route, header: ReturnType<Credentials['header']>) => {
+    const headers = { ...options.headers, ...header }
+    // `traceparent`, if an OpenTelemetry SDK is loaded.
+    propagation.inject(context.active(), headers)
+    const begun = elapsed()
+    // The client goes on to another node after an error of the connection.
+    const maxRetries = Math.max(0, options.maxRetries - route.length)
+    try {
+      const answer = await transport.request<Readable>(request, { ...options, maxRetries, headers, context: { route } })
+      const { connection } = answer.meta
+      if (connection) {
+        answeredAt.set(connection, elapsed())
+        // For streams the client's pool does not: a failed node would stay left out.
+        connectionPool.markAlive(connection)
+      }
+      return answer
+    } catch (error) {
+      const asked = route.at(-1)
+      if (asked && isTimeUp(options.signal) && isSilentSince(asked, begun)) connectionPool.markDead(asked)
+      throw error
+    }
+  }
+
+  return async (request, options) => {
+    const route: Route = []
+    const unable = new Set<Connection>()
+    const takeBack = () => unable.forEach(connection => void connectionPool.markAlive(connection))
+    let mayRenew = true
+    for (;;) {
+      const header = credentials.header()
+      const answer = await send(request, options, route, header).catch((error: unknown) => {
+        takeBack()
+        throw error
+      })
+      const { connection } = answer.meta
+      if (answer.statusCode === 401 && mayRenew && credentials.renew(header)) {
+        mayRenew = false
+        // This node answers, and may be the only one: it is asked again.
+        route.pop()
+      } else if (!isUnable(answer.statusCode)) return answer
+      else if (connection) {
+        unable.add(connection)
+        connectionPool.markDead(connection)
+      }
+      if (route.length > options.maxRetries) {
+        takeBack()
+        return answer
+      }
+      drop(answer.body)
+    }
+  }
+}
+
+/** Whether a node cannot answer any read: without a master it answers 503 at once. */
+const isUnable = (status: number | null): boolean => status === 502 || status === 503 || status === 504
+
+/** Reads an answer to its end, so that the connection can be used again. */
+const drop = (body: Readable): void => void body.on('error', () => undefined).resume()
+
+/** Returns the options for these settings. @param ca the contents of ELASTICSEARCH_CA_FILE */
+export const clientOptions = (
+  nodes: readonly string[],
+  auth: ReturnType<typeof authOf>,
+  ca: string | undefined,
+): ClientOptions => ({
+  nodes: [...nodes],
+  ...(auth === undefined ? {} : { auth }),
+  ...(ca === undefined ? {} : { tls: { ca } }),
+  requestTimeout: READ_TIME_MAX,
+  maxRetries: 0,
+  // The default pool asks a node that failed once or twice nearly as often as the others.
+  ConnectionPool: Nodes,
+  // No read waits for a node that is still silent.
+  resurrectStrategy: 'ping',
+  // Each read sets its own transport options. The client must send nothing else.
+  sniffOnStart: false,
+  sniffInterval: false,
+  sniffOnConnectionFault: false,
+  enableMetaHeader: false,
+  compression: false,
+  redaction: { type: 'remove' },
+})

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createAdmitKey } from '../../../api/access/authenticate.ts'
-import { createFailedLogins } from '../../../api/access/failed-logins.ts'
+import { createAdmitKey, createFailedLogins } from '../../../api/access/authenticate.ts'
 import type { ApiKeyCache, KeyHolder } from '../../../core/reading/api-key-cache.ts'
 import { unavailable } from '../../../core/runtime/refusals.ts'
 import { createSemaphore } from '../../../core/runtime/semaphore.ts'

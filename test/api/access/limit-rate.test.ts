@@ -1,7 +1,6 @@
 /** The step that counts requests: what a request costs whose client leaves, and a clock that steps back. */
 import { afterEach, expect, test, vi } from 'vitest'
-import { limitRate, unitsOf } from '../../../api/access/limit-rate.ts'
-import { createLocalCounter } from '../../../api/access/rate-counter.ts'
+import { createLocalCounter, limitRate, unitsOf } from '../../../api/access/limit-rate.ts'
 import type { Spent } from '../../../api/http/request.ts'
 import { Refusal, unavailable } from '../../../core/runtime/refusals.ts'
 import { abortReason, waitOrAbort } from '../../../core/runtime/time-limits.ts'

@@ -1,8 +1,8 @@
 /** The step that holds a read permit: what requests for totals leave to the other requests of their organization. */
 import { expect, test } from 'vitest'
-import { shareReads } from '../../../api/access/permits.ts'
-import { createShares, usualShares } from '../../../core/reading/capacity/shares.ts'
-import { READS_OF_ORGANIZATION, TOTALS_READS_OF_ORGANIZATION } from '../../../core/reading/limits.ts'
+import { createShares, shareReads, usualShares } from '../../../api/access/permits.ts'
+import { TOTALS_READS_OF_ORGANIZATION } from '../../../api/limits.ts'
+import { READS_OF_ORGANIZATION } from '../../../core/reading/limits.ts'
 
 const TOTALS = '/api/v1/totals'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { differenceParts, readPayout } from '../../../api/answer/compare-payouts.ts'
-import { createPace, joinParts, type Pace } from '../../../core/reading/capacity/pace.ts'
+import { createPace, joinParts, type Pace } from '../../../core/reading/pace.ts'
 import { abortReason } from '../../../core/runtime/time-limits.ts'
 import { SLICE } from '../../../core/store/limits.ts'
 import type { DocumentSlice } from '../../../core/store/read/slice-documents.ts'

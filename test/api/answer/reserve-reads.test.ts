@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createReadReservation } from '../../../api/answer/limit-delivery.ts'
 import type { Spent } from '../../../api/http/request.ts'
-import { holdReads } from '../../../core/reading/capacity/hold-reads.ts'
 import { createSemaphores } from '../../../core/runtime/semaphore.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
+import { holdReads } from '../../../core/store/read/scope.ts'
 import type { Search } from '../../../core/store/read/search-client.ts'
 
 describe('the memory of a request', () => {
@@ -31,7 +31,10 @@ describe('the memory of a request', () => {
       return Buffer.alloc(100)
     }
     const multiGet = async () => Buffer.alloc(0)
-    const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } })
+    const reads = holdReads({
+      search,
+      multiGets: { ofRequest: async () => ({ answer: await multiGet() }), ofProcess: multiGet },
+    })
     await reads.search({ index: 'payouts', routing: undefined }, '', scope, 10)
     return { budget, spent, close: () => reservation.close(request) }
   }

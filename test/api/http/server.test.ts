@@ -6,8 +6,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import { expect, test } from 'vitest'
-import { onceFurtherBytes } from '../../../api/http/one-at-a-time.ts'
-import { createApiServer, listen, type RequestListener, stop, type Tls } from '../../../api/http/server.ts'
+import {
+  createApiServer,
+  listen,
+  onceFurtherBytes,
+  type RequestListener,
+  stop,
+  type Tls,
+} from '../../../api/http/server.ts'
 import { sendBytes } from '../../support/api.ts'
 import { eventually, type Scope } from '../../support/scope.ts'
 

@@ -4,10 +4,10 @@
  */
 import { Readable } from 'node:stream'
 import { RateLimiterRes } from 'rate-limiter-flexible'
-import type { Rate, RequestCounter } from '../../../api/access/rate-counter.ts'
+import type { Rate, RequestCounter } from '../../../api/access/limit-rate.ts'
+import type { Usage } from '../../../api/access/permits.ts'
 import { createApi } from '../../../api/app.ts'
 import { createApiServer } from '../../../api/http/server.ts'
-import type { Usage } from '../../../core/reading/capacity/shares.ts'
 import { createAnswerBudget } from '../../../core/store/read/answer-budget.ts'
 import { createSearchClient, type Transport } from '../../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../../core/store/read/slice-documents.ts'

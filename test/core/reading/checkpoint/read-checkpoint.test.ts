@@ -22,7 +22,7 @@ type Given = {
 const read = ({ readPage, totals, checkNow = async () => undefined, takenBackAfter = 0, signal }: Given) => {
   let isChecked = false
   const parts = {
-    cursors: { lookupOf: () => ({ documents: [], sortValues: () => [] }) },
+    cursors: { remembered: () => undefined },
     readAt: async () => ({ position: { ...position, takenBack: isChecked ? takenBackAfter : 0 }, documents: [] }),
     positionAsOf: async () => position,
     projectionTime: async () => 0,

@@ -33,7 +33,13 @@ const setUp = () => {
   }
   const cursors = createCursors()
   const sortValuesOf = async (...names: (RecordName | undefined)[]) =>
-    (await readNamed({ readAt, cursors }, scopeOf('org_a'), names, () => [], 'may-be-older')).sortValues
+    (
+      await readNamed({ readAt, cursors }, scopeOf('org_a'), {
+        names,
+        documentsOf: () => [],
+        freshness: 'may-be-older',
+      })
+    ).sortValues
   return { stored, position, asked, cursors, sortValuesOf }
 }
 

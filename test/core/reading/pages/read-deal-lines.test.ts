@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createPace, usualPace } from '../../../../core/reading/capacity/pace.ts'
 import { DEAL_PAGE_BYTES, DEAL_PAGE_PAYOUTS } from '../../../../core/reading/limits.ts'
+import { createPace, usualPace } from '../../../../core/reading/pace.ts'
 import { sumDealLines } from '../../../../core/reading/pages/read-deal-lines.ts'
 import type { ReaderParts } from '../../../../core/reading/pages/read-list.ts'
-import { createReadPage } from '../../../../core/reading/pages/read-page.ts'
+import { createReadPage } from '../../../../core/reading/pages/read-list.ts'
 import { type Added, createReadTotals } from '../../../../core/reading/pages/read-totals.ts'
 import { createSequences } from '../../../../core/reading/pages/sequences.ts'
 import { abortReason } from '../../../../core/runtime/time-limits.ts'
@@ -165,7 +165,7 @@ describe('totals of a deal', () => {
     const parts = {
       readAt: async () => ({ position: { ...position, generation: generation(live) }, documents: [] }),
       positionAsOf: async (_: unknown, found: object) => found,
-      cursors: { lookupOf: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
+      cursors: { remembered: () => undefined, remember: () => undefined, forget: () => undefined },
       projectionTime: async () => 7,
       readPage,
     } as unknown as ReaderParts

@@ -39,7 +39,7 @@ const reader = (ledger: Ledger, hasBalances: boolean) => {
       position: { generation, publishedTo: at.publishedTo, time: 7, takenBack: 0 },
       documents: [],
     }),
-    cursors: { lookupOf: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
+    cursors: { remembered: () => undefined, remember: () => undefined, forget: () => undefined },
     positionAsOf: async (_scope: unknown, current: unknown) => current,
     projectionTime: async () => 7,
   } as unknown as ReaderParts

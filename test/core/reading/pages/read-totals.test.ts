@@ -52,7 +52,7 @@ const totalsOver = (
     prefix: 'p',
     readAt: async () => ({ position, documents: [] }),
     positionAsOf: async () => ({ ...position, takenBack }),
-    cursors: { lookupOf: () => ({ documents: () => [], sortValues: () => [] }), remember: () => undefined },
+    cursors: { remembered: () => undefined, remember: () => undefined, forget: () => undefined },
     projectionTime: async () => 7,
   } as unknown as ReaderParts
   const search: ScopedSearch = async ({ index }, text) => {

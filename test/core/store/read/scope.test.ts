@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { createReadMemory, createTurn, holdReads } from '../../../../core/reading/capacity/hold-reads.ts'
-import { LARGE_ANSWERS_OF_ORGANIZATION, LARGE_READ_BYTES } from '../../../../core/reading/limits.ts'
+import { LARGE_ANSWERS_OF_ORGANIZATION } from '../../../../api/limits.ts'
 import { unavailable } from '../../../../core/runtime/refusals.ts'
 import { createSemaphores } from '../../../../core/runtime/semaphore.ts'
 import {
   ANSWERS_HELD_OF_KEY,
+  LARGE_READ_BYTES,
   RECORD_BYTES_EXPECTED,
   SLICE,
   UNKNOWN_ANSWER_BYTES,
 } from '../../../../core/store/limits.ts'
 import { allocate, createAnswerBudget } from '../../../../core/store/read/answer-budget.ts'
-import type { ReadScope } from '../../../../core/store/read/scope.ts'
+import { createReadMemory, createTurn, holdReads, type ReadScope } from '../../../../core/store/read/scope.ts'
 import type { Search } from '../../../../core/store/read/search-client.ts'
 import type { DocumentName } from '../../../../core/store/read/slice-documents.ts'
 import { addressIn } from '../../../support/layout.ts'
@@ -34,7 +34,10 @@ const given = (answer: () => Buffer | 'too_large' = () => Buffer.alloc(100), par
     return given
   }
   const multiGet = ask as () => Promise<Buffer>
-  const reads = holdReads({ search, multiGets: { ofRequest: multiGet, ofProcess: multiGet } })
+  const reads = holdReads({
+    search,
+    multiGets: { ofRequest: async () => ({ answer: await multiGet() }), ofProcess: multiGet },
+  })
   const request = () => {
     const { signal } = new AbortController()
     const reservation = budget.open({ org: 'org_1', id: 'key_1' })

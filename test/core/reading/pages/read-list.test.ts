@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { LARGE_RECORDS_ASKED } from '../../../../core/reading/limits.ts'
-import { createReadPage } from '../../../../core/reading/pages/read-page.ts'
+import { createReadPage } from '../../../../core/reading/pages/read-list.ts'
 import { BODY_STORED_MAX } from '../../../../core/store/limits.ts'
 import { idOf } from '../../../../core/store/read/slice-documents.ts'
 import { PAGE_BYTES_MAX } from '../../../../schemas/limits.ts'

@@ -3,8 +3,8 @@
  * Promises: no slice begins after the request has ended.
  */
 
-import { abortRefusal } from '../../runtime/index.ts'
-import { allocate, SLICE } from '../../store/index.ts'
+import { abortRefusal } from '../runtime/index.ts'
+import { allocate, SLICE } from '../store/index.ts'
 
 /** Cuts the work of one request: lines that are compared, and bytes that are searched or copied. */
 export type Pace = {
