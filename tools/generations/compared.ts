@@ -37,8 +37,8 @@ export const commonPositions = (
   })
 
 /**
- * Names the copy of a generation that a command reads. One that was dropped and made anew has other indices; `adopt` and
- * `rewind` raise `taken_back` of each partition, because decisions may be others when all is read again.
+ * Names the copy of a generation that a command reads. One that was dropped and made anew has other indices. `adopt`
+ * and `rewind` raise `taken_back` of each partition: decisions may be others when all is read again.
  */
 export const copyAt = (
   { generation, indices }: Pick<GenerationBody, 'generation' | 'indices'>,
