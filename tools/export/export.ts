@@ -368,11 +368,11 @@ const assertWhole = async (
 
 /**
  * Reads the records again, at least those with texts about people. Pages that were read before an erasure have its
- * texts, and so have those of a generation from before a redaction: no export may have them once this second reading has
- * begun. An erasure writes its receipt first: while there are more of them than before, the keys of this reading may be
- * of before, too.
- * An export may go on in another generation of the same rules, which has the same records as a rule. After a forced swap
- * it can have others.
+ * texts, and so have those of a generation from before a redaction: no export may have them once this second reading
+ * has begun. An erasure writes its receipt first: while there are more of them than before, the keys of this reading
+ * may be of before, too.
+ * An export may go on in another generation of the same rules, which has the same records as a rule. After a forced
+ * swap it can have others.
  */
 const assertUnchanged = async (
   kinds: readonly ListKind[],

@@ -213,8 +213,8 @@ export const sizeAndHashOf = async (file: string): Promise<Omit<DescribedFile, '
 }
 
 /**
- * The manifest of an export that is not finished. `read_from`: the copy that was read first, by `copyRead`. Exports that earlier
- * versions began have none, or an id.
+ * The manifest of an export that is not finished. `read_from`: the copy that was read first, by `copyRead`. Exports
+ * that earlier versions began have none, or an id.
  */
 export type Begun = Pick<
   Manifest,
